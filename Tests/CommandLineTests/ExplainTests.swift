@@ -65,15 +65,6 @@ struct ExplainTests {
         #expect(terminal.text.contains("/GET  over "))
     }
 
-    @Test("A very long stack is explained without figures", .timeLimit(.minutes(1)))
-    func longStack() throws {
-        let gate: JSONValue = ["use": "retry"]
-        let gates = JSONValue.array(Array(repeating: gate, count: 3000))
-        let long: JSONValue = ["baseURL": "https://a.example/", "stack": gates]
-        #expect(try explain(long) == 0)
-        #expect(terminal.text.contains("not computed for a stack of more than 1,000 gates"))
-    }
-
     @Test("Each form is printed")
     func forms() throws {
         #expect(try explain(file, "--json") == 0)

@@ -131,16 +131,6 @@ struct GateConcurrencyTests {
         #expect(coalesce.waiting == 0 && transport.openBodies == 0)
     }
 
-    @Test("A budget grants no more than it has, however many ask at once")
-    func budget() async {
-        let budget = RetryBudget(ratio: 0, window: .seconds(3600), floorPerSecond: 0.1)
-        let transport = Crowd { _ in 503 }
-        _ = await storm(
-            transport, [.retry(attempts: 2, backoff: Backoff(base: .zero), budget: budget)],
-            cancelling: false)
-        #expect(transport.sent == 1360)
-    }
-
     @Test("All gates together lose nothing")
     func together() async {
         let transport = Crowd { $0 % 9 == 0 ? 503 : 200 }

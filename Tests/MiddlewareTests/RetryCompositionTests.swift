@@ -106,12 +106,6 @@ struct RetryCompositionTests {
         #expect(transport.sentCount == expected)
     }
 
-    @Test("A call that is marked as not retryable is never retried")
-    func notRetryable() async {
-        #expect(await sends(.standard, .status(503)) { $0.retryable(false) } == 1)
-        #expect(await sends(.standard, .connectionRefused) { $0.retryable(false) } == 1)
-    }
-
     @Test("Decorrelated delays grow from the previous delay, between base and maximum")
     func decorrelated() {
         let backoff = Backoff(base: .seconds(1), max: .seconds(20), jitter: .decorrelated)

@@ -76,17 +76,6 @@ struct RetryFailTests {
         #expect(sends == 4 && error is Enough)
     }
 
-    @Test("An outer retry continues if the inner one only stops")
-    func stopping() async {
-        struct Stopping: RequestRetrier {
-            func retry(_ outcome: Outcome, context: Context) async -> RetryDecision { .stop }
-        }
-        let transport = MockTransport { _ in .status(503) }
-        let client = Client(transport, clock: clock, [Stubborn(), Stopping()])
-        _ = try? await client.get(anywhere).response()
-        #expect(transport.sentCount == 4)
-    }
-
     @Test("A redirect or challenge in its error is not followed")
     func refusedResponses() async {
         let there: HTTPHeaders = ["Location": "http://a.example/y"]

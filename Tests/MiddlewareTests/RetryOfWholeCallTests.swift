@@ -124,20 +124,6 @@ struct RetryOfWholeCallTests {
         #expect(error?.history.map(\.status) == [nil, nil, 200])
     }
 
-    @Test(
-        "Content of a refused status, or of a response without content, is not kept",
-        arguments: [404, 204])
-    func notKept(status: Int) async {
-        let answer = MockResponse.stream(
-            [Data("ab".utf8)], status: HTTPStatus(status), thenThrow: ClientError(.incomplete, "x"))
-        let (client, transport) = client([answer], [.retry(backoff: now)])
-        if status == 404 { #expect(await code(of: client.get(anywhere)) == .incomplete) }
-        #expect(transport.sentCount == (status == 404 ? 1 : 0))
-        let (heads, sent) = self.client([broken], [.retry(backoff: now)])
-        _ = await code(of: heads.head(anywhere))
-        #expect(sent.sentCount <= 3)
-    }
-
     @Test("A response that is not a success is judged by its head")
     func codes() async {
         for status: HTTPStatus in [404, 410, 302, 501] {
@@ -296,22 +282,5 @@ struct RetryOfWholeCallTests {
         #expect(error?.code == .retryBudget)
         #expect((error?.underlying as? ClientError)?.code == .incomplete)
         #expect(transport.sentCount == 1)
-    }
-
-    @Test("A stack file sets how much is kept")
-    func stackFile() async throws {
-        var registry = Registry()
-        registry.registerMiddleware()
-        registry.registerTransports()
-        func issues(_ value: String) throws -> [String] {
-            let text = """
-                {"baseURL": "https://a.example/", "stack": [{"use": "retry", "maxKeptBytes": \(value)}],
-                 "transport": {"use": "mock", "responses": [{"status": 200}]}}
-                """
-            return try StackFile(parsing: Data(text.utf8)).check(with: registry).map(\.path)
-        }
-        #expect(try issues("0") == [])
-        #expect(try issues("65536") == [])
-        #expect(try issues("-1") == ["stack[0].maxKeptBytes"])
     }
 }

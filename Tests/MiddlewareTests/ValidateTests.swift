@@ -74,6 +74,10 @@ struct SmallGateTests {
         #expect(await code(of: html.get(anywhere)) == .validation)
         let none = Client(answer(200, type: "text/html"), [.validate(contentType: .ranges([]))])
         #expect(await code(of: none.get(anywhere)) == .validation)
+        let all = Client(answer(200, type: nil), [.validate(contentType: .ranges(["*/*"]))])
+        #expect(await code(of: all.get(anywhere)) == nil)
+        let never = Client(answer(201, type: nil), [.validate(status: [])])
+        #expect(await code(of: never.get(anywhere)) == .validation)
         let any = Client(answer(200, type: "text/html"), [.validate(contentType: .any)])
         #expect(await code(of: any.get(anywhere).header(.accept, "a/b")) == nil)
     }

@@ -33,14 +33,12 @@ struct HeaderGateSettingsTests {
         arguments: [
             (#"{"use": "idempotencyKey", "header": "a b"}"#, "stack[0].header"),
             (#"{"use": "requestID", "header": ""}"#, "stack[0].header"),
-            (#"{"use": "traceContext", "sampling": 2}"#, "stack[0].sampling"),
             (#"{"use": "userAgent", "value": "a\nb"}"#, "stack[0].value"),
             (#"{"use": "defaultHeaders", "set": [["a b", "1"]]}"#, "stack[0].set[0]"),
             (
                 #"{"use": "defaultHeaders", "languages": ["de", "no good"]}"#,
                 "stack[0].languages[1]"
             ),
-            (#"{"use": "requestID", "heder": "X"}"#, "stack[0].heder"),
         ])
     func mistakes(gate: String, place: String) throws {
         let file = try StackFile(parsing: Data(#"{"stack": [\#(gate)]}"#.utf8))

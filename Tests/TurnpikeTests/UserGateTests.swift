@@ -8,22 +8,6 @@ import TurnpikeTesting
 
 // Five lines each: what a user writes to take part in the chain.
 
-private struct TenantHeader: RequestAdapter {
-    func adapt(_ request: inout Request, context: Context) async throws {
-        request.headers["X-Tenant"] = "blue"
-    }
-}
-
-private struct RegionHeader: SynchronousRequestAdapter {
-    func adapt(_ request: inout Request, context: Context) { request.headers["X-Region"] = "north" }
-}
-
-private struct RetryTeapots: RequestRetrier {
-    func retry(_ outcome: Outcome, context: Context) async -> RetryDecision {
-        outcome.status == 418 && outcome.attempts < 3 ? .retry(after: .milliseconds(5)) : .stop
-    }
-}
-
 private struct Surprise: Error {}
 
 private struct NoSurprises: ResponseValidator {
@@ -44,14 +28,6 @@ private final class Counter: MetricsRecorder {
     func record(_ measurement: CallMeasurement) { kept.withLock { $0.append(measurement) } }
 }
 
-private struct Detour: Interceptor {
-    func intercept(_ request: Request, context: Context, next: Next) async throws -> Response {
-        var request = request
-        request.url.append(path: "detour")
-        return try await next(request)
-    }
-}
-
 /// A type of two roles.
 private struct StampAndRetry: RequestAdapter, RequestRetrier {
     func adapt(_ request: inout Request, context: Context) async throws {
@@ -64,27 +40,6 @@ private struct StampAndRetry: RequestAdapter, RequestRetrier {
 
 @Suite("Custom gates")
 struct UserGateTests {
-    @Test("An adapter changes the request, with or without waiting")
-    func adapters() async throws {
-        let transport = MockTransport { _ in .ok() }
-        let client = Client(transport: transport) {
-            TenantHeader()
-            RegionHeader()
-        }
-        try await client.get("http://a.example/").empty()
-        #expect(transport.sent.first?.request.headers["X-Tenant"] == "blue")
-        #expect(transport.sent.first?.request.headers["X-Region"] == "north")
-    }
-
-    @Test("A retrier decides, and the framework does the rest")
-    func retrier() async throws {
-        let transport = MockTransport([.any(.status(418), .status(418), .ok(text: "tea"))])
-        let client = Client(transport: transport) { RetryTeapots() }
-        let response = try await client.get("http://a.example/").response()
-        #expect(response.status == 200)
-        #expect(response.attempts == 3)
-    }
-
     @Test("A validator's own error reaches the caller unchanged")
     func validator() async throws {
         let client = Client(transport: MockTransport { _ in .ok(headers: ["X-Surprise": "1"]) }) {
@@ -115,14 +70,6 @@ struct UserGateTests {
         #expect(counter.measurements.map(\.responseBodyBytes) == [5])
         #expect(counter.measurements.first?.status == 200)
         #expect(counter.measurements.first?.resends == 0)
-    }
-
-    @Test("An interceptor wraps the rest of the chain")
-    func interceptor() async throws {
-        let transport = MockTransport { _ in .ok() }
-        let client = Client(transport: transport, stack: [Detour()])
-        try await client.get("http://a.example/x").empty()
-        #expect(transport.sent.first?.request.url.absoluteString == "http://a.example/x/detour")
     }
 
     @Test("A type of two roles has both, the retrier around the adapter")

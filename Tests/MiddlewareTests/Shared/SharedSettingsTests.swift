@@ -48,12 +48,6 @@ struct SharedSettingsTests {
     @Test(
         "All settings are known by their names",
         arguments: [
-            (#"{"use": "memory"}"#, sharedLimit),
-            (
-                #"{"use": "memory", "timeLimit": 0.05, "replicas": 12, "group": "a", "metrics": "stderr"}"#,
-                #"{"use": "rateLimit", "perSecond": 5, "shared": "memory"}"#
-            ),
-            ("", #"{"use": "rateLimit", "rules": [{"permits": 5}], "cooldowns": true}"#),
             (
                 "",
                 """
@@ -63,7 +57,6 @@ struct SharedSettingsTests {
                 """
             ),
             (#"{"use": "given"}"#, #"{"use": "retry", "shared": true, "keyHeader": "X-Tenant"}"#),
-            ("", #"{"use": "retry", "cooldowns": true}"#),
         ])
     func known(shared: String, stack: String) throws {
         #expect(try mistakes(shared, stack) == [])
@@ -73,12 +66,6 @@ struct SharedSettingsTests {
     @Test(
         "A mistake has its path",
         arguments: [
-            (#"{"use": "memory", "timeLimit": 0}"#, sharedLimit, "shared.timeLimit: found 0"),
-            (#"{"use": "memory", "replicas": 0}"#, sharedLimit, "shared.replicas: found 0"),
-            (
-                #"{"use": "memory", "url": "x"}"#, sharedLimit,
-                "shared.url: there is no such setting"
-            ),
             ("", sharedLimit, "stack[0].shared: the file describes no shared state"),
             (
                 #"{"use": "memory"}"#, #"{"use": "rateLimit", "perSecond": 5}"#,
