@@ -202,7 +202,8 @@ let package = Package(
         .testTarget(
             name: "ReachabilityTests",
             dependencies: [
-                "ChildProcess", "TurnpikeCore", "TurnpikeReachability", "TurnpikeTesting",
+                "ChildProcess", "TestSupport", "TurnpikeCore", "TurnpikeReachability",
+                "TurnpikeTesting",
             ],
             path: "Tests/ReachabilityTests", swiftSettings: settings),
         .testTarget(

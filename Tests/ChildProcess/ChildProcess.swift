@@ -10,7 +10,9 @@ import Glibc
 import Darwin
 #endif
 
-/// A child process of tests, examples and benchmarks. It is killed when its object is released.
+/// A child process of tests, examples and benchmarks.
+///
+/// It is killed when its object is released.
 ///
 /// `Foundation.Process` reads the list of open descriptors while other threads open and close theirs, and
 /// crashes there now and then. Here the system closes them in the child.
@@ -160,7 +162,9 @@ package final class ChildProcess: Sendable {
 
     // MARK: What it prints
 
-    /// The next line that the process prints, without its end; nil after the last. Blocks this thread.
+    /// The next line that the process prints, without its end; nil after the last.
+    ///
+    /// Blocks this thread.
     package func readLine() -> String? {
         var line = Data()
         while let byte = try? output.read(upToCount: 1), !byte.isEmpty {
@@ -170,9 +174,9 @@ package final class ChildProcess: Sendable {
         return line.isEmpty ? nil : String(decoding: line, as: UTF8.self)
     }
 
-    /// Reads what the process prints until it has ended. Blocks this thread.
+    /// Reads what the process prints until it has ended.
     ///
-    /// Messages are read after the output: they must fit into a pipe.
+    /// Blocks this thread. Messages are read after the output: they must fit into a pipe.
     package func finish() -> (end: End, output: Data, errors: Data) {
         let output = pipes[1].flatMap { try? $0.readToEnd() } ?? Data()
         let errors = pipes[2].flatMap { try? $0.readToEnd() } ?? Data()

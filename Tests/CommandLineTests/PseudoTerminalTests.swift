@@ -14,7 +14,7 @@ private let script = "/usr/bin/script"
 /// The built command on a terminal, which `script` of util-linux makes.
 @Suite(
     "The executable on a terminal",
-    .enabled(if: FileManager.default.isExecutableFile(atPath: script), "needs \(script)"))
+    .needs(script, if: FileManager.default.isExecutableFile(atPath: script)))
 struct PseudoTerminalTests {
     private static let command =
         Bundle.main.bundleURL.appending(path: "turnpike").path(percentEncoded: false)
@@ -104,7 +104,7 @@ struct PseudoTerminalTests {
 
     @Test(
         "Ctrl-C at the question ends the command, and the terminal shows again what is typed",
-        .enabled(if: Signals.ending.contains(SIGINT), "SIGINT is ignored")
+        .needs("SIGINT not to be ignored", if: Signals.ending.contains(SIGINT))
     )
     func interrupted() async throws {
         // The shell gets the signal, too.

@@ -10,7 +10,7 @@ import Turnpike
 /// Endpoints that speak something other than the scheme of the request says.
 @Suite(
     "Endpoints over libcurl, with TLS and without",
-    .enabled(if: TLSFiles.shared != nil, "there is no openssl command"))
+    .needs("openssl", if: TLSFiles.shared != nil))
 struct CurlEndpointTLSTests {
     private let files: TLSFiles
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import TestSupport
 import Testing
 import Turnpike
 import TurnpikeTesting
@@ -65,7 +66,7 @@ struct CurlProxyEnvironmentTests {
 
     @Test(
         "Each scheme goes its own way, with its own credential, and exceptions go directly",
-        .enabled(if: TLSFiles.shared != nil, "there is no openssl command"))
+        .needs("openssl", if: TLSFiles.shared != nil))
     func ways() async throws {
         let files = try #require(TLSFiles.shared)
         let origin = try TestServer()

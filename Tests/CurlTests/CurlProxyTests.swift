@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import TestSupport
 import Testing
 import Turnpike
 import TurnpikeTesting
@@ -53,7 +54,7 @@ struct CurlProxyTests {
 
     @Test(
         "TLS goes through an HTTP proxy as it is, and the credential stays with the proxy",
-        .enabled(if: TLSFiles.shared != nil, "there is no openssl command"))
+        .needs("openssl", if: TLSFiles.shared != nil))
     func tunnel() async throws {
         let files = try #require(TLSFiles.shared)
         let secure = try TLSServer(files)
@@ -115,7 +116,7 @@ struct CurlProxyTests {
 
     @Test(
         "An IPv6 address that does not answer is given its time, then IPv4 is tried beside it",
-        .enabled(if: hasIPv6, "needs IPv6"))
+        .needs("IPv6", if: hasIPv6))
     func happyEyeballs() async throws {
         #expect(CurlTransport.Configuration().connectionAttemptDelay == .milliseconds(250))
         let deaf = try FullListener(ipv6Port: server.port)
@@ -145,7 +146,7 @@ struct CurlProxyTests {
 
     @Test(
         "IPv6 addresses are hosts, and what does not answer there is tried elsewhere",
-        .enabled(if: hasIPv6, "needs IPv6"))
+        .needs("IPv6", if: hasIPv6))
     func ipv6() async throws {
         let six = try ProxyServer(to: server.port, isIPv6: true)
         defer { six.stop() }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import TestSupport
 import Testing
 import Turnpike
 import TurnpikeTesting
@@ -99,7 +100,7 @@ struct CurlRefusalTests {
 
     @Test(
         "A client's certificate that the server refuses is a fault of TLS, by TLS 1.3 too",
-        .enabled(if: TLSFiles.shared != nil, "there is no openssl command"),
+        .needs("openssl", if: TLSFiles.shared != nil),
         arguments: ["-tls1_2", "-tls1_3"], [true, false])
     func certificate(version: String, isShown: Bool) async throws {
         let files = try #require(TLSFiles.shared)

@@ -10,7 +10,7 @@ import Turnpike
 /// Files of the trust that are replaced while the transport lives.
 @Suite(
     "Files of the trust that are replaced",
-    .enabled(if: TLSFiles.shared != nil, "there is no openssl command"))
+    .needs("openssl", if: TLSFiles.shared != nil))
 struct CurlRotationTests {
     private let files: TLSFiles
     private let folder: URL

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import TestSupport
 import Testing
 import Turnpike
 
 @testable import TurnpikeCurl
 
 /// Content that ends with its connection, which anyone between can cut.
-@Suite("The end of TLS over libcurl", .enabled(if: TLSFiles.shared != nil, "no openssl command"))
+@Suite("The end of TLS over libcurl", .needs("openssl", if: TLSFiles.shared != nil))
 struct CurlTLSEndTests {
     private func client(_ files: TLSFiles, _ servers: TLSServer...) throws -> Client {
         var configuration = CurlTransport.Configuration()

@@ -9,7 +9,7 @@ import Turnpike
 @testable import TurnpikeCurl
 
 /// TLS against `openssl s_server`, with certificates made for this run.
-@Suite("TLS over libcurl", .enabled(if: TLSFiles.shared != nil, "there is no openssl command"))
+@Suite("TLS over libcurl", .needs("openssl", if: TLSFiles.shared != nil))
 struct CurlTLSTests {
     private let files: TLSFiles
 

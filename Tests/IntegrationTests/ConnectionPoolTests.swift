@@ -9,7 +9,7 @@ import TurnpikeCurl
 /// What nginx, with TLS and HTTP/2, and with connections that end, makes of the pool of libcurl.
 @Suite(
     "The pool of libcurl against nginx", .serialized,
-    .enabled(if: Peers.shared?.secure != nil, "needs nginx and scripts/test --integration"))
+    .needs("nginx and scripts/test --integration", if: Peers.shared?.secure != nil))
 struct ConnectionPoolTests {
     private let store = MetricsStore()
     private let base: String

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import TestSupport
 import Testing
 import Turnpike
 
@@ -8,7 +9,7 @@ import Turnpike
 
 @Suite(
     "Connect targets with five nginx", .serialized,
-    .enabled(if: Peers.fleet?["plain5"] != nil, "needs nginx and scripts/test --integration"))
+    .needs("nginx and scripts/test --integration", if: Peers.fleet?["plain5"] != nil))
 struct FleetTargetTests {
     private let peers: Peers
 

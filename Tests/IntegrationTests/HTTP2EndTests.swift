@@ -2,6 +2,7 @@
 
 import Foundation
 import Synchronization
+import TestSupport
 import Testing
 import Turnpike
 
@@ -10,7 +11,7 @@ import Turnpike
 /// What servers do to connections and requests of HTTP/2, whole and in order as it is for them.
 @Suite(
     "Servers that end requests and connections over libcurl", .serialized,
-    .enabled(if: Peers.http2 != nil, "needs scripts/test --integration"))
+    .needs("scripts/test --integration", if: Peers.http2 != nil))
 struct HTTP2EndTests {
     typealias HTTP2 = CurlTransport.HTTP2
 
@@ -92,7 +93,8 @@ struct HTTP2EndTests {
     }
 
     @Test(
-        "Nor is it with HTTP/2, where libcurl is sound", .enabled(if: isSound),
+        "Nor is it with HTTP/2, where libcurl is sound",
+        .needs("a libcurl that is sound with HTTP/2", if: isSound),
         arguments: (Early.all + Early.hasty).filter { has($0.server) }, sizes)
     func earlyHTTP2(_ early: Early, size: Int) async throws {
         // Small ones are taken.
@@ -113,7 +115,7 @@ struct HTTP2EndTests {
 
     @Test(
         "A server that ends its connections, or refuses streams, loses no call",
-        .enabled(if: has("node") && isSound, "needs node and a sound libcurl"),
+        .needs("node and a sound libcurl", if: has("node") && isSound),
         arguments: [
             ("goaway/10", "GET"), ("goaway/10", "POST"), ("close", "GET"), ("refuse/7", "GET"),
         ])
@@ -126,7 +128,7 @@ struct HTTP2EndTests {
 
     @Test(
         "A POST whose stream is refused is not doubled, though libcurl may not say so",
-        .enabled(if: has("node"), "needs node"), arguments: ["refuse/7", "close"])
+        .needs("node", if: has("node")), arguments: ["refuse/7", "close"])
     func refused(path: String) async throws {
         let (outcomes, twice) = try await send(300, path, "POST")
         #expect(twice == 0)
@@ -136,7 +138,7 @@ struct HTTP2EndTests {
 
     @Test(
         "A body that takes its time to be opened again holds up no other call",
-        .enabled(if: has("node"), "needs node"))
+        .needs("node", if: has("node")))
     func reopening() async throws {
         let client = try client("node", .on)
         let opening = AsyncStream.makeStream(of: Void.self)
@@ -185,7 +187,7 @@ struct HTTP2EndTests {
 
     @Test(
         "A server that speaks HTTP/2 alone is asked by it, unless that is off",
-        .enabled(if: has("h2only"), "needs node"))
+        .needs("node", if: has("h2only")))
     func onlyHTTP2() async throws {
         let client = try client("h2only")
         for _ in 0..<3 {
@@ -202,7 +204,7 @@ struct HTTP2EndTests {
 
     @Test(
         "A cold burst of calls to such a server opens few connections",
-        .enabled(if: has("h2only"), "needs node"))
+        .needs("node", if: has("h2only")))
     func onlyHTTP2Burst() async throws {
         let client = try client("h2only")
         for _ in 0..<2 {
@@ -223,7 +225,7 @@ struct HTTP2EndTests {
 
     @Test(
         "A server that speaks both is asked by what libcurl is sound with",
-        .enabled(if: has("node"), "needs node"))
+        .needs("node", if: has("node")))
     func version() async throws {
         for (setting, version) in [
             (HTTP2.automatic, Self.isSound ? "2" : "1.1"), (.on, "2"), (.off, "1.1"),

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import TestSupport
 import Testing
 import Turnpike
 
 @Suite(
     "With httpbin",
-    .enabled(if: Peers.shared?.httpbin != nil, "needs httpbin and scripts/test --integration"))
+    .needs("httpbin and scripts/test --integration", if: Peers.shared?.httpbin != nil))
 struct HTTPBinTests {
     private let base: String
     private let client: Client

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import TestSupport
 import Testing
 import Turnpike
 
@@ -8,7 +9,7 @@ import Turnpike
 
 @Suite(
     "With nginx over TLS", .serialized,
-    .enabled(if: Peers.shared?.secure != nil, "needs nginx and scripts/test --integration"))
+    .needs("nginx and scripts/test --integration", if: Peers.shared?.secure != nil))
 struct NginxTLSTests {
     private let peers: Peers
     private let base: String

@@ -7,7 +7,7 @@ import Turnpike
 
 @Suite(
     "With nginx", .serialized,
-    .enabled(if: Peers.shared?.nginx != nil, "needs nginx and scripts/test --integration"))
+    .needs("nginx and scripts/test --integration", if: Peers.shared?.nginx != nil))
 struct NginxTests {
     private struct User: Codable, Sendable, Equatable {
         var id: Int

@@ -125,7 +125,7 @@ struct ProgramTests {
     // 7.88 left 0.2 MiB of each in memory.
     @Test(
         "Bodies of HTTP/2 that are given up while they are held back leave nothing in memory",
-        .enabled(if: Peers.shared?.secure != nil, "needs nginx and scripts/test --integration"))
+        .needs("nginx and scripts/test --integration", if: Peers.shared?.secure != nil))
     func givenUp() async throws {
         let peers = try #require(Peers.shared)
         let report = try await Program("turnpike-endurance").run(

@@ -36,7 +36,7 @@ private func inflated(_ data: Data, upTo count: Int) -> Data? {
 
 private let hasZlib = unsafe dlopen("libz.so.1", RTLD_NOW) != nil
 
-@Suite("Compressed request bodies", .enabled(if: hasZlib))
+@Suite("Compressed request bodies", .needs("zlib", if: hasZlib))
 struct CompressBodiesTests {
     private let content = Data((0..<300_000).map { UInt8(truncatingIfNeeded: $0 / 100) })
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import TestSupport
 import Testing
 
 @testable import TurnpikeMiddleware
@@ -109,7 +110,8 @@ struct PublicSuffixesTests {
 
     @Test(
         "The whole list of this machine passes the cases too",
-        .enabled(if: FileManager.default.fileExists(atPath: Self.installed)))
+        .needs(
+            "the package publicsuffix", if: FileManager.default.fileExists(atPath: Self.installed)))
     func installedList() throws {
         let list = try PublicSuffixes(contentsOf: URL(filePath: Self.installed))
         for (host, registrable) in Self.cases {

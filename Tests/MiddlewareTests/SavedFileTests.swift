@@ -72,7 +72,7 @@ struct SavedFileTests {
 
     @Test(
         "A folder or file of another user is refused",
-        .enabled(if: geteuid() == 0), arguments: Kind.allCases)
+        .needs("to run as root", if: geteuid() == 0), arguments: Kind.allCases)
     func owners(kind: Kind) async throws {
         try folder.makeFolder("a")
         try await add(kind, at: folder["a/jar"])

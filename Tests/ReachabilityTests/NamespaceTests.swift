@@ -2,6 +2,7 @@
 
 import ChildProcess
 import Foundation
+import TestSupport
 import Testing
 import TurnpikeTesting
 
@@ -46,9 +47,7 @@ struct NamespaceTests {
 
     @Test(
         "An interface with an address is the next path",
-        .enabled("unshare and ip") {
-            await canMakeInterfaces()
-        })
+        .needs("unshare and ip, and leave to make interfaces") { await canMakeInterfaces() })
     func added() async {
         let lines = await lines(make("some0") + " && ip addr add 192.0.2.1/24 dev some0")
         #expect(lines == ["[]", "[some0]"])
@@ -56,7 +55,7 @@ struct NamespaceTests {
 
     @Test(
         "An interface with only a link-local address, or loopback, is not a path",
-        .enabled("unshare and ip") { await canMakeInterfaces() })
+        .needs("unshare and ip, and leave to make interfaces") { await canMakeInterfaces() })
     func linkLocal() async {
         let lines = await lines(
             "ip link set lo up && \(make("some1")) && ip addr add fe80::5/64 dev some1 nodad"

@@ -24,8 +24,7 @@ package struct Dice {
 
 /// How often a law is tried, and the seeds of the runs.
 ///
-/// Some dozens of times in a short run, a few hundred times with all other tests, which share the
-/// pool with them; `scripts/check` sets `TURNPIKE_LAW_RUNS` to 10,000 and runs the laws by themselves.
+/// Some dozens of times in the short run; `scripts/check` sets `TURNPIKE_LAW_RUNS` to 10,000.
 package enum Law {
     package static let runs: Range<UInt64> =
         0..<(ProcessInfo.processInfo.environment["TURNPIKE_LAW_RUNS"].flatMap { UInt64($0) }

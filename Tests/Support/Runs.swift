@@ -36,11 +36,19 @@ extension Trait where Self == ConditionTrait {
     /// - Parameters:
     ///   - need: What to install or to set, as in "redis-server".
     ///   - isThere: Whether it is there.
+    /// - Returns: The condition.
     package static func needs(
         _ need: String, if isThere: @autoclosure @escaping @Sendable () -> Bool
     ) -> Self {
+        needs(need, isThere)
+    }
+
+    /// The same for what takes a while to find out.
+    package static func needs(
+        _ need: String, _ isThere: @escaping @Sendable () async -> Bool
+    ) -> Self {
         .enabled("needs \(need)") {
-            if isThere() { return true }
+            if await isThere() { return true }
             Runs.lacks(need)
             return false
         }

@@ -11,7 +11,7 @@ import TurnpikeValkey
 
 @testable import TurnpikeValkeyCache
 
-@Suite("One request for a fleet", .enabled(if: ValkeyPeer.isAvailable, "\(ValkeyPeer.need)"))
+@Suite("One request for a fleet", .needs(ValkeyPeer.need, if: ValkeyPeer.isAvailable))
 struct ValkeyCacheClaimTests {
     private static func options(_ lock: Duration) -> ValkeyStore.Options {
         var options = ValkeyStore.Options.patient

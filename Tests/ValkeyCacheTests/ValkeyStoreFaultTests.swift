@@ -13,7 +13,7 @@ import TurnpikeValkey
 
 @Suite(
     "ValkeyStore, when its server has a fault",
-    .enabled(if: ValkeyPeer.isAvailable, "\(ValkeyPeer.need)"))
+    .needs(ValkeyPeer.need, if: ValkeyPeer.isAvailable))
 struct ValkeyStoreFaultTests {
     private let name = StoreKey(.sample, prefix: "turnpike:cache").name
 

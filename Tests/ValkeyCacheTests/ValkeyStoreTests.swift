@@ -10,7 +10,7 @@ import TurnpikeValkey
 
 @testable import TurnpikeValkeyCache
 
-@Suite("ValkeyStore", .enabled(if: ValkeyPeer.isAvailable, "\(ValkeyPeer.need)"))
+@Suite("ValkeyStore", .needs(ValkeyPeer.need, if: ValkeyPeer.isAvailable))
 struct ValkeyStoreTests {
     @Test("Another replica finds what one has stored, with one command")
     func shared() async throws {

@@ -48,7 +48,7 @@ private struct ReplySource {
 
 @Suite(
     "Replies that were bent",
-    .enabled(if: ValkeyLibrary.isThere, "\(ValkeyLibrary.need)"))
+    .needs(ValkeyLibrary.need, if: ValkeyLibrary.isThere))
 struct ReplyFuzzTests {
     // 200,000 if `TURNPIKE_LAW_RUNS` asks for as many runs as `scripts/check` does.
     private static let runs = Law.runs.count * 20

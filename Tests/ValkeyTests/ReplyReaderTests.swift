@@ -33,7 +33,7 @@ struct ReplyReaderTests {
 
     @Test(
         "Each kind of value is read, in parts of any size",
-        .enabled(if: ValkeyLibrary.isThere, "\(ValkeyLibrary.need)"),
+        .needs(ValkeyLibrary.need, if: ValkeyLibrary.isThere),
         arguments: [1, 2, 3, 7, 1000])
     func kinds(partSize: Int) throws {
         let expected: [ValkeyValue] = [
@@ -47,7 +47,7 @@ struct ReplyReaderTests {
 
     @Test(
         "What breaks the protocol or a limit ends the reading",
-        .enabled(if: ValkeyLibrary.isThere, "\(ValkeyLibrary.need)"),
+        .needs(ValkeyLibrary.need, if: ValkeyLibrary.isThere),
         arguments: [
             ("HTTP/1.1 200 OK\r\n\r\n", "no type"), ("%1\r\n+a\r\n+b\r\n", "no type"),
             (",1.5\r\n", "no type"), ("_\r\n", "no type"), (">2\r\n+a\r\n+b\r\n", "no type"),
@@ -85,7 +85,7 @@ struct ReplyReaderTests {
 
     @Test(
         "A large value is read within its limit",
-        .enabled(if: ValkeyLibrary.isThere, "\(ValkeyLibrary.need)"))
+        .needs(ValkeyLibrary.need, if: ValkeyLibrary.isThere))
     func large() throws {
         let text = "$3000000\r\n" + String(repeating: "b", count: 3_000_000) + "\r\n:1\r\n"
         let values = try replies(in: text, partSize: 65_536)

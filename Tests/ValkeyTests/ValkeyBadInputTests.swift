@@ -32,7 +32,7 @@ private final class FixedServer: Sendable {
     }
 }
 
-@Suite("What a server refuses", .enabled(if: ValkeyPeer.isAvailable, "\(ValkeyPeer.need)"))
+@Suite("What a server refuses", .needs(ValkeyPeer.need, if: ValkeyPeer.isAvailable))
 struct ValkeyBadInputTests {
     private let limit = Duration.seconds(5)
 

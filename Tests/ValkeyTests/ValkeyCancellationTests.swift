@@ -8,7 +8,7 @@ import Turnpike
 
 @testable import TurnpikeValkey
 
-@Suite("Cancelled commands", .enabled(if: ValkeyPeer.isAvailable, "\(ValkeyPeer.need)"))
+@Suite("Cancelled commands", .needs(ValkeyPeer.need, if: ValkeyPeer.isAvailable))
 struct ValkeyCancellationTests {
     private struct Outcome {
         var answers = 0

@@ -71,7 +71,7 @@ private final class Traffic: Sendable {
 }
 
 @Suite(
-    "A cluster", .serialized, .enabled(if: ValkeyPeer.isAvailable, "\(ValkeyPeer.need)"))
+    "A cluster", .serialized, .needs(ValkeyPeer.need, if: ValkeyPeer.isAvailable))
 struct ValkeyClusterTests {
     private let limit = Duration.seconds(5)
 

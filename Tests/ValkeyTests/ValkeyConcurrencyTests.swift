@@ -9,7 +9,7 @@ import Turnpike
 
 @Suite(
     "ValkeyServer, from several threads",
-    .enabled(if: ValkeyPeer.isAvailable, "\(ValkeyPeer.need)"))
+    .needs(ValkeyPeer.need, if: ValkeyPeer.isAvailable))
 struct ValkeyConcurrencyTests {
     private let limit = Duration.seconds(20)
 

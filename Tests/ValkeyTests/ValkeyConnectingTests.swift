@@ -9,7 +9,7 @@ import Turnpike
 @testable import TurnpikeValkey
 
 @Suite(
-    "A client that was just made", .enabled(if: ValkeyPeer.isAvailable, "\(ValkeyPeer.need)"))
+    "A client that was just made", .needs(ValkeyPeer.need, if: ValkeyPeer.isAvailable))
 struct ValkeyConnectingTests {
     private let limit = Duration.seconds(5)
 

@@ -9,7 +9,7 @@ import Turnpike
 @testable import TurnpikeValkey
 
 /// Tasks on the thread of the network.
-@Suite("ValkeyServer's executor", .enabled(if: ValkeyPeer.isAvailable, "\(ValkeyPeer.need)"))
+@Suite("ValkeyServer's executor", .needs(ValkeyPeer.need, if: ValkeyPeer.isAvailable))
 struct ValkeyExecutorTests {
     private let limit = Duration.seconds(20)
 

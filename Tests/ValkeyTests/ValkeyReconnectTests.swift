@@ -9,7 +9,7 @@ import TurnpikeTesting
 
 @testable import TurnpikeValkey
 
-@Suite("A server that goes and comes", .enabled(if: ValkeyPeer.isAvailable, "\(ValkeyPeer.need)"))
+@Suite("A server that goes and comes", .needs(ValkeyPeer.need, if: ValkeyPeer.isAvailable))
 struct ValkeyReconnectTests {
     private let limit = Duration.seconds(5)
 

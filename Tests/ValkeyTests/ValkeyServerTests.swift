@@ -9,7 +9,7 @@ import TurnpikeTesting
 
 @testable import TurnpikeValkey
 
-@Suite("A server", .enabled(if: ValkeyPeer.isAvailable, "\(ValkeyPeer.need)"))
+@Suite("A server", .needs(ValkeyPeer.need, if: ValkeyPeer.isAvailable))
 struct ValkeyServerTests {
     private let second = Duration.seconds(10)
 

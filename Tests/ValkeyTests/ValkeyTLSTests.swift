@@ -39,7 +39,7 @@ private final class SecurePeer: Sendable {
     }
 }
 
-@Suite("TLS", .enabled(if: ValkeyPeer.isAvailable, "\(ValkeyPeer.need)"))
+@Suite("TLS", .needs(ValkeyPeer.need, if: ValkeyPeer.isAvailable))
 struct ValkeyTLSTests {
     private let limit = Duration.seconds(5)
 
@@ -68,7 +68,7 @@ struct ValkeyTLSTests {
                 configuration: configuration, meter: nil))
     }
 
-    @Test("Commands and large values pass", .enabled(if: OpenSSL.isThere, "needs OpenSSL 3"))
+    @Test("Commands and large values pass", .needs("OpenSSL 3", if: OpenSSL.isThere))
     func roundTrip() async throws {
         let secure = try #require(SecurePeer())
         let server = try client("localhost", secure.port, secure.authorities)
@@ -98,7 +98,7 @@ struct ValkeyTLSTests {
 
     @Test(
         "A certificate of another host or authority is refused, and so is a server without TLS",
-        .enabled(if: OpenSSL.isThere, "needs OpenSSL 3"))
+        .needs("OpenSSL 3", if: OpenSSL.isThere))
     func refusals() async throws {
         let secure = try #require(SecurePeer())
         for (host, authorities) in [("127.0.0.1", secure.authorities), ("localhost", nil)] {

@@ -79,7 +79,7 @@ struct ValkeyURLTests {
 
     @Test(
         "Nothing prints the password",
-        .enabled(if: ValkeyLibrary.isThere, "\(ValkeyLibrary.need)"))
+        .needs(ValkeyLibrary.need, if: ValkeyLibrary.isThere))
     func secrecy() throws {
         let server = try ValkeyServer(url: "redis://user:hunter2@127.0.0.1:1/0")
         var text = "\(server) \(String(reflecting: server)) \(server.engine.url)"

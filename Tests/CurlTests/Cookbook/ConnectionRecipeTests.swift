@@ -23,7 +23,7 @@ struct ConnectionRecipeTests {
         }
     }
 
-    @Test("A server that wants a certificate gets it", .enabled(if: hasTLS, "there is no openssl"))
+    @Test("A server that wants a certificate gets it", .needs("openssl", if: hasTLS))
     func clientCertificate() async throws {
         let files = try #require(TLSFiles.shared)
         let folder = TemporaryFolder()
@@ -44,7 +44,7 @@ struct ConnectionRecipeTests {
 
     @Test(
         "An authority of one's own is trusted, and no other one",
-        .enabled(if: hasTLS, "there is no openssl"))
+        .needs("openssl", if: hasTLS))
     func ownAuthority() async throws {
         let files = try #require(TLSFiles.shared)
         let server = try TLSServer(files)
@@ -59,7 +59,7 @@ struct ConnectionRecipeTests {
         }
     }
 
-    @Test("A server must have a pinned key", .enabled(if: hasTLS, "there is no openssl"))
+    @Test("A server must have a pinned key", .needs("openssl", if: hasTLS))
     func pins() async throws {
         let files = try #require(TLSFiles.shared)
         let server = try TLSServer(files)

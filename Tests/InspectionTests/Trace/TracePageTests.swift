@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import TestSupport
 import Testing
 import TurnpikeCore
 import TurnpikeSupport
@@ -77,7 +78,8 @@ struct TracePageTests {
     /// Writes what a person or a browser looks at: `TURNPIKE_TRACES=folder`.
     @Test(
         "Writes the samples to files",
-        .enabled(if: ProcessInfo.processInfo.environment["TURNPIKE_TRACES"] != nil))
+        .needs("TURNPIKE_TRACES", if: ProcessInfo.processInfo.environment["TURNPIKE_TRACES"] != nil)
+    )
     func write() throws {
         let folder = URL(
             filePath: ProcessInfo.processInfo.environment["TURNPIKE_TRACES"] ?? "")

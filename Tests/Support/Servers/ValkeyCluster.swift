@@ -5,8 +5,9 @@ package final class ValkeyCluster: Sendable {
     /// The number of slots of a cluster.
     package static let slotCount = 16_384
 
-    /// One for all tests that leave it as it was but for slots and keys of their own; it ends with the
-    /// process of the tests. A new one needs two seconds, before which its nodes refuse to write.
+    /// One for all tests that change nothing of it but slots and keys of their own.
+    ///
+    /// It ends with the process of the tests. A new one needs two seconds, before which its nodes refuse to write.
     package static let shared = Result { try ValkeyCluster() }
 
     /// The nodes; node `n` starts with the slots from `firstSlot(n)` on.

@@ -18,5 +18,5 @@ package enum ValkeyLibrary {
     /// Whether it is installed.
     package static let isThere = names.contains { unsafe dlopen($0, RTLD_LAZY) != nil }
     /// What to install where it is not.
-    package static let need = "needs libhiredis (the package libhiredis0.14 or 1.1.0 in Debian)"
+    package static let need = "libhiredis (the package libhiredis0.14 or 1.1.0 in Debian)"
 }

@@ -9,7 +9,7 @@ import Synchronization
 /// object is released, and with this process.
 ///
 /// ```swift
-/// @Suite(.enabled(if: ValkeyPeer.isAvailable, "\(ValkeyPeer.need)"))
+/// @Suite(.needs(ValkeyPeer.need, if: ValkeyPeer.isAvailable))
 /// ```
 package final class ValkeyPeer: Sendable {
     /// The path of the server's program; nil if it is not installed.
@@ -20,7 +20,7 @@ package final class ValkeyPeer: Sendable {
     /// What to install where not.
     package static let need =
         program == nil
-        ? "needs redis-server (the package of that name in Debian), or TURNPIKE_VALKEY_SERVER with"
+        ? "redis-server (the package of that name in Debian), or TURNPIKE_VALKEY_SERVER with"
             + " the path of another such server" : ValkeyLibrary.need
 
     /// The port of the server.

@@ -80,7 +80,8 @@ struct FolderTests {
         close(try folder.openFile("file", O_RDONLY))
     }
 
-    @Test("A folder or file of another user is refused", .enabled(if: geteuid() == 0))
+    @Test(
+        "A folder or file of another user is refused", .needs("to run as root", if: geteuid() == 0))
     func owners() throws {
         try place.makeFolder("a")
         try place.makeFolder("a/b")

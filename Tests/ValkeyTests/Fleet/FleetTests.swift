@@ -11,7 +11,7 @@ import Testing
 /// requests a second, for 30 seconds. Each test prints its figures.
 @Suite(
     "A fleet of processes", .serialized,
-    .enabled(if: ValkeyPeer.isAvailable, "\(ValkeyPeer.need)"))
+    .needs(ValkeyPeer.need, if: ValkeyPeer.isAvailable))
 struct FleetTests {
     private let size = FleetSize.usual
 
@@ -74,7 +74,7 @@ struct FleetTests {
 
     @Test(
         "Clocks that are wrong by up to an hour do not matter",
-        .long, .enabled(if: faketime != nil, "needs the package faketime"))
+        .long, .needs("the package faketime", if: faketime != nil))
     func clocks() async throws {
         let peer = try ValkeyPeer()
         let library = try #require(Self.faketime)

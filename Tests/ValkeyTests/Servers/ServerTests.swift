@@ -4,7 +4,7 @@ import Foundation
 import TestSupport
 import Testing
 
-@Suite("The servers of the tests", .enabled(if: ValkeyPeer.isAvailable, "\(ValkeyPeer.need)"))
+@Suite("The servers of the tests", .needs(ValkeyPeer.need, if: ValkeyPeer.isAvailable))
 struct ServerTests {
     @Test("A server keeps what it is told, and loses it when it is killed")
     func life() throws {

@@ -10,7 +10,7 @@ import TurnpikeValkey
 
 @Suite(
     "Cancelled waits under a quota on a server",
-    .enabled(if: ValkeyPeer.isAvailable, "\(ValkeyPeer.need)"))
+    .needs(ValkeyPeer.need, if: ValkeyPeer.isAvailable))
 struct CancelledWaitTests {
     // Whole again 1000 s after its last use, so not before it is looked at.
     private static let rule = QuotaRule(1000, per: .seconds(1), burst: 1_000_000)

@@ -9,7 +9,7 @@ import TurnpikeValkey
 
 /// What becomes of shared state if the server's clock, its data or its rights are not as usual.
 @Suite(
-    "Shared state over an odd server", .enabled(if: ValkeyPeer.isAvailable, "\(ValkeyPeer.need)"))
+    "Shared state over an odd server", .needs(ValkeyPeer.need, if: ValkeyPeer.isAvailable))
 struct SharedFaultTests {
     private let peer: ValkeyPeer
     private let store: ValkeyServer

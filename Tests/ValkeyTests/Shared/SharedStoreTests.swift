@@ -8,7 +8,7 @@ import TurnpikeValkey
 
 @Suite(
     "Shared state over Valkey", .serialized,
-    .enabled(if: ValkeyPeer.isAvailable, "\(ValkeyPeer.need)"))
+    .needs(ValkeyPeer.need, if: ValkeyPeer.isAvailable))
 struct SharedStoreTests {
     // Ended with the process of the tests.
     private static let peer = Result { try ValkeyPeer() }
