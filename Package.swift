@@ -138,11 +138,12 @@ let package = Package(
         .target(
             name: "TestSupport",
             dependencies: [
-                "CTestWidth", "ChildProcess", "TurnpikeCore", "TurnpikeSupport", "TurnpikeTesting",
+                "CTestEnvironment", "ChildProcess", "TurnpikeCore", "TurnpikeSupport",
+                "TurnpikeTesting",
             ],
-            path: "Tests/Support", exclude: ["Width"], swiftSettings: settings),
-        // How many tests run at once.
-        .target(name: "CTestWidth", path: "Tests/Support/Width"),
+            path: "Tests/Support", exclude: ["Environment"], swiftSettings: settings),
+        // What is set before the tests begin.
+        .target(name: "CTestEnvironment", path: "Tests/Support/Environment"),
         .target(name: "CSpawn", path: "Tests/ChildProcess/CSpawn"),
         .target(
             name: "ChildProcess", dependencies: ["CSpawn"], path: "Tests/ChildProcess",

@@ -46,6 +46,7 @@ package final class ChildProcess: Sendable {
 
     /// The process ID.
     package let id: Int32
+    private static let environment = ProcessInfo.processInfo.environment
     private let pipes: [Int: FileHandle]
     private let ended = Mutex<End?>(nil)
 
@@ -96,7 +97,7 @@ package final class ChildProcess: Sendable {
         }
         pipes = mine
 
-        var variables = ProcessInfo.processInfo.environment
+        var variables = Self.environment
         for (name, value) in environment { variables[name] = value }
         let words = unsafe ([program] + arguments).map { unsafe strdup($0) } + [nil]
         let settings = unsafe variables.map { unsafe strdup("\($0)=\($1)") } + [nil]
@@ -137,6 +138,7 @@ package final class ChildProcess: Sendable {
     /// Blocks this thread until the process has ended.
     @discardableResult
     package func wait() -> End {
+        if let end = ended.withLock(\.self) { return end }
         // Until it is reaped, its ID is not given to another process.
         var info = unsafe siginfo_t()
         while unsafe waitid(P_PID, id_t(id), &info, WEXITED | WNOWAIT) == -1, errno == EINTR {}
@@ -166,12 +168,19 @@ package final class ChildProcess: Sendable {
     ///
     /// Blocks this thread.
     package func readLine() -> String? {
+        readLineBytes().map { String(decoding: $0, as: UTF8.self) }
+    }
+
+    /// The bytes of the next line, without its end; nil if there is no more than a part of one.
+    ///
+    /// Blocks this thread.
+    package func readLineBytes() -> Data? {
         var line = Data()
         while let byte = try? output.read(upToCount: 1), !byte.isEmpty {
-            if byte.first == UInt8(ascii: "\n") { return String(decoding: line, as: UTF8.self) }
+            if byte.first == UInt8(ascii: "\n") { return line }
             line += byte
         }
-        return line.isEmpty ? nil : String(decoding: line, as: UTF8.self)
+        return nil
     }
 
     /// Reads what the process prints until it has ended.

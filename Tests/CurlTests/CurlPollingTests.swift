@@ -43,7 +43,7 @@ struct CurlPollingTests {
         let transport = try CurlTransport(configuration: configuration)
         let client = Client(baseURL: server.target, transport: transport, stack: [])
         var works: [Int] = []
-        for _ in 0..<Runs.size(4, all: 10) {
+        for _ in 0..<10 {
             let before = try await work(of: transport)
             try await withTaskExecutorPreference(executor) {
                 for _ in 0..<200 {
@@ -57,7 +57,7 @@ struct CurlPollingTests {
     }
 
     @Test(
-        "A caller who is alone finds its answer without the thread", .long,
+        "A caller who is alone finds its answer without the thread", .alone,
         .needs("two cores", if: hasCores))
     func withoutThread() async throws {
         var (without, with) = ([0], [0])
@@ -70,7 +70,7 @@ struct CurlPollingTests {
         #expect(with.min()! < without.max()! / 3, "where callers look \(with) ns, else \(without)")
     }
 
-    @Test("A caller on the thread of another transport leaves its answer to the right one", .long)
+    @Test("A caller on the thread of another transport leaves its answer to the right one", .alone)
     func onOtherThread() async throws {
         let other = try CurlTransport()
         var (without, with) = ([0], [0])

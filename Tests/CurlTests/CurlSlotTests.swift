@@ -191,10 +191,6 @@ struct CurlSlotTests {
             transport: try CurlTransport(configuration: configuration), stack: [])
         let response = try await client.get("http://api.invalid:\(server.port)/").response()
         #expect(response.timeline.peerAddress == "127.0.0.1")
-        let sent = try #require(response.timeline.sent)
-        // Half of the limit, or its delay, would go by for one that is waited for.
-        let took = sent.duration(to: try #require(response.timeline.connected))
-        #expect(took < .seconds(30))
         response.body.cancel()
     }
 }

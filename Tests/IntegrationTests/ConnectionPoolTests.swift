@@ -8,7 +8,7 @@ import TurnpikeCurl
 
 /// What nginx, with TLS and HTTP/2, and with connections that end, makes of the pool of libcurl.
 @Suite(
-    "The pool of libcurl against nginx", .serialized,
+    "The pool of libcurl against nginx", .serialized, .oneAtATime,
     .needs("nginx and scripts/test --integration", if: Peers.shared?.secure != nil))
 struct ConnectionPoolTests {
     private let store = MetricsStore()

@@ -8,7 +8,7 @@ import Turnpike
 @testable import TurnpikeCurl
 
 @Suite(
-    "Endpoints with five nginx", .serialized,
+    "Endpoints with five nginx", .serialized, .oneAtATime,
     .needs("nginx and scripts/test --integration", if: Peers.fleet?["plain5"] != nil))
 struct EndpointFleetTests {
     private let peers: Peers

@@ -8,7 +8,7 @@ import Turnpike
 @testable import TurnpikeCurl
 
 @Suite(
-    "Connect targets with five nginx", .serialized,
+    "Connect targets with five nginx", .serialized, .oneAtATime,
     .needs("nginx and scripts/test --integration", if: Peers.fleet?["plain5"] != nil))
 struct FleetTargetTests {
     private let peers: Peers

@@ -6,7 +6,7 @@ import Testing
 import Turnpike
 
 @Suite(
-    "With nginx", .serialized,
+    "With nginx", .serialized, .oneAtATime,
     .needs("nginx and scripts/test --integration", if: Peers.shared?.nginx != nil))
 struct NginxTests {
     private struct User: Codable, Sendable, Equatable {

@@ -3,6 +3,7 @@
 import ChildProcess
 import Foundation
 import Synchronization
+import Testing
 
 /// The servers of others that the integration tests talk to: started by a script at the first use,
 /// ended with this process.
@@ -47,7 +48,8 @@ final class Peers: Sendable {
             path: "turnpike-peers-" + UUID().uuidString)
         // It ends the servers when its input does, however this process ends.
         self.script = try ChildProcess(
-            root.appending(path: "scripts/" + script).path(), [folder.path()], input: .pipe,
+            root.appending(path: "scripts/" + script).path(percentEncoded: false), [folder.path()],
+            input: .pipe,
             output: .pipe)
         var addresses: [String: String] = [:]
         while let line = self.script.readLine(), line != "ready" {
@@ -70,4 +72,41 @@ final class Peers: Sendable {
             }.start()
         }
     }
+}
+
+/// Suites that share servers, and stop or end them: one after another.
+struct OneAtATime: SuiteTrait, TestScoping {
+    private actor Turn {
+        private var isTaken = false
+        private var waiting: [CheckedContinuation<Void, Never>] = []
+
+        func take() async {
+            if isTaken {
+                await withCheckedContinuation { waiting.append($0) }
+            } else {
+                isTaken = true
+            }
+        }
+
+        func pass() {
+            if waiting.isEmpty { isTaken = false } else { waiting.removeFirst().resume() }
+        }
+    }
+
+    private static let turn = Turn()
+
+    func provideScope(
+        for test: Test, testCase: Test.Case?,
+        performing function: @concurrent @Sendable () async throws -> Void
+    ) async throws {
+        await Self.turn.take()
+        let result: Result<Void, any Error>
+        do { result = .success(try await function()) } catch { result = .failure(error) }
+        await Self.turn.pass()
+        try result.get()
+    }
+}
+
+extension Trait where Self == OneAtATime {
+    static var oneAtATime: Self { OneAtATime() }
 }

@@ -121,17 +121,5 @@ struct ProgramTests {
         let report = try await Program("turnpike-endurance").run(within: .seconds(400))
         #expect(report["requests"]?.int == 50_000)
     }
-
-    // 7.88 left 0.2 MiB of each in memory.
-    @Test(
-        "Bodies of HTTP/2 that are given up while they are held back leave nothing in memory",
-        .needs("nginx and scripts/test --integration", if: Peers.shared?.secure != nil))
-    func givenUp() async throws {
-        let peers = try #require(Peers.shared)
-        let report = try await Program("turnpike-endurance").run(
-            "--requests", "1000", "--server", try #require(peers.secure), "--authority",
-            peers.authority.path(), within: .seconds(120))
-        #expect((report["liveMiB"]?.array?.last?.double ?? 0) > 0.1)
-    }
     #endif
 }

@@ -9,7 +9,10 @@ package import Testing
 /// `swift test` is the short run. `TURNPIKE_TESTS=all`, which `scripts/check` sets, runs long tests at their
 /// whole size, and those that have no short form.
 package enum Runs {
-    package static let areAll = ProcessInfo.processInfo.environment["TURNPIKE_TESTS"] == "all"
+    package static let areAll = kind == "all"
+    /// Whether tests that measure the machine run, and no other beside them.
+    package static let areAlone = kind == "alone"
+    private static let kind = ProcessInfo.processInfo.environment["TURNPIKE_TESTS"]
 
     /// The size of a test: the number of its calls, seeds or bytes.
     package static func size<Value>(_ short: Value, all: Value) -> Value { areAll ? all : short }
@@ -31,6 +34,11 @@ package enum Runs {
 extension Trait where Self == ConditionTrait {
     /// For a test whose short form is another test.
     package static var long: Self { needs("TURNPIKE_TESTS=all", if: Runs.areAll) }
+
+    /// For a test that measures what the machine does, and so wants it for itself.
+    package static var alone: Self {
+        needs("TURNPIKE_TESTS=alone and --no-parallel", if: Runs.areAlone)
+    }
 
     /// For a test that needs what a machine may lack: it is skipped there, and the end of the run says so.
     /// - Parameters:

@@ -48,7 +48,7 @@ final class FuzzRun {
         let lines = lines()
         feed(lines)
         for (number, line) in lines.enumerated() { try check(answer(to: number, line), to: line) }
-        guard process.readLine() == nil else {
+        guard process.readLineBytes() == nil else {
             throw FuzzFailure("there are more answers than lines")
         }
         let end = process.wait()
@@ -96,14 +96,14 @@ final class FuzzRun {
         patience.resume()
         defer { patience.cancel() }
         let shown = String(decoding: line.prefix(2000), as: UTF8.self)
-        guard let text = process.readLine() else {
+        guard let bytes = process.readLineBytes() else {
             let ended = process.wait()
             let end =
                 wasHanging.load(ordering: .relaxed)
                 ? "no answer within \(options.patience) s" : "exec ended: \(ended)"
             throw FuzzFailure("line \(number): \(end): \(shown)")
         }
-        guard let answer = try? JSONValue(parsing: Data(text.utf8)) else {
+        guard let answer = try? JSONValue(parsing: bytes) else {
             throw FuzzFailure("line \(number): the answer is no JSON: \(shown)")
         }
         return answer
