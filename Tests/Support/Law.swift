@@ -24,7 +24,7 @@ package struct Dice {
 
 /// How often a law is tried, and the seeds of the runs.
 ///
-/// Some dozens of times in the short run; `scripts/check` sets `TURNPIKE_LAW_RUNS` to 10,000.
+/// Some dozens of times in the short run; `scripts/check` sets `TURNPIKE_LAW_RUNS` higher.
 package enum Law {
     package static let runs: Range<UInt64> =
         0..<(ProcessInfo.processInfo.environment["TURNPIKE_LAW_RUNS"].flatMap { UInt64($0) }
