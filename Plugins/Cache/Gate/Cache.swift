@@ -69,8 +69,8 @@ public struct Cache: Interceptor {
     /// the plain request if what it confirms can no longer be read.
     public func facts(for request: Request?) -> GateFacts? {
         let bounds = state.store.entryBounds
-        let most = max(options.maxContentBytes, 0)
-        let shared = Int64(max(options.maxSharedBytes, 0)) + 1
+        let most = min(max(options.maxContentBytes, 0), 1 << 60)
+        let shared = Int64(options.sharedBytes) + 1
         let disk = bounds.map { min($0.disk, most) }
         var facts = GateFacts(
             "answers from what was answered before, and stores responses", .answers(.stored),
@@ -124,6 +124,8 @@ extension Cache {
 
         /// The most bytes of a changed response that callers who wait for one revalidation share.
         public var maxSharedBytes = 1 << 20
+        // Within what can be added up.
+        var sharedBytes: Int { min(max(maxSharedBytes, 0), 1 << 40) }
 
         /// More header fields that identify the user, such as `X-User-ID` behind a gateway.
         public var identityFields: Set<HTTPHeaders.Name> = []

@@ -130,11 +130,11 @@ extension CacheCall {
                 return flights.land(seat, .success(.confirmed(validation)))
             case .answered(let answer, let isRecorded): (response, isStored) = (answer, isRecorded)
             }
-            if flights.waiting(seat) > 1, response.body.length ?? 0 <= options.maxSharedBytes,
+            if flights.waiting(seat) > 1, response.body.length ?? 0 <= options.sharedBytes,
                 var answer = answer(response.head, isStored: isStored)
             {
-                let content = try await response.body.peek(upTo: options.maxSharedBytes + 1)
-                if content.count <= options.maxSharedBytes {
+                let content = try await response.body.peek(upTo: options.sharedBytes + 1)
+                if content.count <= options.sharedBytes {
                     answer.content = .success(content)
                     return flights.land(seat, .success(.answered(answer)))
                 }

@@ -52,7 +52,7 @@ public final class ValkeyStore: CacheStore {
 
     /// What a writer collects, and what it sends.
     public var entryBounds: CacheEntryBounds? {
-        CacheEntryBounds(memory: 2 * Int64(options.maxEntryBytes))
+        CacheEntryBounds(memory: 2 * Int64(min(max(options.maxEntryBytes, 0), 1 << 40)))
     }
 
     /// Nothing: the server is not asked.

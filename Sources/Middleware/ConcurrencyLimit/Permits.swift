@@ -13,11 +13,19 @@ final class Permits: Sendable {
         let queue: Int
         let adaptive: AdaptiveLimit?
 
+        // As good as no limit, and a number that the arithmetic of limits holds exactly.
+        private static let most = 1 << 40
+
         init(total: Int, perOrigin: Int, queue: Int, adaptive: AdaptiveLimit?) {
-            self.total = max(total, 1)
-            self.perOrigin = max(perOrigin, 1)
+            self.total = min(max(total, 1), Self.most)
+            self.perOrigin = min(max(perOrigin, 1), Self.most)
             self.queue = max(queue, 0)
-            self.adaptive = adaptive
+            // What was set after its making is bounded as at its making.
+            self.adaptive = adaptive.map {
+                AdaptiveLimit(
+                    initial: $0.initial, min: $0.min, decrease: $0.decrease, pause: $0.pause,
+                    isOverload: $0.isOverload)
+            }
         }
 
         /// The limit of an origin about which nothing is known.

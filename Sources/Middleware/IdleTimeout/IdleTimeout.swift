@@ -26,7 +26,7 @@ public struct IdleTimeout: Interceptor {
         window: Duration = .seconds(10)
     ) {
         self.limit = limit
-        minBytes = Int(min(window.inSeconds * Double(minBytesPerSecond), 1e15))
+        minBytes = Int(min(max(window.inSeconds * Double(minBytesPerSecond), 0), 1e15))
         self.window = window
     }
 

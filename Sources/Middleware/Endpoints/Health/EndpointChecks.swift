@@ -137,6 +137,6 @@ final class EndpointChecks: Sendable {
 
 extension Duration {
     fileprivate func times(_ factor: Double) -> Duration {
-        .nanoseconds(Int64(min(Double(wholeNanoseconds) * factor, 9e18)))
+        .nanoseconds(Int64(min(max(Double(wholeNanoseconds) * factor, 0), 9e18)))
     }
 }
