@@ -13,21 +13,23 @@ enum ValkeyFault {
     /// - Parameters:
     ///   - text: The server's text, whose first word is the kind of error.
     ///   - name: The name of the command.
+    ///   - keys: The keys of a script.
     ///   - server: Where it was sent.
     /// - Returns: The error, with what to do.
-    static func refused(_ text: String, name: String, at server: NodeAddress?) -> ClientError {
-        let text = withoutArguments(text)
+    static func refused(
+        _ text: String, name: String, keys: [String] = [], at server: NodeAddress?
+    ) -> ClientError {
         let word = text.prefix { $0 != " " }
         let (code, advice) = advice(of: String(word), text, name: name)
         return ClientError(
-            code, "\(shown(text)) (\(shown(name)) at \(server?.description ?? "?"))\(advice)")
+            code,
+            "\(told(text, keys: keys)) (\(shown(name)) at \(server?.description ?? "?"))\(advice)")
     }
 
     /// Returns the error of a first command of a connection, if it is one of the connection.
     static func greeting(_ text: String, step: GreetingStep, at server: String) -> ClientError? {
-        let text = withoutArguments(text)
         func fault(_ code: ClientError.Code, _ advice: String) -> ClientError {
-            ClientError(code, "\(server) refuses the connection: \(shown(text)); \(advice)")
+            ClientError(code, "\(server) refuses the connection: \(told(text)); \(advice)")
         }
         let word = text.prefix { $0 != " " }
         switch (word, step) {
@@ -82,12 +84,6 @@ enum ValkeyFault {
                 "\(server) does not speak the protocol of Valkey and Redis; check host and port")
         }
         return nil
-    }
-
-    // A server repeats what it did not understand, which may be a secret.
-    private static func withoutArguments(_ text: String) -> String {
-        guard let range = text.range(of: ", with args beginning with") else { return text }
-        return String(text[..<range.lowerBound])
     }
 
     // Redis up to 7.0; Redis 7.2 and Valkey.

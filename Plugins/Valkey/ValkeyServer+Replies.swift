@@ -96,13 +96,13 @@ extension ValkeyServer {
                 to: ValkeyCommand([Self.evalsha, digest] + rest, key: key), within: limit)
             guard case .error(let text) = value else { return value }
             if !text.hasPrefix("NOSCRIPT") {
-                throw ValkeyFault.refused(text, name: "EVALSHA", at: pending.server)
+                throw ValkeyFault.refused(text, name: "EVALSHA", keys: keys, at: pending.server)
             }
         }
         let (value, pending) = try await reply(
             to: ValkeyCommand([Self.eval, script.memory.source] + rest, key: key), within: limit)
         if case .error(let text) = value {
-            throw ValkeyFault.refused(text, name: "EVAL", at: pending.server)
+            throw ValkeyFault.refused(text, name: "EVAL", keys: keys, at: pending.server)
         }
         return value
     }

@@ -28,7 +28,7 @@ extension ValkeyValue: DescriptionReflectable {
         case .integer(let number): String(number)
         case .bytes(let data): "(\(data.count) bytes)"
         case .array(let values): "[\(values.map(\.description).joined(separator: ", "))]"
-        case .error(let text): "error: \(ValkeyFault.shown(text))"
+        case .error(let text): "error: \(ValkeyFault.told(text))"
         }
     }
 }

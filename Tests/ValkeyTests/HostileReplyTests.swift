@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import TestSupport
+import Testing
+import Turnpike
+import TurnpikeMiddleware
+
+@testable import TurnpikeValkey
+
+@Suite(
+    "What a hostile server replies", .enabled(if: ValkeyPeer.isAvailable, "\(ValkeyPeer.need)"))
+struct HostileReplyTests {
+    private let limit = Duration.seconds(5)
+
+    private func message(_ url: String, _ command: ValkeyCommand) async throws -> String {
+        let server = try ValkeyServer(url: url)
+        let error = await #expect(throws: ClientError.self) {
+            try await server.send(command, within: limit)
+        }
+        return "\(error?.message ?? "") \(error.map { "\($0)" } ?? "")"
+    }
+
+    @Test(
+        "A secret that a server repeats in an error is not printed",
+        arguments: [
+            "-ERR unknown command 'AUTH' 'ann' 's3cr3tPW'",
+            "-ERR unknown command `AUTH`, with args beginning with: `s3cr3tPW`",
+            "-WRONGPASS invalid username-password pair 's3cr3tPW'", "-s3cr3tPW", "-S3CR3TPW x",
+            "-ERR {\"access_token\":\"s3cr3tPW\"}",
+        ])
+    func secrets(reply: String) async throws {
+        let repeating = try ScriptedServer { _ in reply }
+        let later = try ScriptedServer { words in
+            words[0] == "SET" ? reply : words[0] == "PING" ? "+PONG" : "+OK"
+        }
+        for port in [repeating.port, later.port] {
+            let text = try await message(
+                "redis://ann:s3cr3tPW@127.0.0.1:\(port)", ValkeyCommand("SET", "k", "v"))
+            #expect(!text.lowercased().contains("s3cr3tpw"), "\(text)")
+        }
+        // Not those of another caller on the same connection either.
+        #expect(
+            !"\(ValkeyValue.array([.error(String(reply.dropFirst()))]))".lowercased()
+                .contains("s3cr3tpw"))
+    }
+
+    @Test("The kind of an error, and the sentences that servers have for it, are printed")
+    func known() async throws {
+        let server = try ScriptedServer { words in
+            words[0] == "PING"
+                ? "+PONG"
+                : words[0] == "SET"
+                    ? "-WRONGTYPE Operation against a key holding the wrong kind of value" : "+OK"
+        }
+        let text = try await message(
+            "redis://127.0.0.1:\(server.port)", ValkeyCommand("SET", "k", "v"))
+        #expect(text.contains("WRONGTYPE Operation against a key holding the wrong kind of value"))
+    }
+}
