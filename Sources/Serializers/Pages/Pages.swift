@@ -17,8 +17,12 @@ import TurnpikeSupport
 /// where one names no next page. Each iterator begins with the first page.
 ///
 /// The next page must have the origin of the first request, or its upgrade from http to https:
-/// credentials of the request never go to another one. If a page leads elsewhere, comes back to a
-/// page that was read, or is one more than the limit, iteration fails after the pages before.
+/// credentials of the request never go to another one. A page that a redirect took to another origin
+/// names no next page by a reference, since it would choose a path for those credentials. A
+/// reference is followed with a method that is safe, such as GET, or for a call that is
+/// ``/TurnpikeCore/Call/retryable(_:)``: otherwise a server would choose where a POST goes again. If
+/// a page leads elsewhere, comes back to a page that was read, or is one more than the limit,
+/// iteration fails after the pages before.
 public struct Pages<Page: Sendable>: AsyncSequence, Sendable {
     /// A page.
     public typealias Element = Page
@@ -102,6 +106,7 @@ public struct Pages<Page: Sendable>: AsyncSequence, Sendable {
             }
             if let identity = Self.identity(of: last.request) { seen.insert(identity) }
             var call = last
+            if case .reference = next { try admitReference(by: head, for: last.request) }
             try next.apply(to: &call.request, of: head)
             guard let from = origin, let to = call.request.origin, from.isSameOrUpgraded(by: to)
             else {
@@ -118,6 +123,25 @@ public struct Pages<Page: Sendable>: AsyncSequence, Sendable {
                     response: head)
             }
             return call
+        }
+
+        // Who names the page decides: the one that was read last, wherever it came from.
+        private func admitReference(by head: ResponseHead, for request: Request) throws {
+            guard let from = origin, let by = TargetURI(head.url).origin,
+                from.isSameOrUpgraded(by: by)
+            else {
+                throw ClientError(
+                    .validation,
+                    "the page came from another origin, which may not name a page of this one;"
+                        + " begin at that origin", response: head)
+            }
+            guard request.method.isSafe || request.options.isRetryable == true else {
+                throw ClientError(
+                    .validation,
+                    "the server names where a \(request.method) goes next; find the next page by a"
+                        + " query or a body of your own, or mark the call as retryable",
+                    response: head)
+            }
         }
 
         // Nil for a body that is not in memory: whether it is the same is not known.
