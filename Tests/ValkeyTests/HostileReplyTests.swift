@@ -57,4 +57,32 @@ struct HostileReplyTests {
             "redis://127.0.0.1:\(server.port)", ValkeyCommand("SET", "k", "v"))
         #expect(text.contains("WRONGTYPE Operation against a key holding the wrong kind of value"))
     }
+
+    @Test("Slots of more ranges than there are slots are none, and ranges count each slot once")
+    func slots() throws {
+        let node = ValkeyValue.array([.bytes(Data("h".utf8)), .integer(1)])
+        func ranges(_ count: Int) -> ValkeyValue {
+            .array(
+                Array(
+                    repeating: .array([.integer(0), .integer(16_383), node]), count: count))
+        }
+        let address = try #require(
+            NodeAddress(named: "127.0.0.1", port: 1, by: .init(host: "h", port: 1)))
+        #expect(SlotTable(ranges(1), by: address) != nil)
+        #expect(SlotTable(ranges(2), by: address) == nil)
+        #expect(SlotTable(ranges(170_000), by: address) == nil)
+    }
+
+    @Test("A count of replicas beyond all reason is refused")
+    func replicas() async throws {
+        let server = try ScriptedServer { words in
+            words[0] == "PING"
+                ? "+PONG" : words[0].hasPrefix("EVAL") ? ":9223372036854775807" : "+OK"
+        }
+        let store = try ValkeyServer(url: "redis://127.0.0.1:\(server.port)")
+        let error = await #expect(throws: ClientError.self) {
+            try await store.beat("a", of: "g", for: .seconds(3))
+        }
+        #expect(error?.code == .protocol)
+    }
 }

@@ -101,6 +101,8 @@ extension ValkeyStore {
             + ":{\(String(repeating: "?", count: 32))}"
     }
 
+    private static let mostNodes = 512
+
     // A key of each node of a cluster; nil for a server that is none.
     private func nodes() async throws -> [String?] {
         let reply: ValkeyValue
@@ -112,10 +114,11 @@ extension ValkeyStore {
         }
         guard case .array(let ranges) = reply, !ranges.isEmpty else { return [nil] }
         var nodes: [ValkeyValue: String] = [:]
-        for range in ranges {
+        // A key of each is searched for, which takes a while for a slot that does not exist.
+        for range in ranges where nodes.count < Self.mostNodes {
             guard case .array(let parts) = range, parts.count > 2,
-                case .integer(let slot) = parts[0], case .array(let node) = parts[2],
-                node.count > 1
+                case .integer(let slot) = parts[0], (0..<16_384).contains(slot),
+                case .array(let node) = parts[2], node.count > 1
             else { continue }
             let name = ValkeyValue.array(Array(node.prefix(2)))
             if nodes[name] == nil { nodes[name] = ClusterSlot.key(in: slot) }

@@ -25,6 +25,9 @@ extension ValkeyServer: ReplicaStore {
         return redis.call('ZCARD', KEYS[1])
         """)
 
+    // A count beyond it is no count: the share of each replica would be next to nothing.
+    private static let mostReplicas = 10_000
+
     /// Says that a replica is there, and counts those that have said so.
     public func beat(
         _ replica: String, of group: String, for lifetime: Duration
@@ -35,6 +38,6 @@ extension ValkeyServer: ReplicaStore {
                 arguments: [Data(replica.utf8), Data(lifetime.expiryMilliseconds)],
                 within: SharedReply.timeLimit))
         // A life of a millisecond may be over already.
-        return max(try reply.integer(0), 1)
+        return max(try reply.integer(0, in: 0...Self.mostReplicas), 1)
     }
 }

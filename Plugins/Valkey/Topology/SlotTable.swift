@@ -13,9 +13,13 @@ struct SlotTable {
     init() {}
 
     /// Reads the reply of `CLUSTER SLOTS`; entries that cannot be are left out.
+    ///
+    /// It is read under the lock of the engine, so what it costs is bounded: each slot is in one
+    /// range.
     /// - Returns: Nil if it is no such reply.
     init?(_ reply: ValkeyValue, by server: NodeAddress) {
-        guard case .array(let ranges) = reply else { return nil }
+        guard case .array(let ranges) = reply, ranges.count <= KeySlot.count else { return nil }
+        var left = KeySlot.count
         for range in ranges {
             guard case .array(let parts) = range, parts.count >= 3,
                 case .integer(let first) = parts[0], case .integer(let last) = parts[1],
@@ -30,6 +34,8 @@ struct SlotTable {
             case .status(let text): host = text
             default: continue
             }
+            left -= Int(last - first) + 1
+            guard left >= 0 else { return nil }
             guard let address = NodeAddress(named: host, port: port, by: server),
                 let index = index(of: address)
             else { continue }

@@ -18,6 +18,7 @@ struct QuotaOutlook {
     private var knownUntil = Int64.min
 
     private static let firstProbe: Int64 = 20_000_000
+    private static let pauseAfterLie = Duration.milliseconds(100)
     // While calls wait for permits, the store is asked at least this often.
     private static let longestPause = Duration.seconds(10)
 
@@ -45,7 +46,10 @@ struct QuotaOutlook {
         grown = 0
         scarceUntil = now.advanced(by: after).nanoseconds
         knownUntil = now.advanced(by: Self.longestPause).nanoseconds
-        pause(after - reach, atLeast: .milliseconds(1), from: now)
+        // A store that could have reserved them has lied, and may go on to: it costs few commands.
+        pause(
+            after - reach, atLeast: after > reach ? .milliseconds(1) : Self.pauseAfterLie,
+            from: now)
     }
 
     /// The store grants nothing while a cool-down lasts.

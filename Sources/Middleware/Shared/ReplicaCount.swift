@@ -17,6 +17,10 @@ struct ReplicaCount {
     ///
     /// A replica that starts while the store is away must not take the whole quota.
     static let assumed = 10
+    /// The most replicas that are believed.
+    ///
+    /// With more, the share of each would be next to nothing, and calls would wait for days.
+    static let most = 10_000
     /// How long a replica counts if it stops.
     static let lifetime = Duration.seconds(3)
 
@@ -43,10 +47,11 @@ struct ReplicaCount {
     }
 
     /// Ends a heartbeat.
-    /// - Parameter count: How many replicas there are; nil if the store had no answer.
+    /// - Parameter count: How many replicas there are; nil if the store had no answer. One
+    ///   beyond ``most`` is none.
     mutating func end(_ count: Int?) {
         isBeating = false
-        guard let count else { return }
+        guard let count, count <= Self.most else { return }
         previous = latest
         latest = max(count, 1)
     }
