@@ -157,7 +157,7 @@ struct CredentialLawsTests {
                 return await group.reduce(into: []) { $0.append($1) }
             }
             Law.holds(provider.mostAtOnce <= 1, number, "one refresh at a time")
-            Law.holds(provider.begun <= most, number, "the limit of refreshes")
+            Law.holds(provider.given.count <= most, number, "the limit of replaced tokens")
             for (mayLeave, end) in ends {
                 let isRight =
                     switch end {

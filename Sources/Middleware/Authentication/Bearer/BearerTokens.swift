@@ -24,8 +24,10 @@ import TurnpikeSupport
 ///   (``BearerTokenProvider/spendsRefreshToken``), later calls wait for the same answer, up to
 ///   ``RefreshPolicy/answerLimit``; otherwise they begin another refresh.
 /// - The failure of a refresh reaches all calls that wait for it, and all calls whose refused
-///   request was signed before the failure. The next call may try again, within
-///   ``RefreshPolicy/maxRefreshes``.
+///   request was signed before the failure. The next call tries again at once. If that fails too,
+///   calls that need a token fail during a pause, which grows with each failure and is as long as the
+///   endpoint's `Retry-After` at least; their error has the cause of the last failure.
+/// - Tokens that are refused one after the other are replaced ``RefreshPolicy/maxRefreshes`` times.
 /// - A token close to its expiry is replaced in the background, while calls go on using it. An
 ///   expired token is replaced before anything is sent.
 ///
@@ -184,7 +186,9 @@ public final class BearerTokens: Sendable {
             let limit = policy.answerLimit
             timer.start(
                 inner.timeSource.schedule(after: limit) { [self] in
-                    finish(refresh, .failure(TokenRefresh.late(limit)), at: inner.timeSource.date)
+                    finish(
+                        refresh, .failure(TokenRefresh.late(limit)), at: inner.timeSource.date,
+                        in: inner)
                 })
             return try await provider.token(replacing: old, by: exchange)
         }
@@ -203,9 +207,9 @@ public final class BearerTokens: Sendable {
                     guard let sharing else { return try await request(old) as BearerToken? }
                     return try await sharing.token(for: job)
                 }
-                finish(refresh, .success(token), at: exchange.date)
+                finish(refresh, .success(token), at: exchange.date, in: inner)
             } catch {
-                finish(refresh, .failure(error), at: exchange.date)
+                finish(refresh, .failure(error), at: exchange.date, in: inner)
             }
         }
         refresh.whenSettled {
@@ -216,10 +220,12 @@ public final class BearerTokens: Sendable {
     }
 
     private func finish(
-        _ refresh: TokenRefresh, _ result: Result<BearerToken?, any Error>, at date: Date
+        _ refresh: TokenRefresh, _ result: Result<BearerToken?, any Error>, at date: Date,
+        in context: Context
     ) {
+        let (now, unit) = (context.timeSource.now, context.random.unit())
         let (outcome, others) = state.withLock { state in
-            let outcome = state.finish(refresh, result, at: date)
+            let outcome = state.finish(refresh, result, at: date, now, unit: unit)
             guard case .success = outcome else { return (outcome, [TokenRefresh]()) }
             return (outcome, state.takeRefreshes(alsoPresent: false))
         }

@@ -2,9 +2,12 @@
 
 /// When and how often a bearer token is refreshed.
 public struct RefreshPolicy: Sendable, Hashable {
-    /// The most refreshes that may begin within ``window``; a call that needs one more fails.
+    /// The most refused tokens that are replaced within ``window``; a call whose token is one more
+    /// fails.
+    ///
+    /// A token that has expired does not count.
     public var maxRefreshes: Int
-    /// The time over which refreshes are counted.
+    /// The time over which refused tokens are counted.
     public var window: Duration
     /// The longest time that a call waits for a refresh.
     public var timeLimit: Duration
@@ -13,8 +16,8 @@ public struct RefreshPolicy: Sendable, Hashable {
 
     /// Creates a policy.
     /// - Parameters:
-    ///   - maxRefreshes: The most refreshes that may begin within the window.
-    ///   - window: The time over which refreshes are counted.
+    ///   - maxRefreshes: The most refused tokens that are replaced within the window.
+    ///   - window: The time over which refused tokens are counted.
     ///   - timeLimit: The longest time that a call waits for a refresh.
     ///   - leeway: How long before its expiry a token is replaced.
     public init(

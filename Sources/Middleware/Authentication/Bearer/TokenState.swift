@@ -35,8 +35,10 @@ struct TokenState: Sendable {
     private(set) var refresh: TokenRefresh?
     // Refreshes that took too long and were followed by others; their answers may still come.
     private var superseded: [TokenRefresh] = []
-    private var begins: [MonotonicInstant] = []
+    // The tokens that were refused and were to be replaced, each once.
+    private var refusals: [(generation: UInt64, at: MonotonicInstant)] = []
     private var failures: UInt64 = 0
+    private var pauses = RefreshPauses()
     private var lastFailure: ClientError?
 
     init(
@@ -87,7 +89,8 @@ struct TokenState: Sendable {
         let present = Credential(token: token, generation: generation, failures: failures)
         guard canRefresh else { return .use(present, beginning: nil, replacing: nil) }
         let date = timeSource.date
-        if wasRefused || end.map({ $0 <= date }) ?? false { return join(timeSource) }
+        if wasRefused { return join(timeSource, isRefusal: true) }
+        if let end, end <= date { return join(timeSource) }
         if mustLook { return join(timeSource, isLook: true) }
         // Once per generation: a renewal that failed is not tried again until the token has
         // expired.
@@ -111,7 +114,7 @@ struct TokenState: Sendable {
             // way.
             return .fail(lastFailure)
         }
-        return join(timeSource)
+        return join(timeSource, isRefusal: true)
     }
 
     mutating func refuse(_ credential: Credential) {
@@ -119,15 +122,20 @@ struct TokenState: Sendable {
     }
 
     // Returns the refresh under way, or a new one.
-    private mutating func join(_ timeSource: any TimeSource, isLook: Bool = false) -> Step {
+    private mutating func join(
+        _ timeSource: any TimeSource, isLook: Bool = false, isRefusal: Bool = false
+    ) -> Step {
         let now = timeSource.now
         if let refresh, !isGivenUp(refresh, now) {
             return .wait(refresh, isNew: false, replacing: nil)
         }
-        begins.removeAll { $0.advanced(by: policy.window) <= now }
-        if !isLook {
-            guard begins.count < policy.maxRefreshes else { return .fail(excessive(now)) }
-            begins.append(now)
+        refusals.removeAll { $0.at.advanced(by: policy.window) <= now }
+        if isRefusal, !refusals.contains(where: { $0.generation == generation }) {
+            guard refusals.count < policy.maxRefreshes else { return .fail(excessive(now)) }
+            refusals.append((generation, now))
+        }
+        if !isLook, let lastFailure, let left = pauses.timeLeft(at: now) {
+            return .fail(Self.paused(lastFailure, for: left))
         }
         let new = TokenRefresh(
             replacing: generation, requestedScope: requestedScope, isLook: isLook,
@@ -148,7 +156,8 @@ struct TokenState: Sendable {
     /// Its token is installed however late it comes, unless another token has come meanwhile; without
     /// a token the present one stays. The result is nil if the end changes nothing.
     mutating func finish(
-        _ ended: TokenRefresh, _ result: Result<BearerToken?, any Error>, at date: Date
+        _ ended: TokenRefresh, _ result: Result<BearerToken?, any Error>, at date: Date,
+        _ now: MonotonicInstant, unit: Double
     ) -> Result<Void, any Error>? {
         let isUnderWay = refresh === ended
         if isUnderWay { refresh = nil } else { superseded.removeAll { $0 === ended } }
@@ -164,13 +173,18 @@ struct TokenState: Sendable {
             return .success(())
         case .success:
             return isUnderWay
-                ? fail(ClientError(.auth, "the provider returned an empty token")) : nil
-        case .failure(let error): return isUnderWay ? fail(error) : nil
+                ? fail(
+                    ClientError(.auth, "the provider returned an empty token"), at: date, now, unit)
+                : nil
+        case .failure(let error): return isUnderWay ? fail(error, at: date, now, unit) : nil
         }
     }
 
-    private mutating func fail(_ error: any Error) -> Result<Void, any Error> {
+    private mutating func fail(
+        _ error: any Error, at date: Date, _ now: MonotonicInstant, _ unit: Double
+    ) -> Result<Void, any Error> {
         let failure = Self.failure(error)
+        pauses.failed(error, at: date, now, unit: unit)
         failures += 1
         lastFailure = failure
         return .failure(failure)
@@ -179,6 +193,14 @@ struct TokenState: Sendable {
     /// The error of calls that waited for a refresh that failed.
     static func failure(_ cause: any Error) -> ClientError {
         ClientError(.auth, "the bearer token could not be refreshed", underlying: cause)
+    }
+
+    // What calls get until the next refresh may begin.
+    private static func paused(_ last: ClientError, for left: Duration) -> ClientError {
+        ClientError(
+            .auth,
+            "the bearer token could not be refreshed; it is tried again in"
+                + " \(left.text)", underlying: last.underlying, retryAfter: left)
     }
 
     /// Takes out the refreshes that are still under way, after a token has come by other means.
@@ -202,6 +224,7 @@ struct TokenState: Sendable {
         generation += 1
         wasRefused = false
         lastFailure = nil
+        pauses = RefreshPauses()
         end = token?.expires
         if let date, let expires = end, expires <= date { end = nil }
         renewal = end.map { expires in
@@ -212,12 +235,13 @@ struct TokenState: Sendable {
     }
 
     private func excessive(_ now: MonotonicInstant) -> ClientError {
-        let wait = begins.first.map { now.duration(to: $0.advanced(by: policy.window)) }
+        let wait = refusals.first.map { now.duration(to: $0.at.advanced(by: policy.window)) }
         return ClientError(
             .auth,
             "the bearer token was refreshed \(policy.maxRefreshes) times within"
                 + " \(policy.window.text) and is still refused; check whether the server accepts"
-                + " its credential",
+                + " its credential"
+                + (wait.map { "; the next refresh may begin in \($0.text)" } ?? ""),
             retryAfter: wait)
     }
 

@@ -51,6 +51,9 @@ public struct OAuthError: Error, Sendable, Hashable {
     /// It may hold anything, and is never printed.
     public let detail: String?
 
+    // When the endpoint wants to be asked again.
+    var retryAfter: Duration?
+
     /// Creates an error, for providers that are not part of this module.
     public init(_ code: Code, status: HTTPStatus? = nil, detail: String? = nil) {
         self.code = code
@@ -58,7 +61,7 @@ public struct OAuthError: Error, Sendable, Hashable {
         self.detail = detail
     }
 
-    init(status: HTTPStatus, content: Data) {
+    init(status: HTTPStatus, content: Data, retryAfter: Duration? = nil) {
         let answer = (try? JSONValue(parsing: content))?.object
         let code = answer?["error"]?.string.flatMap { Self.isCode($0) ? Code(rawValue: $0) : nil }
         self.init(
@@ -66,6 +69,7 @@ public struct OAuthError: Error, Sendable, Hashable {
             detail: answer?["error_description"]?.string.map {
                 Grammar.beginning(of: $0, upTo: 1024)
             })
+        self.retryAfter = retryAfter
     }
 
     // Accepts short lower-case names alone, so that no secret is taken for a code.

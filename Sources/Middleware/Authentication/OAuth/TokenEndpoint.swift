@@ -57,9 +57,13 @@ public struct TokenEndpoint: Sendable {
         let request = exchange.prepared(request(form))
         // Lifetimes count from before the request, so that they are too short rather than too long.
         let date = exchange.date
-        let (status, content) = try await send(request, by: exchange)
-        guard status.code / 100 == 2 else { throw OAuthError(status: status, content: content) }
-        return try TokenAnswer.token(from: content, status: status, date: date)
+        let (head, content) = try await send(request, by: exchange)
+        guard head.status.code / 100 == 2 else {
+            throw OAuthError(
+                status: head.status, content: content,
+                retryAfter: head.headers.retryAfter(at: exchange.date))
+        }
+        return try TokenAnswer.token(from: content, status: head.status, date: date)
     }
 
     private func request(_ grant: OAuthForm) -> Request {
@@ -88,7 +92,7 @@ public struct TokenEndpoint: Sendable {
     // A validator inside may have refused the response.
     private func send(
         _ request: Request, by exchange: TokenExchange
-    ) async throws -> (HTTPStatus, Data) {
+    ) async throws -> (ResponseHead, Data) {
         do {
             let response: Response
             if let client {
@@ -98,10 +102,10 @@ public struct TokenEndpoint: Sendable {
             } else {
                 response = try await exchange.send(request, through: Self.redirect)
             }
-            return (response.status, try await response.body.collect(upTo: TokenAnswer.maxBytes))
+            return (response.head, try await response.body.collect(upTo: TokenAnswer.maxBytes))
         } catch let error as ClientError where error.code == .validation {
             guard let head = error.response else { throw error }
-            return (head.status, error.responseBody)
+            return (head, error.responseBody)
         }
     }
 }
