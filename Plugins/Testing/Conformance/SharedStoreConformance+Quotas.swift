@@ -54,10 +54,26 @@ extension SharedStoreConformance {
                 let grant = try await site.take(1, of: rules)
                 try requireOffsets(grant, hours: -3, 0)
             },
-            check("A rule that is changed goes on with what was taken") { site in
+            check("A rule that replaces another one begins anew, and leaves its state") { site in
                 try await site.take(2, of: [hourly(2)], 1...10)
-                // Two hours are four intervals of the new rule.
-                try await site.take(6, of: [QuotaRule(2, per: hour, burst: 10)], 1...100)
+                for rule in [
+                    QuotaRule(2, per: hour, burst: 2), QuotaRule(1, per: hour * 2, burst: 2),
+                    hourly(3),
+                ] {
+                    try await site.take(Int(rule.burst), of: [rule], 1...10)
+                }
+                try await site.takeNothing(of: [hourly(2)], firstAfter: hour)
+            },
+            check("The state of a rule does not go by its place among the rules") { site in
+                try await site.take(1, of: [hourly(2), hourly(5)])
+                try await site.take(1, of: [hourly(5), hourly(2)])
+                try await site.takeNothing(of: [hourly(2)], firstAfter: hour)
+                try await site.first.giveBack(1, to: site.key, rules: [hourly(5), hourly(2)])
+                try await site.take(1, of: [hourly(2)])
+                try await site.take(4, of: [hourly(9), hourly(5)], 1...10)
+                try await site.first.lower(
+                    to: 0, of: site.key, rule: 1, rules: [hourly(5), hourly(7)])
+                try await site.takeNothing(of: [hourly(7)], firstAfter: hour)
             },
         ]
     }

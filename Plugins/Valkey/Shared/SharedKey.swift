@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import TurnpikeMiddleware
 import TurnpikeSupport
 
 /// The names of a server's keys for shared state: `turnpike:{<key>}:<part>`.
@@ -13,6 +14,19 @@ enum SharedKey {
 
     /// The name of one part of the state of a key.
     static func name(_ key: String, _ part: String) -> String { "turnpike:{\(tag(key))}:\(part)" }
+
+    /// The name of the state of one rule.
+    static func name(_ key: String, _ rule: QuotaRule) -> String {
+        let identity = rule.identity
+        // A name of a user's may have any text, and a server names its keys in errors.
+        let isPlain =
+            identity.utf8.count <= longest
+            && identity.utf8.allSatisfy { (0x21...0x7E).contains($0) }
+        return name(
+            key,
+            "quota:"
+                + (isPlain ? identity : "#" + SHA256.digest(of: Data(identity.utf8)).hexadecimal))
+    }
 
     /// Text for a hash tag, another one for each key; it has no braces and is not empty.
     private static func tag(_ key: String) -> String {

@@ -13,7 +13,7 @@ extension ValkeyServer: QuotaStore {
     public func take(_ request: QuotaRequest) async throws -> QuotaAnswer {
         let keys =
             [SharedKey.name(request.key, "cooldown")]
-            + request.rules.indices.map { SharedKey.name(request.key, "quota:\($0)") }
+            + request.rules.map { SharedKey.name(request.key, $0) }
         let minimum = min(request.minimum, Self.mostPermits)
         let maximum = min(request.maximum, Self.mostPermits)
         var arguments = [Data(minimum), Data(maximum), Data(request.reach.microseconds)]
@@ -43,7 +43,7 @@ extension ValkeyServer: QuotaStore {
             arguments += [Data(rule.interval), Data(longest)]
         }
         _ = try await run(
-            QuotaScripts.giveBack, keys: rules.indices.map { SharedKey.name(key, "quota:\($0)") },
+            QuotaScripts.giveBack, keys: rules.map { SharedKey.name(key, $0) },
             arguments: arguments, within: SharedReply.timeLimit)
     }
 
@@ -54,7 +54,7 @@ extension ValkeyServer: QuotaStore {
         guard rules.indices.contains(rule), remaining < rules[rule].burst else { return }
         let backlog = (rules[rule].burst - max(remaining, 0)) * rules[rule].interval
         _ = try await run(
-            QuotaScripts.lower, keys: [SharedKey.name(key, "quota:\(rule)")],
+            QuotaScripts.lower, keys: [SharedKey.name(key, rules[rule])],
             arguments: [Data(backlog)], within: SharedReply.timeLimit)
     }
 }

@@ -63,6 +63,7 @@ public final class Client: Sendable {
         // Taken from the random source, so that call identifiers repeat with a seeded source.
         var generator = randomSource.generator(forCall: .max)
         tag = UInt32(truncatingIfNeeded: generator.next())
+        stack.placeGates()
         state = Mutex(
             State(
                 plan: Plan(gates: stack.gates, transport: transport),
@@ -97,6 +98,7 @@ public final class Client: Sendable {
     func replace(
         _ stack: Stack, _ transport: (any Transport)?, sharing shared: (any SharedPart)?
     ) {
+        stack.placeGates()
         let old = state.withLock { state in
             let old = (state.plan, state.shared)
             state.plan = Plan(gates: stack.gates, transport: transport ?? state.plan.transport)

@@ -38,6 +38,11 @@ public struct GateFacts: Sendable {
     /// further inside.
     public var knowsCaller = false
 
+    /// The names of the quotas on which the gate draws, if its user has named them.
+    ///
+    /// Two gates that name the same one draw on one quota.
+    public var sharedQuotas: Set<String> = []
+
     /// Creates facts.
     public init(
         _ summary: String, _ effects: GateEffect..., fields: HTTPHeaders = [:],

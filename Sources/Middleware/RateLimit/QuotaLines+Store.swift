@@ -212,7 +212,7 @@ extension QuotaLines {
         if permits > 0 {
             figures.add(Double(permits), to: "turnpike.rate_limit.given_back")
         }
-        let rules = plan.rules
+        let rules = plan.storedRules
         if access.nextAdmission(at: timeSource.now) != nil {
             // A store that is slow would otherwise lose them, and nobody waits for it.
             access.run { store in try await store.giveBack(permits, to: key, rules: rules) }

@@ -37,10 +37,10 @@ final class QuotaLines: Sendable {
     ]
 
     init(
-        _ rules: [QuotaRule], queue: Int, shared: SharedState? = nil, cooldowns: Cooldowns? = nil,
-        meter: (any GateMeter)? = nil
+        _ rules: [QuotaRule], queue: Int, shared: SharedState? = nil, key: String? = nil,
+        cooldowns: Cooldowns? = nil, meter: (any GateMeter)? = nil
     ) {
-        plan = QuotaPlan(rules, access: shared?.access)
+        plan = QuotaPlan(rules, access: shared?.access, key: key)
         self.cooldowns = cooldowns ?? shared?.cooldowns
         figures = GateFigures(meter, help: Self.help)
         state = Mutex(State(queue: max(queue, 0)))

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Synchronization
 import TurnpikeCore
 import TurnpikeSupport
 
@@ -9,6 +10,9 @@ struct QuotaPlan: Sendable {
     let rates: QuotaRates
     /// The state that is shared with other replicas; nil if the limit is local.
     let access: SharedAccess?
+    /// The name that tells its quota from others in a store; nil if its place does.
+    let key: String?
+    private let places = QuotaPlaces()
     // The time between two permits of the rule whose permits come fastest.
     private let fastest: Double
 
@@ -21,9 +25,13 @@ struct QuotaPlan: Sendable {
     /// No permit is reserved further ahead.
     static let longestReach = Duration.seconds(10)
 
-    init(_ rules: [QuotaRule], access: SharedAccess?) {
+    init(_ rules: [QuotaRule], access: SharedAccess?, key: String? = nil) {
+        // A rule that is given twice would be charged twice.
+        var known: Set<String> = []
+        let rules = rules.filter { known.insert($0.identity).inserted }
         self.rules = rules
         self.access = access
+        self.key = key
         rates = QuotaRates(rules)
         fastest = rates.others.reduce(rates.first.exact) { min($0, $1.exact) }
     }
@@ -59,10 +67,32 @@ struct QuotaPlan: Sendable {
         Int(min(Double(used) * min(Self.leaseTime / Double(max(time, 1)), 1), 1e6))
     }
 
-    /// The rules as the store gets them: what may be held idle is not part of the burst.
+    /// The rules as the store gets them, in the order of ``rules``.
+    var storedRules: [QuotaRule] {
+        if let key { return rules.map { $0.identified(by: "/" + key) } }
+        let places = places.all
+        return rules.enumerated().map { index, rule in
+            let place = places.indices.contains(index) ? places[index] : 0
+            return place == 0 ? rule : rule.identified(by: "#\(place + 1)")
+        }
+    }
+
+    /// The same, for a request: what may be held idle is not part of the burst.
     func sentRules(hasLeases: Bool) -> [QuotaRule] {
-        guard hasLeases else { return rules }
-        return rules.map { QuotaRule($0.permits, per: $0.period, burst: $0.burst * 0.75) }
+        let rules = storedRules
+        return hasLeases ? rules.map { $0.grantingBurst(times: 0.75) } : rules
+    }
+
+    /// Learns which limits of the same stack stand outside of this one.
+    ///
+    /// Of limits with the same rule, each has a state of its own for it, told by how many stand before
+    /// it; so the same ones share in all replicas, and other gates around them are of no matter.
+    func place(after others: [QuotaPlan]) {
+        guard let access else { return }
+        let others = others.filter { $0.key == nil && $0.access?.group == access.group }
+        places.all = rules.map { rule in
+            others.count { $0.rules.contains { $0.identity == rule.identity } }
+        }
     }
 
     /// This replica's share of the quota, while the store has no answer.
@@ -101,5 +131,15 @@ struct QuotaPlan: Sendable {
     /// The least time in which so many permits come.
     func leastTime(for permits: Int) -> Int64 {
         Int64(nanoseconds: fastest * Double(max(permits, 0)))
+    }
+}
+
+/// For each rule of a limit, how many limits with the same rule stand before it in its stack.
+private final class QuotaPlaces: Sendable {
+    private let places = Mutex<[Int]>([])
+
+    var all: [Int] {
+        get { places.withLock { $0 } }
+        set { places.withLock { $0 = newValue } }
     }
 }

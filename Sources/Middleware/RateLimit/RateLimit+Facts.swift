@@ -13,7 +13,8 @@ extension RateLimit {
         let plan = lines.plan
         var facts = GateFacts(
             "lets \(plan.rates.text("request "))" + (scope == .origin ? " to each origin" : "")
-                + (plan.access == nil ? "" : ", over all replicas")
+                + (plan.access == nil
+                    ? "" : ", over all replicas" + (plan.key.map { ", as “\($0)”" } ?? ""))
                 + (queue > 0 ? "; up to \(queue) others wait in line" : ", and refuses the others"))
         facts.effects = plan.rates.all.map { $0.effect } + [.answers(.refusal)]
         if queue > 0 {
@@ -25,6 +26,10 @@ extension RateLimit {
         }
         if let access = plan.access {
             facts.effects.append(access.use(.counts))
+            if plan.key != nil {
+                facts.sharedQuotas = Set(
+                    plan.storedRules.map { "\(access.group)|\(scope)|\($0.identity)" })
+            }
         }
         if let longest = lines.cooldowns?.longest, queue > 0 {
             facts.effects.append(.waits(atMost: longest, reason: "the end of a cool-down"))

@@ -102,7 +102,7 @@ extension QuotaLines {
             }
         }
         guard isShared, let access = plan.access else { return }
-        let (rules, text) = (plan.rules, key.text(in: access.group))
+        let (rules, text) = (plan.storedRules, key.text(in: access.group))
         // Ends by itself, within the time limit, and nobody waits for it.
         _ = Task.inheriting { [news] in
             _ = try? await access.ask(

@@ -8,6 +8,7 @@ extension RateLimit {
     // rate would hold back the calls at a faster new rate.
     private struct Terms: Hashable, Sendable {
         let rules: [QuotaRule]
+        let key: String?
         let store: ObjectIdentifier?
         let cooldowns: ObjectIdentifier?
     }
@@ -16,12 +17,13 @@ extension RateLimit {
         let rules = Self.rules(settings)
         let queue = settings.int("queue", default: 1000, in: 0...1_000_000)
         let state = settings.sharedState()
+        let key = settings.quotaName(isShared: state != nil)
         let keyField = settings.quotaKeyField()
         let cooldowns = Cooldowns.ofStack(settings, state, keyField)
         let meter = settings.meter()
         // Both objects belong to the kept state, so that no other one has their identity.
         let terms = Terms(
-            rules: rules, store: state.map { ObjectIdentifier($0.access) },
+            rules: rules, key: key, store: state.map { ObjectIdentifier($0.access) },
             cooldowns: cooldowns.map { ObjectIdentifier($0) })
         let lines = settings.kept(
             "buckets", for: terms,
@@ -30,7 +32,9 @@ extension RateLimit {
                 $0.figures.move(to: meter)
             },
             {
-                QuotaLines(rules, queue: queue, shared: state, cooldowns: cooldowns, meter: meter)
+                QuotaLines(
+                    rules, queue: queue, shared: state, key: key, cooldowns: cooldowns,
+                    meter: meter)
             })
         var limit = RateLimit(lines: lines, scope: settings.choice("scope", default: .origin))
         if let keyField { limit = limit.key { $0.headers[keyField] } }
@@ -83,5 +87,15 @@ extension RateLimit {
         return QuotaRule(
             permits ?? 1, per: settings.seconds("per", default: .seconds(1)),
             burst: Double(settings.int("burst", default: 1, in: 1...1_000_000_000)))
+    }
+}
+
+extension Settings {
+    // The name of a shared quota.
+    fileprivate func quotaName(isShared: Bool) -> String? {
+        guard let key = string("key") else { return nil }
+        if key.isEmpty { issue(at: "key", "found an empty text; expected the name of a quota") }
+        if !isShared { issue(at: "key", "names a shared quota; it needs `shared`") }
+        return key
     }
 }

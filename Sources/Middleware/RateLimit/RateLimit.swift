@@ -42,6 +42,9 @@ public struct RateLimit: Interceptor {
     ///   - queue: How many calls may wait, over all origins.
     ///   - scope: What shares one bucket.
     ///   - shared: Makes it one limit for all replicas; nil limits this process.
+    ///   - key: Names the quota in the store of `shared`, no secret: limits with the same name, rules
+    ///     and origin draw on one quota. Without a name, a limit shares with those of other replicas
+    ///     and clients that have the same rules, but never with another limit of its stack.
     ///   - cooldowns: Holds calls back while their origin has asked to wait; nil means those of
     ///     `shared`.
     ///   - meter: Receives the number of waiting calls (`turnpike.rate_limit.waiting`) and counts
@@ -51,11 +54,12 @@ public struct RateLimit: Interceptor {
     ///     (`turnpike.rate_limit.local`).
     public init(
         perSecond: Double, burst: Int = 1, queue: Int = 1000, scope: Scope = .origin,
-        shared: SharedState? = nil, cooldowns: Cooldowns? = nil, meter: (any GateMeter)? = nil
+        shared: SharedState? = nil, key: String? = nil, cooldowns: Cooldowns? = nil,
+        meter: (any GateMeter)? = nil
     ) {
         self.init(
             [QuotaRule(perSecond, per: .seconds(1), burst: Double(burst))], queue: queue,
-            scope: scope, shared: shared, cooldowns: cooldowns, meter: meter)
+            scope: scope, shared: shared, key: key, cooldowns: cooldowns, meter: meter)
     }
 
     /// Creates a limit with several rules, all of which must have room.
@@ -68,17 +72,21 @@ public struct RateLimit: Interceptor {
     ///   - queue: How many calls may wait, over all origins.
     ///   - scope: What shares the buckets.
     ///   - shared: Makes it one limit for all replicas; nil limits this process.
+    ///   - key: Names the quota in the store of `shared`, no secret: limits with the same name, rules
+    ///     and origin draw on one quota. Without a name, a limit shares with those of other replicas
+    ///     and clients that have the same rules, but never with another limit of its stack.
     ///   - cooldowns: Holds calls back while their origin has asked to wait; nil means those of
     ///     `shared`.
     ///   - meter: Receives the same figures as with one rule
-    ///     (``init(perSecond:burst:queue:scope:shared:cooldowns:meter:)``).
+    ///     (``init(perSecond:burst:queue:scope:shared:key:cooldowns:meter:)``).
     public init(
         _ rules: [QuotaRule], queue: Int = 1000, scope: Scope = .origin,
-        shared: SharedState? = nil, cooldowns: Cooldowns? = nil, meter: (any GateMeter)? = nil
+        shared: SharedState? = nil, key: String? = nil, cooldowns: Cooldowns? = nil,
+        meter: (any GateMeter)? = nil
     ) {
         self.init(
             lines: QuotaLines(
-                rules, queue: queue, shared: shared, cooldowns: cooldowns, meter: meter),
+                rules, queue: queue, shared: shared, key: key, cooldowns: cooldowns, meter: meter),
             scope: scope)
     }
 
@@ -163,25 +171,40 @@ public struct RateLimit: Interceptor {
 
 extension RateLimit: PromptlyCancellable {}
 
+extension RateLimit: PlacedGate {
+    package func place(after others: [any PlacedGate]) {
+        var outside: [QuotaLines] = []
+        for case let other as RateLimit in others {
+            // The place of a limit that stands in a stack twice is the first one.
+            if other.lines === lines { return }
+            if !outside.contains(where: { $0 === other.lines }) { outside.append(other.lines) }
+        }
+        lines.plan.place(after: outside.map(\.plan))
+    }
+}
+
 extension Gate where Self == RateLimit {
     /// Limits the number of requests per second; see
-    /// ``RateLimit/init(perSecond:burst:queue:scope:shared:cooldowns:meter:)``.
+    /// ``RateLimit/init(perSecond:burst:queue:scope:shared:key:cooldowns:meter:)``.
     public static func rateLimit(
         perSecond: Double, burst: Int = 1, queue: Int = 1000, scope: RateLimit.Scope = .origin,
-        shared: SharedState? = nil, cooldowns: Cooldowns? = nil, meter: (any GateMeter)? = nil
+        shared: SharedState? = nil, key: String? = nil, cooldowns: Cooldowns? = nil,
+        meter: (any GateMeter)? = nil
     ) -> Self {
         RateLimit(
             perSecond: perSecond, burst: burst, queue: queue, scope: scope, shared: shared,
-            cooldowns: cooldowns, meter: meter)
+            key: key, cooldowns: cooldowns, meter: meter)
     }
 
     /// Limits requests by several rules at once; see
-    /// ``RateLimit/init(_:queue:scope:shared:cooldowns:meter:)``.
+    /// ``RateLimit/init(_:queue:scope:shared:key:cooldowns:meter:)``.
     public static func rateLimit(
         _ rules: [QuotaRule], queue: Int = 1000, scope: RateLimit.Scope = .origin,
-        shared: SharedState? = nil, cooldowns: Cooldowns? = nil, meter: (any GateMeter)? = nil
+        shared: SharedState? = nil, key: String? = nil, cooldowns: Cooldowns? = nil,
+        meter: (any GateMeter)? = nil
     ) -> Self {
         RateLimit(
-            rules, queue: queue, scope: scope, shared: shared, cooldowns: cooldowns, meter: meter)
+            rules, queue: queue, scope: scope, shared: shared, key: key, cooldowns: cooldowns,
+            meter: meter)
     }
 }

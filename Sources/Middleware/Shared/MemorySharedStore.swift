@@ -81,7 +81,7 @@ public final class MemorySharedStore: SharedStore {
         guard rules.indices.contains(rule) else { return nil }
         return update { state, now in
             var quota = state.quotas.value(key, at: now)?.value ?? QuotaState()
-            return quota.left(of: rules[rule], rule, at: now)
+            return quota.left(of: rules[rule], at: now)
         }
     }
 

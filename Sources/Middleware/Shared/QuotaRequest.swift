@@ -6,9 +6,9 @@ public struct QuotaRequest: Sendable, Hashable {
     ///
     /// The store keeps one state for each key and rule. It may contain any text without secrets.
     public var key: String
-    /// The limits of the quota; all must have room.
+    /// The limits of the quota, each once; all must have room.
     ///
-    /// Their order is the order of the state that the store keeps.
+    /// The store keeps the state of each by its ``QuotaRule/identity``.
     public var rules: [QuotaRule]
     /// The fewest permits that are of use, such as the cost of one call; at least 1.
     public var minimum: Int

@@ -13,6 +13,11 @@ public struct QuotaRule: Sendable, Hashable {
     public let period: Duration
     /// How many permits may go at once after a pause; at least 1.
     public let burst: Double
+    /// What a store keeps the state of the rule by, besides the key of the quota: number, period and
+    /// burst, and what tells the rule from those of other limits.
+    ///
+    /// Rules with the same identity have the same state, wherever they stand in a list.
+    public let identity: String
 
     /// Creates a rule.
     ///
@@ -25,6 +30,24 @@ public struct QuotaRule: Sendable, Hashable {
         self.period = min(max(period, .milliseconds(1)), .seconds(366 * 86_400))
         self.permits = permits > 1e-6 ? min(permits, 1e12) : 1e-6
         self.burst = burst > 1 ? min(burst, 1e12) : 1
+        identity = "\(self.permits)/\(self.period.wholeNanoseconds)/\(self.burst)"
+    }
+
+    private init(_ rule: QuotaRule, burst: Double, identity: String) {
+        permits = rule.permits
+        period = rule.period
+        self.burst = burst > 1 ? burst : 1
+        self.identity = identity
+    }
+
+    /// The same rule with a smaller burst, which goes on with the state of this one.
+    func grantingBurst(times share: Double) -> QuotaRule {
+        QuotaRule(self, burst: burst * share, identity: identity)
+    }
+
+    /// The same rule with a state of its own.
+    func identified(by suffix: String) -> QuotaRule {
+        QuotaRule(self, burst: burst, identity: identity + suffix)
     }
 
     /// The time between two permits; it may be shorter than a nanosecond, so it is in nanoseconds.

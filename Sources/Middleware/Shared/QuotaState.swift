@@ -7,8 +7,8 @@ import TurnpikeSupport
 /// All times are nanoseconds of the store's clock. An interval may be shorter than one nanosecond,
 /// so they are floating-point numbers.
 struct QuotaState: Sendable {
-    // The theoretical arrival time of each rule; a rule without one is whole.
-    private var arrivals: [Double] = []
+    // The theoretical arrival time of each rule by its identity; a rule without one is whole.
+    private var arrivals: [String: Double] = [:]
     // When that was last changed.
     private var changed = -Double.infinity
 
@@ -17,15 +17,15 @@ struct QuotaState: Sendable {
     private static let tolerance = 1.0
 
     /// When all rules are whole, and the state need not be kept.
-    var end: Double { arrivals.max() ?? -.infinity }
+    var end: Double { arrivals.values.max() ?? -.infinity }
 
     /// Takes permits, or none.
     mutating func take(_ request: QuotaRequest, at now: Double) -> QuotaAnswer {
         let reach = Self.nanoseconds(request.reach)
         let rules = request.rules
-        prepare(rules.count, at: now)
-        let offsets = rules.indices.map { index in
-            arrivals[index] - now - (rules[index].burst - 1) * rules[index].nanosecondsPerPermit
+        prepare(at: now)
+        let offsets = rules.map { rule in
+            arrival(of: rule, at: now) - now - (rule.burst - 1) * rule.nanosecondsPerPermit
         }
         let first = offsets.max() ?? 0
         guard first <= reach + Self.tolerance else {
@@ -38,23 +38,25 @@ struct QuotaState: Sendable {
             if due < Double(permits) { permits = Int(due) }
         }
         permits = max(permits, request.minimum, 1)
-        for (index, rule) in rules.enumerated() {
-            arrivals[index] += Double(permits) * rule.nanosecondsPerPermit
+        for rule in rules {
+            arrivals[rule.identity] =
+                arrival(of: rule, at: now) + Double(permits) * rule.nanosecondsPerPermit
         }
         return .granted(QuotaGrant(permits: permits, offsets: offsets.map(Self.duration)))
     }
 
     /// Gives permits back, or charges more of them if the number is negative.
     mutating func giveBack(_ permits: Int, rules: [QuotaRule], at now: Double) {
-        prepare(rules.count, at: now)
-        for (index, rule) in rules.enumerated() {
+        prepare(at: now)
+        for rule in rules {
             let interval = rule.nanosecondsPerPermit
-            let arrival = arrivals[index] - Double(permits) * interval
+            let present = arrival(of: rule, at: now)
+            let arrival = present - Double(permits) * interval
             if permits > 0 {
-                arrivals[index] = max(arrival, now)
+                arrivals[rule.identity] = max(arrival, now)
             } else {
                 let longest = 2 * rule.burst * interval + Self.nanoseconds(rule.period)
-                arrivals[index] = max(arrivals[index], min(arrival, now + longest))
+                arrivals[rule.identity] = max(present, min(arrival, now + longest))
             }
         }
     }
@@ -62,24 +64,29 @@ struct QuotaState: Sendable {
     /// Lowers the permits that are left under a rule.
     mutating func lower(to remaining: Double, rule index: Int, rules: [QuotaRule], at now: Double) {
         guard rules.indices.contains(index), remaining < rules[index].burst else { return }
-        prepare(rules.count, at: now)
-        let missing = rules[index].burst - max(remaining, 0)
-        arrivals[index] = max(arrivals[index], now + missing * rules[index].nanosecondsPerPermit)
+        prepare(at: now)
+        let rule = rules[index]
+        let missing = rule.burst - max(remaining, 0)
+        arrivals[rule.identity] = max(
+            arrival(of: rule, at: now), now + missing * rule.nanosecondsPerPermit)
     }
 
     /// How many permits are left under a rule; negative if some are reserved ahead.
-    mutating func left(of rule: QuotaRule, _ index: Int, at now: Double) -> Double {
-        prepare(index + 1, at: now)
-        return rule.burst - (arrivals[index] - now) / rule.nanosecondsPerPermit
+    mutating func left(of rule: QuotaRule, at now: Double) -> Double {
+        prepare(at: now)
+        return rule.burst - (arrival(of: rule, at: now) - now) / rule.nanosecondsPerPermit
+    }
+
+    private func arrival(of rule: QuotaRule, at now: Double) -> Double {
+        arrivals[rule.identity] ?? now
     }
 
     // A rule is whole from its arrival time on. If the clock has gone back, the arrival times go back
     // with it.
-    private mutating func prepare(_ count: Int, at now: Double) {
+    private mutating func prepare(at now: Double) {
         let back = max(changed - now, 0)
         changed = now
-        for index in arrivals.indices { arrivals[index] = max(arrivals[index] - back, now) }
-        while arrivals.count < count { arrivals.append(now) }
+        arrivals = arrivals.compactMapValues { $0 - back > now ? $0 - back : nil }
     }
 
     private static func nanoseconds(_ duration: Duration) -> Double {

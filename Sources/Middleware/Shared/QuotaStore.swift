@@ -16,8 +16,11 @@
 ///
 /// A request with a small reach leaves what other requests have reserved further ahead. If the store's
 /// clock has gone back, as after a failover to a server whose clock is behind, TAT goes back with it:
-/// a store keeps the time of the last change beside TAT, and subtracts the difference. A rule whose
-/// period, number or burst is changed goes on with its TAT.
+/// a store keeps the time of the last change beside TAT, and subtracts the difference.
+///
+/// The state belongs to the key of the quota and to the ``QuotaRule/identity`` of the rule, not to the
+/// rule's place in a list. A rule with another period, number or burst is another rule and begins
+/// anew; the state of the old one ends when it is whole.
 public protocol QuotaStore: Sendable {
     /// Takes permits, or none.
     func take(_ request: QuotaRequest) async throws -> QuotaAnswer

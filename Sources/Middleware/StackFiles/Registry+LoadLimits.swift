@@ -20,7 +20,13 @@ extension Registry {
                     "rules.permits": .init("How many requests come in a period.", isRequired: true),
                     "rules.per": "The period.",
                     "rules.burst": "How many requests may go at once after a pause.",
-                    "shared": .shared, "cooldowns": .cooldowns, "keyHeader": .keyHeader,
+                    "shared": .shared,
+                    "key": """
+                    Names the quota in the shared state, no secret: limits with the same name, rules \
+                    and origin draw on one quota. Without a name, a limit shares with the same limit \
+                    of other replicas, but never with another one of its stack.
+                    """,
+                    "cooldowns": .cooldowns, "keyHeader": .keyHeader,
                     "costHeader": """
                     The field of the request that says how many permits it takes; without the field, \
                     it takes one.

@@ -27,7 +27,17 @@ extension LintCase {
             "local-limit-beside-shared-state", [store(.secrets), .rateLimit(perSecond: 10)],
             [store(.counts, .limitsRate(10, per: .seconds(1))), .rateLimit(perSecond: 10)],
             "each replica has the limit of RateLimit for itself"),
+        LintCase(
+            "quota-drawn-twice", [quota("default|search"), .retry(), quota("default|search")],
+            [quota("default|search"), .retry(), quota("default|other")],
+            "each request takes permits of one quota twice: in Limit and in Limit"),
     ]
+
+    private static func quota(_ name: String) -> Stated {
+        var gate = Stated("Limit", .limitsRate(10, per: .seconds(1)))
+        gate.stated?.sharedQuotas = [name]
+        return gate
+    }
 
     private static func store(
         _ content: GateSharedContent, _ effects: GateEffect..., isHidden: Bool? = nil,

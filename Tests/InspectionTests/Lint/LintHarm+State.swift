@@ -40,7 +40,23 @@ extension LintHarm {
                 }
                 return server.sentCount > 5
             }),
+        LintHarm(
+            "quota-drawn-twice",
+            wrong: { [.deadline(.seconds(5)), named("twice"), named("twice")] },
+            right: { [.deadline(.seconds(5)), named("one"), named("two")] },
+            happens: { stack, simulation in
+                let client = client(stack, simulation, MockTransport([.any(.ok(text: "x"))]))
+                for _ in 0..<4 where (try? await client.get("x").string()) == nil { return true }
+                return false
+            }),
     ]
+
+    // A limit of four calls for all stacks with this name.
+    private static func named(_ key: String) -> RateLimit {
+        RateLimit(
+            [QuotaRule(0.001, per: .seconds(1), burst: 4)], queue: 0,
+            shared: SharedState(quotas, replicas: 100), key: key)
+    }
 
     /// A mistake that two replicas of a service are needed to see.
     private init(

@@ -123,8 +123,8 @@ struct MemorySharedStoreTests {
         var state = QuotaState()
         let request = QuotaRequest(key: "a", rules: [rule], minimum: 5, reach: .zero)
         _ = state.take(request, at: 3.6e12)
-        #expect(state.left(of: rule, 0, at: 3.6e12) == 0)
-        #expect(state.left(of: rule, 0, at: 0) == 0)
+        #expect(state.left(of: rule, at: 3.6e12) == 0)
+        #expect(state.left(of: rule, at: 0) == 0)
         #expect(state.take(request, at: 5e7) == .exhausted(retryAfter: .milliseconds(50)))
     }
 

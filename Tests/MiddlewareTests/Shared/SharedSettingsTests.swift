@@ -57,6 +57,10 @@ struct SharedSettingsTests {
                 """
             ),
             (#"{"use": "given"}"#, #"{"use": "retry", "shared": true, "keyHeader": "X-Tenant"}"#),
+            (
+                #"{"use": "given"}"#,
+                #"{"use": "rateLimit", "perSecond": 5, "shared": true, "key": "search"}"#
+            ),
         ])
     func known(shared: String, stack: String) throws {
         #expect(try mistakes(shared, stack) == [])
@@ -85,6 +89,15 @@ struct SharedSettingsTests {
             (
                 "", #"{"use": "rateLimit", "perSecond": 5, "keyHeader": "Authorization"}"#,
                 "stack[0].keyHeader: found a field with secrets"
+            ),
+            (
+                "", #"{"use": "rateLimit", "perSecond": 5, "key": "search"}"#,
+                "stack[0].key: names a shared quota; it needs `shared`"
+            ),
+            (
+                #"{"use": "memory"}"#,
+                #"{"use": "rateLimit", "perSecond": 5, "shared": true, "key": ""}"#,
+                "stack[0].key: found an empty text"
             ),
             (
                 "", #"{"use": "rateLimit", "perSecond": 5, "costHeader": "a b"}"#,
@@ -160,6 +173,10 @@ struct SharedSettingsTests {
             (
                 #"{"use": "given", "place": "a"}"#,
                 #"{"use": "rateLimit", "perSecond": 6, "shared": true}"#, false
+            ),
+            (
+                #"{"use": "given", "place": "a"}"#,
+                #"{"use": "rateLimit", "perSecond": 5, "shared": true, "key": "search"}"#, false
             ),
             ("", #"{"use": "rateLimit", "perSecond": 5}"#, false),
         ])

@@ -15,7 +15,7 @@ struct CancelledWaitTests {
     // Whole again 1000 s after its last use, so not before it is looked at.
     private static let rule = QuotaRule(1000, per: .seconds(1), burst: 1_000_000)
     private static let count = Runs.size(1000, all: 20_000)
-    private static let key = "turnpike:{default|http://a.example}:quota:0"
+    private static let key = "turnpike:{default|http://a.example}:quota:1000.0/1000000000/1000000.0"
 
     private final class Counts: Sendable {
         let sent = Atomic(0)

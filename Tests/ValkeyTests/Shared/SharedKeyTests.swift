@@ -2,6 +2,7 @@
 
 import Testing
 
+@testable import TurnpikeMiddleware
 @testable import TurnpikeValkey
 
 @Suite("Names of shared state")
@@ -23,5 +24,18 @@ struct SharedKeyTests {
         let digest = "a92efd82109373e58f9a2056dee01e807e216ce6075f7051207c0a9f7d666e50"
         #expect(name == "turnpike:{%#\(digest)}:lock")
         #expect(SharedKey.name(String(repeating: "a", count: 200), "lock").utf8.count == 216)
+    }
+
+    @Test("A rule is found by what it is, and by a digest if its limit's name is long or no word")
+    func rules() {
+        let rule = QuotaRule(10, per: .seconds(1), burst: 5)
+        let name = "turnpike:{k}:quota:10.0/1000000000/5.0"
+        #expect(SharedKey.name("k", rule) == name)
+        #expect(SharedKey.name("k", rule.identified(by: "/search")) == name + "/search")
+        let odd = ["/a b", "/a\nb", "/é", "/" + String(repeating: "a", count: 200)].map {
+            SharedKey.name("k", rule.identified(by: $0))
+        }
+        #expect(Set(odd).count == odd.count)
+        #expect(odd.allSatisfy { $0.hasPrefix("turnpike:{k}:quota:#") && $0.utf8.count == 84 })
     }
 }

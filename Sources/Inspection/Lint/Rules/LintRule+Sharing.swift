@@ -72,10 +72,32 @@ extension LintRule {
                             + " state of \(sharing.name)", sharing, $0)
                 }
             }),
+        LintRule(
+            "quota-drawn-twice", .hint, "Two limits that draw on one quota",
+            harm: """
+                Limits with the same name and rules have one quota in the shared state. A request that \
+                passes both takes its permits twice, so the service uses half of what it may.
+                """,
+            remedy: "Give each limit a name of its own, or remove one of them",
+            source: "the gate: the name of a shared quota tells which limits share it",
+            check: { subject in
+                subject.entries.flatMap { inner in
+                    subject.entries.filter {
+                        $0.index < inner.index && subject.mayMeet($0, inner)
+                            && !$0.quotas.isDisjoint(with: inner.quotas)
+                    }.map {
+                        LintDraft(
+                            "each request takes permits of one quota twice: in \($0.name) and in"
+                                + " \(inner.name), which are named alike", $0, inner)
+                    }
+                }
+            }),
     ]
 }
 
 extension LintSubject.Entry {
+    fileprivate var quotas: Set<String> { facts?.sharedQuotas ?? [] }
+
     /// The longest time for which it waits for a store in one pass; nil if it asks none.
     fileprivate var storeWait: Duration? {
         var sum: Duration?

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// A gate that must be told from its like in the same stack, or they would share state.
+package protocol PlacedGate: Gate {
+    /// Learns what stands before it, when a client is made and when its stack is replaced.
+    /// - Parameter others: The gates of this kind that a request meets before this one.
+    func place(after others: [any PlacedGate])
+}
+
+extension Stack {
+    /// Tells the gates what stands before them.
+    func placeGates() {
+        var placed: [any PlacedGate] = []
+        for case let gate as any PlacedGate in gates.lazy.flatMap(\.flattened) {
+            gate.place(after: placed)
+            placed.append(gate)
+        }
+    }
+}
