@@ -3,6 +3,7 @@
 import Foundation
 public import TurnpikeCore
 public import TurnpikeMiddleware
+import TurnpikeSupport
 
 extension Registry {
     /// Adds the gate `cache` to the names of stack files.
@@ -33,6 +34,11 @@ extension Registry {
                     Whether entries are kept in the shared state of the file, behind those in memory: \
                     true, or the name in `shared.use`.
                     """,
+                    "partition": """
+                    Names whose responses they are: the service, and the account as which it sends, as \
+                    `"catalog as deploy-bot"`. Required with `directory` or `shared`; caches find only \
+                    what those with the same one have stored.
+                    """,
                     "prefix": "How the names of the keys of shared entries begin.",
                     "maxEntryBytes": "The most bytes of one shared entry.",
                     "frontLifetime": """
@@ -50,7 +56,9 @@ extension Registry {
                     a meter that the program has registered.
                     """,
                 ],
-                example: #"{"use": "cache", "memory": 16777216, "directory": "/var/cache/app"}"#)
+                example:
+                    #"{"use": "cache", "directory": "/var/cache/app", "partition": "catalog as deploy-bot"}"#
+            )
         ) { try Cache(settings: $0, shared: shared) }
     }
 }
@@ -94,12 +102,21 @@ extension Cache {
             settings.issue(
                 at: "directory", "entries are on disk or in the shared state, not in both")
         }
+        let partition = settings.string("partition")
+        let isAlone = state == nil && setting.directory == nil
+        if partition.map({ Grammar.trimmed($0).isEmpty }) ?? !isAlone {
+            settings.issue(
+                at: "partition",
+                "is missing; name the service whose responses these are, and the account as which it"
+                    + " sends: \"catalog as deploy-bot\"")
+        }
         var options = Options()
         options.staleIfError = settings.seconds("staleIfError", default: .zero, orZero: true)
         options.identityFields = Set(settings.headerNames("identityFields"))
         let meter = settings.meter()
         if settings.isDryRun {
-            self.init(options: options)
+            self.init(
+                state: CacheState(store: MemoryStore()), partition: partition, options: options)
             return
         }
         let store = state.flatMap { make($0.store, shared) }
@@ -112,7 +129,7 @@ extension Cache {
         let kept = settings.kept(
             "entries", for: setting, updating: { $0.counts.move(to: meter) },
             { CacheState(store: Self.store(setting, store), meter: meter) })
-        self.init(state: kept, options: options)
+        self.init(state: kept, partition: partition, options: options)
     }
 
     private static func store(

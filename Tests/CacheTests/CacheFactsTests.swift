@@ -24,7 +24,9 @@ import TurnpikeCore
             disk.entryBounds == CacheEntryBounds(memory: 512 << 10, disk: 1 << 20))
         let both = TieredStore(MemoryStore(maxBytes: 8000, maxEntryBytes: 1000), disk)
         #expect(both.entryBounds == CacheEntryBounds(memory: (512 << 10) + 1000, disk: 1 << 20))
-        #expect(Cache(both).facts(for: nil)?.effects.last == .holdsDisk(atMost: 1 << 20))
+        #expect(
+            Cache(both, partition: "test").facts(for: nil)?.effects.last
+                == .holdsDisk(atMost: 1 << 20))
     }
 
     @Test func `requests that are never looked up are passed over`() {

@@ -27,7 +27,7 @@ struct CacheSettingsTests {
         let folder = TemporaryFolder()
         let full = """
             {"use": "cache", "memory": 1048576, "directory": "\(folder.path)/c", "disk": 1000000,
-             "staleIfError": 60, "metrics": "\(folder.path)/m.prom"}
+             "staleIfError": 60, "metrics": "\(folder.path)/m.prom", "partition": "a"}
             """
         #expect(try issues(full).isEmpty)
         // Nothing is made by a check.
@@ -36,6 +36,18 @@ struct CacheSettingsTests {
         #expect(wrong.count == 2)
         #expect(wrong.contains { $0.contains("stack[0].memory") })
         #expect(wrong.contains { $0.contains("stack[0].directoy") })
+    }
+
+    @Test(
+        "A store that others use too needs a partition",
+        arguments: [#""directory": "/x""#, #""memory": 0, "directory": "/x", "partition": " ""#])
+    func partition(settings: String) throws {
+        let found = try issues(#"{"use": "cache", \#(settings)}"#)
+        #expect(found.count == 1)
+        #expect(
+            found.first?.contains("stack[0].partition: is missing; name the service") == true,
+            "\(found)")
+        #expect(try issues(#"{"use": "cache", "partition": "a"}"#).isEmpty)
     }
 
     @Test("The cache writes its counts to the metrics file that its settings name")
@@ -189,7 +201,7 @@ private final class PlacesOfServer: Sendable {
         registry.registerCache { [self] _, settings in store(settings.prefix) }
         let text = """
             {"shared": {"use": "memory"\(shared)}, "transport": {"use": "mock"},
-             "stack": [{"use": "cache", "shared": true\(cache)}]}
+             "stack": [{"use": "cache", "shared": true, "partition": "a"\(cache)}]}
             """
         let file = try StackFile(parsing: Data(text.utf8))
         let client = try ConfiguredClient(

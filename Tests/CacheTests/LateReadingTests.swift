@@ -21,7 +21,8 @@ struct LateReadingTests {
             let transport = DripTransport(
                 [content.prefix(10), content.dropFirst(10)],
                 headers: ["Cache-Control": "max-age=600"], every: .milliseconds(20))
-            let client = Client(transport, clock: clock, Deadline(.seconds(2)), Cache(store))
+            let client = Client(
+                transport, clock: clock, Deadline(.seconds(2)), Cache(store, partition: "test"))
             for _ in 0..<2 {
                 let body = try await client.get("http://a.example/").response().body
                 clock.advance(by: .milliseconds(200))

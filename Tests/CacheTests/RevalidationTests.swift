@@ -131,7 +131,7 @@ struct RevalidationTests {
         try await cached.clock.waitForTimer(in: .seconds(10))
         barrier.open()
         await end.value
-        let key = CacheKey(url: "http://a.example/a")
+        let key = CachedClient.key("http://a.example/a")
         let entry = try #require(try await store.entry(for: key) { _ in true })
         #expect(try await entry.content.body(0..<1).collect(upTo: 9) == Data("2".utf8))
     }

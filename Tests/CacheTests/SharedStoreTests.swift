@@ -87,7 +87,7 @@ struct SharedStoreTests {
     @Test("A holder that ends without a word is waited for until the limit, and no longer")
     func deadHolder() async throws {
         let store = SharedFake(claimLimit: .seconds(5))
-        _ = try await store.claim(CacheKey(url: "http://a.example/a"))
+        _ = try await store.claim(CachedClient.key("http://a.example/a"))
         let client = CachedClient(store) { _ in .ok(text: "one", headers: Self.fresh) }
         let begun = client.clock.now
         let answer = try await advancing([client]) { try await client.get("/a") }
@@ -119,7 +119,7 @@ struct SharedStoreTests {
     @Test("A call that is cancelled while it waits ends at once")
     func cancelled() async throws {
         let store = SharedFake(claimLimit: .seconds(5))
-        _ = try await store.claim(CacheKey(url: "http://a.example/a"))
+        _ = try await store.claim(CachedClient.key("http://a.example/a"))
         let client = CachedClient(store) { _ in .ok(text: "one", headers: Self.fresh) }
         let call = Task { try await client.get("/a") }
         try await until("a claim") { store.claimCount == 2 }
@@ -131,7 +131,7 @@ struct SharedStoreTests {
     @Test("The gate says how long it waits, if it does")
     func facts() {
         func waits(_ store: some CacheStore) -> [GateEffect] {
-            (Cache(store).facts(for: nil)?.effects ?? []).filter {
+            (Cache(store, partition: "test").facts(for: nil)?.effects ?? []).filter {
                 $0 == .waits(atMost: .seconds(5), reason: "another replica's request")
             }
         }

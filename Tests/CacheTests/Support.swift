@@ -31,7 +31,7 @@ struct CachedClient {
         _ answer: @escaping @Sendable (Request) async throws -> MockResponse
     ) {
         self.clock = clock
-        cache = Cache(store, options: options)
+        cache = Cache(store, partition: "test", options: options)
         transport = MockTransport(answer)
         client = Client(
             transport: transport, stack: Stack(outside + [cache] + inside),
@@ -40,6 +40,12 @@ struct CachedClient {
     }
 
     var sent: Int { transport.sentCount }
+
+    /// The key of what its callers share.
+    static func key(_ url: String) -> CacheKey {
+        let call = CallID(client: 0, number: 1)
+        return CacheKey(url: url, partition: CachePartition("test").name(for: call))
+    }
 
     func send(
         _ method: HTTPMethod, _ path: String, _ headers: HTTPHeaders = [:]

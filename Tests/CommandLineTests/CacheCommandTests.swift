@@ -26,7 +26,7 @@ struct CacheCommandTests {
         let stack = """
             [{"transport": {"use": "mock", "responses": [
                 {"status": 200, "headers": [["Cache-Control", "max-age=60"]], "text": "four"}]},
-              "stack": [{"use": "cache", "memory": 0, "directory": "\(path)"}]}]
+              "stack": [{"use": "cache", "memory": 0, "directory": "\(path)", "partition": "x"}]}]
             """
         let root = try JSONValue(parsing: Data(stack.utf8)).array?.first
         let file = try StackFile(#require(root))

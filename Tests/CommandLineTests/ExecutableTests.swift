@@ -237,7 +237,8 @@ struct ExecutableTests {
         let server = try TestServer()
         server.route("/x", .text("hello"))
         let folder = TemporaryFolder()
-        let cache = Cache(DiskStore(directory: folder["cache"], maxBytes: 1 << 20))
+        let cache = Cache(
+            DiskStore(directory: folder["cache"], maxBytes: 1 << 20), partition: "test")
         let transport = MockTransport { _ in
             .status(200, headers: ["Cache-Control": "max-age=60"], body: Data("x".utf8))
         }

@@ -4,11 +4,11 @@ import Foundation
 import TestSupport
 import Testing
 import Turnpike
-import TurnpikeCache
 import TurnpikeSupport
 import TurnpikeTesting
 import TurnpikeValkey
 
+@testable import TurnpikeCache
 @testable import TurnpikeValkeyCache
 
 @Suite("One request for a fleet", .needs(ValkeyPeer.need, if: ValkeyPeer.isAvailable))
@@ -23,7 +23,9 @@ struct ValkeyCacheClaimTests {
         _ replicas: Replicas, _ transport: MockTransport
     ) -> [Client] {
         replicas.stores.map {
-            Client(transport: transport, stack: [Cache(TieredStore(MemoryStore(), $0))])
+            Client(
+                transport: transport,
+                stack: [Cache(TieredStore(MemoryStore(), $0), partition: "test")])
         }
     }
 
@@ -68,7 +70,9 @@ struct ValkeyCacheClaimTests {
     @Test("A holder that dies is waited for until its lock ends")
     func deadHolder() async throws {
         let replicas = try Replicas(2, options: Self.options(.milliseconds(300)))
-        let key = CacheKey(url: "http://a.example/a")
+        guard case .named(let partition) = CachePartition("test") else { return }
+        // That of the client's request.
+        let key = CacheKey(url: "http://a.example/a", partition: partition)
         guard case .granted(let token) = try await replicas.stores[0].claim(key) else {
             Issue.record("no claim")
             return
@@ -118,7 +122,9 @@ struct ValkeyCacheClaimTests {
         let file = try StackFile([
             "shared": ["use": "valkey", "url": .string(peer.url), "timeLimit": 10],
             "transport": ["use": "mock"],
-            "stack": [["use": "cache", "shared": "valkey", "id": "cache"]],
+            "stack": [
+                ["use": "cache", "shared": "valkey", "partition": "test", "id": "cache"]
+            ],
         ])
         #expect(file.check(with: registry).map(\.description) == [])
         for _ in 0..<2 {
@@ -145,7 +151,8 @@ struct ValkeyCacheClaimTests {
             }
             let file = try StackFile([
                 "shared": ["use": "valkey", "url": .string(peer.url), "group": .string(group)],
-                "transport": ["use": "mock"], "stack": [["use": "cache", "shared": true]],
+                "transport": ["use": "mock"],
+                "stack": [["use": "cache", "shared": true, "partition": "test"]],
             ])
             let client = try ConfiguredClient(
                 file, registry: registry, serializers: .standard

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import Synchronization
 import TestSupport
 import Testing
 import Turnpike
@@ -50,8 +51,12 @@ struct ValkeyNumbersTests {
         #expect(numbers == known)
     }
 
+    private static let number = Atomic(0)
+
     private func call(_ server: ValkeyServer, _ options: Options) async {
-        let cache = Cache(ValkeyStore(server, options: options))
+        // Of its own, so that no earlier call has stored the response.
+        let partition = "\(Self.number.add(1, ordering: .relaxed).newValue)"
+        let cache = Cache(ValkeyStore(server, options: options), partition: partition)
         #expect(cache.facts(for: nil) != nil)
         let transport = MockTransport { _ in .ok(headers: ["Cache-Control": "max-age=60"]) }
         let client = Client(transport: transport, stack: [cache])

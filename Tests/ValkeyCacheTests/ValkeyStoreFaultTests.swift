@@ -131,7 +131,7 @@ struct ValkeyStoreFaultTests {
         let peer = try ValkeyPeer()
         let store = ValkeyStore(try ValkeyServer(url: peer.url))
         try await putPatiently(store)
-        let cache = Cache(store)
+        let cache = Cache(store, partition: "test")
         let client = Client(
             transport: MockTransport { _ in
                 .ok(text: "one", headers: ["Cache-Control": "max-age=60"])

@@ -6,7 +6,8 @@ import TurnpikeMiddleware
 /// Answers requests from what was answered before: a private HTTP cache (RFC 9111).
 ///
 /// ```swift
-/// let cache = Cache(TieredStore(MemoryStore(), try DiskStore(directory: path)))
+/// let store = TieredStore(MemoryStore(), DiskStore(directory: path))
+/// let cache = Cache(store, partition: "catalog as deploy-bot")
 /// let client = Client(stack: [
 ///     .deadline(), .validate(), .redirect(), .cookies(jar), .cache(cache), .retry(), .limits(),
 /// ])
@@ -15,8 +16,9 @@ import TurnpikeMiddleware
 /// Place it inside ``/TurnpikeMiddleware/Redirect`` and ``/TurnpikeMiddleware/Cookies``, so that each
 /// hop is looked up by itself and cookies are part of the request; and outside retries, limits and
 /// what identifies all calls of the client alike. A response for one user is never given to another:
-/// the request must say who asks when it comes here, or ``Options/tenant`` must. <doc:WhoseResponses>
-/// says what identifies a user.
+/// the request must say who asks when it comes here, or ``Options/tenant`` must. What identifies all
+/// calls of the client alike, as a token that a gate inside adds or a certificate of the transport, is
+/// named by the partition. <doc:WhoseResponses> has the rules.
 ///
 /// Content is stored while its reader pulls it, and can be found once it was read to its end.
 /// `Cache-Status` (RFC 9211) on each response says what the cache did, and so do ``statistics`` and the
@@ -24,22 +26,45 @@ import TurnpikeMiddleware
 public struct Cache: Interceptor {
     let state: CacheState
     let options: Options
+    private let partition: CachePartition
 
-    /// Creates a cache.
+    /// Creates a cache in memory, in which each client has its own responses.
     /// - Parameters:
-    ///   - store: Where responses are kept; memory, if none is given.
+    ///   - store: Where responses are kept.
     ///   - options: What is stored and served.
     ///   - meter: Receives what ``statistics`` counts, as `turnpike.cache.…`.
     public init(
-        _ store: any CacheStore = MemoryStore(), options: Options = Options(),
+        _ store: MemoryStore = MemoryStore(), options: Options = Options(),
         meter: (any GateMeter)? = nil
     ) {
-        self.init(state: CacheState(store: store, meter: meter), options: options)
+        self.init(
+            state: CacheState(store: store, meter: meter), partition: nil, options: options)
     }
 
-    init(state: CacheState, options: Options = Options()) {
+    /// Creates a cache whose store others may use too: later processes, other replicas, services.
+    ///
+    /// Caches find what those with the same partition have stored, and nothing else. If gates inside
+    /// the cache, or the transport, prove who the client is, two clients with another proof must not
+    /// have the same partition.
+    /// - Parameters:
+    ///   - store: Where responses are kept.
+    ///   - partition: Names the service, and the account as which it sends if it has one:
+    ///     `"catalog as deploy-bot"`. With an empty text nothing is stored.
+    ///   - options: What is stored and served.
+    ///   - meter: Receives what ``statistics`` counts, as `turnpike.cache.…`.
+    public init(
+        _ store: any CacheStore, partition: String, options: Options = Options(),
+        meter: (any GateMeter)? = nil
+    ) {
+        self.init(
+            state: CacheState(store: store, meter: meter), partition: partition, options: options)
+    }
+
+    /// Creates a cache over a state, in the partition of each client if none is named.
+    init(state: CacheState, partition: String?, options: Options = Options()) {
         self.state = state
         self.options = options
+        self.partition = CachePartition(partition)
     }
 
     /// Answers the request from the store, or sends it and stores the response.
@@ -48,8 +73,12 @@ public struct Cache: Interceptor {
     ) async throws -> Response {
         let isLookUp = request.method == .get || request.method == .head
         if request.method.isSafe && !isLookUp { return try await next(request) }
+        guard let partition = partition.name(for: context.id) else {
+            return try await next(request)
+        }
         let identity = CacheIdentity(
-            request, tenant: options.tenant?(request, context), fields: options.identityFields)
+            request, in: partition, tenant: options.tenant?(request, context),
+            fields: options.identityFields)
         guard let keys = CacheKeys(request.targetURI, identity) else {
             return try await next(request)
         }
@@ -82,6 +111,7 @@ public struct Cache: Interceptor {
             facts.effects.append(.waits(atMost: limit, reason: "another replica's request"))
         }
         facts.knowsCaller = options.tenant != nil
+        facts.lacksPartition = partition.isMissing
         if disk != 0 { facts.effects.append(.holdsDisk(atMost: disk)) }
         return facts
     }
@@ -147,6 +177,11 @@ extension Gate where Self == Cache {
 
     /// Answers requests from what was answered before; see ``Cache/init(_:options:meter:)``.
     public static func cache(
-        _ store: any CacheStore, options: Cache.Options = Cache.Options()
+        _ store: MemoryStore, options: Cache.Options = Cache.Options()
     ) -> Self { Cache(store, options: options) }
+
+    /// Answers requests from what was answered before; see ``Cache/init(_:partition:options:meter:)``.
+    public static func cache(
+        _ store: any CacheStore, partition: String, options: Cache.Options = Cache.Options()
+    ) -> Self { Cache(store, partition: partition, options: options) }
 }

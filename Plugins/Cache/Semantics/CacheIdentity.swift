@@ -18,12 +18,16 @@ import TurnpikeMiddleware
 /// A credential is what ``CallerIdentity`` takes for one, or user information of the URL. A person is
 /// known by credential and cookies. Cookies count for responses to one person alone, or each visitor of
 /// a site would have a cache of their own. A tenant stands for both.
+///
+/// All of them, everybody included, are those of one partition (``CachePartition``).
 struct CacheIdentity: Sendable {
     /// Whom a response is for.
     enum Audience {
         case person, credential, everybody
     }
 
+    /// The partition of everybody.
+    let everybody: String
     /// The partition of the credential; nil for a request without one.
     let credential: String?
     /// The partition of the person; nil if nothing is known of the person.
@@ -32,11 +36,15 @@ struct CacheIdentity: Sendable {
     /// Reads a request.
     /// - Parameters:
     ///   - request: The request.
+    ///   - partition: The part of the store.
     ///   - tenant: Who asks, in place of what the request says; nil to go by the request.
     ///   - fields: More fields that are credentials.
-    init(_ request: Request, tenant: String?, fields: Set<HTTPHeaders.Name>) {
+    init(
+        _ request: Request, in partition: String, tenant: String?, fields: Set<HTTPHeaders.Name>
+    ) {
+        everybody = partition
         if let tenant {
-            credential = Digest.text("tenant\0" + tenant)
+            credential = Digest.text(partition + "\0tenant\0" + tenant)
             person = credential
             return
         }
@@ -52,8 +60,8 @@ struct CacheIdentity: Sendable {
         if let user = request.targetURI.userInformation {
             proof += "user\n" + user + "\n"
         }
-        credential = proof.isEmpty ? nil : Digest.text(proof)
-        person = cookies.isEmpty ? credential : Digest.text(proof + cookies)
+        credential = proof.isEmpty ? nil : Digest.text(partition + "\n" + proof)
+        person = cookies.isEmpty ? credential : Digest.text(partition + "\n" + proof + cookies)
     }
 
     /// Whom a response to this identity is for.

@@ -36,7 +36,7 @@ public struct CacheKey: Sendable {
     public var method: HTTPMethod { storage.method }
     /// The normalised URL.
     public var url: String { storage.url }
-    /// Whose responses they are; nil for what all callers share.
+    /// Whose responses they are: those of a caller, or what all callers of a cache's partition share.
     public var partition: String? { storage.partition }
 
     /// The longest URL that is cached, in bytes.

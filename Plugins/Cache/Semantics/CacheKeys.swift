@@ -16,7 +16,7 @@ struct CacheKeys: Sendable {
     init?(_ uri: TargetURI, _ identity: CacheIdentity) {
         guard let text = CacheKey.text(of: uri) else { return nil }
         self.identity = identity
-        everybody = CacheKey(url: text)
+        everybody = CacheKey(url: text, partition: identity.everybody)
         credential = identity.credential.map { CacheKey(url: text, partition: $0) }
         person =
             identity.person == identity.credential

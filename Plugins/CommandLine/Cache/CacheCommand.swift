@@ -17,7 +17,8 @@ enum CacheCommand {
             terminal.error("\(directory): there is no cache")
             return ExitCode.usage
         }
-        let cache = Cache(DiskStore(directory: directory, maxBytes: .max))
+        // It serves no call, so its partition does not matter.
+        let cache = Cache(DiskStore(directory: directory, maxBytes: .max), partition: "")
         do {
             switch (arguments[0], rest.count) {
             case ("list", 1): try await list(cache, terminal)

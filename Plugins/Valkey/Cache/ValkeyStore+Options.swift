@@ -5,7 +5,8 @@ import TurnpikeCache
 extension ValkeyStore {
     /// What a store keeps on its server, and for how long.
     public struct Options: Sendable {
-        /// How the names of all keys begin; replicas with the same one share their entries.
+        /// How the names of all keys begin; replicas with the same one, and the same
+        /// ``/TurnpikeCache/Cache/init(_:partition:options:meter:)`` partition, share their entries.
         public var prefix = "turnpike:cache"
 
         /// How long one operation of a call may take.

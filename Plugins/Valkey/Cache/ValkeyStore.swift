@@ -12,7 +12,8 @@ public import TurnpikeValkey
 ///
 /// ```swift
 /// let server = try ValkeyServer(url: "redis://cache.internal:6379/0")
-/// let cache = Cache(TieredStore(MemoryStore(), ValkeyStore(server)))
+/// let store = TieredStore(MemoryStore(), ValkeyStore(server))
+/// let cache = Cache(store, partition: "catalog as deploy-bot")
 /// ```
 ///
 /// A hit costs one command. A server that is slow, away, full or read-only is a miss: each operation

@@ -2,7 +2,8 @@
 
 /// A call's identifier: unique within its client, and very probably across clients.
 public struct CallID: Hashable, Sendable, CustomStringConvertible {
-    private let client: UInt32
+    /// The client's part: the same in all its calls, and very probably another one in other clients.
+    public let client: UInt32
     /// The number of the call in its client, starting at 1.
     public let number: UInt64
 

@@ -38,6 +38,9 @@ public struct GateFacts: Sendable {
     /// further inside.
     public var knowsCaller = false
 
+    /// Whether the gate would keep responses where others find them, and was not told for whom they are.
+    public var lacksPartition = false
+
     /// The names of the quotas on which the gate draws, if its user has named them.
     ///
     /// Two gates that name the same one draw on one quota.

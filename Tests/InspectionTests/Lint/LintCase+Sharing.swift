@@ -28,10 +28,20 @@ extension LintCase {
             [store(.counts, .limitsRate(10, per: .seconds(1))), .rateLimit(perSecond: 10)],
             "each replica has the limit of RateLimit for itself"),
         LintCase(
+            "cache-without-partition", [stores(withoutPartition: true)],
+            [stores(withoutPartition: false)],
+            "Store stores nothing: the name of its partition is empty"),
+        LintCase(
             "quota-drawn-twice", [quota("default|search"), .retry(), quota("default|search")],
             [quota("default|search"), .retry(), quota("default|other")],
             "each request takes permits of one quota twice: in Limit and in Limit"),
     ]
+
+    private static func stores(withoutPartition lacks: Bool) -> Stated {
+        var gate = Stated("Store", .answers(.stored), .storesResponses)
+        gate.stated?.lacksPartition = lacks
+        return gate
+    }
 
     private static func quota(_ name: String) -> Stated {
         var gate = Stated("Limit", .limitsRate(10, per: .seconds(1)))

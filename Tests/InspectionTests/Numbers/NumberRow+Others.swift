@@ -44,15 +44,15 @@ extension NumberRow {
         .whole("DiskStore.maxBytes") { value, simulation in
             let folder = TemporaryFolder()
             let store = DiskStore(directory: folder.path, maxBytes: Int64(value))
-            try await call([Cache(store)], simulation)
+            try await call([Cache(store, partition: "test")], simulation)
         },
         .whole("DiskStore.maxEntryBytes") { value, simulation in
             let folder = TemporaryFolder()
             let store = DiskStore(directory: folder.path, maxEntryBytes: Int64(value))
-            try await call([Cache(store)], simulation)
+            try await call([Cache(store, partition: "test")], simulation)
         },
         .time("TieredStore.frontLifetime") {
-            Cache(TieredStore(MemoryStore(), MemoryStore(), frontLifetime: $0))
+            Cache(TieredStore(MemoryStore(), MemoryStore(), frontLifetime: $0), partition: "test")
         },
     ]
 

@@ -41,7 +41,7 @@ final class OpenThings {
             baseURL: server.target, transport: carrier,
             stack: [
                 .log(to: log), .cookies(try CookieJar(file: path("jar"))),
-                .hsts(try HSTSStore(file: path("hosts"))), .cache(store),
+                .hsts(try HSTSStore(file: path("hosts"))), .cache(store, partition: "test"),
             ], serializers: .standard)
         _ = try await client.get("cached").data()
         await store.flush()

@@ -58,8 +58,9 @@ func makeOfflineClient(_ directory: String, _ transport: any Transport) -> Clien
     return Client(
         baseURL: "https://rates.example.com/", transport: transport,
         stack: [
-            .deadline(.seconds(5)), .validate(), .redirect(), .cache(store, options: options),
-            .retry(), .circuitBreaker(), .attemptTimeout(.seconds(2)), .idleTimeout(), .limits(),
+            .deadline(.seconds(5)), .validate(), .redirect(),
+            .cache(store, partition: "rates", options: options), .retry(), .circuitBreaker(),
+            .attemptTimeout(.seconds(2)), .idleTimeout(), .limits(),
         ])
 }
 

@@ -31,7 +31,8 @@ struct CacheBench {
         let bare = Client(transport: Self.transport(1024), stack: [])
         let memory = Client(transport: Self.transport(1024), stack: [.cache(MemoryStore())])
         let disk = Client(
-            transport: Self.transport(65_536), stack: [.cache(DiskStore(directory: folder.path))])
+            transport: Self.transport(65_536),
+            stack: [.cache(DiskStore(directory: folder.path), partition: "bench")])
         let misses = Client(transport: Self.transport(1024), stack: [.cache(MemoryStore())])
         let clients = [bare, memory, disk, misses]
         let request = Request(.get, "http://example.com/users/1")
@@ -76,7 +77,7 @@ struct CacheBench {
         let disk = DiskStore(directory: folder.appending(path: prefix + "misses").path)
         let clients = [
             ("call", try client([])), ("miss-memory", try client([.cache(MemoryStore())])),
-            ("miss-disk", try client([.cache(disk)])),
+            ("miss-disk", try client([.cache(disk, partition: "bench")])),
         ]
         var ratios = clients.map { _ in [Double]() }
         var times = clients.map { _ in [Double]() }

@@ -58,7 +58,7 @@ enum FleetCache {
                     "Strict-Transport-Security": "max-age=31536000",
                 ], body: Data(repeating: 0x61, count: bytes))
         }
-        let client = Client(transport: transport, stack: [.cache(store)])
+        let client = Client(transport: transport, stack: [.cache(store, partition: "bench")])
         let urls = (0..<callers).map { "http://api.example.com/v1/items/\($0)?fields=all" }
         for url in urls {
             _ = try await client.get(Target(url)).response().body.collect(upTo: 1 << 20)

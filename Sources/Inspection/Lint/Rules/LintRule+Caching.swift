@@ -95,6 +95,21 @@ extension LintRule {
                     + " without \(names.joined(separator: ", ")), which \(edge.outer.name) sets inside"
             }),
         LintRule(
+            "cache-without-partition", .error, "A store of responses whose partition has no name",
+            harm: """
+                Other services and accounts use the store too. Credentials that are added inside of the \
+                cache, or by the transport, are not part of what responses are found by, so the cache \
+                stores nothing until it is told whose they are.
+                """,
+            remedy: "Name the service, and the account as which it sends, as the partition",
+            source: "RFC 9111 §7.3; the gate: a partition tells its responses from those of others",
+            check: { subject in
+                subject.entries.filter { $0.facts?.lacksPartition ?? false }.map {
+                    LintDraft(
+                        "\($0.name) stores nothing: the name of its partition is empty", $0)
+                }
+            }),
+        LintRule(
             "cookies-inside-cache", .error, "Cookies inside the cache",
             harm: """
                 The cache does not see the cookies. After a sign-out or a sign-in as somebody else, it \

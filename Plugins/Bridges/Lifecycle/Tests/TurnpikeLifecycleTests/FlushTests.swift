@@ -31,7 +31,7 @@ struct FlushTests {
         let client = Client(
             transport: ClosingTransport(transport, notes),
             stack: [
-                .cache(Cache(DiskStore(directory: path))),
+                .cache(Cache(DiskStore(directory: path), partition: "test")),
                 .circuitBreaker(meter: Meter(notes: notes)),
             ])
         #expect(try await client.get("https://example.com/").string() == "x")
