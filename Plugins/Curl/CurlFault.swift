@@ -23,8 +23,8 @@ enum CurlFault {
     static let tlsConnectError: Int32 = 35
     /// libcurl's code for content that ends early.
     static let partialFile: Int32 = 18
-    /// libcurl's code for a connection to which nothing can be written.
-    static let sendError: Int32 = 55
+    /// libcurl's code for what a callback has ended.
+    static let aborted: Int32 = 42
     /// libcurl's code for content that cannot begin anew.
     static let rewindError: Int32 = 65
 
@@ -65,7 +65,7 @@ enum CurlFault {
             return refused(status, underlying)
         }
         let kind = kind(
-            of: code, text: text,
+            of: handle.isLost ? aborted : code, text: text,
             Circumstances(
                 phase: state.phase, sends: handle.sends, isHeadTooLarge: handle.isHeadTooLarge,
                 isHTTP2: handle.isHTTP2, hasLength: handle.hasLength,
@@ -194,7 +194,7 @@ enum CurlFault {
             return Kind(code: .tls, message: tlsMessage(58))
         case 1 where circumstances.phase == .connecting:
             return Kind(code: .unsupported, message: "libcurl cannot do this scheme")
-        case 42 where circumstances.sends > 0 && !hasHead, rewindError where !hasHead:
+        case aborted where circumstances.sends > 0 && !hasHead, rewindError where !hasHead:
             if circumstances.phase == .connecting {
                 return Kind(
                     code: .connection,
@@ -202,9 +202,8 @@ enum CurlFault {
             }
             return Kind(
                 code: .connection,
-                message: "the kept-alive connection ended while the request was sent, which is not"
-                    + " sent twice; if that is safe, mark it retryable() or give it an"
-                    + " Idempotency-Key")
+                message: "the kept-alive connection ended before an answer; only what is"
+                    + " idempotent, retryable() or has an Idempotency-Key is sent again")
         case 1 where has(text, "http/0.9"):
             return Kind(
                 code: .protocol,

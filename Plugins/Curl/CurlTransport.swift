@@ -17,8 +17,9 @@ public import TurnpikeCore
 ///   back, and a request body is asked for as the connection takes it.
 /// - libcurl follows no redirect, keeps no cookie, cache, password or HSTS entry, and asks neither
 ///   the environment nor a file for anything.
-/// - A request that is not repeatable is never sent twice: where libcurl would repeat it, because a
-///   kept-alive connection turned out to be dead, it fails instead. What an HTTP/2 server says to
+/// - libcurl never sends a request twice: where it would, because a kept-alive connection turned out
+///   to be dead, the exchange fails, and the client sends again what is repeatable
+///   (``/TurnpikeCore/TransferState/lostReusedConnection``). What an HTTP/2 server says to
 ///   have left undone (RFC 9113 §8.7) was not sent in that sense.
 /// - gzip and deflate are asked for and decoded, and content that is cut short is an error. A
 ///   request with an `Accept-Encoding` of its own gets the bytes as they come, whatever coding the
@@ -115,10 +116,12 @@ public final class CurlTransport: Transport {
         let begin = context.timeSource.now
         let body = request.body
         let upload = body.isEmpty ? nil : try CurlUpload(body, context: context)
+        let isFresh = context[HasLostConnection.self]
         let transfer = CurlTransfer(
             request,
             wire: try CurlRequest(
                 request, body: body, length: upload?.length, decodes: library.hasZlib,
+                isFresh: isFresh,
                 route: request.options.isEmpty ? nil : try route(of: request)),
             upload: upload, offersHTTP2: offersHTTP2)
         if transfer.request.isSecure, let trust = trustFiles?.current() {
@@ -140,9 +143,15 @@ public final class CurlTransport: Transport {
         do {
             response = try await exchange.response()
         } catch {
-            transfer.takeTimes()?.report(in: context, since: begin, at: target)
+            let times = transfer.takeTimes()
+            times?.report(in: context, since: begin, at: target)
+            if (error as? ClientError)?.transfer?.lostReusedConnection == true {
+                // By HTTP/2 there was one connection for all, which is gone.
+                context[HasLostConnection.self] = times?.isHTTP2 == false
+            }
             throw error
         }
+        if isFresh { context[HasLostConnection.self] = false }
         let times = transfer.takeTimes()
         times?.report(in: context, since: begin, at: target)
         let isFinal = transfer.request.takesContentAsItComes
@@ -172,6 +181,12 @@ public final class CurlTransport: Transport {
         let hash = request.origin.map { Destination($0, at: target).hashValue } ?? 0
         return engines[Int(UInt(bitPattern: hash) % UInt(engines.count))]
     }
+}
+
+/// Whether a kept-alive connection of HTTP/1.1 ended under the call's last send: others that are
+/// idle may have ended as well, so the next send goes over a new one.
+private enum HasLostConnection: ContextKey {
+    static var defaultValue: Bool { false }
 }
 
 extension CurlTransport: PromptlyCancellable {

@@ -19,17 +19,12 @@ struct TransferLifeTests {
         let event: Event
         let to: State
         let actions: Actions
-        var isRepeatable = true
 
-        init(
-            _ from: State, _ event: Event, _ to: State, _ actions: Actions = [],
-            isRepeatable: Bool = true
-        ) {
+        init(_ from: State, _ event: Event, _ to: State, _ actions: Actions = []) {
             (self.from, self.event, self.to, self.actions) = (from, event, to, actions)
-            self.isRepeatable = isRepeatable
         }
 
-        var testDescription: String { "\(from), \(event)" + (isRepeatable ? "" : ", only once") }
+        var testDescription: String { "\(from), \(event)" }
     }
 
     private static func receiving(
@@ -121,27 +116,13 @@ struct TransferLifeTests {
                 Transition(state, failure(.droppedContent), .ended, ends.union(.fail)),
                 Transition(state, failure(.refused), .awaitingContent, .restart),
                 Transition(
-                    state, failure(.refused), .awaitingContent, .restart, isRepeatable: false),
-                Transition(
                     state, failure(.refused, canReopen: false), .ended, ends.union(.fail)),
-                Transition(state, failure(.deadConnection), .awaitingContent, .restart),
-                Transition(
-                    state, failure(.deadConnection), .ended, ends.union(.fail),
-                    isRepeatable: false),
-                Transition(state, failure(.notRewound), .awaitingContent, .restart),
-                Transition(
-                    state, failure(.notRewound), .ended, ends.union(.fail), isRepeatable: false),
-                Transition(
-                    state, failure(.needsHTTP2), .awaitingContent, [.restart, .useHTTP2]),
             ]
         } + [
             Transition(
-                .connecting, failure(.needsHTTP2), .awaitingContent, [.restart, .useHTTP2],
-                isRepeatable: false),
-            Transition(
-                .sending, failure(.needsHTTP2), .ended, ends.union(.fail), isRepeatable: false),
+                .connecting, failure(.needsHTTP2), .awaitingContent, [.restart, .useHTTP2]),
+            Transition(.sending, failure(.needsHTTP2), .ended, ends.union(.fail)),
             Transition(receiving(), failure(.refused), .ended, ends.union(.fail)),
-            Transition(receiving(.paused), failure(.deadConnection), .ended, ends.union(.fail)),
             Transition(receiving(), failure(.other), .ended, ends.union(.fail)),
             Transition(receiving(.paused), failure(.other), .ended, ends.union(.fail)),
         ]
@@ -169,7 +150,7 @@ struct TransferLifeTests {
 
     @Test("An event leads to one state, and to these actions", arguments: transitions)
     func transition(_ row: Transition) {
-        var life = TransferLife(isRepeatable: row.isRepeatable, state: row.from)
+        var life = TransferLife(state: row.from)
         #expect(life.handle(row.event) == row.actions)
         #expect(life.state == row.to)
     }
@@ -183,7 +164,7 @@ struct TransferLifeTests {
             .failed,
         ]
         for event in events {
-            var life = TransferLife(isRepeatable: true, state: state)
+            var life = TransferLife(state: state)
             let actions = life.handle(event)
             let isListed = Self.transitions.contains {
                 Self.isSameKind($0.from, state) && $0.event == event
@@ -207,30 +188,14 @@ struct TransferLifeTests {
         }
     }
 
-    @Test("A request is sent again five times, as often as libcurl itself would")
+    @Test("A request that the server leaves undone begins again five times")
     func repeats() {
-        var life = TransferLife(isRepeatable: true, state: .sending)
+        var life = TransferLife(state: .sending)
         for _ in 0..<5 {
-            #expect(life.handle(Self.failure(.deadConnection)) == .restart)
+            #expect(life.handle(Self.failure(.refused)) == .restart)
             sendAgain(&life)
         }
-        #expect(life.handle(Self.failure(.deadConnection)) == Self.ends.union(.fail))
-    }
-
-    @Test("It is known whether the server has done nothing with all that was sent")
-    func undone() {
-        var life = TransferLife(isRepeatable: true, state: .sending)
-        _ = life.handle(Self.failure(.refused))
-        #expect(life.isUnprocessed)
-        sendAgain(&life)
-        _ = life.handle(Self.failure(.deadConnection))
-        #expect(!life.isUnprocessed)
-        sendAgain(&life)
-        _ = life.handle(Self.failure(.refused))
-        #expect(!life.isUnprocessed)
-        var unsent = TransferLife(isRepeatable: true, state: .connecting)
-        _ = unsent.handle(Self.failure(.needsHTTP2))
-        #expect(unsent.isUnprocessed)
+        #expect(life.handle(Self.failure(.refused)) == Self.ends.union(.fail))
     }
 
     @Test("Whatever order events come in, no promise is broken", arguments: 0..<10)
@@ -238,7 +203,7 @@ struct TransferLifeTests {
         var random = SeededGenerator(seed: seed)
         var seen: Actions = []
         for order in 0..<Runs.size(1000, all: 10_000) {
-            var walk = TransferWalk(isRepeatable: Bool.random(using: &random))
+            var walk = TransferWalk()
             for _ in 0..<Int.random(in: 1...40, using: &random) {
                 walk.step(walk.nextEvent(&random))
             }

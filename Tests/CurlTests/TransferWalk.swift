@@ -9,8 +9,7 @@ struct TransferWalk {
     typealias Event = TransferLife.Event
     typealias Actions = TransferLife.Actions
 
-    private let isRepeatable: Bool
-    private var life: TransferLife
+    private var life = TransferLife()
     private(set) var events: [Event] = []
     private(set) var seen: Actions = []
     /// The first promise that was broken.
@@ -22,11 +21,6 @@ struct TransferWalk {
     private var wasOpened = false
     private var isPaused = false
     private var isOver = false
-
-    init(isRepeatable: Bool) {
-        self.isRepeatable = isRepeatable
-        life = TransferLife(isRepeatable: isRepeatable)
-    }
 
     /// An event, more often than not one that the state waits for, so that walks come far.
     func nextEvent(_ random: inout SeededGenerator) -> Event {
@@ -66,7 +60,7 @@ struct TransferWalk {
 
     private func failure(_ random: inout SeededGenerator) -> TransferLife.Failure {
         let causes: [TransferLife.Cause] = [
-            .deadConnection, .notRewound, .refused, .needsHTTP2, .droppedContent, .other,
+            .refused, .needsHTTP2, .droppedContent, .other,
         ]
         return TransferLife.Failure(
             cause: causes[Int.random(in: 0..<causes.count, using: &random)],
@@ -121,8 +115,9 @@ struct TransferWalk {
             return require(false, "only what has failed begins again")
         }
         require(hasHandle && !wasOpened, "nothing begins again after the head")
-        let mayRepeat = isRepeatable || failure.cause == .refused || !wasSent
-        require(mayRepeat, "nothing is sent twice that may not be")
+        require(
+            failure.cause == .refused || !wasSent,
+            "nothing is sent twice that the server may have acted on")
         (hasTurn, hasHandle, wasSent) = (false, false, false)
     }
 

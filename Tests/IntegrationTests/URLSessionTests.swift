@@ -73,6 +73,16 @@ struct URLSessionTests {
         }
     }
 
+    @Test("A second send that libcurl makes by itself is counted where it is seen")
+    func countedResend() async throws {
+        server.route("/first", .text("x"))
+        server.route("/second", .close, .echo)
+        #expect(try await client.get("first").string() == "x")
+        let response = try await client.put("second", body: .text("hello")).response()
+        #expect(response.attempts == 2)
+        #expect(try await !response.body.collect(upTo: 10_000).isEmpty)
+    }
+
     @Test("What URLSession cannot do is said before anything is sent")
     func unsupported() async throws {
         for call in [

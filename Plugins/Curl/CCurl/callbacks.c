@@ -158,21 +158,13 @@ static size_t on_read(char *bytes, size_t size, size_t number, void *user) {
     return CURL_READFUNC_PAUSE;
 }
 
-// Returns whether libcurl may send the request again. After a 417 it would do so without Expect, and drop the content of the
-// response, which is a response like any other.
-static bool may_repeat(transfer_t *this) {
-    if (this->shown.phase == TPC_PHASE_HEAD) return this->request.traits & TPC_REPEATABLE;
-    this->shown.cause = TPC_CAUSE_SKIPPED;
-    return false;
-}
-
+// Runs where libcurl wants to send content again.
 static int on_seek(void *user, int64_t offset, int origin) {
-    transfer_t *this = user;
-    if (offset != 0 || origin != 0 || !may_repeat(this)) return CURL_SEEKFUNC_FAIL;
-    return this->content.rewind(this->shown.owner) ? CURL_SEEKFUNC_OK : CURL_SEEKFUNC_FAIL;
+    tpc_transfer_refuse_repeat(user);
+    return CURL_SEEKFUNC_FAIL;
 }
 
-// libcurl asks once, after the last chunk, and it sends trailers a second time only after it has rewound the content.
+// libcurl asks once, after the last chunk.
 static int on_trailers(struct curl_slist **list, void *user) {
     transfer_t *this = user;
     return this->content.trail(this->shown.owner, list) ? CURL_TRAILERFUNC_OK : CURL_TRAILERFUNC_ABORT;
@@ -194,14 +186,17 @@ static const void *session_of(CURL *easy) {
     return session ? session->internals : NULL;
 }
 
-// Runs each time before the request is sent. libcurl sends it again, whatever its method, if a kept-alive connection ends before
-// the first byte of a response.
+// Runs each time before the request is sent. It is sent once.
 static int on_request(void *user, char *peer, char *local, int peer_port, int local_port) {
     transfer_t *this = user;
     tpc_loop_step(this->loop);
-    if (this->shown.sends > 0 && !may_repeat(this)) return CURL_PREREQFUNC_ABORT;
+    if (this->shown.sends > 0) {
+        tpc_transfer_refuse_repeat(this);
+        return CURL_PREREQFUNC_ABORT;
+    }
     if (this->request.traits & TPC_JUDGED && !tpc_allows_peer(this, peer)) return CURL_PREREQFUNC_ABORT;
     this->shown.sends++;
+    this->shown.is_reused = tpc_transfer_connects(&this->shown) == 0;
     if (this->request.traits & TPC_SHARED) tpc_transfer_mark(this);
     if (this->request.target) tpc_choose_target(this);
     this->connection.session = this->request.traits & TPC_SECURE ? session_of(this->easy) : NULL;

@@ -36,6 +36,7 @@ static uint32_t hash(const unsigned char *bytes, size_t count) {
 static int open_socket(void *user, int purpose, struct curl_sockaddr *address) {
     tpc_transfer *transfer = user;
     tpc_loop *loop = tpc_transfer_loop(transfer);
+    if (!tpc_transfer_may_connect(transfer)) return -1;
     if (!tpc_transfer_allows(transfer, &address->addr)) {
         loop->has_refusal = tpc_waits_after_refusal;
         return -1;

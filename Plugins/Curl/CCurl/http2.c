@@ -28,9 +28,7 @@ void tpc_http2_begin(transfer_t *this) {
 bool tpc_http2_is_refused(transfer_t *this) {
     if (!this->shown.is_http2 || this->shown.phase != TPC_PHASE_HEAD) return false;
     bool is_left_out = this->http2.last_stream >= 0 && this->http2.stream > this->http2.last_stream;
-    // libcurl does not forget an earlier refusal when it sends again.
-    bool was_refused = this->http2.was_refused && this->shown.sends == 1;
-    return is_left_out || was_refused;
+    return is_left_out || this->http2.was_refused;
 }
 
 // A server may send GOAWAY any number of times. Only a smaller number is news.

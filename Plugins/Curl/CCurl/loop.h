@@ -120,6 +120,7 @@ void tpc_transfer_finish(tpc_transfer *transfer, int result);
 void tpc_transfer_set_descriptor(tpc_transfer *transfer, int descriptor);
 tpc_loop *tpc_transfer_loop(tpc_transfer *transfer);
 /// Asks the request's rule about an address to which a socket is to be opened, if there is a rule.
+bool tpc_transfer_may_connect(tpc_transfer *transfer);
 bool tpc_transfer_allows(tpc_transfer *transfer, const struct sockaddr *address);
 tpc_transfer **tpc_transfer_next_ready(tpc_transfer *transfer);
 /// Returns whether the request of an active transfer went out from a local port.

@@ -31,7 +31,7 @@ static void set_fixed_options(CURL *easy) {
     set(easy, CURLOPT_QUICK_EXIT, 1L);
 }
 
-tpc_transfer *tpc_transfer_create(tpc_loop *loop, tpc_read read, tpc_rewind rewind, tpc_trail trail, tpc_judge judge) {
+tpc_transfer *tpc_transfer_create(tpc_loop *loop, tpc_read read, tpc_trail trail, tpc_judge judge) {
     transfer_t *this = calloc(1, sizeof *this);
     CURL *easy = this ? tpc_curl.easy_init() : NULL;
     CURLU *parts = easy ? tpc_curl.url() : NULL;
@@ -40,7 +40,7 @@ tpc_transfer *tpc_transfer_create(tpc_loop *loop, tpc_read read, tpc_rewind rewi
         free(this);
         return NULL;
     }
-    *this = (transfer_t){.shown.result = TPC_RUNNING, .loop = loop, .easy = easy, .content = {read, rewind, trail},
+    *this = (transfer_t){.shown.result = TPC_RUNNING, .loop = loop, .easy = easy, .content = {read, trail},
                          .judge = judge, .next_ready = &this->shown, .url.parts = parts, .socket.descriptor = -1};
     tpc_curl.easy_setopt(easy, CURLOPT_PRIVATE, this);
     tpc_curl.easy_setopt(easy, CURLOPT_ERRORBUFFER, this->shown.error);
@@ -134,6 +134,10 @@ int tpc_transfer_begin(tpc_transfer *transfer, const tpc_request *request) {
         this->changed |= CHANGED_VERSION;
         tpc_curl.easy_setopt(this->easy, TPC_HTTP_VERSION, (long)request->version);
     }
+    if (request->traits & TPC_FRESH) {
+        this->changed |= CHANGED_FRESH;
+        tpc_curl.easy_setopt(this->easy, CURLOPT_FRESH_CONNECT, 1L);
+    }
     enter_loop(this);
     // The other codes are for misuse.
     return tpc_curl.multi_add_handle(this->loop->multi, this->easy) == 0 ? 0 : CURLE_OUT_OF_MEMORY;
@@ -148,6 +152,7 @@ void tpc_transfer_end(tpc_transfer *transfer) {
     if (this->changed & CHANGED_VERSION) tpc_curl.easy_setopt(this->easy, TPC_HTTP_VERSION, this->version);
     if (this->changed & CHANGED_VERBOSE) tpc_curl.easy_setopt(this->easy, CURLOPT_VERBOSE, 0L);
     if (this->changed & CHANGED_ROUTE) tpc_unset_route(this);
+    if (this->changed & CHANGED_FRESH) tpc_curl.easy_setopt(this->easy, CURLOPT_FRESH_CONNECT, 0L);
     this->changed = this->paused = 0;
     tpc_curl.easy_setopt(this->easy, CURLOPT_HTTPHEADER, NULL);
     free(this->request.fields);
@@ -191,6 +196,31 @@ void tpc_transfer_mark(transfer_t *this) {
     if (this->next_ready == &this->shown) tpc_loop_mark(this->loop, &this->shown, &this->next_ready);
 }
 
+// libcurl sends again, whatever the method, what a connection that had served before did not answer with a byte. Only the client
+// may, which counts what it sends.
+void tpc_transfer_refuse_repeat(transfer_t *this) {
+    // After a 417 it would send again without Expect, and drop the content of the response, which is one like any other.
+    if (this->shown.phase != TPC_PHASE_HEAD) this->shown.cause = TPC_CAUSE_SKIPPED;
+    else this->shown.cause = tpc_http2_is_refused(this) ? TPC_CAUSE_REFUSED : TPC_CAUSE_LOST;
+}
+
+bool tpc_transfer_may_connect(tpc_transfer *transfer) {
+    transfer_t *this = whole(transfer);
+    if (transfer->sends == 0) return true;
+    tpc_transfer_refuse_repeat(this);
+    // libcurl may try the other addresses, in its own time, before it ends.
+    tpc_transfer_mark(this);
+    return false;
+}
+
+// Where libcurl notices the end of a connection that had served before when it writes, or by HTTP/2's words, it does not want to
+// send again.
+static bool met_dead_connection(const tpc_transfer *transfer, int result) {
+    enum { CURLE_HTTP2 = 16, CURLE_PARTIAL_FILE = 18, CURLE_SEND_ERROR = 55 };
+    if (!transfer->is_reused || transfer->phase != TPC_PHASE_HEAD) return false;
+    return result == CURLE_HTTP2 || result == CURLE_SEND_ERROR || (result == CURLE_PARTIAL_FILE && transfer->is_http2);
+}
+
 void tpc_transfer_finish(tpc_transfer *transfer, int result) {
     transfer_t *this = whole(transfer);
     const tpc_loop *loop = this->loop;
@@ -198,7 +228,9 @@ void tpc_transfer_finish(tpc_transfer *transfer, int result) {
     if (result && transfer->sends == 0 && this->request.has_refused && !this->request.has_opened) transfer->cause = TPC_CAUSE_ADDRESS;
     // Looking up a name needs a descriptor, too.
     if (result && transfer->sends == 0 && !tpc_has_descriptors()) transfer->cause = TPC_CAUSE_NO_DESCRIPTORS;
-    if (result && transfer->cause == TPC_CAUSE_NONE && tpc_http2_is_refused(this)) transfer->cause = TPC_CAUSE_REFUSED;
+    if (transfer->cause == TPC_CAUSE_NONE && met_dead_connection(transfer, result)) transfer->cause = TPC_CAUSE_LOST;
+    bool has_no_cause = transfer->cause == TPC_CAUSE_NONE || transfer->cause == TPC_CAUSE_LOST;
+    if (result && has_no_cause && tpc_http2_is_refused(this)) transfer->cause = TPC_CAUSE_REFUSED;
     // A connection of HTTP/2 may have other transfers.
     if (result == 0 && this->socket.descriptor >= 0 && !tpc_http2_has_answered(this))
         tpc_connection_set_idle(this->loop, this->socket.descriptor, transfer);

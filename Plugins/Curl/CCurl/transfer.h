@@ -9,7 +9,7 @@
 #include "loop.h"
 
 // Options of the easy handle that a request has set, and that `tpc_transfer_end` must set back.
-enum { CHANGED_METHOD = 1, CHANGED_TRAILERS = 2, CHANGED_VERSION = 4, CHANGED_VERBOSE = 8, CHANGED_ROUTE = 16 };
+enum { CHANGED_METHOD = 1, CHANGED_TRAILERS = 2, CHANGED_VERSION = 4, CHANGED_VERBOSE = 8, CHANGED_ROUTE = 16, CHANGED_FRESH = 32 };
 
 typedef enum {
     ACTIVITY_NONE,
@@ -26,7 +26,6 @@ typedef struct transfer {
     CURL *easy;
     struct {
         tpc_read read;
-        tpc_rewind rewind;
         tpc_trail trail;
     } content;
     tpc_judge judge;
@@ -97,6 +96,8 @@ static inline transfer_t *whole(tpc_transfer *transfer) { return (transfer_t *)t
 
 /// Puts the transfer among those that have news.
 void tpc_transfer_mark(transfer_t *this);
+/// Notes why libcurl, which wants to send the request again, may not.
+void tpc_transfer_refuse_repeat(transfer_t *this);
 
 // options.c
 

@@ -57,24 +57,9 @@ extension CurlHandle {
     /// Whether the head gives the length of the content.
     var hasLength: Bool { length >= 0 }
 
-    /// Whether a kept-alive connection ended while the request was sent, and libcurl did not send it
-    /// again.
-    ///
-    /// libcurl does so if it notices the end when it reads, but not when it writes. Over HTTP/2 it
-    /// does not if the connection was closed in order or by GOAWAY (RFC 9113 §6.8).
-    var metDeadConnection: Bool {
-        guard !hasHead, connects == 0 else { return false }
-        return switch result {
-        case CurlFault.sendError, CurlFault.http2: true
-        case CurlFault.partialFile: isHTTP2
-        default: false
-        }
-    }
-
-    /// Whether libcurl would have sent the request again if the content could have started again.
-    var failedToRewind: Bool {
-        result == CurlFault.rewindError && !hasHead
-    }
+    /// Whether the request was written to a connection that had served before, and which ended before
+    /// a byte of a response.
+    var isLost: Bool { unsafe pointer.pointee.cause == TPC_CAUSE_LOST }
 
     /// Whether the server supports none of the offered versions of HTTP (RFC 7301 §3.2).
     var wasOfferedNoVersion: Bool {

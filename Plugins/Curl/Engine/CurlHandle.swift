@@ -17,7 +17,7 @@ import TurnpikeCore
     init?(loop: OpaquePointer) {
         guard
             let pointer = unsafe tpc_transfer_create(
-                loop, readContent, rewindContent, addTrailers, judgeAddress)
+                loop, readContent, addTrailers, judgeAddress)
         else { return nil }
         unsafe self.pointer = pointer
         CurlHandles.count.add(1, ordering: .relaxed)
@@ -98,7 +98,9 @@ import TurnpikeCore
     /// libcurl's code for the end of the transfer, or nil while it runs.
     var result: Int32? {
         let result = unsafe pointer.pointee.result
-        return Int(result) == TPC_RUNNING ? nil : result
+        guard Int(result) == TPC_RUNNING else { return result }
+        // It would send again, and waits for a connection.
+        return isLost || isRefused || skipsContent ? CurlFault.aborted : nil
     }
     /// Whether libcurl drops the content, because it wanted to send the request again.
     var skipsContent: Bool { unsafe pointer.pointee.cause == TPC_CAUSE_SKIPPED }
@@ -109,8 +111,6 @@ import TurnpikeCore
     /// How often the request was about to be sent.
     var sends: Int { unsafe Int(pointer.pointee.sends) }
 
-    /// How many connections were made or begun for the transfer.
-    var connects: Int { unsafe tpc_transfer_connects(pointer) }
     /// Whether the limits of connections left room for the transfer.
     var hadPlace: Bool { unsafe tpc_transfer_had_place(pointer) }
 
@@ -125,7 +125,7 @@ import TurnpikeCore
         return unsafe CurlTimes(
             lookup: times.lookup, connect: times.connect, handshake: times.handshake,
             ready: times.ready, firstByte: times.first_byte, isReused: times.is_reused,
-            peer: times.peer.map { unsafe String(cString: $0) },
+            isHTTP2: isHTTP2, peer: times.peer.map { unsafe String(cString: $0) },
             connection: unsafe tpc_transfer_connection(pointer))
     }
 
@@ -214,6 +214,7 @@ public enum CurlHandles {
 struct CurlTimes: Sendable {
     let lookup, connect, handshake, ready, firstByte: Int64
     let isReused: Bool
+    let isHTTP2: Bool
     let peer: String?
     /// A number of the connection, which no other open one has; 0 if it is unknown.
     let connection: Int32
@@ -233,12 +234,6 @@ private func readContent(
     case .wait: return TPC_READ_WAIT
     case .failed: return TPC_READ_FAIL
     }
-}
-
-private func rewindContent(owner: UnsafeMutableRawPointer?) -> Bool {
-    guard let owner = unsafe owner else { return false }
-    let transfer = unsafe Unmanaged<CurlTransfer>.fromOpaque(owner).takeUnretainedValue()
-    return transfer.upload?.rewind() ?? true
 }
 
 private func judgeAddress(

@@ -19,8 +19,8 @@ struct CurlRequest: Sendable {
     // Field lines, each with its NUL.
     private let fields: [UInt8]
 
-    /// Whether it may be sent again on another connection.
-    let isRepeatable: Bool
+    /// Whether it goes over a new connection.
+    let isFresh: Bool
     /// Whether the server is asked for its consent to the content.
     let asksForConsent: Bool
     /// Whether trailer fields follow the content.
@@ -39,16 +39,17 @@ struct CurlRequest: Sendable {
     ///   - body: Its content.
     ///   - length: The size of the content, if there is any and that is known.
     ///   - decodes: Whether codings are asked for.
+    ///   - isFresh: Whether it goes over a new connection.
     ///   - route: What it says of its connection.
     /// - Throws: ``/TurnpikeCore/ClientError/Code/unsupported`` for what libcurl cannot send.
     init(
-        _ request: Request, body: RequestBody, length: Int64?, decodes: Bool,
+        _ request: Request, body: RequestBody, length: Int64?, decodes: Bool, isFresh: Bool = false,
         route: CurlRoute? = nil
     ) throws {
         self.route = route
+        self.isFresh = isFresh
         let method = request.method
         isHead = method == .head
-        isRepeatable = request.isRepeatable
         (url, target, originCount) = request.targetForms
         isSecure = request.origin?.scheme == "https"
         hasTrailers = body.hasTrailers
@@ -106,7 +107,7 @@ struct CurlRequest: Sendable {
 
     private func traits(isShared: Bool) -> Int32 {
         let traits =
-            (isRepeatable ? TPC_REPEATABLE : 0) | (isSecure ? TPC_SECURE : 0)
+            (isFresh ? TPC_FRESH : 0) | (isSecure ? TPC_SECURE : 0)
             | (isShared ? TPC_SHARED : 0) | (hasTrailers ? TPC_TRAILERS : 0)
         return Int32(traits)
     }

@@ -51,7 +51,7 @@ final class CurlTransfer: @unchecked Sendable {
         sharedHost =
             offersHTTP2 && wire.isShareable
             ? request.origin.map { Destination($0, at: wire.route?.target) } : nil
-        life = TransferLife(isRepeatable: wire.isRepeatable)
+        life = TransferLife()
         self.request = wire
         self.upload = upload
         url = request.url
@@ -258,10 +258,6 @@ extension CurlTransfer {
                 .needsHTTP2
             } else if handle.isRefused {
                 .refused
-            } else if handle.metDeadConnection {
-                .deadConnection
-            } else if handle.failedToRewind, upload?.isToBeReopened == true {
-                .notRewound
             } else {
                 handle.skipsContent ? .droppedContent : .other
             }
@@ -280,11 +276,12 @@ extension CurlTransfer {
 
     /// How far the exchange has come, for an error.
     func state(_ handle: CurlHandle) -> TransferState {
-        let isUnsent = life.isUnprocessed && (handle.sends == 0 || handle.isRefused)
+        let isUnsent = handle.sends == 0 || handle.isRefused
         let phase: TransferState.Phase =
             handle.hasHead ? .receiving : isUnsent ? .connecting : .sending
         return TransferState(
-            phase, bodyBytesSent: phase == .connecting ? 0 : upload?.bytesSent ?? 0)
+            phase, bodyBytesSent: phase == .connecting ? 0 : upload?.bytesSent ?? 0,
+            lostReusedConnection: handle.isLost)
     }
 
     private func keep(_ times: CurlTimes) { keptTimes.withLock { $0 = times } }

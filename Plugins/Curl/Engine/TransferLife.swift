@@ -8,9 +8,9 @@
 ///     new ── started ──▶ awaitingContent ── contentReady ──▶ awaitingTurn ── turnGranted ──▶ starting
 ///      ── handleGiven ──▶ connecting ── requestSent ──▶ sending ── headCame ──▶ receiving ──▶ ended
 ///
-/// A failure before the head may lead from `connecting` or `sending` back to `awaitingContent`: the
-/// request is sent again with another handle. Every other end of a handle leads to `ended`, as a
-/// cancellation or an error does from any state.
+/// A failure before the head may lead from `connecting` or `sending` back to `awaitingContent`, if
+/// the server has certainly done nothing: the request is sent with another handle. Every other end
+/// of a handle leads to `ended`, as a cancellation or an error does from any state.
 struct TransferLife {
     enum State: Equatable {
         /// The engine does not have it yet.
@@ -94,10 +94,6 @@ struct TransferLife {
     }
 
     enum Cause: Equatable {
-        /// A connection that was kept alive ended while the request was sent.
-        case deadConnection
-        /// libcurl wanted to send the request again, and could not rewind its content.
-        case notRewound
         /// The server has certainly done nothing with the request (RFC 9113 §8.7).
         case refused
         /// The server speaks HTTP/2 alone, which was not offered.
@@ -145,19 +141,12 @@ struct TransferLife {
     }
 
     private(set) var state: State
-    /// Whether the server has done nothing with all that was sent by former handles.
-    private(set) var isUnprocessed = true
-    private let isRepeatable: Bool
     private var repeats = 0
 
     // As often as libcurl itself.
     private static let maxRepeats = 5
 
-    /// Creates the life of a request that may be sent twice, or only once.
-    init(isRepeatable: Bool, state: State = .new) {
-        self.isRepeatable = isRepeatable
-        self.state = state
-    }
+    init(state: State = .new) { self.state = state }
 
     /// Whether it waits for a connection, or for its turn to make one.
     var isConnecting: Bool {
@@ -234,17 +223,14 @@ struct TransferLife {
 
     /// - Returns: What is to be done to send the request again; nil if that must not be.
     private mutating func restart(after failure: Failure) -> Actions? {
-        let wasUnprocessed = state == .connecting || failure.cause == .refused
         let mayRepeat =
             switch failure.cause {
             case .refused: true
-            case .needsHTTP2: wasUnprocessed || isRepeatable
-            case .deadConnection, .notRewound: isRepeatable
+            case .needsHTTP2: state == .connecting
             case .droppedContent, .other: false
             }
         guard mayRepeat, failure.canReopen, repeats < Self.maxRepeats else { return nil }
         repeats += 1
-        isUnprocessed = isUnprocessed && wasUnprocessed
         state = .awaitingContent
         return failure.cause == .needsHTTP2 ? [.restart, .useHTTP2] : .restart
     }

@@ -8,8 +8,8 @@ import TurnpikeCore
 ///
 /// What is in memory is copied from there. Files and streams are read by a task into a bounded
 /// pipe: who takes a turn of the loop never waits for a disk or a sequence.
-// SAFETY: `reader` and `onReady` are set before an engine has the transfer; from then on they,
-// `position` and `wantsReopening` are touched under the engine's lock alone.
+// SAFETY: `reader` and `onReady` are set before an engine has the transfer; from then on they and
+// `position` are touched under the engine's lock alone.
 final class CurlUpload: @unchecked Sendable {
     enum Portion {
         case bytes(Int)
@@ -26,7 +26,6 @@ final class CurlUpload: @unchecked Sendable {
     private var reader: RequestBodyReader?
     private var onReady: @Sendable () -> Void = {}
     private var position = 0
-    private var wantsReopening = false
 
     /// The number of bytes, or nil where it is not known, or not told for the sake of trailers.
     let length: Int64?
@@ -98,29 +97,16 @@ final class CurlUpload: @unchecked Sendable {
         return portion
     }
 
-    /// Makes the content start again, for a connection that turned out to be dead.
-    /// - Returns: Whether that is done; what is not in memory has to be opened anew first, by
-    ///   ``reopen()``.
-    func rewind() -> Bool {
-        wantsReopening = data == nil
-        position = 0
-        return !wantsReopening
-    }
-
-    /// Whether a ``rewind()`` was refused that ``reopen()`` can make good.
-    var isToBeReopened: Bool { wantsReopening && body.isReplayable }
-
     /// Whether ``reopen()`` can make the content start again.
     var canReopen: Bool { isAtStart || data != nil || body.isReplayable }
 
     // Nothing was taken of it yet.
-    private var isAtStart: Bool { position == 0 && !wantsReopening }
+    private var isAtStart: Bool { position == 0 }
 
     /// Makes the content start again, in a task if it must be opened anew: then `onReady` is called
     /// when it ``isOpen``.
     func reopen() {
         if isAtStart { return }
-        wantsReopening = false
         position = 0
         if data != nil { return }
         start(UploadPipe(opening: body, onFill: onReady))

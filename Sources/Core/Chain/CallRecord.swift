@@ -15,6 +15,8 @@ package final class CallRecord: Sendable {
         // What the call waits for in a gate, and how many sends there were before.
         var wait: (text: String, sends: Int)?
         var hasFailed = false
+        var lostConnections = 0
+        var hasResent = false
         var described: Request?
         var lastSent: Request?
         var progressHandlers: [ProgressHandler] = []
@@ -120,6 +122,23 @@ package final class CallRecord: Sendable {
 
     /// Ends the call for everything that could retry it.
     func fail() { state.withLock { $0.hasFailed = true } }
+
+    /// How many kept-alive connections ended under a request of the call, before an answer.
+    var lostConnections: Int { state.withLock { $0.lostConnections } }
+
+    func didLoseConnection() { state.withLock { $0.lostConnections += 1 } }
+
+    /// Counts a send that a transport could not prevent.
+    func didSendAgain() { state.withLock { $0.sends += 1 } }
+
+    /// Takes the one send that a call without a retry has after a lost connection.
+    func takeResend(limit: Int) -> Bool {
+        state.withLock { state in
+            if state.hasResent || state.sends - state.hops.count >= limit { return false }
+            state.hasResent = true
+            return true
+        }
+    }
 
     /// Returns the number of a new attempt, starting at 1.
     func nextAttempt() -> Int {

@@ -40,6 +40,9 @@ public final class Context: Sendable {
     /// How long a body that an inner retry keeps may be idle; nil if no gate limits it.
     let idleBound: IdleBound?
 
+    /// Who decides of a second send after a lost connection (``ResendRule``).
+    let resendRule: ResendRule
+
     /// How many bytes of the response content are read before the caller gets a value: `Int.max`
     /// for all of it, 0 if the caller gets a stream (``ResponseSerializer/collectedBytes(in:)``).
     public var collectedBytes: Int { call.collectedBytes }
@@ -63,7 +66,10 @@ public final class Context: Sendable {
         self.init(call: call, observers: observers, span: 0)
     }
 
-    private init(call: CallState, observers: ObserverList?, span: Int) {
+    private init(
+        call: CallState, observers: ObserverList?, span: Int, resendRule: ResendRule = .ownOnce([])
+    ) {
+        self.resendRule = resendRule
         self.call = call
         self.observers = observers
         self.span = span
@@ -78,8 +84,10 @@ public final class Context: Sendable {
 
     private init(
         parent: Context, freshAttempt: Int? = nil, deadline: MonotonicInstant?,
-        isLimitedToHead: Bool = false, idleBound: IdleBound? = nil, observers: ObserverList?
+        isLimitedToHead: Bool = false, idleBound: IdleBound? = nil, resendRule: ResendRule? = nil,
+        observers: ObserverList?
     ) {
+        self.resendRule = resendRule ?? parent.resendRule
         call = parent.call
         scope = CancelScope(inside: parent.scope)
         span = parent.span
@@ -94,6 +102,7 @@ public final class Context: Sendable {
 
     /// Creates a context that differs from another one only in the span of the trace.
     private init(_ parent: Context, span: Int) {
+        resendRule = parent.resendRule
         call = parent.call
         scope = parent.scope
         self.span = span
@@ -217,7 +226,9 @@ public final class Context: Sendable {
     /// Use it for work that outlives the caller that started it, such as an exchange that several
     /// calls share. The creator must cancel it; otherwise it ends with the client. The loggers
     /// outside this context receive its events.
-    public func detached() -> Context { Context(call: call, observers: observers, span: span) }
+    public func detached() -> Context {
+        Context(call: call, observers: observers, span: span, resendRule: resendRule)
+    }
 
     /// Returns the same context for what happens within a span of the trace.
     func within(_ span: Int) -> Context { Context(self, span: span) }
@@ -240,10 +251,15 @@ public final class Context: Sendable {
             observers: nil, span: span)
     }
 
-    func freshAttempt() -> Context {
+    /// Creates a child in which a second send after a lost connection is decided otherwise.
+    func child(resendRule: ResendRule) -> Context {
+        Context(parent: self, deadline: deadline, resendRule: resendRule, observers: observers)
+    }
+
+    func freshAttempt(_ resendRule: ResendRule? = nil) -> Context {
         Context(
             parent: self, freshAttempt: call.record.nextAttempt(), deadline: deadline,
-            observers: observers)
+            resendRule: resendRule, observers: observers)
     }
 
     func observed(by logger: any RequestLogger, since began: MonotonicInstant) -> Context {

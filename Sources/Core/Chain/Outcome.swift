@@ -60,6 +60,10 @@ public struct Outcome: Sendable {
     /// Whether it is certain that no server has processed the request.
     public var isUnsent: Bool { transfer?.isUnsent ?? false }
 
+    /// Whether a kept-alive connection ended before a byte of a response, which says nothing of the
+    /// server; see ``TransferState/lostReusedConnection``.
+    public var hasLostReusedConnection: Bool { transfer?.lostReusedConnection ?? false }
+
     /// Whether the request's body can be sent again; see ``RequestBody/isReplayable``.
     public var isReplayable: Bool { request.body.isReplayable }
 

@@ -25,12 +25,13 @@ extension Plan {
         // The outermost retry of a call creates the pass and ends it.
         let pass = outer ?? RetryPass(context.call)
         defer { if outer == nil { pass.end() } }
+        let rule: ResendRule? = retrier.decidesResend(of: request) ? .retried : nil
         var attempts = 0
         var previousDelay: Duration?
         while true {
             attempts += 1
             let begin = context.timeSource.now
-            let attempt = context.freshAttempt()
+            let attempt = context.freshAttempt(rule)
             let result: Result<Response, any Error>
             do {
                 result = .success(

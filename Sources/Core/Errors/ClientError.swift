@@ -145,6 +145,12 @@ public struct ClientError: Error, Sendable {
         return changed { $0.transfer = TransferState(.receiving) }
     }
 
+    /// Returns the error of a second send of a request that was written before.
+    var behindASend: ClientError {
+        guard transfer?.isUnsent == true else { return self }
+        return changed { $0.transfer = TransferState(.sending) }
+    }
+
     /// A value for code that knows its type; never printed.
     package var attachment: (any Sendable)? { details.attachment }
 

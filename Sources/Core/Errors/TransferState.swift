@@ -29,11 +29,20 @@ public struct TransferState: Hashable, Sendable {
     public let phase: Phase
     /// The bytes of the request content that were passed to the connection.
     public let bodyBytesSent: Int64
+    /// Whether the request was written to a connection that had served before, and which ended
+    /// before a byte of a response.
+    ///
+    /// Most often the server had closed it as idle just then, and nothing has failed. It may as well
+    /// have read the request, and acted on it. A transport never sends such a request again by
+    /// itself: the client does if the request is repeatable (``Request/isRepeatable``), and counts
+    /// it. A retry makes it one of its attempts; without a retry it is sent once more.
+    public let lostReusedConnection: Bool
 
     /// Creates a state.
-    public init(_ phase: Phase, bodyBytesSent: Int64 = 0) {
+    public init(_ phase: Phase, bodyBytesSent: Int64 = 0, lostReusedConnection: Bool = false) {
         self.phase = phase
         self.bodyBytesSent = bodyBytesSent
+        self.lostReusedConnection = lostReusedConnection
     }
 
     /// Whether the server cannot have processed any part of the request.

@@ -24,7 +24,8 @@ extension Stack {
                 .fault?.message ?? request.fault ?? Self.fault(request, transport),
             gates: gates,
             worst: StackBounds(
-                parts, places: reading.places, isStreaming: request.options.isStreaming))
+                parts, places: reading.places, isStreaming: request.options.isStreaming,
+                mayResend: reading.mayResend))
     }
 
     private static func name(of transport: any Transport) -> String {

@@ -11,7 +11,7 @@ extension StackBounds {
     ///
     /// Of a long stack, less is computed (``Extent``): the time for the limits grows with the
     /// number of gates, and that for the gates that bound them with its square.
-    init(_ parts: [WorstCase.Part], places: [String], isStreaming: Bool) {
+    init(_ parts: [WorstCase.Part], places: [String], isStreaming: Bool, mayResend: Bool) {
         let extent = Extent(gates: places.count)
         let all = extent == .nothing ? WorstCase.transport : WorstCase.of(parts)
         var absence = Absence(extent == .full ? parts : [])
@@ -38,9 +38,13 @@ extension StackBounds {
                 { account($0).inOneCall }, { .nanoseconds($0) })
         }
         self.extent = extent
-        sends = bound(
-            framework: sendLimit, isLimited: all.sends.inOneCall < all.sends.free,
-            { $0.sends.inOneCall }, { $0 })
+        func sends(_ worst: WorstCase) -> Ledger {
+            mayResend ? worst.sends.then(.oneSend) : worst.sends
+        }
+        let isLimited = sends(all).inOneCall < sends(all).free
+        self.sends = bound(
+            framework: isLimited ? sendLimit : "one more where a kept-alive connection ends",
+            isLimited: isLimited || mayResend, { sends($0).inOneCall }, { $0 })
         let head = time { $0.head }
         self.head = head
         self.time = isStreaming ? head : time { $0.whole }

@@ -19,6 +19,8 @@ public struct StackBounds: Sendable, Hashable {
     public let extent: Extent
     /// The most exchanges, redirects included.
     ///
+    /// Where no retry decides, it counts the one more that a repeatable request is sent if a
+    /// kept-alive connection ends before an answer.
     /// What a gate sends for many calls, such as a request for a token, is not part of a call.
     public let sends: StackBound<Int64>
     /// The longest time until the caller has the response or the error.

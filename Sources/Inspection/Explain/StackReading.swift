@@ -23,11 +23,18 @@ struct StackReading {
     private var isReplayed = false
     private var isRedirected = false
     private var isUnknown = false
+    private var isDecidedByRetry = false
     private var seen: HTTPHeaders = [:]
     // The request with the fields that have been seen.
     private var reached: Request?
     /// The place of each gate, by its number.
     private(set) var places: [String] = []
+
+    /// Whether a request may be sent once more where its kept-alive connection ended before an answer:
+    /// it may be repeatable, and no retry decides.
+    var mayResend: Bool {
+        !isDecidedByRetry && (change != .none || reached?.isRepeatable != false)
+    }
 
     /// Reads gates.
     mutating func read(
@@ -86,12 +93,28 @@ struct StackReading {
                 isOut
                 ? nil : .gate(number: number, variants: variants(gate, facts, request))
             if !isOut { note(gate, facts, isActive: facts?.passedOver == nil || mayChange) }
+            // A gate that some requests skip decides nothing for those.
+            if skipped == nil, !prefixed(place) { noteRetry(gate, request) }
         }
         let explanation = GateExplanation(
             place: place, name: gate.name, runs: runs, status: status,
             mayChange: mayChange && facts?.isUnconditional != true, summary: facts?.summary,
             effects: facts?.effects ?? [], fields: Self.shown(facts), gates: inner)
         return (explanation, part)
+    }
+
+    private func prefixed(_ place: String) -> Bool { place.contains(".") }
+
+    // What a redirect or an adapter makes of the request counts too.
+    private mutating func noteRetry(_ gate: any Gate, _ request: Request) {
+        guard let retrier = gate as? any RequestRetrier else { return }
+        let request = reaching(request)
+        var changed = request
+        changed.method = .get
+        isDecidedByRetry =
+            isDecidedByRetry
+            || retrier.decidesResend(of: request)
+                && (change < .anything || retrier.decidesResend(of: changed))
     }
 
     /// The request with the fields that gates further out set.

@@ -17,11 +17,12 @@ public enum CircuitVerdict: Hashable, Sendable {
     /// Errors of the network, of the protocol and of time limits for attempts are failures;
     /// everything else is ignored. A response that a validator refused is judged by its status. So
     /// is the response of a proxy that does not connect, except that its 4xx says nothing about the
-    /// server.
+    /// server. A kept-alive connection that ended before an answer is ignored
+    /// (``/TurnpikeCore/TransferState/lostReusedConnection``).
     public static func standard(_ outcome: Outcome) -> CircuitVerdict {
         if let status = outcome.proxyStatus { return status.code >= 500 ? .failure : .ignored }
         if let status = outcome.status { return status.code >= 500 ? .failure : .success }
-        guard let code = outcome.code else { return .ignored }
+        guard let code = outcome.code, !outcome.hasLostReusedConnection else { return .ignored }
         return failures.contains(code) ? .failure : .ignored
     }
 

@@ -122,6 +122,21 @@ final class QuotaLines: Sendable {
         return waiter
     }
 
+    /// Takes permits if they are there at once.
+    /// - Returns: Whether they were.
+    func takeNow(_ key: QuotaKey, cost: Int, timeSource: any TimeSource) -> Bool {
+        if cost <= 0 { return true }
+        do {
+            guard let waiter = try take(key, cost: cost, timeSource: timeSource) else {
+                return true
+            }
+            // Otherwise it was served just now.
+            return !leave(key, waiter, timeSource)
+        } catch {
+            return false
+        }
+    }
+
     /// Removes a waiter from its line; those behind it move up.
     /// - Returns: Whether it was still in line.
     func leave(_ key: QuotaKey, _ waiter: Waiter, _ timeSource: any TimeSource) -> Bool {

@@ -19,7 +19,9 @@ import TurnpikeSupport
 /// shared limit. It keeps the buckets of 1024 origins and drops the least recently used one beyond
 /// that.
 ///
-/// A call that is cancelled before its request is sent gives its permits back.
+/// A call that is cancelled before its request is sent gives its permits back. Without a retry, a
+/// request whose kept-alive connection ended before an answer is sent once more only if there are
+/// permits for it at once.
 ///
 /// With `shared` all replicas of a service draw on one quota; see <doc:OneQuotaForManyReplicas>.
 public struct RateLimit: Interceptor {
@@ -124,7 +126,10 @@ public struct RateLimit: Interceptor {
         }
         let sends = context.call.record.sends
         let response: Response
-        do { response = try await next(request) } catch {
+        let inner = context.asking(beforeResend: { [lines, timeSource = context.timeSource] in
+            lines.takeNow(key, cost: cost, timeSource: timeSource)
+        })
+        do { response = try await next(request, context: inner) } catch {
             if context.call.record.sends == sends, ClientError.isCancellation(error) {
                 lines.correct(cost, of: key, context.timeSource)
                 throw error

@@ -26,6 +26,10 @@ import TurnpikeSupport
 /// says why the last one was not followed by another. A client that is used within a retrying call
 /// of another client makes one attempt, so that retries do not multiply.
 ///
+/// A request whose kept-alive connection ended before an answer
+/// (``/TurnpikeCore/TransferState/lostReusedConnection``) is tried again like one whose connection
+/// was lost otherwise, the first time without a wait.
+///
 /// A response that is given up is drained or cancelled. A wait ends when the call ends.
 ///
 /// If the caller gets a value (``/TurnpikeCore/Context/collectedBytes``) and the request may be
@@ -108,6 +112,8 @@ public struct Retry: RequestRetrier {
         var delay = backoff.delay(
             afterAttempt: outcome.attempts, isThrottled: outcome.isThrottled,
             previous: outcome.previousDelay, unit: context.random.unit())
+        // No server has failed: it had closed the connection as idle.
+        if outcome.hasLostReusedConnection, context.lostConnections == 1 { delay = .zero }
         if let wish {
             if wish > maxRetryAfter {
                 return stop(
@@ -213,6 +219,13 @@ public struct Retry: RequestRetrier {
 }
 
 extension Retry: PromptlyCancellable {}
+
+extension Retry {
+    /// Whether its policy repeats such a request, within its attempts.
+    public func decidesResend(of request: Request) -> Bool {
+        attempts <= 1 || policy.mayRepeat(request, after: .connection)
+    }
+}
 
 extension Gate where Self == Retry {
     /// Retries failed attempts; see

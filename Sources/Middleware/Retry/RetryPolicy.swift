@@ -128,11 +128,14 @@ public struct RetryPolicy: Sendable {
     }
 
     /// Whether content that breaks off may be requested again.
-    func mayRepeatContent(of request: Request) -> Bool {
+    func mayRepeatContent(of request: Request) -> Bool { mayRepeat(request, after: .incomplete) }
+
+    /// Whether a request may be repeated after an error, although a server may have acted on it.
+    func mayRepeat(_ request: Request, after code: ClientError.Code) -> Bool {
         let mayRepeat =
             request.options[RetryableOption.self] != false && !request.options.isOneTime
-            && mayBeSentTwice(request) && (condition != nil || codes.contains(.incomplete))
-        return mayRepeat || alternatives.contains { $0.mayRepeatContent(of: request) }
+            && mayBeSentTwice(request) && (condition != nil || codes.contains(code))
+        return mayRepeat || alternatives.contains { $0.mayRepeat(request, after: code) }
     }
 
     /// Whether a wait that a server asks for may count: a status may be retried.

@@ -28,6 +28,8 @@ final class Adversary: Transport {
         case waits
         /// The same, and then a redirect, where there can be more.
         case waitingRedirects
+        /// Kept-alive connections that end at once.
+        case lostConnections
         /// Nothing at all.
         case silence
     }
@@ -57,15 +59,20 @@ final class Adversary: Transport {
         switch plan {
         case .redirects, .lateRedirects, .waitingRedirects:
             if isHop { return redirect(request, context) }
+        case .lostConnections: throw Self.lostConnection
         case .challenges: if send % 2 == 1 { return challenge(request, context) }
         default: break
         }
         return failure(request, context, left - delay(left))
     }
 
+    static let lostConnection = ClientError(
+        .connection, "a kept-alive connection ends",
+        transfer: TransferState(.sending, lostReusedConnection: true))
+
     private func delay(_ left: Duration) -> Duration {
         switch plan {
-        case .failures, .redirects, .challenges, .waits, .waitingRedirects: .zero
+        case .failures, .redirects, .challenges, .lostConnections, .waits, .waitingRedirects: .zero
         case .copies: (stack.hedgeDelay ?? .zero) * 4 + .milliseconds(1)
         case .lateness, .lateRedirects:
             // One attempt, or one silence, is all that the client allows.

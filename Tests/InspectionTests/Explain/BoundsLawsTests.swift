@@ -147,8 +147,9 @@ struct BoundsLawsTests {
         if dice.chance(0.3) { headers[.retryAfter] = String(dice.roll(0...25)) }
         if dice.chance(0.3) { headers[.cacheControl] = "max-age=\(dice.roll(0...60))" }
         let answer: MockResponse
-        switch dice.roll(0...11) {
+        switch dice.roll(0...13) {
         case 0: answer = .connectionRefused
+        case 12, 13: answer = .failure(Adversary.lostConnection)
         case 1: answer = .connectionLost
         case 2, 3:
             let status: HTTPStatus = dice.one(of: [301, 302, 303, 307])

@@ -71,9 +71,26 @@ struct ExplainTests {
     @Test("The role of a gate without facts tells what it cannot do")
     func roles() {
         let worst = Stack([Stamp()]).explain(get, on: mock).worst
-        #expect(worst.sends.limit == .atMost(1))
+        // Once more where a kept-alive connection ends.
+        #expect(worst.sends.limit == .atMost(2))
         #expect(worst.waiting.limit == .atMost(.zero))
         #expect(worst.memory.limit == .unknown)
+    }
+
+    @Test("Where no retry decides, a repeatable request may be sent once more, and it is said why")
+    func resend() {
+        let post = Request(.post, anywhere)
+        func sends(_ request: Request, _ gates: any Gate...) -> StackBound<Int64> {
+            Stack(gates).explain(request, on: mock).worst.sends
+        }
+        #expect(sends(get).limit == .atMost(2))
+        #expect(sends(get).framework == "one more where a kept-alive connection ends")
+        #expect(sends(post).limit == .atMost(1))
+        #expect(sends(post, IdempotencyKey()).limit == .atMost(2))
+        #expect(sends(get, Retry(attempts: 1)).limit == .atMost(1))
+        #expect(sends(get, Retry(attempts: 3)).limit == .atMost(3))
+        #expect(sends(get, Retry(attempts: 3, policy: .never)).limit == .atMost(4))
+        #expect(sends(get, Retry(attempts: 12, policy: .never)).limit == .atMost(12))
     }
 
     @Test("What nothing bounds is unbounded, and no gate is blamed")
@@ -125,7 +142,7 @@ struct ExplainTests {
         let behind = Stack([Redirect(limit: 1), Hedge(after: .seconds(1), attempts: 3)])
             .explain(post, on: mock)
         #expect(behind.gates[1].mayChange)
-        #expect(behind.worst.sends.limit == .atMost(6))
+        #expect(behind.worst.sends.limit == .atMost(7))
     }
 
     @Test("A field that a gate further out sets at times keeps no gate from applying at others")
@@ -154,11 +171,11 @@ struct ExplainTests {
             Issue.record("not skipped")
             return
         }
-        #expect(explanation.worst.sends.limit == .atMost(1))
+        #expect(explanation.worst.sends.limit == .atMost(2))
         #expect(explanation.gate(at: "2.1")?.name == "Deadline")
         #expect(explanation.worst.time.places == ["2.1"])
         let redirected = Stack([Redirect(limit: 1)] + stack.gates).explain(get, on: mock)
-        #expect(redirected.worst.sends.limit == .atMost(8))
+        #expect(redirected.worst.sends.limit == .atMost(9))
     }
 
     @Test("The options of the request count, with the gates that they bring")

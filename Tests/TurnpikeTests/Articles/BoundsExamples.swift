@@ -46,6 +46,9 @@ struct BoundsExamples {
         let request = Request(.get, "https://api.example.com/users")
         let loose: Stack = [.retry(attempts: 3), .attemptTimeout(.seconds(5))]
         #expect(loose.explain(request, on: transport).worst.time.limit == .unbounded)
+        let bare: Stack = [.deadline(.seconds(10))]
+        #expect(bare.explain(request, on: transport).worst.sends.value == 2)
+        #expect(Stack([Retry(attempts: 4)]).explain(request, on: transport).worst.sends.value == 4)
         let tenant = Stack([Deadline(.seconds(2)), Tenant()]).explain(request, on: transport)
         #expect(tenant.gates[1].status == .unknown)
         #expect(tenant.worst.time.value == .seconds(2))

@@ -105,8 +105,6 @@ tpc_transfer *tpc_loop_next_ready(tpc_loop *loop);
 /// Copies at most `room` bytes of content. Returns their number, 0 at the end, or one of these.
 enum { TPC_READ_WAIT = -1, TPC_READ_FAIL = -2 };
 typedef long (*tpc_read)(void *owner, char *bytes, size_t room);
-/// Makes the content start again. Returns false if that is impossible.
-typedef bool (*tpc_rewind)(void *owner);
 /// Returns whether the rule of the request allows a connection to an address: 4 bytes of IPv4 or 16 of IPv6.
 typedef bool (*tpc_judge)(void *owner, const unsigned char *address, size_t count);
 /// Adds the trailer lines of the request to a list with `tpc_trailer_add`. Returns false if that failed.
@@ -140,6 +138,9 @@ typedef enum tpc_cause {
     TPC_CAUSE_REFUSED,
     /// The request's rule has refused each address that a connection could go to.
     TPC_CAUSE_ADDRESS,
+    /// A connection that had served before ended under the request, before a byte of a response. libcurl may not have ended the
+    /// transfer yet.
+    TPC_CAUSE_LOST,
 } tpc_cause;
 
 /// Bits of `paused`, which are libcurl's.
@@ -164,15 +165,17 @@ struct tpc_transfer {
     /// libcurl's code at the end; TPC_RUNNING until then.
     int result;
     tpc_cause cause;
-    /// How often the request was about to be sent.
+    /// How often the request was about to be sent: once at most.
     int sends;
+    /// Whether the connection of that send had served before.
+    bool is_reused;
     /// Whether the connection of the last send is known to use HTTP/2.
     bool is_http2;
     char error[256];
 };
 
 /// Creates a transfer, which does not decode content. Returns NULL if there is no memory.
-tpc_transfer *tpc_transfer_create(tpc_loop *loop, tpc_read read, tpc_rewind rewind, tpc_trail trail, tpc_judge judge);
+tpc_transfer *tpc_transfer_create(tpc_loop *loop, tpc_read read, tpc_trail trail, tpc_judge judge);
 void tpc_transfer_free(tpc_transfer *transfer);
 
 /// The options of libcurl that a configuration may set.
@@ -216,8 +219,8 @@ typedef enum tpc_exchange { TPC_EXCHANGE_PLAIN, TPC_EXCHANGE_HEAD, TPC_EXCHANGE_
 
 /// Bits of `traits`.
 enum {
-    /// libcurl may send it again on a new connection, although the server may have acted on it.
-    TPC_REPEATABLE = 1,
+    /// It goes over a new connection.
+    TPC_FRESH = 1,
     /// Its connection uses TLS.
     TPC_SECURE = 2,
     /// Other transfers wait until it has a connection, which they may share: it has news when it is about to be sent.

@@ -21,6 +21,13 @@ public protocol RequestRetrier: Gate {
     /// (``Context/collectedBytes``) and the content is incomplete. Larger content is passed to the
     /// caller as a stream that starts with the bytes already read.
     func keptBytes(_ outcome: Outcome, context: Context) -> Int
+
+    /// Whether the retrier is the one to judge a request whose kept-alive connection ended before an
+    /// answer (``TransferState/lostReusedConnection``), even if it judges against another attempt.
+    ///
+    /// The default false leaves such a request to the framework, which sends a repeatable one once
+    /// more in the call.
+    func decidesResend(of request: Request) -> Bool
 }
 
 extension RequestRetrier {
@@ -29,4 +36,7 @@ extension RequestRetrier {
 
     /// 0: the attempt is judged at the head.
     public func keptBytes(_ outcome: Outcome, context: Context) -> Int { 0 }
+
+    /// False: the framework sends such a request once more.
+    public func decidesResend(of request: Request) -> Bool { false }
 }

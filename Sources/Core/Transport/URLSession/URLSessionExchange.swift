@@ -151,10 +151,13 @@ final class URLSessionExchange: Sendable {
                     "the kept-alive connection ended after the request was written, so the server"
                         + " may have acted on it; it is not sent twice. If that is safe, mark it"
                         + " retryable() or give it an Idempotency-Key",
-                    transfer: TransferState(.sending, bodyBytesSent: upload.bytesSent)))
+                    transfer: TransferState(
+                        .sending, bodyBytesSent: upload.bytesSent, lostReusedConnection: true)))
             // Returning a stream for a body in memory is fatal.
             return data == nil ? InputStream(data: Data()) : nil
         }
+        // It cannot be prevented, but it is seen.
+        upload.countResend()
         guard data != nil else { return upload.makeStream() }
         startAgain()
         return nil

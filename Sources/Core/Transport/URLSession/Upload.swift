@@ -147,5 +147,8 @@ final class Upload: Sendable {
         context?.report(.sent(bytes: total))
     }
 
+    /// Counts a send that libcurl makes by itself.
+    func countResend() { context?.call.record.didSendAgain() }
+
     func fail(_ error: ClientError) { fault.withLock { $0 }?(error) }
 }

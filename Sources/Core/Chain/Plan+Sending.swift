@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+
+extension Plan {
+    /// Checks and completes a request, then passes it to the transport.
+    func send(_ request: Request, in context: Context) async throws -> Response {
+        try context.checkCancellation()
+        let body = request.body
+        if let fault = body.fault { throw fault }
+        if let fault = request.fault { throw ClientError(.invalidRequest, fault) }
+        try body.checkFiles()
+        if body.isLive,
+            let unmet = transport.capabilities.fault(
+                missing: .liveUpload, for: "the live request body")
+        {
+            throw unmet
+        }
+        if body.hasTrailers,
+            let unmet = transport.capabilities.fault(
+                missing: .requestTrailers, for: "the request body")
+        {
+            throw unmet
+        }
+        if !request.options.isEmpty, request.options.connectTarget != nil,
+            let unmet = transport.capabilities.fault(
+                missing: .connectTargets, for: "the request's connect target")
+        {
+            throw unmet
+        }
+        var request = request
+        // For a body that a gate has set. The call has described its own body already.
+        request.describeBody()
+        if body.hasTrailers { request.announceTrailers() }
+        request.uniteCookies()
+        request.askForPlainRange()
+        do {
+            return try await exchange(request, in: context)
+        } catch {
+            guard mayResend(request, after: error, in: context) else { throw error }
+            context.note(
+                gate: "Client",
+                "a kept-alive connection ended before an answer; the request is sent once more")
+            do {
+                return try await exchange(request, in: context)
+            } catch let error as ClientError {
+                throw error.behindASend
+            }
+        }
+    }
+
+    /// Whether a request is sent once more whose kept-alive connection ended before an answer.
+    ///
+    /// No transport decides this. A retry further out does, if there is one (``RequestRetrier/decidesResend(of:)``).
+    private func mayResend(
+        _ request: Request, after error: any Error, in context: Context
+    ) -> Bool {
+        guard (error as? ClientError)?.transfer?.lostReusedConnection == true else { return false }
+        let record = context.call.record
+        record.didLoseConnection()
+        guard case .ownOnce(let limits) = context.resendRule, request.isRepeatable,
+            request.body.isReplayable, !request.options.isOneTime, !Task.isCancelled,
+            context.cancelReason == nil, record.takeResend(limit: Self.sendLimit)
+        else { return false }
+        return limits.allSatisfy { $0() }
+    }
+
+    /// Passes a request to the transport, and records it.
+    private func exchange(_ request: Request, in context: Context) async throws -> Response {
+        let record = context.call.record
+        let now = context.timeSource.now
+        guard
+            let number = record.willSend(
+                request, attempt: context.attempt, at: now, limit: Self.sendLimit)
+        else {
+            throw ClientError(
+                .sendLimit,
+                "one call was about to be sent more than \(Self.sendLimit) times; look for a retry around"
+                    + " another retry, or a replay that never succeeds")
+        }
+        context.emit(.sent, request: request)
+        let mark = context.call.recorder == nil ? nil : ExchangeMark(request, at: now, in: context)
+        var response: Response
+        do {
+            response = try await transport.send(request, context: mark?.context ?? context)
+        } catch {
+            mark?.fail(error)
+            throw error
+        }
+        mark?.receive(response)
+        let headAt = context.timeSource.now
+        record.didReceiveHead(
+            of: response, in: number, at: headAt, unless: context.cancelReason != nil)
+        response.record = record
+        response.headAt = headAt
+        response.exchange = number
+        response.body.storage.attach(to: context.call, head: response.head, exchange: number)
+        if response.status.hasNoContent || request.method == .head {
+            response.body.refuseContent(of: response.status, to: request.method)
+        }
+        response.body.storage.endIfNothingComes()
+        context.emit(.received, request: request, head: response.head)
+        return response
+    }
+}

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// Who decides whether a request goes out once more whose kept-alive connection ended before an
+/// answer (``TransferState/lostReusedConnection``).
+enum ResendRule: Sendable {
+    /// A retry further out, which makes it one of its attempts.
+    case retried
+    /// No gate does: a repeatable request is sent once more where these limits, outermost first,
+    /// have a permit for it at once.
+    case ownOnce([@Sendable () -> Bool])
+}
+
+extension Context {
+    /// Returns a context for the rest of the chain in which a limit is asked for a permit before the
+    /// framework sends a request once more whose kept-alive connection ended before an answer.
+    ///
+    /// A gate that counts sends uses it. If a retry decides of such requests
+    /// (``RequestRetrier/decidesResend(of:)``), the limit is not asked: the request comes through the
+    /// gate again.
+    /// - Parameter limit: Takes a permit if there is one at once, and says whether it did.
+    public func asking(beforeResend limit: @escaping @Sendable () -> Bool) -> Context {
+        guard case .ownOnce(let limits) = resendRule else { return self }
+        return child(resendRule: .ownOnce(limits + [limit]))
+    }
+
+    /// How many kept-alive connections ended under a request of the call before an answer
+    /// (``TransferState/lostReusedConnection``).
+    public var lostConnections: Int { call.record.lostConnections }
+}
