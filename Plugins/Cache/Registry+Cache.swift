@@ -36,8 +36,9 @@ extension Registry {
                     """,
                     "partition": """
                     Names whose responses they are: the service, and the account as which it sends, as \
-                    `"catalog as deploy-bot"`. Required with `directory` or `shared`; caches find only \
-                    what those with the same one have stored.
+                    `"catalog as deploy-bot"`. Required with `shared`; caches find only what those with \
+                    the same one have stored. Without one, a client finds its own alone if a gate inside, \
+                    or the transport, proves who it is.
                     """,
                     "prefix": "How the names of the keys of shared entries begin.",
                     "maxEntryBytes": "The most bytes of one shared entry.",
@@ -103,8 +104,7 @@ extension Cache {
                 at: "directory", "entries are on disk or in the shared state, not in both")
         }
         let partition = settings.string("partition")
-        let isAlone = state == nil && setting.directory == nil
-        if partition.map({ Grammar.trimmed($0).isEmpty }) ?? !isAlone {
+        if partition.map({ Grammar.trimmed($0).isEmpty }) ?? (state != nil) {
             settings.issue(
                 at: "partition",
                 "is missing; name the service whose responses these are, and the account as which it"

@@ -98,6 +98,9 @@ public final class CurlTransport: Transport {
     /// unless all connections go to a proxy or to the ``Configuration/unixSocket``.
     public var capabilities: TransportCapabilities { options.capabilities }
 
+    /// Whether there is a client certificate (``Trust/clientCertificate``).
+    public var provesClient: Bool { options.configuration.trust.clientCertificate != nil }
+
     /// Sends a request.
     public func send(_ request: Request, context: Context) async throws -> Response {
         try await send(request, context: context) { engine, transfer in

@@ -39,8 +39,8 @@ struct CacheSettingsTests {
     }
 
     @Test(
-        "A store that others use too needs a partition",
-        arguments: [#""directory": "/x""#, #""memory": 0, "directory": "/x", "partition": " ""#])
+        "A name of a partition is not empty",
+        arguments: [#""partition": """#, #""memory": 0, "directory": "/x", "partition": " ""#])
     func partition(settings: String) throws {
         let found = try issues(#"{"use": "cache", \#(settings)}"#)
         #expect(found.count == 1)
@@ -48,6 +48,7 @@ struct CacheSettingsTests {
             found.first?.contains("stack[0].partition: is missing; name the service") == true,
             "\(found)")
         #expect(try issues(#"{"use": "cache", "partition": "a"}"#).isEmpty)
+        #expect(try issues(#"{"use": "cache", "directory": "/x"}"#).isEmpty)
     }
 
     @Test("The cache writes its counts to the metrics file that its settings name")

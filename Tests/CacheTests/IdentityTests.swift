@@ -143,7 +143,7 @@ struct IdentityTests {
 
     @Test("Cookies of a jar identify a caller as its own cookies do")
     func jars() async throws {
-        let cache = Cache(MemoryStore(), partition: "test")
+        let cache = Cache()
         let transport = MockTransport { request in
             .ok(
                 text: request.headers[.cookie] ?? "none",

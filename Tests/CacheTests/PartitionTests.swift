@@ -55,13 +55,25 @@ private struct Signature: SynchronousRequestAdapter {
 
 private enum Place: CaseIterable { case inside, outside }
 
+/// A transport whose connections show a certificate.
+private struct Certified: Transport {
+    let wrapped: MockTransport
+    let provesClient: Bool
+
+    var capabilities: TransportCapabilities { wrapped.capabilities }
+    func send(_ request: Request, context: Context) async throws -> Response {
+        try await wrapped.send(request, context: context)
+    }
+    func shutdown() async { await wrapped.shutdown() }
+}
+
 private enum Kind: CaseIterable {
-    case memory, disk, shared
+    case memory, disk, unnamedDisk, shared
 
     func store(_ folder: TemporaryFolder) -> any CacheStore {
         switch self {
         case .memory: MemoryStore()
-        case .disk: DiskStore(directory: folder.path, writingAfter: nil)
+        case .disk, .unnamedDisk: DiskStore(directory: folder.path, writingAfter: nil)
         case .shared: TieredStore(MemoryStore(), SharedMemory())
         }
     }
@@ -79,8 +91,13 @@ private let controls = [
 
 @Suite("Whose responses are in a store that several services use")
 struct PartitionTests {
-    private static func cache(_ store: any CacheStore, of name: String) -> Cache {
-        (store as? MemoryStore).map { Cache($0) } ?? Cache(store, partition: "service of \(name)")
+    private static func cache(
+        _ store: any CacheStore, _ kind: Kind, of name: String
+    ) -> Cache {
+        switch kind {
+        case .memory, .unnamedDisk: Cache(state: CacheState(store: store), partition: nil)
+        case .disk, .shared: Cache(store, partition: "service of \(name)")
+        }
     }
 
     private static func client(
@@ -98,7 +115,9 @@ struct PartitionTests {
         let gates = place == .inside ? [cache] + gate : gate + [cache]
         return (
             Client(
-                baseURL: "http://a.example/", transport: transport, stack: Stack(gates),
+                baseURL: "http://a.example/",
+                transport: Certified(wrapped: transport, provesClient: proof == .certificate),
+                stack: Stack(gates),
                 serializers: SerializerTable(), timeSource: ManualClock()), transport
         )
     }
@@ -108,11 +127,13 @@ struct PartitionTests {
         arguments: Proof.allCases, Kind.allCases)
     fileprivate func services(proof: Proof, kind: Kind) async throws {
         for place in Place.allCases {
-            for control in controls {
+            // Outside, the origin's word decides what is for everybody in one partition.
+            let isOne = place == .outside && (kind == .memory || kind == .unnamedDisk)
+            for control in controls where !isOne || !control.contains("public") {
                 let folder = TemporaryFolder()
                 let store = kind.store(folder)
                 for name in ["anna", "bert", "anna"] {
-                    let cache = Self.cache(store, of: name)
+                    let cache = Self.cache(store, kind, of: name)
                     let (client, _) = Self.client(cache, proof, place, of: name, control)
                     for _ in 0..<2 {
                         let text = try await client.get("me").serialize(with: Text())
@@ -128,7 +149,7 @@ struct PartitionTests {
         "Two clients with one cache in memory get what they may see",
         arguments: Proof.allCases, Place.allCases)
     fileprivate func clients(proof: Proof, place: Place) async throws {
-        for control in controls {
+        for control in controls where place == .inside || !control.contains("public") {
             let cache = Cache()
             for name in ["anna", "bert"] {
                 let (client, transport) = Self.client(cache, proof, place, of: name, control)
@@ -149,7 +170,7 @@ struct PartitionTests {
             let store = kind.store(folder)
             var sent = 0
             for _ in 0..<3 {
-                let cache = Self.cache(store, of: "anna")
+                let cache = Self.cache(store, kind, of: "anna")
                 let (client, transport) = Self.client(
                     cache, .bearer, .inside, of: "anna", "private, max-age=60")
                 #expect(try await client.get("me").serialize(with: Text()) == "anna")
@@ -157,6 +178,32 @@ struct PartitionTests {
                 await client.shutdown()
             }
             #expect(sent == 1)
+        }
+    }
+
+    @Test("A folder without a partition serves later processes where nothing proves the client")
+    func folder() async throws {
+        let folder = TemporaryFolder()
+        let proof: [any Gate] = [BearerAuthentication(BearerTokens(BearerToken("anna")))]
+        let cases: [(outside: [any Gate], inside: [any Gate], sends: Int)] = [
+            ([], [], 1), (proof, [], 1), ([], proof, 3),
+        ]
+        for (outside, inside, sends) in cases {
+            var sent = 0
+            for _ in 0..<3 {
+                let cache = Self.cache(Kind.unnamedDisk.store(folder), .unnamedDisk, of: "")
+                let transport = MockTransport { _ in
+                    .ok(text: "x", headers: ["Cache-Control": "private, max-age=60"])
+                }
+                let client = Client(
+                    baseURL: "http://a.example/", transport: transport,
+                    stack: Stack(outside + [cache, Retry()] + inside), serializers: SerializerTable(),
+                    timeSource: ManualClock())
+                #expect(try await client.get("me").serialize(with: Text()) == "x")
+                sent += transport.sentCount
+                await client.shutdown()
+            }
+            #expect(sent == sends)
         }
     }
 

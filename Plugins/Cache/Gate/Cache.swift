@@ -28,7 +28,10 @@ public struct Cache: Interceptor {
     let options: Options
     private let partition: CachePartition
 
-    /// Creates a cache in memory, in which each client has its own responses.
+    /// Creates a cache in memory.
+    ///
+    /// Each client has its own responses if something inside of the cache may prove who it is
+    /// (``/TurnpikeCore/Next/provesClient``).
     /// - Parameters:
     ///   - store: Where responses are kept.
     ///   - options: What is stored and served.
@@ -60,7 +63,7 @@ public struct Cache: Interceptor {
             state: CacheState(store: store, meter: meter), partition: partition, options: options)
     }
 
-    /// Creates a cache over a state, in the partition of each client if none is named.
+    /// Creates a cache over a state.
     init(state: CacheState, partition: String?, options: Options = Options()) {
         self.state = state
         self.options = options
@@ -73,7 +76,7 @@ public struct Cache: Interceptor {
     ) async throws -> Response {
         let isLookUp = request.method == .get || request.method == .head
         if request.method.isSafe && !isLookUp { return try await next(request) }
-        guard let partition = partition.name(for: context.id) else {
+        guard let partition = partition.name(for: context.id, next) else {
             return try await next(request)
         }
         let identity = CacheIdentity(

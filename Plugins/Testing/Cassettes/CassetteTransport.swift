@@ -73,6 +73,9 @@ public final class CassetteTransport: Transport {
         wrapped?.capabilities ?? TransportCapabilities(rawValue: .max).subtracting(.trailers)
     }
 
+    /// That of the wrapped transport; false in ``Mode/replay``.
+    public var provesClient: Bool { wrapped?.provesClient ?? false }
+
     // MARK: Results
 
     /// How many requests were answered from the file.

@@ -37,6 +37,9 @@ public final class FaultTransport: Transport {
 
     /// The capabilities of the wrapped transport.
     public var capabilities: TransportCapabilities { wrapped.capabilities }
+
+    /// That of the wrapped transport.
+    public var provesClient: Bool { wrapped.provesClient }
     private let wrapped: any Transport
     private let seed: UInt64
     private let faults: [Fault]

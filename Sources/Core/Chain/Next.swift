@@ -29,6 +29,13 @@ public struct Next: Sendable {
     /// of a server's health.
     public var transport: any Transport { plan.transport }
 
+    /// Whether what is further in may prove who the client is: a gate that adds a credential or
+    /// cookies, or that changes requests and states no facts, or the transport
+    /// (``Transport/provesClient``).
+    ///
+    /// A gate that keeps responses does not see that proof, so what it keeps is the client's own.
+    public var provesClient: Bool { plan.provesClient(from: position) }
+
     /// Runs the rest of the chain in the same attempt.
     public func callAsFunction(_ request: Request) async throws -> Response {
         try await plan.run(request, from: position, in: context)

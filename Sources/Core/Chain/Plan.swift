@@ -29,6 +29,8 @@ final class Plan: Sendable {
     private let promptEnds: [Bool]
     // -1 if there is none.
     private let innermostRetry: Int
+    // The last position where the client may be proved, the transport's included; unknown until asked.
+    private let lastProof = Atomic(Int.min)
     /// The names of the gates by position, once a trace has asked for them.
     let gateNames = Mutex<[String]?>(nil)
     /// The fault of the stack that makes every call fail, or nil.
@@ -109,6 +111,18 @@ final class Plan: Sendable {
     /// Whether everything from a position on ends soon after its context and task are cancelled.
     func endsPromptly(from position: Int) -> Bool { promptEnds[position] }
 
+    /// Whether something from a position on may prove who the client is.
+    func provesClient(from position: Int) -> Bool {
+        var last = lastProof.load(ordering: .relaxed)
+        if last == .min {
+            last =
+                transport.provesClient
+                ? nodes.count : nodes.lastIndex { $0.mayProveClient } ?? -1
+            lastProof.store(last, ordering: .relaxed)
+        }
+        return position <= last
+    }
+
     /// Runs the chain from a position on.
     /// - Parameters:
     ///   - request: The request.
@@ -171,6 +185,19 @@ extension Plan.Node {
             "the gate \(gate.name) plays no role and would do nothing; conform it to"
                 + " Interceptor, RequestAdapter, RequestRetrier, ResponseValidator,"
                 + " RequestLogger or MetricsRecorder")
+    }
+
+    /// Whether the gate may add to a request who the client is.
+    fileprivate var mayProveClient: Bool {
+        let gate: any Gate
+        switch self {
+        case .group, .metrics, .log, .retry, .validate, .idle: return false
+        case .interceptor(let found): gate = found
+        case .adapt(let found): gate = found
+        case .adaptNow(let found): gate = found
+        }
+        guard let facts = gate.facts(for: nil) else { return true }
+        return !facts.kinds.isDisjoint(with: [.authentication, .cookies])
     }
 
     /// The number of following nodes that may be skipped.

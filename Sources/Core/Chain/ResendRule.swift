@@ -18,6 +18,7 @@ extension Context {
     /// (``RequestRetrier/decidesResend(of:)``), the limit is not asked: the request comes through the
     /// gate again.
     /// - Parameter limit: Takes a permit if there is one at once, and says whether it did.
+    /// - Returns: The context to pass to `next`.
     public func asking(beforeResend limit: @escaping @Sendable () -> Bool) -> Context {
         guard case .ownOnce(let limits) = resendRule else { return self }
         return child(resendRule: .ownOnce(limits + [limit]))

@@ -14,6 +14,12 @@ public protocol Transport: Sendable {
     /// The capabilities of the transport.
     var capabilities: TransportCapabilities { get }
 
+    /// Whether connections prove who the client is, as a client certificate does.
+    ///
+    /// A cache then takes no two clients for one (``Next/provesClient``). The default is false; a
+    /// transport that wraps another one has its value.
+    var provesClient: Bool { get }
+
     /// Sends a request and returns when the head of its response has arrived.
     /// - Throws: ``ClientError`` with a ``TransferState``, from which gates decide whether sending
     ///   again is safe; `CancellationError` at once when the task is cancelled; the error of
@@ -25,4 +31,9 @@ public protocol Transport: Sendable {
     /// Later sends fail with ``ClientError/Code/cancelled``. The client waits for running exchanges
     /// before it calls this method (``Client/shutdown(grace:)``).
     func shutdown() async
+}
+
+extension Transport {
+    /// False: connections prove nothing.
+    public var provesClient: Bool { false }
 }

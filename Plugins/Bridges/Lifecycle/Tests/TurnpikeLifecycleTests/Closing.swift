@@ -30,6 +30,7 @@ final class ClosingTransport: Transport {
     init(_ base: any Transport, _ notes: Notes) { (self.base, self.notes) = (base, notes) }
 
     var capabilities: TransportCapabilities { base.capabilities }
+    var provesClient: Bool { base.provesClient }
 
     func send(_ request: Request, context: Context) async throws -> Response {
         try await base.send(request, context: context)
