@@ -31,9 +31,14 @@ final class TestConnection: Sendable {
             // head.
             let isBodiless =
                 request.headers[.contentLength] == nil && request.headers[.transferEncoding] == nil
-            if !isBodiless, request.headers[.expect] == nil { readBody(&request, &buffer) }
-            let answer = server.answer(to: request)
-            if !isBodiless, request.headers[.expect] != nil, answer.readsBody {
+            let waits = request.headers[.expect] != nil
+            let comesUnasked = !isBodiless && !waits
+            if comesUnasked {
+                server.didReceiveHead()
+                readBody(&request, &buffer)
+            }
+            let answer = server.answer(to: request, isCounted: comesUnasked)
+            if !isBodiless, waits, answer.readsBody {
                 if let hold = answer.readingHold,
                     !wait(upTo: .seconds(3600), until: { hold.isOpen })
                 {

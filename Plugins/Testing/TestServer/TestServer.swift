@@ -51,9 +51,7 @@ public final class TestServer: Sendable {
         public let peak: Int
         /// The responses during which the client closed the connection.
         public let abandoned: Int
-        /// The requests without a complete response.
-        ///
-        /// A request whose content is read first counts only from the end of its content.
+        /// The requests whose head has arrived, without a complete response.
         public let inFlight: Int
         /// The most requests that were in flight at the same time.
         public let peakInFlight: Int
@@ -111,7 +109,7 @@ public final class TestServer: Sendable {
 
     // MARK: The record
 
-    /// The received requests, in order.
+    /// The received requests, in order; one whose content comes unasked, once that has been read.
     public var requests: [ReceivedRequest] { state.withLock { $0.received } }
 
     /// Returns the requests for a path, in order.
@@ -133,7 +131,7 @@ public final class TestServer: Sendable {
         try await wait(limit, for: "a condition on the counts of a server", condition)
     }
 
-    /// Waits until at least a number of requests have arrived, or the task is cancelled.
+    /// Waits until the heads of at least a number of requests have arrived, or the task is cancelled.
     /// - Parameters:
     ///   - count: The number of requests.
     ///   - limit: How long to wait at most, in real time.
@@ -191,12 +189,22 @@ public final class TestServer: Sendable {
         update { $0.connections[number] = nil }
     }
 
-    func answer(to request: ReceivedRequest) -> TestAnswer {
+    /// Counts a request at its head.
+    func didReceiveHead() { update(Self.count) }
+
+    private static func count(_ state: inout State) {
+        state.receivedCount += 1
+        state.inFlight += 1
+        state.peakInFlight = max(state.peakInFlight, state.inFlight)
+    }
+
+    /// Records a request and selects its response.
+    ///
+    /// One that was not counted at its head is counted at the same moment.
+    func answer(to request: ReceivedRequest, isCounted: Bool) -> TestAnswer {
         var answer = TestAnswer.status(404)
         update { state in
-            state.receivedCount += 1
-            state.inFlight += 1
-            state.peakInFlight = max(state.peakInFlight, state.inFlight)
+            if !isCounted { Self.count(&state) }
             if keepsRecord { state.received.append(request) }
             guard var route = state.routes[request.path], !route.answers.isEmpty else {
                 answer = state.fallback

@@ -107,6 +107,19 @@ struct TestServerTests {
         #expect(server.counts.peak == 3)
     }
 
+    @Test("A request counts from its head on, and is recorded with its content")
+    func head() async throws {
+        let connection = try #require(RawConnection(port: server.port))
+        connection.write("POST /x HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\na")
+        try await server.waitForRequests(1)
+        #expect(server.counts.inFlight == 1 && server.counts.peakInFlight == 1)
+        #expect(server.requests.isEmpty)
+        connection.write("b")
+        try await server.wait { $0.inFlight == 0 }
+        #expect(server.counts.requests == 1)
+        #expect(server.requests.map(\.body) == [Data("ab".utf8)])
+    }
+
     @Test("A cancelled task does not wait")
     func cancelledWaiter() async throws {
         let left = OneShot<Void>()
@@ -143,7 +156,7 @@ struct TestServerTests {
     }
 
     @Test("A response to HEAD is the head alone")
-    func head() async throws {
+    func headMethod() async throws {
         server.route("/chunked", .chunked([Data("x".utf8)]).thenClose())
         server.route("/drip", .drip(Data("xy".utf8), every: .milliseconds(1)).thenClose())
         for path in ["/chunked", "/drip"] {
