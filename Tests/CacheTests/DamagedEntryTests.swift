@@ -95,7 +95,7 @@ struct DamagedEntryTests {
         clock.advance(by: .seconds(61))
         guard position == Self.begin else {
             // What lies behind the first bytes is found later.
-            await #expect(throws: ClientError.self) { try await cached.get("/") }
+            await expectError(.incomplete) { try await cached.get("/") }
             return await cached.client.shutdown()
         }
         let answer = try await cached.get("/")
@@ -183,7 +183,7 @@ struct CacheClockTests {
             let after = CachedClient(store, clock: ManualClock(date: Self.present)) { _ in
                 .connectionRefused
             }
-            await #expect(throws: ClientError.self) { try await after.get("/") }
+            await expectError(.connection) { try await after.get("/") }
             _ = try await after.cache.purge { _ in true }
         }
     }

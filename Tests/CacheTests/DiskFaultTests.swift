@@ -3,6 +3,7 @@
 import Foundation
 import TestSupport
 import Testing
+import TurnpikeSupport
 
 @testable import TurnpikeCache
 @testable import TurnpikeCore
@@ -104,7 +105,7 @@ struct DiskFaultTests {
         await store.flush()
         try FileManager.default.removeItem(atPath: packs)
         try FileManager.default.moveItem(atPath: others, toPath: packs)
-        await #expect(throws: (any Error).self) { _ = try await name(store) }
+        await #expect(throws: FileFault.self) { _ = try await name(store) }
         #expect(try await name(store) == nil)
         #expect(try await name(self.store()) == nil)
     }
@@ -143,7 +144,7 @@ struct DiskFaultTests {
         try await store.remove(key)
         await store.flush()
         #expect(store.waiting == 1)
-        await #expect(throws: (any Error).self) { _ = try await name(store) }
+        await #expect(throws: FileFault.self) { _ = try await name(store) }
         #expect(try await name(store) == nil)
         try FileManager.default.removeItem(atPath: index)
         try FileManager.default.moveItem(atPath: other, toPath: index)
@@ -188,12 +189,14 @@ struct DiskFaultTests {
         #expect(try await name(store) == "one")
         for _ in 0..<3 {
             // Nobody is told that something is stored which will not be.
-            await #expect(throws: (any Error).self) { try await put(store, "two") }
+            let fault = await #expect(throws: FileFault.self) { try await put(store, "two") }
+            #expect(fault?.code == EWOULDBLOCK)
         }
         try await store.remove(key)
         #expect(try await name(store) == nil)
         await store.flush()
-        await #expect(throws: (any Error).self) { _ = try await name(store) }
+        let late = await #expect(throws: FileFault.self) { _ = try await name(store) }
+        #expect(late?.code == EWOULDBLOCK)
         #expect(try await name(store) == nil)
         try lock.close()
         try await put(store, "three")

@@ -124,7 +124,7 @@ struct DiskIndexTests {
             dup2(other, descriptor)
             close(other)
         }
-        await #expect(throws: (any Error).self) {
+        await #expect(throws: FileFault.self) {
             try await store.writer(for: response, length: 1)
         }
     }

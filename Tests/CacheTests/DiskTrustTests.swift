@@ -3,6 +3,7 @@
 import Foundation
 import TestSupport
 import Testing
+import TurnpikeSupport
 
 @testable import TurnpikeCache
 @testable import TurnpikeCore
@@ -50,7 +51,7 @@ struct DiskTrustTests {
             #expect(answer.text == "one")
             #expect(answer.status == "Turnpike;fwd=uri-miss")
         }
-        await #expect(throws: (any Error).self) { _ = try await cached.cache.purge { _ in true } }
+        await #expect(throws: FileFault.self) { _ = try await cached.cache.purge { _ in true } }
         await cached.client.shutdown()
         #expect(cached.sent == 2)
         #expect(cached.cache.statistics.stored == 0)

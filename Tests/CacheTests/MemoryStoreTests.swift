@@ -124,7 +124,7 @@ struct MemoryStoreTests {
         let store = TieredStore(front, back)
         try await put(store, "a", 1000)
         back.fail()
-        await #expect(throws: ClientError.self) { try await put(store, "a", 2000) }
+        await expectError(.connection) { try await put(store, "a", 2000) }
         #expect(try await has(front, "a"))
         try await front.removeAll { _ in true }
         #expect(try await !has(store, "a"))

@@ -128,7 +128,7 @@ struct SharedValidationTests {
             cached.sent >= 3 || cached.cache.waiting >= 2
         }
         mayGo.settle(.success(()))
-        await #expect(throws: ClientError.self) { _ = try await first.value }
+        await expectError(.validation) { _ = try await first.value }
         #expect(try await second.value.status == .notFound)
     }
 }

@@ -60,7 +60,7 @@ struct ContentDecodingTests {
         var damaged = Self.gzip
         damaged[damaged.count - 6] ^= 1
         answer(damaged, "gzip")
-        await #expect(throws: ClientError.self) { try await client.get("/").data() }
+        await expectError(.decompression) { try await client.get("/").data() }
     }
 
     @Test("A coding that nobody asked for, and too many of them, are errors")

@@ -189,7 +189,7 @@ struct TransportRequestTests {
             to: server, stack: [.retry(backoff: Backoff(base: .zero))])
         #expect(try await retrying.get("flaky").string() == "x")
         server.route("/post", .close, .text("x"))
-        await #expect(throws: ClientError.self) {
+        await expectError(.connection) {
             try await retrying.post("post", body: .text("x")).string()
         }
     }

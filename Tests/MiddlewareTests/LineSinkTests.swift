@@ -28,7 +28,7 @@ struct LineSinkTests {
         let path = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString).path()
         #expect(unsafe mkfifo(path, 0o600) == 0)
         defer { try? FileManager.default.removeItem(atPath: path) }
-        #expect(throws: (any Error).self) { try LineSink(appendingTo: path) }
+        #expect(throws: CocoaError.self) { try LineSink(appendingTo: path) }
         let reader = unsafe open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC)
         let handle = FileHandle(fileDescriptor: reader, closeOnDealloc: true)
         let sink = try LineSink(appendingTo: path)

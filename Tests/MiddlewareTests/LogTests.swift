@@ -83,7 +83,7 @@ struct LogTests {
             [Data("x".utf8)], thenThrow: ClientError(.cancelled, "the end"))
         let client = Client(
             MockTransport { _ in answer }, clock: ManualClock(), [.log(to: sink, level: .error)])
-        await #expect(throws: ClientError.self) {
+        await expectError(.cancelled) {
             try await client.get(anywhere).serialize(with: Text())
         }
         #expect(sink.lines.isEmpty, "\(sink.lines)")

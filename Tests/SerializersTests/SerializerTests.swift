@@ -93,7 +93,7 @@ struct SerializerTests {
         let type = "text/plain; charset=utf-8"
         #expect(try await call(type: type, Data([0xE9])).string(encoding: .isoLatin1) == "é")
         #expect(try await call(type: type, Data([0x80])).string(encoding: .macOSRoman) == "Ä")
-        await #expect(throws: ClientError.self) {
+        await expectError(.serialization) {
             try await call(type: type, Data([0, 0, 0xFF, 0xFE])).string(encoding: .utf8)
         }
     }
@@ -231,12 +231,12 @@ struct SerializerTests {
         table.register(
             JSONSerializer(options: .init(duplicateNames: .refuse)), as: "json", for: [.json])
         #expect(table.names.count == 7)
-        await #expect(throws: ClientError.self) {
+        await expectError(.serialization) {
             try await call(type: "application/json", Data(#"{"a":1,"a":2}"#.utf8), table: table)
                 .json()
         }
         let only = SerializerTable()
-        await #expect(throws: ClientError.self) {
+        await expectError(.serialization) {
             try await call(type: "a/b", Data("x".utf8), table: only).auto()
         }
     }

@@ -34,8 +34,9 @@ struct StudyOptionsTests {
 
     @Test("A study without seeds and flags knows neither", arguments: ["--seeds", "--rules"])
     func few(option: String) {
-        #expect(throws: (any Error).self) {
+        let error = #expect(throws: (any Error).self) {
             try StudyOptions([option, "1"], of: StudyProgram("sky-study", ""))
         }
+        #expect(error.map { "\($0)".hasPrefix("usage: sky-study") } == true)
     }
 }

@@ -2,6 +2,7 @@
 
 import Foundation
 import Synchronization
+import TestSupport
 import Testing
 import Turnpike
 import TurnpikeTesting
@@ -99,7 +100,7 @@ struct FaultTransportTests {
     func conditions() async throws {
         let (client, _, _) = client([.refuse(share: 1).only(where: .path("/bad"))])
         _ = try await client.get("https://a.example/good").data()
-        await #expect(throws: ClientError.self) {
+        await expectError(.connection) {
             try await client.get("https://a.example/bad").data()
         }
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import TestSupport
 import Testing
 import Turnpike
 import TurnpikeSupport
@@ -106,7 +107,7 @@ struct FaultySharedStoreTests {
         let clock = ManualClock()
         let store = FaultySharedStore(MemorySharedStore(), seed: 1, timeSource: clock)
         store.setOutage(.refusal)
-        await #expect(throws: ClientError.self) { try await store.token("a") }
+        await expectError(.connection) { try await store.token("a") }
         store.setOutage(nil)
         #expect(try await store.token("a") == nil)
         store.setOutage(.silence)

@@ -49,8 +49,8 @@ struct ValkeyStoreFaultTests {
         try replicas.peer.command("SET", name, "x")
         let other = CacheKey(url: "http://a.example/other")
         for _ in 0..<5 {
-            await #expect(throws: ClientError.self) { try await store.find() }
-            await #expect(throws: ClientError.self) { try await store.put() }
+            await expectError(.validation) { try await store.find() }
+            await expectError(.validation) { try await store.put() }
             try await store.put(.sample(other))
             #expect(try await store.text(other) == "content")
         }
@@ -68,7 +68,7 @@ struct ValkeyStoreFaultTests {
         try peer.command("CONFIG", "SET", "maxmemory", "1")
         let other = CacheKey(url: "http://a.example/other")
         for _ in 0..<3 {
-            await #expect(throws: ClientError.self) { try await store.put(.sample(other)) }
+            await expectError(.overloaded) { try await store.put(.sample(other)) }
         }
         #expect(try await store.text() == "content")
         try peer.command("CONFIG", "SET", "maxmemory", "0")
@@ -80,9 +80,9 @@ struct ValkeyStoreFaultTests {
         let (store, peer) = (replicas.stores[0], replicas.peer)
         try await store.put()
         try peer.command("REPLICAOF", "127.0.0.1", "1")
-        await #expect(throws: ClientError.self) { try await store.remove(.sample) }
+        await expectError(.connection) { try await store.remove(.sample) }
         #expect((try? await store.find()) == nil)
-        await #expect(throws: ClientError.self) { try await store.put() }
+        await expectError(.connection) { try await store.put() }
         try peer.command("REPLICAOF", "NO", "ONE")
         // The client looks for the primary first, and needs some time to find it here.
         try await eventually("the removal") {

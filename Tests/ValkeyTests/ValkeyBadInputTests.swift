@@ -154,9 +154,10 @@ struct ValkeyBadInputTests {
         try await expectError(
             url, .overloaded, ["OOM", "raise maxmemory"], command: ValkeyCommand("SET", "b", "1"))
         let server = try ValkeyServer(url: url)
-        await #expect(throws: ClientError.self) {
+        let nameless = await #expect(throws: ClientError.self) {
             try await server.send(ValkeyCommand([]), within: limit)
         }
+        #expect(nameless?.code == .invalidRequest)
     }
 
     @Test("A server that is none")

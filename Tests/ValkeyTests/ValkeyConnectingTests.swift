@@ -79,7 +79,7 @@ struct ValkeyConnectingTests {
                 core.home.failures = 16
                 core.home.retryAt = .min
             }
-            await #expect(throws: ClientError.self) {
+            await expectError(.connection) {
                 try await server.send(ValkeyCommand("PING"), within: limit)
             }
             let pause = server.engine.core.withLock { $0.home.retryAt } - Poller.now

@@ -31,7 +31,7 @@ struct ValkeyReconnectTests {
         let waiting = Task { try await server.send(ValkeyCommand("PING"), within: limit) }
         try await until("the command") { server.waiting == 1 }
         peer.kill()
-        await #expect(throws: ClientError.self) { try await waiting.value }
+        await expectError(.connection) { try await waiting.value }
         for _ in 0..<50 {
             // At once: one that waits ends with its limit, which is another error.
             let error = await #expect(throws: ClientError.self) {
@@ -149,7 +149,7 @@ struct ValkeyReconnectTests {
         }
         let server = try ValkeyServer(url: "redis://127.0.0.1:\(old.port)")
         let script = ValkeyScript("return redis.call('SET', KEYS[1], ARGV[1])")
-        await #expect(throws: ClientError.self) {
+        await expectError(.validation) {
             try await server.run(script, keys: ["a"], arguments: [Data("1".utf8)], within: limit)
         }
         try await recover(server)

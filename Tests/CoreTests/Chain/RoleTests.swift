@@ -266,7 +266,7 @@ struct RoleTests {
         let client = Client(
             transport, clock: clock, Refusing(),
             retrying { $0.attempts < 3 ? .retry(after: .zero) : .stop })
-        await #expect(throws: ClientError.self) { try await client.get(anywhere).response() }
+        await expectError(.validation) { try await client.get(anywhere).response() }
         #expect(transport.open.withLock { $0 } == 0)
         _ = open
     }

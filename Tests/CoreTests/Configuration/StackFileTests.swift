@@ -116,7 +116,7 @@ struct StackFileTests {
         #expect(file.check(with: registry).isEmpty)
         #expect(made.all == ["dry"])
         let bad = try StackFile(parsing: Data(#"{"stack": [{"use": "file"}, 3]}"#.utf8))
-        #expect(throws: ClientError.self) { try client(bad, registry) }
+        expectError(.configuration) { try client(bad, registry) }
         #expect(made.all == ["dry", "dry"])
         _ = try client(file, registry)
         #expect(made.all == ["dry", "dry", "dry", "made"])

@@ -2,6 +2,7 @@
 
 import Foundation
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import TurnpikeCore
@@ -51,7 +52,7 @@ struct RequestBodyTests {
             RequestBody.file(directory), .file(directory.appending(path: "no")),
             .file(file, range: 0..<200_001),
         ] {
-            #expect(throws: ClientError.self) { try bad.open() }
+            await expectError(.upload) { try bad.open() }
         }
     }
 
@@ -63,7 +64,7 @@ struct RequestBodyTests {
         let reader = try RequestBody.file(file).open()
         _ = try await reader.next()
         try Data(count: 100_000).write(to: file)
-        await #expect(throws: ClientError.self) { while try await reader.next() != nil {} }
+        await expectError(.upload) { while try await reader.next() != nil {} }
     }
 
     @Test("A one-shot stream is sent once, a replayable one creates its sequence again")
@@ -84,7 +85,7 @@ struct RequestBodyTests {
     func lengths(declared: Int64) async throws {
         let body = RequestBody.stream(length: declared) { [self] in chunks("ab", "c") }
         #expect(body.length == declared)
-        await #expect(throws: ClientError.self) { try await read(body) }
+        await expectError(.upload) { try await read(body) }
     }
 
     @Test("A body that could not be created keeps its error")

@@ -55,9 +55,12 @@ struct ResponseBodyStorageTests {
         #expect(notes.all == ["\(reason)/\([0, 2, 3][pulls])"])
         // A time limit that was first is to the source what any other gate is.
         #expect(source.cancels.all == ["\(owner == .timeLimit ? .gate : owner)"])
-        let error = await #expect(throws: (any Error).self) { try await storage.pull() }
-        #expect(isOfGate ? error is Stop : error is CancellationError)
-        #expect(throws: (any Error).self) { try storage.checkCancellation() }
+        for error in [
+            await #expect(throws: (any Error).self) { try await storage.pull() },
+            #expect(throws: (any Error).self) { try storage.checkCancellation() },
+        ] {
+            #expect(isOfGate ? error is Stop : error is CancellationError)
+        }
     }
 
     @Test("A body that was read to its end cannot be given up", arguments: owners)
@@ -91,10 +94,10 @@ struct ResponseBodyStorageTests {
     func begin() async throws {
         let begun = storage(Source(["abc"]))
         try begun.begin()
-        #expect(throws: ClientError.self) { try begun.begin() }
+        await expectError(.unsupported) { try begun.begin() }
         let read = storage(Source(["abc"]))
         while try await read.pull() != nil {}
-        #expect(throws: ClientError.self) { try read.begin() }
+        await expectError(.unsupported) { try read.begin() }
         let empty = ResponseBodyStorage(data: Data())
         for _ in 0..<2 { try empty.begin() }
         let givenUp = storage(Source(["abc"]))

@@ -116,7 +116,7 @@ struct TraceTests {
             let client = client(
                 simulation, [.connectionRefused, .connectionLost], [Again()])
             let call = client.get(anywhere).traced()
-            await #expect(throws: ClientError.self) { try await call.response() }
+            await expectError(.connection) { try await call.response() }
             return call.trace
         }
         #expect(
@@ -141,11 +141,11 @@ struct TraceTests {
         struct Idle: Gate {}
         let client = Client(MockTransport { _ in .ok() }, Idle())
         let call = client.get(anywhere).traced()
-        await #expect(throws: ClientError.self) { try await call.response() }
+        await expectError(.configuration) { try await call.response() }
         #expect(call.trace?.outline == ["GET /x 0.0 +0.0 configuration"])
         await client.shutdown()
         let late = client.get(anywhere).traced()
-        await #expect(throws: ClientError.self) { try await late.response() }
+        await expectError(.cancelled) { try await late.response() }
         #expect(late.trace == nil)
     }
 

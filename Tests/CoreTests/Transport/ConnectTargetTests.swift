@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import TestSupport
 import Testing
 import TurnpikeCore
 import TurnpikeTesting
@@ -68,7 +69,7 @@ struct ConnectTargetTests {
         #expect(fault.code == .unsupported)
         #expect(fault.message.contains("the gate NeedsTargets needs connect targets"))
         #expect(fault.message.contains("CurlTransport"))
-        await #expect(throws: ClientError.self) { try await client.get("a").response() }
+        await expectError(.unsupported) { try await client.get("a").response() }
         #expect(transport.sentCount == 0)
     }
 

@@ -85,7 +85,7 @@ struct ForeignChunkTests {
         let exchange = exchange()
         let error = ClientError(.protocol, "no HTTP")
         exchange.receive(Unread(.failure(error)), with: chunk("a", 3), isComplete: false)
-        await #expect(throws: ClientError.self) { _ = try await exchange.response() }
+        await expectError(.protocol) { _ = try await exchange.response() }
         #expect(exchange.hasEnded)
         #expect(notes.all.count == 2, "the bytes go back, and the producer is told to stop")
     }

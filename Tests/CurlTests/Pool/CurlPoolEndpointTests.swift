@@ -169,7 +169,7 @@ struct CurlPoolEndpointTests {
             }
         }
         let refused = client.request(request("\(server.url)", at: nil, rule))
-        await #expect(throws: ClientError.self) { try await refused.data() }
+        await expectError(.urlPolicy) { try await refused.data() }
         _ = try await client.request(request("\(server.url)")).data()
         await client.shutdown()
         #expect(store.connections("opened") + store.connections("reused") == 1)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import TestSupport
 import Testing
 import TurnpikeTesting
 
@@ -70,7 +71,7 @@ struct AuthorizationCodeTests {
         let client = Client(
             baseURL: "http://a.example/", transport: transport, stack: [.bearer(try tokens())],
             serializers: SerializerTable())
-        await #expect(throws: ClientError.self) { try await client.get("").response() }
+        await expectError(.auth) { try await client.get("").response() }
         let error = await #expect(throws: ClientError.self) { try await client.get("").response() }
         #expect((error?.underlying as? OAuthError)?.code == .spentAuthorizationCode)
         #expect(error?.shownCause?.hasSuffix("begin a new authorization") == true)

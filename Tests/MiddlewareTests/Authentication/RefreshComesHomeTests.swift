@@ -169,7 +169,7 @@ struct RefreshComesHomeTests {
             try await clock.waitForTimer(in: .seconds(1000))
             try await clock.waitForTimer(in: .seconds(30))
             for _ in 0..<4 { clock.advance(by: .seconds(30)) }
-            await #expect(throws: (any Error).self) { try await call.value }
+            await expectError(.auth) { try await call.value }
             try await until("all timers to go") { clock.timerCount == 0 }
             #expect(transport.sent(.post, "/token").count == round)
         }

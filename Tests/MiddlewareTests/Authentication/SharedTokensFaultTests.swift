@@ -71,7 +71,7 @@ struct SharedTokensFaultTests {
                 shared: try SharedTokens(
                     SharedState(store, replicas: 2), key: "account", storesSecrets: true))
             let client = Client(guarded { $0 == "t1" }, clock: simulation.clock, [.bearer(tokens)])
-            await #expect(throws: ClientError.self) { try await client.get(anywhere).response() }
+            await expectError(.auth) { try await client.get(anywhere).response() }
             try await Self.pause(answered + .milliseconds(200) - simulation.elapsed, simulation)
             #expect(simulation.elapsed < policy.answerLimit + .milliseconds(150))
             #expect(tokens.current?.value == "t1")
@@ -129,7 +129,7 @@ struct SharedTokensFaultTests {
             let cut = FaultySharedStore(fleet.memory, seed: 1, timeSource: simulation.clock)
             cut.setOutage(.refusal)
             let waiting = try fleet.replica(over: cut)
-            await #expect(throws: ClientError.self) { try await waiting.call() }
+            await expectError(.auth) { try await waiting.call() }
             #expect(try await whole.call() == "in")
             #expect(fleet.authority.refreshes == ["secret-r0"])
             cut.setOutage(nil)

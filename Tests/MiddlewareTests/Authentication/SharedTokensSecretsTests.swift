@@ -21,7 +21,7 @@ struct SharedTokensSecretsTests {
         }
         #expect(error?.code == .configuration)
         #expect(error.map { "\($0)".contains("storesSecrets: true") } == true)
-        #expect(throws: ClientError.self) {
+        expectError(.configuration) {
             _ = try SharedTokens(state, key: "", storesSecrets: true)
         }
     }

@@ -100,7 +100,7 @@ struct SharedTokensTests {
                 async let lost: Void = { _ = try? await dying.call() }()
                 try await Self.pause(.seconds(1), simulation)
                 let other = try fleet.replica()
-                await #expect(throws: ClientError.self) { try await other.call() }
+                await expectError(.auth) { try await other.call() }
                 #expect(fleet.authority.refreshes == ["secret-r0"])
                 // The server has spent the refresh token for an answer that nobody has.
                 try await Self.pause(.seconds(150), simulation)
@@ -129,7 +129,7 @@ struct SharedTokensTests {
                     tokens: tokens)
             }
             // It has the lock for seven seconds, and the answer after ten.
-            await #expect(throws: ClientError.self) { try await replicas[0].call() }
+            await expectError(.auth) { try await replicas[0].call() }
             while (try? await replicas[1].call()) == nil {
                 guard simulation.elapsed < .seconds(20) else { break }
             }
@@ -172,7 +172,7 @@ struct SharedTokensTests {
             first.tokens.replace(with: nil)
             // The token of the second replica has expired by then.
             try await Self.pause(.seconds(120), simulation)
-            await #expect(throws: ClientError.self) { try await second.call() }
+            await expectError(.auth) { try await second.call() }
             #expect(fleet.authority.refreshes == ["secret-r0"])
         }
     }

@@ -109,7 +109,7 @@ struct DNSEndpointsTests {
             let waiting = Task { try await resolver.endpoints(in: Context(timeSource: clock)) }
             try await clock.waitForTimer(in: .seconds(5))
             clock.advance(by: .seconds(5))
-            await #expect(throws: ClientError.self) { try await waiting.value }
+            await expectError(.dns) { try await waiting.value }
             #expect(asked.count == 1)
         }
         let last = Task { try await resolver.endpoints(in: Context(timeSource: clock)) }

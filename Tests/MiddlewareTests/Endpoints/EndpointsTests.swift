@@ -150,7 +150,7 @@ struct EndpointsTests {
         servers.set([0], .stream(chunks, thenThrow: ClientError(.incomplete, "cut")))
         let broken = try await client.get(service).response()
         #expect(gate.underWay == 1)
-        await #expect(throws: ClientError.self) { try await broken.body.collect(upTo: 10) }
+        await expectError(.incomplete) { try await broken.body.collect(upTo: 10) }
         #expect(gate.underWay == 0)
 
         servers.set([0], .connectionRefused)

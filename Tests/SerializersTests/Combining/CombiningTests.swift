@@ -52,10 +52,10 @@ struct CombiningTests {
         #expect(try await call(" ").serialize(with: json) == .null)
         #expect(try await call(" [1]").serialize(with: json) == [1])
         let long = String(repeating: " ", count: 17)
-        await #expect(throws: ClientError.self) { try await call(long).serialize(with: json) }
+        await expectError(.serialization) { try await call(long).serialize(with: json) }
         let list = PropertyListSerializer().map { Optional($0) }.valueForEmpty(nil)
         #expect(try await call(status: 204, "").serialize(with: list) == nil)
-        await #expect(throws: ClientError.self) { try await call("").serialize(with: list) }
+        await expectError(.serialization) { try await call("").serialize(with: list) }
     }
 
     @Test("Statuses and methods of a rule count")
@@ -103,10 +103,10 @@ struct CombiningTests {
             let call = call(type: type, Data("[1]".utf8), table: table)
             #expect(try await call.auto() as? JSONValue == [1])
         }
-        await #expect(throws: ClientError.self) {
+        await expectError(.serialization) {
             try await call(type: "nonstandard/json", Data("[1]".utf8), table: table).auto()
         }
-        await #expect(throws: ClientError.self) { try await call("{invalid}").json() }
+        await expectError(.serialization) { try await call("{invalid}").json() }
     }
 
     @Test(
@@ -128,7 +128,7 @@ struct CombiningTests {
 
     @Test("Bytes that are not valid in a given encoding are an error")
     func wrongEncoding() async throws {
-        await #expect(throws: ClientError.self) {
+        await expectError(.serialization) {
             try await call(Data([0, 0, 0xFF, 0xFE, 0x72, 0, 0, 0])).string(encoding: .utf8)
         }
     }

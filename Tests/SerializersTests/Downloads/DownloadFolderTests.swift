@@ -49,7 +49,7 @@ struct DownloadFolderTests {
         let link = directory.url.appending(path: "big.bin")
         try FileManager.default.createSymbolicLink(at: link, withDestinationURL: victim)
         let call = server.client().get("http://a.example/big.bin")
-        await #expect(throws: ClientError.self) { try await call.download(to: .file(link)) }
+        await expectError(.download) { try await call.download(to: .file(link)) }
         let file = try await call.download(to: .file(link).replacingFile())
         #expect(try Data(contentsOf: file.url) == server.setup.withLock { $0.content })
         #expect(try Data(contentsOf: victim) == Data("precious".utf8))

@@ -81,7 +81,7 @@ struct DownloadTests {
         try Data("precious".utf8).write(to: victim)
         let link = directory.url.appending(path: "big.bin")
         try FileManager.default.createSymbolicLink(at: link, withDestinationURL: victim)
-        await #expect(throws: ClientError.self) { try await call().download(to: .file(link)) }
+        await expectError(.download) { try await call().download(to: .file(link)) }
         try await call().download(to: .file(link).replacingFile())
         #expect(try Data(contentsOf: victim) == Data("precious".utf8))
         #expect(directory.names == ["big.bin", "victim"])
@@ -109,7 +109,7 @@ struct DownloadTests {
         }
         #expect(error?.code == .download)
         let web = try #require(URL(string: "http://a.example/x"))
-        await #expect(throws: ClientError.self) { try await call().download(to: .file(web)) }
+        await expectError(.download) { try await call().download(to: .file(web)) }
     }
 
     @Test("An unsuccessful response is not saved")
@@ -159,7 +159,7 @@ struct DownloadTests {
         #expect(try isWhole(try await call().download(to: directory.url)))
         #expect(server.transport.sent.last?.request.headers[.ifRange]?.contains("2020") == true)
         server.update { $0.headers[.date] = "Wed, 01 Jan 2020 00:00:00 GMT" }
-        await #expect(throws: ClientError.self) {
+        await expectError(.incomplete) {
             try await call("other").download(to: directory.url)
         }
     }
@@ -168,7 +168,7 @@ struct DownloadTests {
     func changed() async throws {
         server.update { $0.cut = 30_000 }
         let options = DownloadOptions(resumes: 0, keepsPartialFile: true)
-        await #expect(throws: ClientError.self) {
+        await expectError(.incomplete) {
             try await call().download(to: directory.url, options: options)
         }
         server.update {

@@ -65,7 +65,7 @@ struct WaitTests {
             try await clock.waitForTimer(in: wait)
             clock.advance(by: wait)
         }
-        await #expect(throws: ClientError.self) { try await running.value }
+        await expectError(.connection) { try await running.value }
         #expect(transport.sentCount == 4 && clock.timerCount == 0)
     }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import TestSupport
 import Testing
 
 @testable import TurnpikeCore
@@ -264,8 +265,8 @@ struct FormVectorTests {
 
     @Test("A value without named members is refused")
     func root() {
-        #expect(throws: ClientError.self) { try FormEncoder().encode("string") }
-        #expect(throws: ClientError.self) { try FormEncoder().encode([1]) }
+        expectError(.serialization) { try FormEncoder().encode("string") }
+        expectError(.serialization) { try FormEncoder().encode([1]) }
     }
 
     @Test("An error of a closure is thrown")

@@ -172,7 +172,7 @@ struct ParameterTests {
     func fails() async throws {
         let transport = MockTransport { _ in .ok() }
         let client = Client(transport: transport, stack: [], serializers: .standard)
-        await #expect(throws: ClientError.self) {
+        await expectError(.serialization) {
             try await client.get(anywhere, parameters: [1, 2]).data()
         }
         #expect(transport.sentCount == 0)
@@ -203,7 +203,7 @@ struct ParameterTests {
         #expect(list.body == Data(#"["foo","bar","baz"]"#.utf8))
         let nothing = try await sent { $0.post(anywhere) }
         #expect(nothing.body.isEmpty && nothing.request.headers[.contentType] == nil)
-        await #expect(throws: ClientError.self) {
+        await expectError(.serialization) {
             _ = try await sent { $0.post(anywhere, json: ["key": Opaque()]) }
         }
     }
@@ -225,7 +225,7 @@ struct ParameterTests {
         let untyped: [AnyHashable: Any] = [42: "value"]
         let error = #expect(throws: ClientError.self) { try PropertyListValue(untyped: untyped) }
         #expect(error?.code == .serialization)
-        #expect(throws: ClientError.self) { try PropertyListValue(untyped: ["a": [untyped]]) }
+        await expectError(.serialization) { try PropertyListValue(untyped: ["a": [untyped]]) }
         let known: [String: Any] = ["a": [1, true, 0.5, "x"] as [Any], "b": Data([1])]
         #expect(
             try PropertyListValue(untyped: known)
@@ -236,7 +236,7 @@ struct ParameterTests {
         // What is encoded has names of its own: Swift's encoders make text of a number.
         let sent = try await sent { $0.request(.post, anywhere, propertyList: [42: "value"]) }
         #expect(try PropertyListValue(parsing: sent.body) == .dictionary(["42": .string("value")]))
-        #expect(throws: ClientError.self) {
+        await expectError(.serialization) {
             try RequestBody.propertyList(encoding: ["a": Opaque()])
         }
     }

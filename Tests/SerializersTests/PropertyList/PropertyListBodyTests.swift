@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import TestSupport
 import Testing
 
 @testable import TurnpikeCore
@@ -29,7 +30,7 @@ struct PropertyListBodyTests {
             let error = #expect(throws: ClientError.self) { try RequestBody.propertyList(value) }
             #expect(error?.code == .serialization)
             #expect(error?.message.contains("binary") == true)
-            #expect(throws: ClientError.self) { try value.data() }
+            expectError(.serialization) { try value.data() }
         }
         let error = #expect(throws: ClientError.self) {
             try RequestBody.propertyList(encoding: ["k": text])

@@ -67,10 +67,10 @@ struct PropertyListGuardTests {
                     .utf8),
         ]
         for bomb in bombs + hiddenDepths {
-            await #expect(throws: ClientError.self) {
+            await expectError(.serialization) {
                 try await call(type: nil, bomb).propertyList()
             }
-            await #expect(throws: ClientError.self) {
+            await expectError(.serialization) {
                 try await call(type: "application/x-plist", bomb).decode([Int].self)
             }
         }
@@ -114,7 +114,7 @@ struct PropertyListGuardTests {
             let bomb = list(letter, 50_000, 50_000)
             let error = #expect(throws: ClientError.self) { try PropertyListValue(parsing: bomb) }
             #expect(error?.message.contains("expands to more than 100 times its size") == true)
-            #expect(throws: ClientError.self) {
+            expectError(.serialization) {
                 try PropertyListValueDecoder().decode([String].self, from: bomb)
             }
         }
@@ -145,8 +145,8 @@ struct PropertyListGuardTests {
             bytes(1 << 63, 0), Array(bytes(0, 5).prefix(8)),
         ]
         for bytes in bad {
-            #expect(throws: ClientError.self) { try PropertyListValue(parsing: list(bytes)) }
-            await #expect(throws: ClientError.self) {
+            expectError(.serialization) { try PropertyListValue(parsing: list(bytes)) }
+            await expectError(.serialization) {
                 try await call(type: "application/x-plist", list(bytes)).decode(Int.self)
             }
         }

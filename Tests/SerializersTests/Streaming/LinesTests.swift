@@ -82,7 +82,7 @@ struct LinesTests {
         let transport = ScriptedTransport({ _ in throw ClientError(.connection, "none") })
         let client = Client(transport: transport, stack: [], serializers: .standard)
         var lines = client.get(anywhere).lines().makeAsyncIterator()
-        await #expect(throws: ClientError.self) { try await lines.next() }
+        await expectError(.connection) { try await lines.next() }
         #expect(try await lines.next() == nil)
         #expect(transport.requests.count == 1)
     }

@@ -126,9 +126,10 @@ struct GettingStartedExamples {
         #expect(try await planet(client(.any(.status(404))), orElse: old) == nil)
         let late = ClientError(.deadlineExceeded, "late")
         #expect(try await planet(client(.any(.failure(late))), orElse: old) == old)
-        await #expect(throws: ClientError.self) {
+        let error = await #expect(throws: ClientError.self) {
             try await planet(client(.any(.status(403))), orElse: old)
         }
+        #expect(error?.code == .validation)
     }
 
     private struct Visit: Codable, Equatable {
@@ -167,15 +168,17 @@ struct GettingStartedExamples {
             Issue.record("a conflict is an error")
         } catch let error as ClientError {
             #expect(try error.decode(Visit.self, using: serializers) == expected)
-            #expect(throws: ClientError.self) { try error.decode(Visit.self) }
+            let mismatch = #expect(throws: ClientError.self) { try error.decode(Visit.self) }
+            #expect(mismatch?.code == .serialization)
         }
         var others = SerializerTable.standard
         others.register(decoder, as: "my-json-decoder", for: [.json])
         let other = Client(
             baseURL: base, transport: transport, stack: .standard, serializers: others)
-        await #expect(throws: ClientError.self) {
+        let error = await #expect(throws: ClientError.self) {
             try await other.get("visits/1").decode(Visit.self)
         }
+        #expect(error?.code == .serialization)
     }
 
     @Test("A handle has progress and a value")

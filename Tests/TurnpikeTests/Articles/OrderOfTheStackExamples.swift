@@ -51,8 +51,9 @@ struct OrderOfTheStackExamples {
             .through(SetHeaders(["X-Trace": "on"]))
             .string()
         #expect(report == "none")
-        await #expect(throws: ClientError.self) {
+        let error = await #expect(throws: ClientError.self) {
             try await client.get("report").header("X-Trace", "on").string()
         }
+        #expect(error?.code == .validation)
     }
 }

@@ -57,6 +57,7 @@ struct WritingATransportExamples {
             transport: FileTransport(folder: place.deletingLastPathComponent()))
         let text = try await client.get(.init(place.lastPathComponent)).data()
         #expect(text == (try Data(contentsOf: place)))
-        await #expect(throws: ClientError.self) { try await client.get("none").empty() }
+        let error = await #expect(throws: ClientError.self) { try await client.get("none").empty() }
+        #expect(error?.code == .validation)
     }
 }

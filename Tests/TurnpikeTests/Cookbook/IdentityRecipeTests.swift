@@ -107,7 +107,10 @@ struct IdentityRecipeTests {
         #expect(forms(transport).first?.contains("&code_verifier=\(signIn.verifier)&") == true)
         for wrong in [back + "other", "http://127.0.0.1:8400/done?code=c0de"] {
             let url = try #require(URL(string: wrong))
-            #expect(throws: ClientError.self) { try signIn.tokens(from: url, endpoint()) }
+            let error = #expect(throws: ClientError.self) {
+                try signIn.tokens(from: url, endpoint())
+            }
+            #expect(error?.code == .auth)
         }
     }
 

@@ -87,9 +87,10 @@ struct RequestRecipeTests {
             .on(.get, "/v1/orders/8", .ok(json: order(8, 10))),
         ])
         for (id, count) in [(7, 6), (8, 7)] {
-            await #expect(throws: ClientError.self) {
+            let error = await #expect(throws: ClientError.self) {
                 _ = try await update(client(transport), id) { $0.total += 5 }
             }
+            #expect(error?.code == .validation)
             #expect(transport.sentCount == count)
         }
     }
@@ -138,7 +139,8 @@ struct RequestRecipeTests {
         let all = await results
         #expect(all.count == 9)
         #expect(try all[9]?.get() == Order(id: 9, total: 1))
-        #expect(throws: ClientError.self) { try all[4]?.get() }
+        let error = #expect(throws: ClientError.self) { try all[4]?.get() }
+        #expect(error?.code == .validation)
         #expect(server.counts.peakInFlight == 3)
     }
 
@@ -155,9 +157,10 @@ struct RequestRecipeTests {
         let query = "query($id: Int!) { order(id: $id) { id total } }"
         #expect(try await ask(client, query, ["id": 7], of: Order.self).id == 7)
         #expect(try transport.sent.last?.json()["variables"]?["id"] == 7)
-        await #expect(throws: ClientError.self) {
+        let refused = await #expect(throws: ClientError.self) {
             try await ask(client, "mutation { pay { id total } }", of: Order.self)
         }
+        #expect(refused?.code == .validation)
         #expect(transport.sentCount == 3)
         let error = await #expect(throws: ClientError.self) {
             try await ask(client, query, ["id": 8], of: Order.self)
@@ -175,7 +178,10 @@ struct RequestRecipeTests {
                 .ok(text: "<!DOCTYPE a [<!ENTITY b 'c'>]><a/>", headers: xml))
         ])
         #expect(try await headlines(client(transport)) == ["A & B"])
-        await #expect(throws: ClientError.self) { try await headlines(client(transport)) }
+        let error = await #expect(throws: ClientError.self) {
+            try await headlines(client(transport))
+        }
+        #expect(error?.code == .serialization)
     }
 
     private struct Visit: Decodable, Sendable, Equatable {

@@ -175,7 +175,10 @@ struct ResilienceRecipeTests {
             transport: transport, stack: makePreviewClient(transport).stack)
         #expect(try await preview(of: "https://8.8.8.8/page", client) == "Mars")
         for url in ["https://8.8.8.8/inside", "https://127.1/", "http://8.8.8.8/page", "x:/"] {
-            await #expect(throws: ClientError.self) { try await preview(of: url, client) }
+            let error = await #expect(throws: ClientError.self) {
+                try await preview(of: url, client)
+            }
+            #expect(error?.code == (url == "x:/" ? .invalidRequest : .urlPolicy), "\(url)")
         }
         #expect(transport.sentCount == 2)
     }

@@ -131,9 +131,10 @@ struct TransferRecipeTests {
             let client = Client(
                 baseURL: server.target, transport: URLSessionTransport(), stack: [.validate()],
                 timeSource: SystemTimeSource())
-            await #expect(throws: ClientError.self) {
+            let error = await #expect(throws: ClientError.self) {
                 _ = try await fetchLarge("big", to: place, client) { _ in }
             }
+            #expect(error?.code == .validation)
             let file = try await fetchLarge("big", to: place, client) { _ in }
             #expect(try Data(contentsOf: place) == content)
             #expect(file.resumedFrom > 0)

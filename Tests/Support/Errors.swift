@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package import Testing
+package import TurnpikeCore
+
+/// Expects that a closure throws a `ClientError` with a code.
+package func expectError<Value>(
+    _ code: ClientError.Code, sourceLocation: SourceLocation = #_sourceLocation,
+    _ body: () async throws -> Value
+) async {
+    let error = await #expect(throws: ClientError.self, sourceLocation: sourceLocation) {
+        try await body()
+    }
+    guard let error else { return }
+    #expect(error.code == code, "\(error)", sourceLocation: sourceLocation)
+}
+
+/// Expects that a closure throws a `ClientError` with a code.
+package func expectError<Value>(
+    _ code: ClientError.Code, sourceLocation: SourceLocation = #_sourceLocation,
+    _ body: () throws -> Value
+) {
+    let error = #expect(throws: ClientError.self, sourceLocation: sourceLocation) { try body() }
+    guard let error else { return }
+    #expect(error.code == code, "\(error)", sourceLocation: sourceLocation)
+}
