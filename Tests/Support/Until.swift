@@ -11,11 +11,7 @@ import TurnpikeTesting
 package func until(
     _ what: String, limit: Duration = .seconds(60), _ condition: () -> Bool
 ) async throws {
-    let end = ContinuousClock.now + limit
-    while !condition() {
-        if ContinuousClock.now >= end { throw WaitExpired(after: limit, for: what) }
-        await Task.yield()
-    }
+    try await eventually(what, limit: limit) { condition() }
 }
 
 /// Tries until a condition holds that has to be asked for: ``until(_:limit:_:)`` with `await`.
