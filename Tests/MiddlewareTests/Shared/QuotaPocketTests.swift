@@ -28,6 +28,35 @@ struct QuotaPocketTests {
     }
 
     @Test(
+        "Of a grant, the permits up to now are due, and each other one at its time",
+        arguments: [
+            ([Duration.zero], 1, Duration.seconds(1)),
+            ([.milliseconds(250)], 0, .milliseconds(250)),
+            ([.nanoseconds(-1)], 1, .seconds(1) - .nanoseconds(1)),
+            ([.seconds(-10)], 11, .seconds(1)),
+            ([.seconds(-11) + .nanoseconds(1)], 11, .nanoseconds(1)),
+            ([.milliseconds(-10_500)], 11, .milliseconds(500)),
+            // The slower of two rules decides.
+            ([.seconds(-10), .seconds(-10)], 6, .seconds(2)),
+            ([.seconds(-10), .seconds(3)], 0, .seconds(3)),
+        ])
+    func due(offsets: [Duration], ready: Int, next: Duration) {
+        let slower = QuotaRule(1, per: .seconds(2), burst: 100)
+        let rules = [QuotaRule(1, per: .seconds(1), burst: 100), slower].prefix(offsets.count)
+        var pocket = QuotaPocket(QuotaRates(Array(rules)))
+        let now: Int64 = 5_000_000_000
+        pocket.add(QuotaGrant(permits: 30, offsets: offsets), at: now)
+        var taken = 0
+        while taken < 30, pocket.take(1, at: now) { taken += 1 }
+        #expect(taken == ready)
+        let due = now + next.wholeNanoseconds
+        #expect(pocket.due(of: 1) == due)
+        let isEarly = pocket.take(1, at: due - 1)
+        let isDue = pocket.take(1, at: due)
+        #expect(!isEarly && isDue)
+    }
+
+    @Test(
         "A grant that no store may give is told apart",
         arguments: [
             (grant(1, .zero), true), (grant(3, .seconds(9)), true),
