@@ -108,9 +108,14 @@ struct ValkeyStoreFaultTests {
         try await putPatiently(store, clock)
         peer.kill()
         // A server that is asked, and is not there, is an error; one that is not asked has nothing.
-        for _ in 0..<3 { await #expect(throws: ClientError.self) { try await store.find() } }
+        for _ in 0..<3 {
+            await #expect(throws: ClientError.self) { try await store.find() }
+            await #expect(throws: ClientError.self) { try await store.put() }
+        }
         for _ in 0..<100 { #expect(try await store.find() == nil) }
         try peer.restart()
+        let away = await #expect(throws: ClientError.self) { try await store.put() }
+        #expect(away?.message.contains("is not asked") == true, "before its clock has gone on")
         try await putPatiently(store, clock)
     }
 

@@ -13,12 +13,15 @@ import TurnpikeTesting
 struct ValkeyReconnectTests {
     private let limit = Duration.seconds(5)
 
-    /// Asks until there is an answer.
+    /// Asks until there is an answer; meanwhile no next try to connect is far.
     private func recover(
         _ server: ValkeyServer, _ command: ValkeyCommand = ValkeyCommand("SET", "r", "1")
     ) async throws {
         try await eventually("the server") {
-            (try? await server.send(command, within: .milliseconds(100))) != nil
+            let isAnswered = (try? await server.send(command, within: .milliseconds(100))) != nil
+            let retryAt = server.engine.core.withLock { $0.home.retryAt }
+            #expect(retryAt <= Poller.now.addingClamped(400_000_000))
+            return isAnswered
         }
     }
 
@@ -41,6 +44,8 @@ struct ValkeyReconnectTests {
         }
         try peer.restart()
         try await recover(server)
+        let clients = try peer.info("connected_clients")
+        #expect(clients == "2", "it has one connection, and the one that asks is the other")
     }
 
     @Test("A server that was stopped is used again soon after it goes on")
