@@ -88,15 +88,6 @@ struct CurlAddressRuleTests {
         #expect(server.counts.requests == 3)
     }
 
-    @Test("Without a lookup before, the rule is enough, and lets public names through")
-    func onlyRule() async throws {
-        let client = Client(transport: try transport(), stack: [])
-        for _ in 0..<2 {
-            #expect(try await call(client, refusing: ["10.0.0.1"]).string() == "x")
-            await expectRefusal(try call(client, refusing: ["127.0.0.1"]))
-        }
-    }
-
     @Test(
         "A refused address is passed over, and an allowed one is used",
         arguments: [["127.0.0.9", "127.0.0.1"], ["127.0.0.1", "127.0.0.9"]])

@@ -33,21 +33,6 @@ struct CurlResponseTests {
         #expect(got == Data("abc".utf8))
     }
 
-    @Test("A trailer field is none of the head, and the connection is kept")
-    func chunked() async throws {
-        let head = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
-        server.route(
-            "/",
-            .raw(
-                Data((head + "2\r\nab\r\n2\r\ncd\r\n0\r\nX-Late: 1\r\n\r\n").utf8), closes: false))
-        let response = try await client.get("/").response()
-        #expect(try await response.body.collect(upTo: 10) == Data("abcd".utf8))
-        #expect(response.headers["X-Late"] == nil)
-        server.route("/next", .text("x"))
-        #expect(try await client.get("next").string() == "x")
-        #expect(server.counts.accepted == 1)
-    }
-
     @Test("More bodies than there are blocks of memory for are all kept, none over another")
     func manyKept() async throws {
         @Sendable func content(_ number: Int) -> Data {
@@ -75,40 +60,6 @@ struct CurlResponseTests {
         let headers = try await client.get("/").response().headers
         #expect(
             headers.map { "\($0.name.rawValue): \($0.value)" } == lines + ["Content-Length: 0"])
-    }
-
-    @Test("A drip comes drop by drop")
-    func drip() async throws {
-        let hold = TestHold()
-        server.route("/", .drip(Data("abcde".utf8), every: .milliseconds(5)))
-        server.route(
-            "/held", .chunked([Data("a".utf8), Data("bcde".utf8)], holding: hold, before: 1))
-        #expect(try await client.get("/").data() == Data("abcde".utf8))
-        var pieces = try await client.get("held").response().body.makeAsyncIterator()
-        // The rest is not sent before this has come.
-        #expect(try await pieces.next() == Data("a".utf8))
-        hold.open()
-        var rest = Data()
-        while let piece = try await pieces.next() { rest += piece }
-        #expect(rest == Data("bcde".utf8))
-    }
-
-    @Test("Header fields keep order, spelling and lines; Latin-1 is read as such")
-    func fields() async throws {
-        var head = Data("HTTP/1.1 200 Fine\r\nx-b:1\r\nX-A:  2 \r\nx-B: 3\r\nX-L: caf".utf8)
-        head += [0xE9]
-        head += Data("\r\nSet-Cookie: a=1; Expires=Wed, 21 Oct 2065 07:28:00 GMT\r\n".utf8)
-        head += Data("Set-Cookie: b=2\r\nContent-Length: 0\r\n\r\n".utf8)
-        server.route("/", .raw(head))
-        let headers = try await client.get("/").response().headers
-        #expect(
-            headers.map(\.name.rawValue) == [
-                "x-b", "X-A", "x-B", "X-L", "Set-Cookie", "Set-Cookie", "Content-Length",
-            ])
-        #expect(headers["X-B"] == "1, 3")
-        #expect(headers["X-A"] == "2")
-        #expect(headers["X-L"] == "café")
-        #expect(headers.values(of: .setCookie).count == 2)
     }
 
     @Test("A field that is folded into several lines is one, with blanks in their place")

@@ -38,16 +38,6 @@ struct CurlUploadTests {
         content.continuation.finish()
     }
 
-    @Test("A stream of another length than it promised is an error", arguments: [1, 9])
-    func wrongLength(length: Int64) async throws {
-        server.route("/", .text("x"))
-        let body = RequestBody.stream(length: length) { Pieces(Data("abcde".utf8)) }
-        let error = await #expect(throws: ClientError.self) {
-            try await client.post("/", body: body).empty()
-        }
-        #expect(error?.code == .upload)
-    }
-
     @Test("A missing file sends nothing")
     func missingFile() async throws {
         let error = await #expect(throws: ClientError.self) {

@@ -23,16 +23,6 @@ struct TransportEndTests {
         #expect(try await client.get("ok").string() == "x", "the client goes on")
     }
 
-    @Test("Cancelling the task that waits for a head", arguments: Road.allCases)
-    func cancelBeforeHead(road: Road) async throws {
-        let client = try road.client(to: server)
-        let call = Task { try await client.get("silence").data() }
-        try await server.waitForRequests(1)
-        call.cancel()
-        await #expect(throws: CancellationError.self) { try await call.value }
-        try await expectClose(client)
-    }
-
     @Test("Cancelling a task before it begins opens no connection", arguments: Road.allCases)
     func cancelBeforeBegin(road: Road) async throws {
         let client = try road.client(to: server)
@@ -42,37 +32,6 @@ struct TransportEndTests {
         }
         await #expect(throws: CancellationError.self) { try await call.value }
         #expect(server.counts.accepted == 0)
-    }
-
-    @Test("Cancelling the task that reads a body", arguments: Road.allCases)
-    func cancelDuringBody(road: Road) async throws {
-        let client = try road.client(to: server)
-        let read = AsyncStream.makeStream(of: Void.self)
-        let call = Task {
-            for try await _ in try await client.get("endless").response().body {
-                read.continuation.yield()
-            }
-        }
-        for await _ in read.stream.prefix(3) {}
-        call.cancel()
-        await #expect(throws: CancellationError.self) { try await call.value }
-        try await expectClose(client)
-    }
-
-    @Test("Letting go of a response", arguments: Road.allCases)
-    func dropResponse(road: Road) async throws {
-        let client = try road.client(to: server)
-        _ = try await client.get("endless").response()
-        try await expectClose(client)
-    }
-
-    @Test("Letting go of an iterator while the response lives", arguments: Road.allCases)
-    func dropIterator(road: Road) async throws {
-        let client = try road.client(to: server)
-        let response = try await client.get("endless").response()
-        for try await _ in response.body { break }
-        try await expectClose(client)
-        withExtendedLifetime(response) {}
     }
 
     @Test("A limit on the body", arguments: Road.allCases)
@@ -151,12 +110,5 @@ struct TransportEndTests {
         await client.shutdown()
         await #expect(throws: CancellationError.self) { try await call.value }
         try await server.wait { $0.abandoned == 1 }
-    }
-
-    @Test("A body that was read whole keeps its connection", arguments: Road.allCases)
-    func reuse(road: Road) async throws {
-        let client = try road.client(to: server)
-        for _ in 0..<20 { _ = try await client.get("ok").string() }
-        #expect(server.counts.accepted == 1)
     }
 }

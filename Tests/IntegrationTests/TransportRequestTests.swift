@@ -164,17 +164,6 @@ struct TransportRequestTests {
         #expect(server.requests.allSatisfy { !$0.headers.contains(.cookie) })
     }
 
-    @Test("A refused connection sent nothing, and says so", arguments: Road.allCases)
-    func refused(road: Road) async throws {
-        let client = try road.client(to: server)
-        server.stop()
-        let error = await #expect(throws: ClientError.self) {
-            try await client.post("/", body: .text("x")).data()
-        }
-        #expect(error?.code == .connection)
-        #expect(error?.transfer?.isUnsent == true, "port \(server.port)")
-    }
-
     @Test(
         "A connection that closes without an answer is an error, and is retried where that is safe",
         arguments: Road.allCases)

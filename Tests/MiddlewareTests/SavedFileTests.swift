@@ -71,22 +71,6 @@ struct SavedFileTests {
     }
 
     @Test(
-        "A folder or file of another user is refused",
-        .needs("to run as root", if: geteuid() == 0), arguments: Kind.allCases)
-    func owners(kind: Kind) async throws {
-        try folder.makeFolder("a")
-        try await add(kind, at: folder["a/jar"])
-        for name in ["a/jar", "a"] {
-            try folder.give(name, to: 4711)
-            let error = await #expect(throws: ClientError.self) {
-                try await add(kind, at: folder["a/jar"])
-            }
-            #expect(error?.message.contains("it belongs to another user") == true)
-            try folder.give(name, to: 0)
-        }
-    }
-
-    @Test(
         "A folder that becomes untrusted fails no call, and is reported once",
         arguments: Kind.allCases)
     func later(kind: Kind) async throws {

@@ -115,7 +115,8 @@ struct SerializerTests {
         #expect(await fails { try #require(try await call.json() == .null) } != isRight)
         #expect(await fails { _ = try await call.decode(Empty.self) } != isRight)
         #expect(await fails { try #require(try await call.decode(User?.self) == nil) } != isRight)
-        #expect(await fails { _ = try await call.decode(User.self) })
+        let error = await #expect(throws: ClientError.self) { try await call.decode(User.self) }
+        #expect(error?.code == .serialization && error?.message.contains("User") == true)
     }
 
     @Test("JSON may be any value, and its mistakes have a position")

@@ -118,37 +118,4 @@ struct StackFileReferenceTests {
         }
         #expect(inFiles == Self.gates.map { "\($0) \(String(reflecting: type(of: $1)))" })
     }
-
-    @Test("The earlier name of setHeaders still works")
-    func earlierName() async throws {
-        for name in ["setHeaders", "headers"] {
-            let client = try ConfiguredClient(
-                StackFile([
-                    "transport": ["use": "mock"],
-                    "stack": [["use": .string(name), "set": [["X-A", "1"]]]],
-                ])
-            ).client
-            _ = try await client.get("http://a.example/").response()
-            let transport = try #require(client.transport as? MockTransport)
-            #expect(transport.sent.first?.request.headers["X-A"] == "1")
-        }
-    }
-
-    @Test("A gate that replaces setHeaders also has its earlier name")
-    func replaced() throws {
-        var registry = Registry.standard
-        registry.register(gate: "setHeaders") { settings in
-            TenantHeader(tenant: settings.required("tenant"))
-        }
-        for name in ["setHeaders", "headers"] {
-            let file = try StackFile([
-                "transport": ["use": "mock"],
-                "stack": [["use": .string(name), "tenant": "blue"]],
-            ])
-            let client = try ConfiguredClient(
-                file, registry: registry, serializers: .standard
-            ).client
-            #expect((client.stack.gates.first as? TenantHeader)?.tenant == "blue")
-        }
-    }
 }

@@ -32,18 +32,6 @@ struct ValkeySettingsTests {
     }
 
     @Test(
-        "A file is checked without a server and without the library",
-        arguments: [
-            #""url": "redis://127.0.0.1:6379/0""#, #""url": "rediss://user:password@a.example""#,
-            #""url": "unix:///run/valkey.sock", "connections": 2, "connectTimeout": 1"#,
-            #""url": "redis://a:1,b:2", "maxWaitingCommands": 10, "maxWaitingBytes": 65536"#,
-            #""url": "redis://a", "timeLimit": 0.01, "replicas": 3, "group": "b", "metrics": "stderr""#,
-        ])
-    func known(settings: String) throws {
-        #expect(try file(settings).check(with: registry).isEmpty)
-    }
-
-    @Test(
         "A mistake has its path, and shows no password",
         arguments: [
             (#""connections": 1"#, "shared.url: is missing"),
@@ -88,10 +76,5 @@ struct ValkeySettingsTests {
             try StackFile(parsing: memory).check(with: registry).map(\.description)
                 == ["stack[0].shared: this gate needs shared state of the kind \"valkey\""])
         #expect(try file(#""url": "redis://127.0.0.1:1""#, gate).check(with: registry).isEmpty)
-    }
-
-    @Test("The reference of the registry has no gaps")
-    func reference() {
-        #expect(registry.checkReference().filter { $0.path.hasPrefix("shared") }.isEmpty)
     }
 }

@@ -104,10 +104,11 @@ struct ConfiguredClientTests {
         let client = try ConfiguredClient(
             file(1, "a"), registry: registry, serializers: SerializerTable())
         #expect(made.withLock { $0 } == 1)
+        let before = try #require(client.client.transport as? MockTransport)
         for mark in ["b", "c", "d"] { try client.reload(file(1, mark)) }
-        #expect(made.withLock { $0 } == 1)
+        #expect(made.withLock { $0 } == 1 && client.client.transport as? MockTransport === before)
         try client.reload(file(2, "d"))
-        #expect(made.withLock { $0 } == 2)
+        #expect(made.withLock { $0 } == 2 && client.client.transport as? MockTransport !== before)
     }
 
     @Test("A gate whose factory fails only when it is built changes nothing either")
@@ -213,32 +214,6 @@ struct ConfiguredClientTests {
         try client.reload(
             StackFile(["stack": [["use": "mark"], ["use": "mark"], ["use": "counter", "id": "c"]]]))
         #expect(try await sent(client).headers["X-Count"] == "2")
-    }
-
-    @Test("State that a stack does not use is released")
-    func dropped() async throws {
-        let client = try configured([["use": "counter"]])
-        _ = try await sent(client)
-        try client.reload(StackFile(["stack": []]))
-        _ = try await sent(client)
-        try client.reload(StackFile(["stack": [["use": "counter"]]]))
-        #expect(try await sent(client).headers["X-Count"] == "1")
-    }
-
-    @Test("The transport stays if its part of the file is unchanged")
-    func sameTransport() throws {
-        var registry = Registry()
-        registry.registerTransports()
-        registry.register(transport: "fresh") { _ in MockTransport { _ in .status(200) } }
-        registry.register(gate: "other") { _ in Mark(text: "") }
-        let client = try ConfiguredClient(
-            StackFile(["stack": [], "transport": ["use": "fresh"]]), registry: registry,
-            serializers: SerializerTable())
-        let before = try #require(client.client.transport as? MockTransport)
-        try client.reload(StackFile(["stack": [["use": "other"]], "transport": ["use": "fresh"]]))
-        #expect(client.client.transport as? MockTransport === before)
-        try client.reload(StackFile(["stack": [], "transport": ["use": "mock"]]))
-        #expect(client.client.transport as? MockTransport !== before)
     }
 
     @Test("Two gates with one id are a mistake")

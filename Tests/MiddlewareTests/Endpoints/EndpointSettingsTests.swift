@@ -53,23 +53,6 @@ struct EndpointSettingsTests {
             file(stack), registry: registry, serializers: SerializerTable(), timeSource: clock)
     }
 
-    @Test(
-        "All settings are known by their names",
-        arguments: [
-            #""list": ["10.0.0.7:80", {"address": "10.0.0.8", "port": 80, "weight": 2, "zone": "a"}]"#,
-            #""file": "/run/no-such-file.json", "interval": 0.5"#,
-            #""dns": {"name": "users.internal", "port": 80, "refresh": 5, "limit": 1}"#,
-            #""list": ["a:1"], "choice": "roundRobin", "zone": {"name": "a", "spill": 0.5}"#,
-            #""list": ["a:1"], "choice": "hash", "hashHeader": "X-User", "metrics": "stderr""#,
-            #""list": ["a:1"], "choice": "hash", "subset": {"size": 2, "clientIndex": 7}"#,
-            #""list": ["a:1"], "health": {"consecutiveFailures": 0, "interval": 5, "minimumRequests": 9, "deviations": 2, "ejection": 1, "maxEjection": 9, "maxEjected": 0, "panic": 0.3, "slowStart": 0}"#,
-            #""list": ["a:1"], "check": {"path": "/health", "interval": 5, "timeout": 1, "unhealthyThreshold": 2, "healthyThreshold": 1}"#,
-        ])
-    func known(settings: String) throws {
-        let gate = #"{"use": "endpoints", "for": "users.internal", \#(settings)}"#
-        #expect(try file(gate).check(with: registry) == [])
-    }
-
     @Test("Name and port of DNS are those of the host, unless they are given")
     func hostOfDNS() throws {
         let gate = #"{"use": "endpoints", "for": "users.internal:80", "dns": {}}"#

@@ -56,54 +56,6 @@ struct MemorySharedStoreTests {
         }
     }
 
-    @Test("Reserves permits within the reach, and says when they are due")
-    func reach() async throws {
-        let store = MemorySharedStore(timeSource: clock)
-        let request = QuotaRequest(
-            key: "a", rules: [rule], maximum: 100, reach: .milliseconds(300))
-        let first = try grant(await store.take(request))
-        #expect(first == QuotaGrant(permits: 8, offsets: [.milliseconds(-400)]))
-        #expect(store.permitsLeft(of: "a", rules: [rule]) == -3)
-        #expect(await store.take(request) == .exhausted(retryAfter: .milliseconds(400)))
-        clock.advance(by: .milliseconds(150))
-        let second = try grant(await store.take(request))
-        #expect(second == QuotaGrant(permits: 1, offsets: [.milliseconds(250)]))
-    }
-
-    @Test("Takes the minimum even if only its first permit is due")
-    func minimum() async throws {
-        let store = MemorySharedStore(timeSource: clock)
-        let costly = QuotaRequest(key: "a", rules: [rule], minimum: 20)
-        #expect(try grant(await store.take(costly)).permits == 20)
-        // Twenty permits less the five that were there, and one more.
-        #expect(
-            await store.take(QuotaRequest(key: "a", rules: [rule]))
-                == .exhausted(retryAfter: .milliseconds(1600)))
-    }
-
-    @Test("Takes from no rule if one has no room")
-    func severalRules() async throws {
-        let store = MemorySharedStore(timeSource: clock)
-        let day = QuotaRule(2, per: .seconds(86_400), burst: 2)
-        let request = QuotaRequest(key: "a", rules: [rule, day])
-        _ = try grant(await store.take(request))
-        let second = try grant(await store.take(request))
-        #expect(second.offsets == [.milliseconds(-300), .zero])
-        #expect(await store.take(request) == .exhausted(retryAfter: .seconds(43_200)))
-        #expect(store.permitsLeft(of: "a", rule: 0, rules: [rule, day]) == 3)
-    }
-
-    @Test("A request with a small reach leaves what others have reserved")
-    func mixedReach() async throws {
-        let store = MemorySharedStore(timeSource: clock)
-        let patient = QuotaRequest(key: "a", rules: [rule], maximum: 1000, reach: .seconds(10))
-        #expect(try grant(await store.take(patient)).permits == 105)
-        #expect(
-            await store.take(QuotaRequest(key: "a", rules: [rule]))
-                == .exhausted(retryAfter: .milliseconds(10_100)))
-        #expect(store.permitsLeft(of: "a", rules: [rule]) == -100)
-    }
-
     @Test("A charge stops calls for two bursts and a period at most")
     func charge() async {
         let store = MemorySharedStore(timeSource: clock)
@@ -180,19 +132,6 @@ struct MemorySharedStoreTests {
         #expect(await store.cooldown(of: "a") != nil)
     }
 
-    @Test("A cool-down comes first, is never shortened, and ends")
-    func cooldowns() async {
-        let store = MemorySharedStore(timeSource: clock)
-        let request = QuotaRequest(key: "a", rules: [rule])
-        await store.coolDown(for: .seconds(30), "a")
-        await store.coolDown(for: .seconds(10), "a")
-        #expect(await store.take(request) == .coolingDown(.seconds(30)))
-        #expect(store.permitsLeft(of: "a", rules: [rule]) == 5)
-        clock.advance(by: .seconds(30))
-        #expect(await store.cooldown(of: "a") == nil)
-        #expect(await store.take(request) != .coolingDown(.zero))
-    }
-
     @Test("A lock ends by itself, and its number does not come again")
     func locks() async {
         let store = MemorySharedStore(timeSource: clock)
@@ -209,27 +148,6 @@ struct MemorySharedStoreTests {
         #expect(store.isLocked("a"))
         await store.unlock(new)
         #expect(!store.isLocked("a"))
-    }
-
-    @Test("A token of an earlier lock is refused")
-    func tokens() async {
-        let store = MemorySharedStore(timeSource: clock)
-        let (old, new) = (StoredToken(Data([1]), fence: 1), StoredToken(Data([2]), fence: 2))
-        #expect(await store.store(new, "a", for: .seconds(9)))
-        #expect(await store.store(old, "a", for: nil) == false)
-        #expect(await store.token("a") == new)
-        clock.advance(by: .seconds(9))
-        #expect(await store.token("a") == nil)
-    }
-
-    @Test("Counts the replicas that have said lately that they are there")
-    func replicas() async {
-        let store = MemorySharedStore(timeSource: clock)
-        #expect(await store.beat("1", of: "a", for: .seconds(3)) == 1)
-        #expect(await store.beat("2", of: "a", for: .seconds(5)) == 2)
-        #expect(await store.beat("2", of: "b", for: .seconds(5)) == 1)
-        clock.advance(by: .seconds(3))
-        #expect(await store.beat("2", of: "a", for: .seconds(5)) == 1)
     }
 
     @Test("Keeps nothing that has ended")

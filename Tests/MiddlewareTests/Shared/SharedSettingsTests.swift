@@ -46,28 +46,6 @@ struct SharedSettingsTests {
     }
 
     @Test(
-        "All settings are known by their names",
-        arguments: [
-            (
-                "",
-                """
-                {"use": "rateLimit", "perSecond": 5, "keyHeader": "X-Tenant", "costHeader": "X-Cost",
-                 "actualCostHeader": "X-Used", "readsQuotaFields": true,
-                 "rules": [{"permits": 0.5, "per": 60, "burst": 2}]}
-                """
-            ),
-            (#"{"use": "given"}"#, #"{"use": "retry", "shared": true, "keyHeader": "X-Tenant"}"#),
-            (
-                #"{"use": "given"}"#,
-                #"{"use": "rateLimit", "perSecond": 5, "shared": true, "key": "search"}"#
-            ),
-        ])
-    func known(shared: String, stack: String) throws {
-        #expect(try mistakes(shared, stack) == [])
-        _ = try configured(shared, stack)
-    }
-
-    @Test(
         "A mistake has its path",
         arguments: [
             ("", sharedLimit, "stack[0].shared: the file describes no shared state"),

@@ -41,21 +41,6 @@ struct DownloadFolderTests {
         #expect(content == server.setup.withLock { $0.content })
     }
 
-    @Test("A link with the file's name is replaced, not followed")
-    func link() async throws {
-        let directory = TemporaryFolder()
-        let victim = directory.url.appending(path: "victim")
-        try Data("precious".utf8).write(to: victim)
-        let link = directory.url.appending(path: "big.bin")
-        try FileManager.default.createSymbolicLink(at: link, withDestinationURL: victim)
-        let call = server.client().get("http://a.example/big.bin")
-        await expectError(.download) { try await call.download(to: .file(link)) }
-        let file = try await call.download(to: .file(link).replacingFile())
-        #expect(try Data(contentsOf: file.url) == server.setup.withLock { $0.content })
-        #expect(try Data(contentsOf: victim) == Data("precious".utf8))
-        #expect(directory.names == ["big.bin", "victim"])
-    }
-
     @Test("A file that was removed during a download is not replaced by an empty one")
     func removed() async throws {
         let directory = TemporaryFolder()

@@ -82,7 +82,7 @@ struct DownloadTests {
         let link = directory.url.appending(path: "big.bin")
         try FileManager.default.createSymbolicLink(at: link, withDestinationURL: victim)
         await expectError(.download) { try await call().download(to: .file(link)) }
-        try await call().download(to: .file(link).replacingFile())
+        #expect(try isWhole(try await call().download(to: .file(link).replacingFile())))
         #expect(try Data(contentsOf: victim) == Data("precious".utf8))
         #expect(directory.names == ["big.bin", "victim"])
     }

@@ -20,6 +20,7 @@ struct SecretPlacesTests {
     private static let secretFields = [
         "Authorization", "Proxy-Authorization", "Cookie", "X-Api-Key", "X-Auth", "X-Jwt-Assertion",
         "Private-Token", "X-Amz-Security-Token", "X-Csrf", "X-Session-Id", "X-Vault-Token", "X-Otp",
+        "X-Session-Token", "Authentication-Info",
     ]
 
     private struct Leaky: Error, CustomStringConvertible { let description: String }
