@@ -8,6 +8,13 @@ public struct CassetteOptions: Sendable {
     /// file unchanged.
     public var redaction: Redaction?
 
+    /// The media types whose content is recorded although no parser of this library reads it, so
+    /// that a secret in it may stay: `application/cbor`, `*/*`.
+    ///
+    /// It is searched as text or as bytes. Other such content becomes a placeholder
+    /// (``CassetteTransport/withheld``).
+    public var allowedTypes: [MediaType]
+
     /// What makes two requests equal.
     public var matching: CassetteMatching
 
@@ -30,12 +37,14 @@ public struct CassetteOptions: Sendable {
     /// Creates options.
     public init(
         redaction: Redaction? = .standard, matching: CassetteMatching = CassetteMatching(),
-        expiry: Duration? = nil, repeatsLast: Bool = true, maxBytes: Int = 16 << 20
+        expiry: Duration? = nil, repeatsLast: Bool = true, maxBytes: Int = 16 << 20,
+        allowedTypes: [MediaType] = []
     ) {
         self.redaction = redaction
         self.matching = matching
         self.expiry = expiry
         self.repeatsLast = repeatsLast
         self.maxBytes = maxBytes
+        self.allowedTypes = allowedTypes
     }
 }

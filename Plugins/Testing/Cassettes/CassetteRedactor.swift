@@ -7,7 +7,11 @@ import TurnpikeCore
 struct CassetteRedactor: Sendable {
     private let redactor: ExchangeRedactor?
 
-    init(_ redaction: Redaction?) { redactor = redaction.map(ExchangeRedactor.init) }
+    init(_ options: CassetteOptions) {
+        redactor = options.redaction.map {
+            ExchangeRedactor($0, allowedTypes: options.allowedTypes)
+        }
+    }
 
     // MARK: Learning
 

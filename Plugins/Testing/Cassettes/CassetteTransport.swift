@@ -19,10 +19,11 @@ public import TurnpikeCore
 ///
 /// Secrets are replaced before anything is written, and requests are compared in redacted form, so
 /// a replay needs no credentials. Cookies keep their names, and JSON and property list values keep
-/// their kinds. JSON, XML, property lists, forms, multipart content, event streams and HTTP
-/// messages are parsed for this. If such content cannot be parsed completely, only its kind, length
-/// and hash are recorded (``withheld``). Other content is searched for the secrets that the
-/// messages have revealed. If there are more secrets than can be searched for, some thousands, the
+/// their kinds. JSON, XML, property lists, forms, multipart content, event streams, tables (CSV,
+/// TSV) and HTTP messages are parsed for this. If such content cannot be parsed completely, only
+/// its kind, length and hash are recorded (``withheld``). So it is with formats that nothing here
+/// reads, such as CBOR, protobuf or YAML, unless you allow them (``CassetteOptions/allowedTypes``).
+/// Other content is searched for the secrets that the messages have revealed. If there are more secrets than can be searched for, some thousands, the
 /// file is not written and calls fail with ``/TurnpikeCore/ClientError/Code/tooLarge``. Several
 /// responses to equal requests are replayed in order.
 ///

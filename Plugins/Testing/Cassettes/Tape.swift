@@ -74,7 +74,7 @@ final class Tape: Sendable {
         self.file = file
         self.options = options
         self.givesOnce = givesOnce
-        redactor = CassetteRedactor(options.redaction)
+        redactor = CassetteRedactor(options)
         let isReadOnly = mustExist
         content = PrivateFile(file.path(percentEncoded: false), followsLink: isReadOnly)
         if !isReadOnly { try Self.prepare(content, file) }

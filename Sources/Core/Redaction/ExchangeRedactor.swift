@@ -12,10 +12,18 @@ import TurnpikeSupport
 /// Values keep their kinds, so that programs can still parse the recorded content.
 public final class ExchangeRedactor: Sendable {
     private let redaction: Redaction
+    private let allowedTypes: [MediaType]
     private let known = Mutex(SecretIndex())
 
     /// Creates a redactor that knows no secrets yet.
-    public init(_ redaction: Redaction) { self.redaction = redaction }
+    /// - Parameters:
+    ///   - redaction: The rules.
+    ///   - allowedTypes: The media types whose content is searched as bytes although no parser
+    ///     here reads it, such as `application/cbor` or `*/*`. Other such content is withheld.
+    public init(_ redaction: Redaction, allowedTypes: [MediaType] = []) {
+        self.redaction = redaction
+        self.allowedTypes = allowedTypes
+    }
 
     // MARK: Learning
 
@@ -70,8 +78,13 @@ public final class ExchangeRedactor: Sendable {
         _ content: Data, headers: HTTPHeaders, isCut: Bool = false, isRecorded: Bool = false
     ) -> (content: Data, withheld: [String]) {
         let pass = pass(isRecorded: isRecorded)
-        let shown = pass.content(
-            Array(content), types: headers.values(of: .contentType), isCut: isCut)
+        let types = headers.values(of: .contentType)
+        let part = ContentPart(headers.values(of: .contentRange))
+        let isCut = isCut || part.isCut
+        let shown =
+            part.beginsWithin
+            ? pass.remainder(Array(content), types: types, isCut: isCut)
+            : pass.content(Array(content), types: types, isCut: isCut)
         return (Data(shown), pass.withheld.map(\.description))
     }
 
@@ -87,7 +100,8 @@ public final class ExchangeRedactor: Sendable {
 
     fileprivate func pass(isRecorded: Bool = false) -> RedactionPass {
         RedactionPass(
-            redaction, .record, known: known.withLock { $0 }, isRecorded: isRecorded)
+            redaction, .record, known: known.withLock { $0 }, isRecorded: isRecorded,
+            allowedTypes: allowedTypes)
     }
 }
 

@@ -130,7 +130,9 @@ public struct Redaction: Sendable {
     ///
     /// Every value is searched: `Refresh` may contain a URL with a password, any field a token.
     public func value(of field: HTTPHeaders.Field) -> String {
-        hides(header: field.name) ? Self.mark : text(field.value)
+        if hides(header: field.name) { return Self.mark }
+        guard field.name == .webSocketProtocol else { return text(field.value) }
+        return Grammar.escaped(RedactionPass(self).header(field.name, field.value))
     }
 
     /// A URL in printable form.

@@ -11,7 +11,36 @@ extension RedactionPass {
             learn(header: name, value)
             return purpose == .record && name.isCookie ? cookies(name, value) : Redaction.mark
         }
+        if name == .webSocketProtocol { return subprotocols(value) }
         return leaf(Array(value.utf8)).map { String(decoding: $0, as: UTF8.self) } ?? value
+    }
+
+    // Browsers cannot set other fields of a WebSocket handshake, so clients put tokens among the
+    // names of subprotocols: `graphql-ws, bearer, TOKEN`, `bearer.TOKEN`.
+    private func subprotocols(_ line: String) -> String {
+        var isNext = false
+        let items = line.utf8.split(separator: UInt8(ascii: ","), omittingEmptySubsequences: false)
+        return items.map { item -> String in
+            let blanks = item.prefix(while: Grammar.isBlank)
+            let name = Array(item[blanks.endIndex...])
+            if name.isEmpty { return String(decoding: item, as: UTF8.self) }
+            let parts = name.split { !Grammar.isAlphanumeric($0) && $0 != UInt8(ascii: "_") }
+            let mark = parts.first { SecretScanner.isScheme($0) || redaction.hides(key: $0) }
+            let start =
+                isNext
+                ? 0 : mark.map { min($0.endIndex + 1, name.count) } ?? Self.startOfMade(parts)
+            isNext = mark != nil && mark?.endIndex == name.count
+            let shown =
+                start.map { start in
+                    start < name.count ? name[..<start] + hide(name[start...]) : name[...]
+                } ?? (leaf(name) ?? name)[...]
+            return String(decoding: blanks, as: UTF8.self) + String(decoding: shown, as: UTF8.self)
+        }.joined(separator: ",")
+    }
+
+    // Returns where the first part begins that no name of a protocol has.
+    private static func startOfMade(_ parts: [ArraySlice<UInt8>]) -> Int? {
+        parts.first { $0.count >= 16 && $0.contains(where: Grammar.isDigit) }?.startIndex
     }
 
     /// Returns a URL without its secrets, without escaping.
@@ -64,4 +93,7 @@ extension RedactionPass {
 
 extension HTTPHeaders.Name {
     fileprivate var isCookie: Bool { self == .cookie || self == .setCookie }
+
+    /// The names of subprotocols in a WebSocket handshake (RFC 6455 §11.3.4).
+    static var webSocketProtocol: Self { "Sec-WebSocket-Protocol" }
 }

@@ -26,6 +26,8 @@ final class RedactionPass {
     let isRecorded: Bool
     /// Whether only the secrets that are found matter, not the result.
     let onlyLearns: Bool
+    /// The media types that are shown although no parser here reads them.
+    let allowedTypes: [MediaType]
     /// The values that were hidden because of their place.
     private(set) var found: [([UInt8], SecretIndex.Reach)] = []
     /// The content that could not be parsed and was replaced by a placeholder.
@@ -41,7 +43,8 @@ final class RedactionPass {
 
     init(
         _ redaction: Redaction, _ purpose: Purpose, known: SecretIndex = SecretIndex(),
-        isRecorded: Bool = false, onlyLearns: Bool = false, keepsCoding: Bool? = nil
+        isRecorded: Bool = false, onlyLearns: Bool = false, keepsCoding: Bool? = nil,
+        allowedTypes: [MediaType] = []
     ) {
         self.redaction = redaction
         self.purpose = purpose
@@ -49,6 +52,7 @@ final class RedactionPass {
         self.known = known
         self.isRecorded = isRecorded
         self.onlyLearns = onlyLearns
+        self.allowedTypes = allowedTypes
     }
 
     /// Creates a pass for display, without known secrets.
@@ -118,6 +122,22 @@ final class RedactionPass {
             depth < Self.maxDepth, let shown = nested(kind, plain, isCut)
         else { return nil }
         return Base64.encode(shown) + [UInt8](repeating: 0x3D, count: (3 - shown.count % 3) % 3)
+    }
+
+    /// Whether content of a kind holds a secret, or may hold one because it cannot be parsed.
+    func holdsSecret(_ kind: ContentKind, _ content: [UInt8], isCut: Bool) -> Bool {
+        if depth >= Self.maxDepth { return true }
+        let inner = RedactionPass(
+            redaction, purpose, known: known, isRecorded: isRecorded, onlyLearns: onlyLearns)
+        inner.depth = depth + 1
+        defer {
+            found += inner.found
+            work += inner.work
+        }
+        guard let shown = try? kind.redacted(content, isCut: isCut, in: inner) else {
+            return redaction.speaksOfSecrets(content)
+        }
+        return shown != content
     }
 
     // Content that only looks like its kind is searched as text. If it mentions a secret name, it

@@ -211,7 +211,8 @@ extension ContentSample {
             "text in Latin-1", "text/plain; charset=iso-8859-1",
             Spelled.broken("KEPT ~ https://bob:SECRET@h/")),
         ContentSample(
-            "YAML", "application/yaml", "a: KEPT\nb:\n  - password: SECRET\n    token: 'SECRET'\n"),
+            "YAML", "application/yaml", "a: KEPT\nb:\n  - password: SECRET\n    token: 'SECRET'\n",
+            .withheld),
         ContentSample(
             "a key in bytes", "application/octet-stream",
             Spelled.broken("~KEPT~ghp_0123456789planted-secret-1~")),

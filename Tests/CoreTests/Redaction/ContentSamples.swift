@@ -45,7 +45,7 @@ struct ContentSample: Sendable, CustomTestStringConvertible {
 
     var headers: HTTPHeaders { HTTPHeaders(types.map { ("Content-Type", $0) }) }
 
-    static let all = json + xml + propertyLists + multipart + lines + others
+    static let all = json + xml + propertyLists + multipart + lines + others + kinds
 }
 
 /// A text in an encoding.

@@ -39,18 +39,25 @@ struct CostlyText: Sendable, CustomTestStringConvertible {
             "\\\\", "\\u005c", "&amp;", "&#38;", "&", "/token/", "/a1b2c3", "a.", "a b", "\u{301}",
             "\u{3000}", "\n",
             " ", "\u{0}a", "aaaaaaaa\n", "REDACTED", "the token is ", "https:", "http://", "a@",
-            "key: ", "api key: ",
+            "key: ", "api key: ", "token is was value ", "token x1", "machine a login ",
+            "machine ", "default login password ", "curl -u a:", "curl -u '", "-u a:b ",
+            "--user a:b ", "eyJhIjox", "eyJhIjoxfQ", "eyJ0b2tlbiI6IjEifQ", "W3siYSI6", "?q=[{",
+            "?q=%5B%7B", "password: |\n", "token: |\n  a", "token=\"\"\"", "token:: ",
+            "1234 is your code", "1234 is your ",
         ]
         let types = [
             "", "text/plain", "text/html", "application/x-www-form-urlencoded", "text/event-stream",
         ]
         let json = [
             "[", "{\"a\":", "\"\\u0022\",", "[]", "{\"token\":", "1\n", "\u{1E}1", "\"{\\\"", "{}",
+            "{\"data\":", "{\"kind\":\"Secret\",\"data\":", "{\"kty\":{\"d\":",
+            "{\"path\":\"/token\",\"value\":",
         ]
         let xml = [
             "<a>", "<a b='1'>", "<token>", "<!---->", "<![CDATA[]]>", "<?a?>", "&amp;",
             "<!DOCTYPE x>", "<key>token</key>", "<b/>",
         ]
+        let tables = ["a,b\n", "token,b\n", "\"a\"", "\"\"", "\",", "\n", ",", "name,value\n", "a"]
         let parts = [
             "--b\r\n\r\n", "--b", "\r\n--b", "--b\r\nA:b\r\n\r\n",
             "--b\r\nContent-Type: multipart/mixed; boundary=b\r\n\r\n",
@@ -61,6 +68,9 @@ struct CostlyText: Sendable, CustomTestStringConvertible {
                     + [CostlyText("application/json", unit, head: "[")]
             }
             + xml.flatMap { [CostlyText("text/xml", $0), CostlyText("text/xml", $0, head: "<x>")] }
+            + tables.flatMap { unit in
+                ["text/csv", "text/tsv"].map { CostlyText($0, unit, head: "token,x\n") }
+            }
             + parts.map { CostlyText("multipart/mixed; boundary=b", $0) }
             + ["GET / HTTP/1.1\r\n\r\n", "\r\n", "A: b\r\n", "A: b\r\n c\r\n"].map {
                 CostlyText("application/http", $0)

@@ -31,6 +31,13 @@ struct RedactionTextTests {
         "Digest username=\"u\", response=\"s3cret\"",
         "AWS4-HMAC-SHA256 Credential=s3cret/x, Signature=s3cret",
         "OAuth oauth_token=\"s3cret\"",
+        // Sentences, command lines and netrc files.
+        "the token s3cret0123 has expired", "Incorrect API key provided: s3cret0123.",
+        "password 's3cret0123' is wrong", "verification code: s3cret", "your PIN is s3cret1",
+        "curl -u ada:s3cret https://h/", "curl -uada:s3cret", "tool -u 'ada:s3cret' x",
+        "curl --user ada:s3cret", "curl --oauth2-bearer s3cret", "curl -b 'x=s3cret; y=1' h",
+        "machine h login ada password s3cret", "default login ada password s3cret",
+        "userPassword:: s3cret", "token = \"\"\"s3cret\"\"\"",
         // Looks.
         "eyJhbGciOiJIUzI1NiJ9.e30.s3cret-s3cret", "x=eyJhbGciOiJIUzI1NiJ9.e30.s3cret",
         "(ghp_0123456789abcdefs3cret)", "key ghp_0123456789abcdefs3cret.",
@@ -98,6 +105,11 @@ struct RedactionTextTests {
         "50% off & more; 100%",
         "Cache-Control: private, max-age=0", "Vary: Cookie, Authorization",
         "X-Request-ID: 4711-0815-4712",
+        "unexpected token a1b2c3d4e5", "POST /oauth/token HTTP/1.1", "docker run -u 1000:1000 x",
+        "error code is 40001", "the zip code is 90210", "the status code is 404",
+        "a key column12345 of a table", "git push -u origin main", "see machine learning",
+        "the default password policy", "7 is your lucky number", "200 is your status",
+        "Token count is 123456", "the secret is out", "password length is 12",
         "signature_algorithm=RS256", "password_changed_at: 2024-01-01", "and/or, his/her, 1/2",
     ]
 

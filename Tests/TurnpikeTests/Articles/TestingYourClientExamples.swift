@@ -54,6 +54,12 @@ struct TestingYourClientExamples {
         #expect(options.matching.origin && options.repeatsLast)
     }
 
+    @Test("A type that nothing reads can be allowed")
+    func allowedTypes() {
+        let options = CassetteOptions(allowedTypes: ["application/x-protobuf", "application/yaml"])
+        #expect(options.allowedTypes.count == 2)
+    }
+
     @Test("A clock is moved once the code waits")
     func time() async throws {
         let transport = MockTransport([.any(.status(502), .ok(text: "fine"))])

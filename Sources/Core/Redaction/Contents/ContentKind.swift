@@ -16,6 +16,10 @@ enum ContentKind: Equatable {
     case multipart(boundary: String?)
     /// An HTTP message or another message with such a head: `application/http`, `message/rfc822`.
     case message
+    /// A table whose first row names its columns: CSV and TSV.
+    case table(isTabbed: Bool)
+    /// Content that only others can parse.
+    case unread(UnreadContent)
 
     /// The name of the kind in a placeholder.
     var name: String {
@@ -28,11 +32,17 @@ enum ContentKind: Equatable {
         case .eventStream: "an event stream"
         case .multipart: "multipart content"
         case .message: "a message"
+        case .table: "a table"
+        case .unread(let content): content.name
         }
     }
 
     /// Creates the kind that a media type stands for.
     init?(_ type: MediaType) {
+        if let unread = UnreadContent(type) {
+            self = .unread(unread)
+            return
+        }
         switch (type.type, type.subtype) {
         case ("multipart", _): self = .multipart(boundary: type[parameter: "boundary"])
         case ("message", _), ("application", "http"): self = .message
@@ -42,8 +52,12 @@ enum ContentKind: Equatable {
         case (_, let subtype) where Self.linesOfJSON.contains(where: subtype.contains):
             self = .jsonLines
         case (_, let subtype)
-        where subtype == "json" || subtype == "x-json" || type.suffix == "json":
+        where ["json", "x-json", "json5", "jsonc", "hjson"].contains(subtype)
+            || type.suffix == "json":
             self = .json
+        case (_, let subtype) where ["csv", "x-csv", "comma-separated-values"].contains(subtype):
+            self = .table(isTabbed: false)
+        case (_, "tab-separated-values"), (_, "tsv"), (_, "x-tsv"): self = .table(isTabbed: true)
         case (_, let subtype) where subtype == "xml" || type.suffix == "xml": self = .xml
         default: return nil
         }
@@ -98,13 +112,16 @@ enum ContentKind: Equatable {
         case .multipart(let boundary):
             try MultipartRedactor.redacted(content, boundary: boundary, isCut: isCut, in: pass)
         case .message: try MessageRedactor.redacted(content, isCut: isCut, in: pass)
+        case .table(let isTabbed):
+            try TableRedactor.redacted(content, isTabbed: isTabbed, isCut: isCut, in: pass)
+        case .unread: throw UnreadContent.reason
         }
     }
 
     /// Whether the content must not be decoded as one text: its parts have charsets of their own.
     var isBinary: Bool {
         switch self {
-        case .multipart, .message: true
+        case .multipart, .message, .unread: true
         default: false
         }
     }

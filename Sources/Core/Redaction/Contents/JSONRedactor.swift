@@ -95,12 +95,12 @@ struct JSONRedactor {
     }
 
     private mutating func member(_ name: JSONTokens.Token) {
-        let namesSecret = text.namesSecret[Int(name.object)]
+        let object = text.objects[Int(name.object)]
         let meaning = Self.meaning(of: bytes[name.range])
         let isNamed =
-            namesSecret && SecretNames.isValueOfAnother(meaning)
+            object.hides(meaning, of: text.objects)
             || pass.redaction.hides(key: meaning)
-                && !(namesSecret && SecretNames.namesAnother(meaning))
+                && !(object.namesSecret && SecretNames.namesAnother(meaning))
         string(name.range)
         guard isNamed, token < text.tokens.count else { return }
         let value = text.tokens[token]

@@ -32,11 +32,8 @@ struct JSONTokens {
 
     private(set) var tokens: [Token] = []
     private(set) var end = End.finished
-    /// For each object, whether one of its members says that another member is a secret.
-    ///
-    /// True if the text was truncated before such a member could appear.
-    private(set) var namesSecret: [Bool] = []
-    private var hasName: [Bool] = []
+    /// For each object, what its members say about each other.
+    private(set) var objects: [JSONObjectTraits] = []
 
     private enum Expected {
         case value, nameOrEnd, name, colon, commaOrEnd, valueOrEnd
@@ -47,7 +44,7 @@ struct JSONTokens {
     private var position = 0
     // The enclosing objects and arrays; nil stands for an array.
     private var stack: [Int32?] = []
-    private var isNaming = false
+    private var told = JSONObjectTraits.Telling.nothing
 
     /// - Parameters:
     ///   - bytes: The text in UTF-8.
@@ -59,9 +56,7 @@ struct JSONTokens {
             try read()
         } catch {
             end = error
-            for case let object? in stack where !hasName[Int(object)] {
-                namesSecret[Int(object)] = true
-            }
+            for case let object? in stack { objects[Int(object)].doubt() }
         }
     }
 
@@ -93,8 +88,10 @@ struct JSONTokens {
         case (.nameOrEnd, UInt8(ascii: "}")): return close(.endObject)
         case (.nameOrEnd, UInt8(ascii: "\"")), (.name, UInt8(ascii: "\"")):
             let name = try string()
-            isNaming = SecretNames.namesAnother(JSONRedactor.meaning(of: bytes[name]))
-            tokens.append(Token(kind: .name, range: name, object: (stack.last ?? nil) ?? 0))
+            let object = (stack.last ?? nil) ?? 0
+            told = JSONObjectTraits.telling(JSONRedactor.meaning(of: bytes[name]))
+            objects[Int(object)].note(told)
+            tokens.append(Token(kind: .name, range: name, object: object))
             return .colon
         case (.colon, UInt8(ascii: ":")):
             position += 1
@@ -133,13 +130,12 @@ struct JSONTokens {
     }
 
     private mutating func value(_ byte: UInt8) throws(End) -> Expected {
-        let names = isNaming
-        isNaming = false
+        let told = told
+        self.told = .nothing
         switch byte {
         case UInt8(ascii: "{"):
-            let object = Int32(namesSecret.count)
-            namesSecret.append(false)
-            hasName.append(false)
+            let object = Int32(objects.count)
+            objects.append(JSONObjectTraits(list: listObject))
             add(.beginObject, position..<position + 1, object: object)
             stack.append(object)
             position += 1
@@ -151,15 +147,20 @@ struct JSONTokens {
             return .valueOrEnd
         case UInt8(ascii: "\""):
             let text = try string()
-            if names, case let object?? = stack.last {
-                hasName[Int(object)] = true
-                if redaction.hides(key: bytes[text]) { namesSecret[Int(object)] = true }
+            if told != .nothing, case let object?? = stack.last {
+                objects[Int(object)].note(told, text: bytes[text], redaction)
             }
             add(.string, text)
         case UInt8(ascii: "-"), UInt8(ascii: "0")...UInt8(ascii: "9"): try number()
         default: try word()
         }
         return behindValue
+    }
+
+    // The object that the enclosing array is a member of.
+    private var listObject: Int32? {
+        guard stack.count >= 2, case .some(nil) = stack.last else { return nil }
+        return stack[stack.count - 2]
     }
 
     // MARK: Leaves

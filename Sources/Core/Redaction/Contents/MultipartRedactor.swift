@@ -124,10 +124,16 @@ struct MultipartRedactor {
             return shown
                 + pass.withhold(content, as: "a part", Unreadable("its content is encoded"))
         }
+        let range = ContentPart(head.values("content-range"))
+        if range.beginsWithin {
+            return shown
+                + pass.remainder(content, types: head.values("content-type"), isCut: isCut)
+        }
         return shown
             + PartContent.redacted(
                 content, types: head.values("content-type"),
-                transfer: head.values("content-transfer-encoding").first, isCut: isCut, in: pass)
+                transfer: head.values("content-transfer-encoding").first,
+                isCut: isCut || range.isCut, in: pass)
     }
 
     // Returns every text that a recipient could take for the name of the part.

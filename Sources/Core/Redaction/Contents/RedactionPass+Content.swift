@@ -20,9 +20,7 @@ extension RedactionPass {
             return withhold(content, as: "content", Unreadable("its media types differ"))
         }
         let type = parsed.first ?? nil
-        guard let kind = type.flatMap({ ContentKind($0) }) ?? Self.kindByForm(content, type) else {
-            return other(content, type, isCut)
-        }
+        guard let kind = kind(of: content, type) else { return other(content, type, isCut) }
         if depth > Self.maxDepth {
             return withhold(content, as: kind.name, Self.isTooDeep)
         }
@@ -35,6 +33,30 @@ extension RedactionPass {
     }
 
     private static var isTooDeep: Unreadable { Unreadable("it is nested too deeply") }
+
+    private func kind(of content: [UInt8], _ type: MediaType?) -> ContentKind? {
+        let kind = type.flatMap { ContentKind($0) } ?? Self.kindByForm(content, type)
+        // Content without a type is bytes (RFC 9110 §8.3).
+        let stated = type ?? .octetStream
+        let isAllowed = allowedTypes.contains { $0.contains(stated) }
+        if case .unread = kind { return isAllowed ? nil : kind }
+        if kind != nil || isAllowed || stated.isMedia { return kind }
+        return UnreadContent(sniffing: content).map(ContentKind.unread)
+    }
+
+    /// Returns a part of content that begins within the whole, as a range does, without its
+    /// secrets.
+    ///
+    /// A parser needs the beginning: the names of a table's columns are there, and a part of JSON
+    /// may be JSON.
+    func remainder(_ content: [UInt8], types: [String], isCut: Bool) -> [UInt8] {
+        let type = types.first.flatMap { MediaType(parsing: $0) }
+        guard !content.isEmpty, let kind = kind(of: content, type) else {
+            return self.content(content, types: types, isCut: isCut)
+        }
+        return withhold(
+            content, as: kind.name, Unreadable("it is a range that begins within the whole"))
+    }
 
     // Detects multipart content and forms without a media type.
     private static func kindByForm(_ content: [UInt8], _ type: MediaType?) -> ContentKind? {

@@ -84,7 +84,7 @@ struct XMLRedactor {
         let one = document.elements[element]
         let isNamed = one.parent.map { document.elements[$0].holdsName } ?? false
         let isSecret =
-            one.isSecret
+            one.isSecret || isPrivatePartOfKey(one)
             || (isNamed
                 && (one.key == .value || SecretNames.isValueOfAnother(document.local(one.name))))
         for attribute in document.attributes[attributes] {
@@ -93,6 +93,16 @@ struct XMLRedactor {
         if isEmpty { return }
         if hidden > 0 || isSecret { hidden += 1 }
         stack.append(element)
+    }
+
+    // A private key in XML, as .NET writes it.
+    private func isPrivatePartOfKey(_ element: XMLTokens.Element) -> Bool {
+        guard let parent = element.parent,
+            bytes[document.elements[parent].name].elementsEqual("RSAKeyValue".utf8)
+        else { return false }
+        return ["D", "P", "Q", "DP", "DQ", "InverseQ"].contains {
+            bytes[element.name].elementsEqual($0.utf8)
+        }
     }
 
     // MARK: Leaves

@@ -115,7 +115,7 @@ enum SecretNames {
 
     private static let shortKeys = WordSet(
         "sig signature code auth key pwd pass jwt sid session awsaccesskeyid assertion"
-            + " id_token_hint otp totp pin csrf xsrf saml creds cvv cvc")
+            + " id_token_hint otp totp pin csrf xsrf saml creds cvv cvc stringdata")
 
     private static let shortKeysInText = WordSet("pwd awsaccesskeyid cvv cvc sid otp totp")
 
@@ -125,7 +125,11 @@ enum SecretNames {
         signature sessionid sessid authkey authorization subscriptionkey functionskey \
         applicationkey masterkey encryptionkey customerkey signingkey accountkey sharedkey \
         sessionkey clientassertion samlresponse codeverifier devicecode authcode csrf xsrf jwt \
-        connectionstring passwort kennwort contrasena motdepasse wachtwoord
+        connectionstring passwort kennwort contrasena motdepasse wachtwoord onetimecode \
+        onetimepin verificationcode verifycode confirmationcode securitycode authenticationcode \
+        authorizationcode signincode logincode accesscode otpcode mfacode twofactorcode 2facode \
+        smscode emailcode pincode unlockcode resetcode activationcode recoverycode backupcode \
+        usercode oauthverifier recoverykey recoveryphrase seedphrase mnemonic
         """)
 
     // Harmless words that begin like one of those.
@@ -139,8 +143,31 @@ enum SecretNames {
         tokensdetails
         """)
 
-    private static let naming = WordSet("name key field header param parameter property attribute")
-    private static let valued = WordSet("value val content")
+    private static let naming = WordSet(
+        "name key field header param parameter property attribute fieldname parametername"
+            + " parameterkey attributename variablename headername optionname")
+    private static let valued = WordSet(
+        "value val content parametervalue attributevalue fieldvalue oldvalue newvalue"
+            + " stringvalue fromstring tostring")
+
+    /// Whether a member of a JSON Web Key is a part of a private or a symmetric key (RFC 7518 §6).
+    static func isPrivatePartOfKey(_ name: [UInt8]) -> Bool {
+        ["d", "p", "q", "dp", "dq", "qi", "oth", "k"].contains { name.elementsEqual($0.utf8) }
+    }
+
+    /// Whether a path names a secret: a JSON Pointer (RFC 6901), or a path of SCIM.
+    static func isPathOfSecret(_ path: some Collection<UInt8>, _ redaction: Redaction) -> Bool {
+        path.split { "/.:[]~".utf8.contains($0) }.contains { redaction.hides(key: $0) }
+    }
+
+    /// Whether a word ends a name of several words: "API key", "verification code".
+    static func endsName(_ word: some Sequence<UInt8>) -> Bool { lastWords.contains(word) }
+
+    /// Whether a word is the name of a code that people type, which is a short number.
+    static func isTypedCode(_ word: some Sequence<UInt8>) -> Bool { typedCodes.contains(word) }
+
+    private static let lastWords = WordSet("key code pin otp totp phrase")
+    private static let typedCodes = WordSet("code pin otp totp passcode")
 }
 
 extension [UInt8] {

@@ -17,10 +17,13 @@ extension SecretScanner {
         {
             value += 1
         }
-        if sign == UInt8(ascii: ":"), value < bytes.count,
-            bytes[value] == sign || (isSlash(value) && isSlash(value + 1))
-        {
-            return
+        if sign == UInt8(ascii: ":"), value < bytes.count {
+            // Two colons before a blank tell that the value is base64 (LDIF, RFC 2849).
+            if bytes[value] == sign, value + 1 < bytes.count, Grammar.isBlank(bytes[value + 1]) {
+                value += 1
+            } else if bytes[value] == sign || (isSlash(value) && isSlash(value + 1)) {
+                return
+            }
         }
         let begin = value
         while value < bytes.count, isBlank(value, acrossLines: name.isQuoted) { value += 1 }
@@ -86,18 +89,7 @@ extension SecretScanner {
         if isMember { return pass.redaction.hides(key: text) ? .anywhere : .none }
         if pass.redaction.hidesInText(text) { return .anywhere }
         if sign == UInt8(ascii: ":"), SecretNames.isHeaderInText(text) { return .anywhere }
-        return isKeyOfWords(name) ? .anywhere : .none
-    }
-
-    // Whether the name is the end of several words: `API key: …`.
-    private func isKeyOfWords(_ name: Name) -> Bool {
-        guard name.range.count == 3,
-            bytes[name.range].map(Grammar.lowercased).elementsEqual("key".utf8)
-        else { return false }
-        let end = name.range.lowerBound - 1
-        guard end > 0, bytes[end] == 0x20 else { return false }
-        let before = bytes[..<end].suffix(16).reversed().prefix(while: Grammar.isAlphanumeric)
-        return SecretNames.isKeyLike(before.reversed() + Array("key".utf8))
+        return endsSpokenName(name.range) ? .anywhere : .none
     }
 
     // MARK: The value
@@ -107,10 +99,20 @@ extension SecretScanner {
     ) {
         let end: Int
         var value = start
+        if bytes[position] == UInt8(ascii: ":"), beginsLine(name),
+            let block = block(at: start, of: name.range.lowerBound)
+        {
+            return hideNow(block)
+        }
         switch bytes[start] {
         case UInt8(ascii: "\""), UInt8(ascii: "'"), UInt8(ascii: "`"):
             value += 1
-            end = endOfQuoted(start, isMember: name.isQuoted)
+            if let close = endOfTriple(start) {
+                value += 2
+                end = close
+            } else {
+                end = endOfQuoted(start, isMember: name.isQuoted)
+            }
         case UInt8(ascii: "{"), UInt8(ascii: "["):
             let isWhole = name.isQuoted || (bytes[position] == UInt8(ascii: "=") && !inQuery)
             if !isWhole, !inQuery { return }
@@ -187,7 +189,7 @@ extension SecretScanner {
         return end ?? bytes.count
     }
 
-    private func endOfQuoted(_ start: Int, isMember: Bool) -> Int {
+    func endOfQuoted(_ start: Int, isMember: Bool) -> Int {
         var place = start + 1
         while place < bytes.count, bytes[place] != bytes[start] {
             if bytes[place] == UInt8(ascii: "\\") { place += 1 }

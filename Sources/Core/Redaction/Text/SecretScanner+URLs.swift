@@ -3,6 +3,18 @@
 import TurnpikeSupport
 
 extension SecretScanner {
+    static func isBoundary(_ byte: UInt8) -> Bool {
+        byte <= 0x20 || byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "<")
+            || byte == UInt8(ascii: ">") || byte == UInt8(ascii: "`")
+    }
+
+    /// Whether a control character in the escaped form of this library is at a position.
+    ///
+    /// It ends a word.
+    func isEscapedControl(_ place: Int) -> Bool {
+        bytes[place] == UInt8(ascii: "\\") && bytes[place...].starts(with: "\\u{".utf8)
+    }
+
     func isSlash(_ place: Int) -> Bool {
         place < bytes.count
             && (bytes[place] == UInt8(ascii: "/") || bytes[place] == UInt8(ascii: "\\"))

@@ -2,7 +2,7 @@
 
 import TurnpikeSupport
 
-/// Secrets that words announce: authentication schemes, command options, private keys.
+/// Secrets that words announce: authentication schemes, private keys.
 extension SecretScanner {
     // MARK: Schemes
 
@@ -80,7 +80,7 @@ extension SecretScanner {
     ]
 
     // Whether a text has only token68 characters (RFC 9110 §11.2) and was not written by a person.
-    private func isCredential(_ token: ArraySlice<UInt8>) -> Bool {
+    func isCredential(_ token: ArraySlice<UInt8>) -> Bool {
         token.count >= 16 && token.contains(where: Grammar.isDigit)
             && token.allSatisfy { Grammar.isAlphanumeric($0) || "+/=._-~:".utf8.contains($0) }
     }
@@ -147,38 +147,7 @@ extension SecretScanner {
         return true
     }
 
-    // MARK: Words
-
-    /// Hides a secret that a sentence reveals: "the password is hunter2".
-    mutating func spokenSecret(_ word: Range<Int>) {
-        guard word.count >= 5, bytes[word.upperBound...].starts(with: " is ".utf8),
-            SecretNames.isKeyLike(bytes[word])
-        else { return }
-        let start = word.upperBound + 4
-        let end = endOfToken(start)
-        if end > start, end - start < 24 || isCredential(bytes[start..<end]),
-            isMade(start..<end), !Prose.isWord(bytes[start..<end])
-        {
-            hideNow(start..<end)
-        }
-    }
-
-    /// Hides the value of a command option: `--password hunter2`.
-    mutating func option() {
-        guard position + 2 < bytes.count, bytes[position + 1] == UInt8(ascii: "-"),
-            position == 0 || !Self.isOfName(bytes[position - 1])
-        else { return }
-        let name = bytes[(position + 2)...].prefix(64).prefix(while: Self.isOfName)
-        let start = name.endIndex + 1
-        guard start < bytes.count, bytes[name.endIndex] == 0x20, SecretNames.isKeyLike(name) else {
-            return
-        }
-        var value = start
-        if bytes[start] == UInt8(ascii: "\"") || bytes[start] == UInt8(ascii: "'") { value += 1 }
-        guard value < bytes.count, bytes[value] != UInt8(ascii: "-") else { return }
-        let end = endOfToken(value)
-        if !Prose.isWord(bytes[value..<end]) { hideNow(value..<end) }
-    }
+    // MARK: Keys
 
     /// Hides a private key in PEM (RFC 7468), to its end or to the end of the text.
     mutating func privateKey() {

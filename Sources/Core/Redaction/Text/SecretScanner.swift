@@ -36,6 +36,11 @@ struct SecretScanner {
     var withoutAt = 0
     // No answer to a challenge occurs before this position.
     var withoutAnswer = 0
+    // No base64 begins before this position that was not tried.
+    var withoutPacked = 0
+    // Where the last curl command and the last entry of a netrc file began.
+    var curl: Int?
+    var netrc: Int?
 
     /// Returns a text without its secrets, or nil if it has none.
     static func redacted(
@@ -153,10 +158,12 @@ struct SecretScanner {
     }
 
     private mutating func word() {
-        if credentialByLooks() || credentialOfScheme() { return }
+        if credentialByLooks() || packedContent() || credentialOfScheme() { return }
         let start = position
         skipWord()
-        spokenSecret(start..<position)
+        let word = start..<position
+        spokenSecret(word)
+        command(word)
     }
 
     private mutating func credentialByLooks() -> Bool {
@@ -202,18 +209,6 @@ struct SecretScanner {
             markup()
         default: if Self.isBoundary(byte) { endWord() }
         }
-    }
-
-    static func isBoundary(_ byte: UInt8) -> Bool {
-        byte <= 0x20 || byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "<")
-            || byte == UInt8(ascii: ">") || byte == UInt8(ascii: "`")
-    }
-
-    /// Whether a control character in the escaped form of this library is at a position.
-    ///
-    /// It ends a word.
-    func isEscapedControl(_ place: Int) -> Bool {
-        bytes[place] == UInt8(ascii: "\\") && bytes[place...].starts(with: "\\u{".utf8)
     }
 
     // MARK: Parts of URLs
@@ -270,7 +265,9 @@ struct SecretScanner {
     private mutating func endItem() {
         guard level == 0, let start = item, start < position else { return }
         let equals = bytes[start..<position].firstIndex(of: UInt8(ascii: "="))
-        marks.noteField((equals.map { $0 + 1 } ?? start)..<position)
+        let value = (equals.map { $0 + 1 } ?? start)..<position
+        if isContentWithSecret(value) { hide(value, isNamed: false) }
+        marks.noteField(value)
     }
 
     /// Whether the scan is within a query.

@@ -33,7 +33,8 @@ struct SecretSieve: Sendable {
     /// Stops at everything that may begin a secret.
     static let all = SecretSieve(
         stops: Kind.sign, tellsSpoken: true,
-        beginnings: SecretLooks.beginnings + SecretScanner.beginningsOfSchemes)
+        beginnings: SecretLooks.beginnings + SecretScanner.beginningsOfSchemes
+            + SecretScanner.beginningsOfWords + SecretScanner.beginningsOfPacked)
 
     /// Stops at everything that may begin a secret with a recognisable form.
     static let looks = SecretSieve(
@@ -81,7 +82,7 @@ struct SecretSieve: Sendable {
                         place += 1
                     }
                     // "the password is hunter2"
-                    if tellsSpoken, place - begin >= 5, count - place >= 4,
+                    if tellsSpoken, place - begin >= 3, count - place >= 4,
                         unsafe text[place] == 0x20 && text[place + 1] == UInt8(ascii: "i")
                             && text[place + 2] == UInt8(ascii: "s") && text[place + 3] == 0x20
                     {

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// What the members of a JSON object say about each other.
+struct JSONObjectTraits {
+    /// What the value of a member tells about other members.
+    enum Telling {
+        case nothing
+        /// It is the name of another value: `"name": "password"`.
+        case name
+        /// It is the path of another value: `"path": "/user/password"` (RFC 6902).
+        case path
+        /// The object is a JSON Web Key (RFC 7517).
+        case keyType
+        /// The kind of a Kubernetes object.
+        case kind
+        /// The object is one of Kubernetes.
+        case version
+    }
+
+    /// Whether a member says that another member is a secret.
+    ///
+    /// True if the text was truncated before such a member could appear.
+    private(set) var namesSecret = false
+    private var pathNamesSecret = false
+    private var isKey = false
+    private var isSecretOfKubernetes = false
+    private var isListOfSecrets = false
+    private var hasName = false
+    private var hasKind = false
+    private var isOfKubernetes = false
+    // The object that has this one in an array.
+    private let list: Int32?
+
+    init(list: Int32?) { self.list = list }
+
+    static func telling(_ name: [UInt8]) -> Telling {
+        if SecretNames.namesAnother(name) { return .name }
+        switch name.count {
+        case 3 where name.elementsEqual("kty".utf8): return .keyType
+        case 4 where name.elementsEqual("path".utf8): return .path
+        case 4 where name.elementsEqual("kind".utf8): return .kind
+        case 10 where name.elementsEqual("apiVersion".utf8): return .version
+        default: return .nothing
+        }
+    }
+
+    /// Notes that a member is there.
+    mutating func note(_ told: Telling) {
+        switch told {
+        case .keyType: isKey = true
+        case .version: isOfKubernetes = true
+        default: break
+        }
+    }
+
+    /// Notes the text of a member.
+    mutating func note(_ told: Telling, text: ArraySlice<UInt8>, _ redaction: Redaction) {
+        switch told {
+        case .name:
+            hasName = true
+            if redaction.hides(key: text) { namesSecret = true }
+        case .path:
+            if SecretNames.isPathOfSecret(JSONRedactor.meaning(of: text), redaction) {
+                pathNamesSecret = true
+            }
+        case .kind:
+            hasKind = true
+            let kind = JSONRedactor.meaning(of: text)
+            isSecretOfKubernetes = kind.elementsEqual("Secret".utf8)
+            isListOfSecrets = kind.elementsEqual("SecretList".utf8)
+        case .nothing, .keyType, .version: break
+        }
+    }
+
+    /// Notes that the text ends within the object: what follows may say anything.
+    mutating func doubt() {
+        if !hasName { namesSecret = true }
+        isKey = true
+        if isOfKubernetes, !hasKind {
+            isSecretOfKubernetes = true
+            isListOfSecrets = true
+        }
+    }
+
+    /// Whether the value of a member is a secret because of what the other members say.
+    func hides(_ name: [UInt8], of objects: [JSONObjectTraits]) -> Bool {
+        if namesSecret, SecretNames.isValueOfAnother(name) { return true }
+        if pathNamesSecret, name.elementsEqual("value".utf8) { return true }
+        if isKey, SecretNames.isPrivatePartOfKey(name) { return true }
+        guard name.elementsEqual("data".utf8) else { return false }
+        // The items of a list do not repeat its kind.
+        return isSecretOfKubernetes || list.map { objects[Int($0)].isListOfSecrets } == true
+    }
+}

@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import TurnpikeSupport
+
+/// Copies tables of text: CSV (RFC 4180) and TSV.
+///
+/// The first row names the columns. The cells of a column with a secret name are hidden, and so are
+/// the secrets in all other cells. A row whose cells cannot be assigned to the columns is withheld
+/// if a column is secret.
+struct TableRedactor {
+    private let bytes: [UInt8]
+    private let pass: RedactionPass
+    private let isCut: Bool
+    private let separator: UInt8
+    private var output: [UInt8] = []
+    private var copied = 0
+    private var columns: [Column]?
+
+    private enum Column {
+        case plain, secret
+        /// Its cells name the value in another cell of the row.
+        case names
+        case value
+    }
+
+    private struct Cell {
+        /// Without the quotes.
+        let range: Range<Int>
+        let isQuoted: Bool
+    }
+
+    private struct Row {
+        var cells: [Cell] = []
+        /// Whether a cell has a quote within, so that others may see other cells.
+        var isOdd = false
+        var end = 0
+    }
+
+    /// - Throws: ``Unreadable`` if a quoted cell has no end.
+    static func redacted(
+        _ bytes: [UInt8], isTabbed: Bool, isCut: Bool, in pass: RedactionPass
+    ) throws(Unreadable) -> [UInt8] {
+        pass.work += 3 * bytes.count
+        var redactor = TableRedactor(
+            bytes: bytes, pass: pass, isCut: isCut,
+            separator: isTabbed ? 0x09 : separator(of: bytes))
+        return try redactor.redacted()
+    }
+
+    private init(bytes: [UInt8], pass: RedactionPass, isCut: Bool, separator: UInt8) {
+        self.bytes = bytes
+        self.pass = pass
+        self.isCut = isCut
+        self.separator = separator
+        output.reserveCapacity(bytes.count)
+    }
+
+    // Returns the separator that the first lines have most of: spreadsheets of some countries write
+    // semicolons.
+    private static func separator(of bytes: [UInt8]) -> UInt8 {
+        var counts: [(byte: UInt8, count: Int)] = ",;\t|".utf8.map { ($0, 0) }
+        for line in bytes.prefix(65_536).split(whereSeparator: { $0 == 0x0A || $0 == 0x0D }).prefix(
+            3)
+        {
+            var isQuoted = false
+            for byte in line {
+                if byte == UInt8(ascii: "\"") { isQuoted.toggle() }
+                if isQuoted { continue }
+                if let index = counts.firstIndex(where: { $0.byte == byte }) {
+                    counts[index].count += 1
+                }
+            }
+            if counts.contains(where: { $0.count > 0 }) { break }
+        }
+        let most = counts.map(\.count).max() ?? 0
+        return counts.first { $0.count == most }?.byte ?? UInt8(ascii: ",")
+    }
+
+    private mutating func redacted() throws(Unreadable) -> [UInt8] {
+        var position = 0
+        while position < bytes.count {
+            let row = try row(at: position)
+            copy(row, from: position)
+            position = row.end
+        }
+        return output + bytes[copied...]
+    }
+
+    // MARK: Reading
+
+    private func row(at start: Int) throws(Unreadable) -> Row {
+        var row = Row()
+        var position = start
+        while true {
+            let cell = try cell(at: position, &row.isOdd)
+            row.cells.append(cell)
+            position = cell.range.upperBound + (cell.isQuoted ? 1 : 0)
+            guard position < bytes.count, bytes[position] == separator else { break }
+            position += 1
+        }
+        while position < bytes.count, bytes[position] == 0x0A || bytes[position] == 0x0D {
+            position += 1
+        }
+        row.end = min(position, bytes.count)
+        return row
+    }
+
+    private func cell(at start: Int, _ isOdd: inout Bool) throws(Unreadable) -> Cell {
+        guard start < bytes.count, bytes[start] == UInt8(ascii: "\"") else {
+            var end = start
+            while end < bytes.count, !endsCell(end) {
+                if bytes[end] == UInt8(ascii: "\"") { isOdd = true }
+                end += 1
+            }
+            return Cell(range: start..<end, isQuoted: false)
+        }
+        var end = start + 1
+        while end < bytes.count {
+            guard bytes[end] == UInt8(ascii: "\"") else {
+                end += 1
+                continue
+            }
+            let next = end + 1
+            guard next < bytes.count, bytes[next] == UInt8(ascii: "\"") else { break }
+            end += 2
+        }
+        if end >= bytes.count {
+            guard isCut else { throw Unreadable("a quoted cell has no end", at: start) }
+            return Cell(range: (start + 1)..<bytes.count, isQuoted: true)
+        }
+        guard end + 1 == bytes.count || endsCell(end + 1) else {
+            throw Unreadable("text follows a quoted cell", at: end + 1)
+        }
+        return Cell(range: (start + 1)..<end, isQuoted: true)
+    }
+
+    private func endsCell(_ place: Int) -> Bool {
+        bytes[place] == separator || bytes[place] == 0x0A || bytes[place] == 0x0D
+    }
+
+    private func meaning(of cell: Cell) -> [UInt8] {
+        let text = Array(bytes[cell.range])
+        let quote = UInt8(ascii: "\"")
+        guard cell.isQuoted, text.contains(quote) else { return text }
+        var plain: [UInt8] = []
+        var isSecond = false
+        for byte in text {
+            isSecond = byte == quote && !isSecond && plain.last == quote
+            if !isSecond { plain.append(byte) }
+        }
+        return plain
+    }
+
+    // MARK: Rows
+
+    private mutating func copy(_ row: Row, from start: Int) {
+        guard let columns else {
+            // Titles and remarks may stand above the names of the columns.
+            let isHeader = row.cells.count > 1 && !bytes[start..<row.end].starts(with: "sep=".utf8)
+            if isHeader || row.end == bytes.count { self.columns = row.cells.map(column) }
+            for cell in row.cells { copy(cell, isSecret: false) }
+            return
+        }
+        let content = bytes[start..<(row.cells.last.map { end(of: $0) } ?? row.end)]
+        if content.isEmpty || (pass.isRecorded && WithheldContent.isPlaceholder(content)) { return }
+        let isLast = isCut && row.end == bytes.count
+        let isWhole =
+            row.cells.count == columns.count || (isLast && row.cells.count < columns.count)
+        let hasSecrets = columns.contains { if case .plain = $0 { false } else { true } }
+        if hasSecrets, row.isOdd || !isWhole {
+            return replace(
+                content.indices,
+                with: pass.withhold(
+                    content, as: "a row", Unreadable("its cells do not fit the names above")))
+        }
+        var namesSecret = false
+        for (cell, column) in zip(row.cells, columns) where column == .names {
+            namesSecret = namesSecret || pass.redaction.hides(key: meaning(of: cell))
+        }
+        for (index, cell) in row.cells.enumerated() {
+            let column = index < columns.count ? columns[index] : .plain
+            copy(cell, isSecret: column == .secret || (namesSecret && column == .value))
+        }
+    }
+
+    private func column(_ cell: Cell) -> Column {
+        let name = meaning(of: cell)
+        if pass.redaction.hides(key: name) { return .secret }
+        if SecretNames.namesAnother(name) { return .names }
+        return SecretNames.isValueOfAnother(name) ? .value : .plain
+    }
+
+    private func end(of cell: Cell) -> Int {
+        min(cell.range.upperBound + (cell.isQuoted ? 1 : 0), bytes.count)
+    }
+
+    private mutating func copy(_ cell: Cell, isSecret: Bool) {
+        let text = meaning(of: cell)
+        if isSecret {
+            if !text.allSatisfy({ $0 <= 0x20 }) { replace(cell.range, with: pass.hide(text)) }
+            return
+        }
+        let isLast = isCut && end(of: cell) == bytes.count
+        guard let shown = pass.leaf(text, isCut: isLast) else { return }
+        let needsQuotes =
+            !cell.isQuoted && shown.contains { "\"\r\n".utf8.contains($0) || $0 == separator }
+        let doubled =
+            cell.isQuoted || needsQuotes
+            ? shown.flatMap { $0 == UInt8(ascii: "\"") ? [$0, $0] : [$0] } : shown
+        let quote = needsQuotes ? [UInt8(ascii: "\"")] : []
+        replace(cell.range, with: quote + doubled + quote)
+    }
+
+    private mutating func replace(_ range: Range<Int>, with other: [UInt8]) {
+        output += bytes[copied..<range.lowerBound]
+        output += other
+        copied = range.upperBound
+    }
+}
