@@ -16,7 +16,7 @@ public struct CallEvent: Sendable {
         case sent
         /// The transport received the head of a response.
         case received
-        /// Another attempt will be made after a wait.
+        /// Another attempt will be made after a wait; its number is that within the call.
         case retrying(after: Duration, attempt: Int)
         /// A redirect is followed.
         case redirecting

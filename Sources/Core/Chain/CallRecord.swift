@@ -140,10 +140,12 @@ package final class CallRecord: Sendable {
         }
     }
 
-    /// Returns the number of a new attempt, starting at 1.
-    func nextAttempt() -> Int {
+    /// Returns the number of a new attempt, starting at 1, beyond one that is given away already.
+    ///
+    /// The first attempt of a call without a retry is recorded only when it is sent.
+    func nextAttempt(after number: Int = 0) -> Int {
         state.withLock { state in
-            state.attempts += 1
+            state.attempts = max(state.attempts, number) + 1
             return state.attempts
         }
     }

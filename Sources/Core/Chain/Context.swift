@@ -256,10 +256,13 @@ public final class Context: Sendable {
         Context(parent: self, deadline: deadline, resendRule: resendRule, observers: observers)
     }
 
-    func freshAttempt(_ resendRule: ResendRule? = nil) -> Context {
+    /// Creates the context of a further attempt, which this one precedes.
+    func furtherAttempt() -> Context { freshAttempt(call.record.nextAttempt(after: attempt)) }
+
+    func freshAttempt(_ number: Int, _ resendRule: ResendRule? = nil) -> Context {
         Context(
-            parent: self, freshAttempt: call.record.nextAttempt(), deadline: deadline,
-            resendRule: resendRule, observers: observers)
+            parent: self, freshAttempt: number, deadline: deadline, resendRule: resendRule,
+            observers: observers)
     }
 
     func observed(by logger: any RequestLogger, since began: MonotonicInstant) -> Context {

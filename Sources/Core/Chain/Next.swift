@@ -49,12 +49,12 @@ public struct Next: Sendable {
     /// Runs the rest of the chain as a new attempt, for example a retry, a hedge, or a replay with
     /// a new credential.
     public func attempt(_ request: Request) async throws -> Response {
-        try await plan.run(request, from: position, in: context.freshAttempt())
+        try await plan.run(request, from: position, in: context.furtherAttempt())
     }
 
     /// Runs the rest of the chain as a new attempt in a context that was created with
     /// ``Context/child(deadline:)``.
     public func attempt(_ request: Request, context: Context) async throws -> Response {
-        try await plan.run(request, from: position, in: context.freshAttempt())
+        try await plan.run(request, from: position, in: context.furtherAttempt())
     }
 }

@@ -20,18 +20,21 @@ extension Plan {
         let present = Plan.retryPass
         let outer = present.hasEnded ? nil : present
         if let outer, !outer.belongs(to: context.call) {
-            return try await run(request, from: position, in: context.freshAttempt())
+            return try await run(
+                request, from: position,
+                in: context.freshAttempt(context.call.record.nextAttempt()))
         }
         // The outermost retry of a call creates the pass and ends it.
         let pass = outer ?? RetryPass(context.call)
         defer { if outer == nil { pass.end() } }
         let rule: ResendRule? = retrier.decidesResend(of: request) ? .retried : nil
         var attempts = 0
+        var number = context.call.record.nextAttempt()
         var previousDelay: Duration?
         while true {
             attempts += 1
             let begin = context.timeSource.now
-            let attempt = context.freshAttempt(rule)
+            let attempt = context.freshAttempt(number, rule)
             let result: Result<Response, any Error>
             do {
                 result = .success(
@@ -47,7 +50,7 @@ extension Plan {
             let outcome = await keepingContent(of: atHead, for: retrier, in: context)
             // Recorded for the error that the call may end with.
             if attempts > 1 {
-                context.call.record.add(AttemptSummary(outcome, number: attempt.attempt))
+                context.call.record.add(AttemptSummary(outcome, number: number))
             }
             if outcome.isCancellation || context.cancelReason != nil {
                 return try outcome.result.get()
@@ -69,12 +72,12 @@ extension Plan {
                     return try outcome.result.get()
                 }
                 if attempts == 1 {
-                    context.call.record.add(AttemptSummary(outcome, number: attempt.attempt))
+                    context.call.record.add(AttemptSummary(outcome, number: number))
                 }
                 previousDelay = delay
                 await outcome.response?.discard(in: context)
                 do {
-                    try await wait(delay, for: outcome, in: context)
+                    number = try await wait(delay, for: outcome, in: context)
                 } catch {
                     retrier.retryWasAbandoned(outcome, context: context)
                     throw error
@@ -83,17 +86,23 @@ extension Plan {
         }
     }
 
-    private func wait(_ delay: Duration, for outcome: Outcome, in context: Context) async throws {
+    /// Returns the number of the next attempt, once the wait for it is over.
+    private func wait(
+        _ delay: Duration, for outcome: Outcome, in context: Context
+    ) async throws -> Int {
         if let left = context.timeLeft, delay >= left {
             throw ClientError(
                 .deadlineExceeded,
                 "the next attempt would wait \(delay.text), but the deadline ends before that",
                 underlying: outcome.error, response: outcome.head)
         }
+        // Told before it begins, so that a log and a trace name it alike.
+        let number = context.call.record.nextAttempt()
         context.emit(
-            .retrying(after: delay, attempt: outcome.attempts + 1), request: outcome.request,
+            .retrying(after: delay, attempt: number), request: outcome.request,
             head: outcome.head, error: outcome.error)
         try await context.waiting("back-off") { try await $0.sleep(for: delay) }
+        return number
     }
 
     // MARK: Validate

@@ -193,9 +193,12 @@ extension ClientError: DescriptionReflectable, LocalizedError {
         }
         if !history.isEmpty {
             let outcomes = history.map(\.description).joined(separator: ", ")
-            text += " [\(attempts) attempts: \(outcomes)]"
+            // A hedge, a replay or a hop is sent too, and an attempt may end before it is.
+            let times = attempts == 1 ? "once" : "\(attempts) times"
+            let sent = attempts == history.count ? "" : ", sent \(times)"
+            text += " [\(history.count) attempts\(sent): \(outcomes)]"
         } else if attempts > 1 {
-            text += " [\(attempts) attempts]"
+            text += " [sent \(attempts) times]"
         }
         if let underlying { text += " [caused by \(Self.describe(underlying, pass))]" }
         return text
