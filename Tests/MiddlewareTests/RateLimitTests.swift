@@ -144,7 +144,7 @@ struct RateLimitTests {
         #expect(
             news().first?.contains(
                 "calls to http://a.example wait in line: the rate limit lets one start every"
-                    + " 0.2 s") == true, "\(news())")
+                    + " 200 ms") == true, "\(news())")
         try await waits(1, client)
         #expect(news().count == 2)
         _ = try await client.get("http://b.example/").response()

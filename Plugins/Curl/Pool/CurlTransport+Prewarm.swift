@@ -2,6 +2,7 @@
 
 import Synchronization
 public import TurnpikeCore
+import TurnpikeSupport
 
 extension CurlTransport {
     /// What ``CurlTransport/prewarm(_:connections:within:)`` has reached.
@@ -52,7 +53,7 @@ extension CurlTransport {
             for context in contexts { context.cancel(reason) }
         }
         let timer = contexts[0].timeSource.schedule(after: limit) {
-            let text = "a connection was not prewarmed within \(limit)"
+            let text = "a connection was not prewarmed within \(limit.text)"
             cancel(.failed(ClientError(.deadlineExceeded, text)))
         }
         defer { timer.cancel() }

@@ -2,6 +2,7 @@
 
 import TurnpikeCore
 import TurnpikeMiddleware
+import TurnpikeSupport
 
 extension SharedStoreConformance {
     static var changes: [Check] {
@@ -70,7 +71,8 @@ extension SharedStoreConformance {
                     throw ConformanceFailure("a cool-down holds, but it says \(answer)")
                 }
                 try require(
-                    left > .zero && left <= .milliseconds(401), "the cool-down has \(left) left")
+                    left > .zero && left <= .milliseconds(401),
+                    "the cool-down has \(left.text) left")
                 try await wait(for: "The end of the cool-down") {
                     try await site.second.cooldown(of: site.key) == nil
                 }

@@ -85,7 +85,8 @@ extension SharedStoreConformance {
                 try await site.take(1, of: rules)
                 guard case .exhausted(let time) = try await site.take(rules) else { return }
                 try require(
-                    time > .zero && time <= .milliseconds(102), "the next permit comes in \(time)")
+                    time > .zero && time <= .milliseconds(102),
+                    "the next permit comes in \(time.text)")
                 try await pause(time + .milliseconds(5))
                 // The clocks of client and server may not run equally fast.
                 try await wait(for: "The next permit") {

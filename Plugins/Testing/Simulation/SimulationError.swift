@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import TurnpikeSupport
+
 /// Why a ``Simulation`` could not finish.
 public struct SimulationError: Error, CustomStringConvertible {
     /// The seed that reproduces the failure.
@@ -11,6 +13,6 @@ public struct SimulationError: Error, CustomStringConvertible {
 
     /// The reason, the time and the seed.
     public var description: String {
-        "the simulation with seed \(seed) after \(elapsed): \(message)"
+        "the simulation with seed \(seed) after \(elapsed.text): \(message)"
     }
 }

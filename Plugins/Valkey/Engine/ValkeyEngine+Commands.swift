@@ -172,7 +172,7 @@ extension ValkeyEngine {
 
     func late(_ pending: PendingReply, at address: NodeAddress) -> ClientError {
         ClientError(
-            .attemptTimeout, "\(address) has not answered within \(pending.limit.millisecondText)")
+            .attemptTimeout, "\(address) has not answered within \(pending.limit.text)")
     }
 
     // MARK: Writing

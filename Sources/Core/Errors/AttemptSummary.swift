@@ -17,7 +17,7 @@ public struct AttemptSummary: Hashable, Sendable {
 }
 
 extension AttemptSummary: CustomStringConvertible {
-    /// The result and the time: `503 in 0.2 s`.
+    /// The result and the time: `503 in 200 ms`.
     public var description: String {
         let outcome = status.map { String($0.code) } ?? errorType ?? "given up"
         return "\(outcome) in \(elapsed.text)"

@@ -143,7 +143,7 @@ private struct TracePicture {
                 "<line class=\"tick\" x1=\"\(x)\" x2=\"\(x)\" y1=\"34\""
                     + " y2=\"\(Self.number(height - 32))\"/>",
                 "<text class=\"note\" x=\"\(x)\" y=\"26\" text-anchor=\"\(isLast ? "end" : "middle")\">"
-                    + "\(TraceText.tick(tick))</text>",
+                    + "\(TraceText.time(tick))</text>",
             ]
         }
     }

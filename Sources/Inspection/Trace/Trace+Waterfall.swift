@@ -83,7 +83,7 @@ private struct Waterfall {
         let start = width - barWidth
         var line = String(repeating: " ", count: start)
         for tick in tree.ticks(atMost: max(barWidth / 10, 1)) {
-            let label = TraceText.tick(tick)
+            let label = TraceText.time(tick)
             let place = start + (tree.end > .zero ? Int(tick / tree.end * Double(barWidth)) : 0)
             guard place >= line.count, place + label.count <= width else { continue }
             line += String(repeating: " ", count: place - line.count) + label

@@ -110,7 +110,7 @@ extension TracePage {
           const list=ticks(state.view,state.marks),[a,b]=state.view;
           for(const at of list){
             const part=(at-a)/(b-a);
-            const c=place(el("div","label"+(part<.03?" first":part>.96?" last":""),tickText(at)),at,at);
+            const c=place(el("div","label"+(part<.03?" first":part>.96?" last":""),time(at)),at,at);
             if(c){c.style.width="";axis.append(c)}
           }
           e.append(axis);

@@ -15,19 +15,14 @@ extension TracePage {
           if(text!==undefined)e.textContent=text;
           return e;
         }
-        function digits(v){return v<9.995?v.toFixed(2):v<99.95?v.toFixed(1):v.toFixed(0)}
+        function digits(v){return String(+v.toFixed(v<9.995?2:v<99.95?1:0))}
+        // As Duration.text writes it.
         function time(s){
           const us=Math.max(s,0)*1e6;
-          if(us<.5)return "0";
+          if(us<.5)return "0 s";
           if(us<999.5)return Math.round(us)+" µs";
           if(us<999500)return digits(us/1e3)+" ms";
-          if(s<59.95)return digits(s)+" s";
-          const w=Math.round(s);
-          return w<3600?Math.floor(w/60)+" min "+w%60+" s":Math.floor(w/3600)+" h "+
-            Math.floor(w%3600/60)+" min";
-        }
-        function tickText(s){
-          return time(s).replace(/(\.\d*?)0+ /,"$1 ").replace(/\. /," ");
+          return digits(s)+" s";
         }
         function bytes(n){
           if(n<1024)return n+" B";

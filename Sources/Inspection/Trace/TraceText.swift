@@ -6,27 +6,8 @@ import TurnpikeSupport
 
 /// How the views of a trace write times, sizes and outcomes.
 enum TraceText {
-    /// A time with three digits that count, such as `312 µs`, `4.20 ms`, `1.42 s` or `2 min 5 s`.
-    static func time(_ duration: Duration) -> String {
-        let micros = max(duration, .zero) / .microseconds(1)
-        if micros < 0.5 { return "0" }
-        if micros < 999.5 { return "\(Int(micros.rounded())) µs" }
-        if micros < 999_500 { return digits(micros / 1000) + " ms" }
-        let seconds = micros / 1_000_000
-        if seconds < 59.95 { return digits(seconds) + " s" }
-        let whole = Int(min(seconds, 1e15).rounded())
-        return "\(whole / 60) min \(whole % 60) s"
-    }
-
-    /// A time on an axis, without zeros that mean nothing: `0`, `200 ms`, `1.2 s`.
-    static func tick(_ duration: Duration) -> String {
-        let text = time(duration)
-        guard let space = text.firstIndex(of: " "), text.contains(".") else { return text }
-        var number = text[..<space]
-        while number.last == "0" { number.removeLast() }
-        if number.last == "." { number.removeLast() }
-        return String(number + text[space...])
-    }
+    /// A time, as errors and logs write it: `312 µs`, `4.2 ms`, `1.42 s`.
+    static func time(_ duration: Duration) -> String { max(duration, .zero).text }
 
     /// A count of bytes: `512 B`, `1.5 KiB`, `20 MiB`.
     static func bytes(_ count: Int64) -> String {
@@ -54,10 +35,6 @@ enum TraceText {
     /// A date in UTC for people: `2026-11-23 16:40:00.123 UTC`.
     static func date(_ date: Date) -> String {
         HARFormat.date(date).replacing("T", with: " ").replacing("Z", with: " UTC")
-    }
-
-    private static func digits(_ value: Double) -> String {
-        fixed(value, value < 9.995 ? 2 : value < 99.95 ? 1 : 0)
     }
 
     // Not `String(format:)`, which depends on the locale.

@@ -15,13 +15,13 @@ extension LogRecord {
     private var text: String {
         let target = "\(method ?? "") \(url ?? "")"
         let status = status.map { "\($0)" } ?? ""
-        let duration = elapsed.millisecondText
+        let duration = elapsed.text
         switch event {
         case "began": return "> \(target)"
         case "sent": return "  attempt \(attempt): \(target)\(block)\(peek)"
         case "received": return "  attempt \(attempt): \(status)\(block)"
         case "retrying":
-            let delay = delay.map(\.millisecondText) ?? ""
+            let delay = delay?.text ?? ""
             let why = errorType ?? status
             return "  attempt \(attempt) in \(delay), because of \(why): \(target)"
         case "redirecting": return "  \(status) leads to \(target)"

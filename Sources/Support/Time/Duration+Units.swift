@@ -6,19 +6,32 @@ extension Duration {
         Int64(clamping: attoseconds / 1_000_000_000)
     }
 
-    /// The duration in seconds with microsecond precision: `0.3 s`.
+    /// The duration for people, with three digits that count and all whole seconds: `312 µs`,
+    /// `12.5 ms`, `1.42 s`, `2662 s`.
+    ///
+    /// Errors, logs, traces and findings all write it so.
     public var text: String {
-        let (seconds, attoseconds) = components
-        var digits = String(abs(attoseconds) / 1_000_000_000_000 + 1_000_000).dropFirst()
-        while digits.last == "0" { digits.removeLast() }
-        let sign = self < .zero && seconds == 0 ? "-" : ""
-        return sign + "\(seconds)" + (digits.isEmpty ? "" : "." + digits) + " s"
+        let (whole, rest) = components
+        // Exact in picoseconds, so that no limit below is missed by a rounding.
+        let (seconds, micros) = (whole.magnitude, Double(rest.magnitude / 1_000_000) / 1e6)
+        let sign = self < .zero ? "-" : ""
+        if seconds == 0 {
+            if micros < 0.5 { return "0 s" }
+            if micros < 999.5 { return sign + "\(Int(micros.rounded())) µs" }
+            if micros < 999_500 { return sign + Self.digits(micros / 1000) + " ms" }
+        }
+        let value = Double(seconds) + micros / 1e6
+        if value < 99.95 { return sign + Self.digits(value) + " s" }
+        return sign + "\(seconds + (micros >= 500_000 ? 1 : 0)) s"
     }
 
-    /// The duration in milliseconds, rounded to tenths: `12.5 ms`.
-    public var millisecondText: String {
-        let tenths = (inSeconds * 10_000).rounded() / 10
-        return "\(tenths) ms"
+    // Not `String(format:)`, which depends on the locale.
+    private static func digits(_ value: Double) -> String {
+        let scale = value < 9.995 ? 100 : value < 99.95 ? 10 : 1
+        let scaled = Int((value * Double(scale)).rounded())
+        var places = String(scale + scaled % scale).dropFirst()
+        while places.last == "0" { places.removeLast() }
+        return "\(scaled / scale)" + (places.isEmpty ? "" : "." + places)
     }
 
     /// The duration in seconds.

@@ -89,9 +89,24 @@ struct SystemTimeSourceTests {
         #expect(
             MonotonicInstant(nanoseconds: .min).duration(to: MonotonicInstant(nanoseconds: .max))
                 > .zero)
-        #expect(Duration.milliseconds(1500).text == "1.5 s")
-        #expect(Duration.milliseconds(-1500).text == "-1.5 s")
-        #expect(Duration.milliseconds(-500).text == "-0.5 s")
-        #expect(Duration.seconds(3).text == "3 s")
+    }
+
+    @Test(
+        "A duration is written in one form, with three digits that count and all whole seconds",
+        arguments: [
+            (.zero, "0 s"), (.nanoseconds(400), "0 s"), (.nanoseconds(600), "1 µs"),
+            (.microseconds(312), "312 µs"), (.nanoseconds(999_600), "1 ms"),
+            (.microseconds(4204), "4.2 ms"), (.microseconds(42_040), "42 ms"),
+            (.microseconds(12_512), "12.5 ms"), (.milliseconds(100), "100 ms"),
+            (.microseconds(999_499), "999 ms"), (.microseconds(999_500), "1 s"),
+            (.milliseconds(1500), "1.5 s"), (.milliseconds(1050), "1.05 s"), (.seconds(3), "3 s"),
+            (.milliseconds(93_500), "93.5 s"), (.milliseconds(99_960), "100 s"),
+            (.milliseconds(2_661_500), "2662 s"), (.seconds(86_400), "86400 s"),
+            (.milliseconds(-500), "-500 ms"), (.milliseconds(-1500), "-1.5 s"),
+            (.seconds(Int64.max), "9223372036854775807 s"),
+            (.seconds(Int64.min), "-9223372036854775808 s"),
+        ] as [(Duration, String)])
+    func text(duration: Duration, text: String) {
+        #expect(duration.text == text)
     }
 }

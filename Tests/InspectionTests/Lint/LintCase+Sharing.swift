@@ -10,7 +10,7 @@ extension LintCase {
             "store-limit-near-timeout",
             [.attemptTimeout(.milliseconds(100)), store(.counts, atMost: .milliseconds(30))],
             [.attemptTimeout(.seconds(1)), store(.counts, atMost: .milliseconds(30))],
-            "takes 0.03 s of the 0.1 s of AttemptTimeout"),
+            "takes 30 ms of the 100 ms of AttemptTimeout"),
         LintCase(
             "store-limit-near-timeout",
             [
@@ -18,7 +18,7 @@ extension LintCase {
                 store(.secrets, atMost: .milliseconds(20)),
             ],
             [.deadline(.milliseconds(150)), store(.counts, atMost: .milliseconds(20))],
-            "takes 0.04 s of the 0.15 s of Deadline"),
+            "takes 40 ms of the 150 ms of Deadline"),
         LintCase(
             "shared-secrets-readable", [store(.secrets, isHidden: false)],
             [store(.secrets, isHidden: true), store(.counts, isHidden: false), store(.secrets)],

@@ -92,12 +92,12 @@ extension LintCase {
         LintCase(
             "rate-limit-outside-retry", [.rateLimit(perSecond: 10), .retry(attempts: 3)],
             [.retry(attempts: 3), .rateLimit(perSecond: 10)],
-            "gets 3 requests every 0.1 s although the limit says 1"),
+            "gets 3 requests every 100 ms although the limit says 1"),
         LintCase(
             "rate-limit-outside-retry",
             [.rateLimit(perSecond: 2), .retry(attempts: 2), .retry(attempts: 3)],
             [.rateLimit(perSecond: 2), .retry(attempts: 2), .rateLimit(perSecond: 10)],
-            "gets 6 requests every 0.5 s"),
+            "gets 6 requests every 500 ms"),
         LintCase(
             "concurrency-limit-outside-retry",
             [.concurrencyLimit(), .retry(attempts: 3, maxRetryAfter: .seconds(20))],
@@ -143,7 +143,7 @@ extension LintCase {
             "none of the 2 further attempts"),
         LintCase(
             "rate-limit-above-cache", [.rateLimit(perSecond: 2), .cache()],
-            [.cache(), .rateLimit(perSecond: 2)], "1 every 0.5 s"),
+            [.cache(), .rateLimit(perSecond: 2)], "1 every 500 ms"),
         LintCase(
             "concurrency-limit-above-cache", [.concurrencyLimit(total: 5), .cache()],
             [.cache(), .concurrencyLimit(total: 5)], "5 slow calls"),

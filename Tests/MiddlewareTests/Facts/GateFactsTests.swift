@@ -172,7 +172,7 @@ import TurnpikeMiddleware
         #expect(
             RateLimit([QuotaRule(10, per: .seconds(1)), QuotaRule(1, per: .seconds(60))])
                 .facts(for: nil)?.summary.contains(
-                    "by 2 rules: one every 0.1 s and one every 60 s") == true)
+                    "by 2 rules: one every 100 ms and one every 60 s") == true)
         #expect(
             effects(ConcurrencyLimit(total: 9, perOrigin: 4)) == [
                 .limitsConcurrency(4), .answers(.refusal),

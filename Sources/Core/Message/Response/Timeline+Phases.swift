@@ -56,12 +56,12 @@ extension Timeline {
     }
 
     private static func text(_ title: String, _ duration: Duration) -> String {
-        "\(title) \(duration.millisecondText)"
+        "\(title) \(duration.text)"
     }
 }
 
 extension Timeline: CustomStringConvertible {
-    /// How long each phase took, in milliseconds, as far as it is known, and the whole call.
+    /// How long each phase took, as far as it is known, and the whole call.
     ///
     /// `before` is ``preparationDuration``, if it is long enough to be seen; `value` is
     /// ``serializationDuration``.
