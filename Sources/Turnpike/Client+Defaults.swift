@@ -5,6 +5,10 @@ import TurnpikeSerializers
 
 extension Client {
     /// Creates a client over URLSession.
+    ///
+    /// On Linux a server can end the process over it (<doc:/TurnpikeCore/URLSessionLimits>); the first
+    /// log of a call has a note of that, and the linter a finding. `transport: try CurlTransport()`
+    /// changes it.
     /// - Parameters:
     ///   - baseURL: The URL that relative targets are resolved against.
     ///   - stack: The gates, outermost first.
@@ -14,7 +18,8 @@ extension Client {
         baseURL: Target? = nil, stack: Stack = .standard, trace: TraceStore? = nil
     ) {
         self.init(
-            baseURL: baseURL, transport: URLSessionTransport(), stack: stack, trace: trace)
+            baseURL: baseURL, transport: URLSessionTransport(unchosen: ()), stack: stack,
+            trace: trace)
     }
 
     /// Creates a client with the standard serializers.
@@ -37,14 +42,17 @@ extension Client {
     }
 
     /// Creates a client with the standard serializers, whose stack comes from a builder.
+    ///
+    /// Without a transport it is one over URLSession; see ``init(baseURL:stack:trace:)``.
     public convenience init(
-        baseURL: Target? = nil, transport: any Transport = URLSessionTransport(),
+        baseURL: Target? = nil, transport: (any Transport)? = nil,
         trace: TraceStore? = nil, timeSource: any TimeSource = SystemTimeSource(),
         randomSource: any RandomSource = SystemRandomSource(),
         @StackBuilder stack: () -> [any Gate]
     ) {
         self.init(
-            baseURL: baseURL, transport: transport, stack: Stack(stack()), serializers: .standard,
-            trace: trace, timeSource: timeSource, randomSource: randomSource)
+            baseURL: baseURL, transport: transport ?? URLSessionTransport(unchosen: ()),
+            stack: Stack(stack()), serializers: .standard, trace: trace,
+            timeSource: timeSource, randomSource: randomSource)
     }
 }

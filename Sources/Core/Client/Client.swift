@@ -271,9 +271,13 @@ extension Client {
     }
 }
 
-extension Client: CustomReflectable {
-    /// Shows the base URL without secrets, and the names of the gates.
-    public var customMirror: Mirror {
-        Mirror(self, children: ["baseURL": baseURL as Any, "stack": stack.description])
+extension Client: DescriptionReflectable {
+    /// The base URL without secrets and the transport in a line, then the names of the gates, one per
+    /// line.
+    public var description: String {
+        let plan = state.withLock { $0.plan }
+        let place = baseURL.map { " for \($0)" } ?? ""
+        let gates = plan.gates.isEmpty ? "no gates" : Stack(plan.gates).description
+        return "Client\(place) over \(type(of: plan.transport)):\n\(gates)"
     }
 }

@@ -45,11 +45,37 @@ public final class URLSessionTransport: Transport {
 
     private let configuration: Configuration
     private let driver: URLSessionDriver
+    // Whether a log is still to hear what follows from a choice that nobody has made.
+    private let isUntold: Atomic<Bool>
 
     /// Creates a transport with a session of its own.
     public init(configuration: Configuration = Configuration()) {
         self.configuration = configuration
         driver = URLSessionDriver(maxConnectionsPerHost: configuration.maxConnectionsPerHost)
+        isUntold = Atomic(false)
+    }
+
+    /// Creates the transport of a client for which nobody has chosen one.
+    ///
+    /// On Linux it notes in the first log of a call, once, what a server can do to it.
+    package init(unchosen: Void) {
+        configuration = Configuration()
+        driver = URLSessionDriver(maxConnectionsPerHost: configuration.maxConnectionsPerHost)
+        #if canImport(FoundationNetworking)
+        isUntold = Atomic(true)
+        #else
+        isUntold = Atomic(false)
+        #endif
+    }
+
+    private func tell(in context: Context) {
+        guard isUntold.load(ordering: .relaxed), context.observers != nil,
+            isUntold.exchange(false, ordering: .relaxed)
+        else { return }
+        context.note(
+            gate: "Client",
+            "sends over URLSession because no transport was chosen; on Linux a server can end the"
+                + " process then, and not with `transport: try CurlTransport()`")
     }
 
     // Bodies may still be read after the transport and its client were released.
@@ -61,6 +87,7 @@ public final class URLSessionTransport: Transport {
     /// Sends a request.
     public func send(_ request: Request, context: Context) async throws -> Response {
         try context.checkCancellation()
+        tell(in: context)
         if let fault = URLSessionRequest.fault(of: request) { throw fault }
         let upload = try await Upload(
             request.body, context: context, limit: configuration.maxSpooledBytes)
