@@ -34,8 +34,10 @@ struct CheckReport {
         let unknown: [any Gate] = draft.issues.isEmpty ? [] : [LeftOut()]
         let stack = Stack(unknown + draft.gates.map(\.gate))
         leftOut = unknown.count
-        findings = stack.lint(for: draft.transport ?? MockTransport([]), ignoring: known)
-            .filter { draft.issues.isEmpty || !$0.gates.isEmpty }
+        findings = stack.lint(
+            for: draft.transport ?? MockTransport([]), baseURL: draft.baseURL, ignoring: known
+        )
+        .filter { draft.issues.isEmpty || !$0.gates.isEmpty }
     }
 
     // Read once, so that findings and places are of the same text.

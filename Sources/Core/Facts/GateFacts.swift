@@ -17,7 +17,7 @@
 /// ```
 public struct GateFacts: Sendable {
     /// What the gate does, as the end of a sentence that begins with its name:
-    /// `makes up to 3 attempts, 0.1 s to 10 s apart`.
+    /// `makes up to 3 attempts, 100 ms to 10 s apart`.
     public var summary: String
     /// What it does to calls, in the order in which it does it.
     public var effects: [GateEffect]
@@ -40,6 +40,12 @@ public struct GateFacts: Sendable {
 
     /// Whether the gate would keep responses where others find them, and was not told for whom they are.
     public var lacksPartition = false
+
+    /// Whether what the gate puts into a request depends on the content, such as a signature of it.
+    public var signsContent = false
+
+    /// Whether the gate refuses requests that would not go over TLS.
+    public var requiresTLS = false
 
     /// The names of the quotas on which the gate draws, if its user has named them.
     ///

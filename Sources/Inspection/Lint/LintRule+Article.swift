@@ -16,10 +16,11 @@ extension LintRule {
     }
 
     private static let chapters = [
-        ("Time", time), ("Attempts and copies", sends), ("Endpoints", endpoints),
+        ("Time", time), ("Attempts and copies", sends + repetitions), ("Endpoints", endpoints),
         ("Shared state", sharing), ("Caches and shared exchanges", caching),
         ("Redirects", redirects), ("Requests and contents", requests),
-        ("Logs and metrics", observation), ("What gates state", statements),
+        ("The transport", transports), ("Logs and metrics", observation),
+        ("What gates state", statements),
     ]
 
     private var section: String {
@@ -50,8 +51,9 @@ extension LintRule {
         A test keeps a stack in order:
 
         ```swift
-        let client = Client(baseURL: "https://api.example.com/", stack: .standard)
-        #expect(client.stack.lint(for: client.transport).isEmpty)
+        let client = Client(
+            baseURL: "https://api.example.com/", transport: transport, stack: .standard)
+        #expect(client.stack.lint(for: transport, baseURL: client.baseURL).isEmpty)
         ```
 
         `turnpike check stack.json` prints the findings of a stack file, with the line of the gate; an error ends it
@@ -65,7 +67,7 @@ extension LintRule {
             .deadline(), .circuitBreaker(), .retry(), .attemptTimeout(), .limits(),
         ]
         // The circuit is to open when retries no longer help.
-        let findings = stack.lint(for: client.transport, ignoring: ["breaker-outside-retry"])
+        let findings = stack.lint(for: transport, ignoring: ["breaker-outside-retry"])
         #expect(findings.isEmpty)
         ```
 

@@ -67,8 +67,9 @@ public struct LintRule: Sendable, Identifiable {
 
     /// All rules, in the order of the article.
     public static let all: [LintRule] =
-        time + sends + endpoints + sharing + caching + redirects + requests + observation
-        + statements
+        time + sends + repetitions + endpoints + sharing + caching + redirects + requests
+        + transports
+        + observation + statements
 
     /// What is wrong with an id of a rule that is to be ignored; nil if there is such a rule.
     public static func fault(of id: String) -> String? {

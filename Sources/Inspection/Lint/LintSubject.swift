@@ -17,6 +17,9 @@ struct LintSubject: Sendable {
         let conditions: Set<[Int]>
         /// Whether one of them goes by origins.
         let isBoundByOrigin: Bool
+        /// What is true of it for a request to the client's base URL; nil if no such request passes
+        /// it, or if there is no base URL.
+        let factsAtBase: GateFacts?
 
         var kinds: Set<GateKind> { facts?.kinds ?? [] }
         var effects: [GateEffect] { facts?.effects ?? [] }
@@ -25,30 +28,47 @@ struct LintSubject: Sendable {
 
     let entries: [Entry]
     let capabilities: TransportCapabilities
+    /// Whether a server can end the process over the transport.
+    let canEndProcess: Bool
+    /// Where calls go that name no other place.
+    let base: Origin?
 
     /// A rule looks at each pair of gates; nobody needs so many.
     static let maxGates = 100
 
-    init(_ stack: Stack, _ transport: any Transport) {
+    init(_ stack: Stack, _ transport: any Transport, baseURL: Target?) {
         capabilities = transport.capabilities
+        canEndProcess = transport is URLSessionTransport && Self.isFoundationNetworking
+        let request = baseURL.map { Request(.get, $0) }
+        base = request?.origin
         var entries: [Entry] = []
-        Self.add(stack.gates, at: [], [], isBound: false, to: &entries)
+        Self.add(stack.gates, at: [], [], isBound: false, request, to: &entries)
         self.entries = entries
+    }
+
+    private static var isFoundationNetworking: Bool {
+        #if canImport(FoundationNetworking)
+        true
+        #else
+        false
+        #endif
     }
 
     private static func add(
         _ gates: [any Gate], at path: [Int], _ conditions: Set<[Int]>, isBound: Bool,
-        to entries: inout [Entry]
+        _ request: Request?, to entries: inout [Entry]
     ) {
         for (number, gate) in gates.enumerated() where entries.count < maxGates {
             let path = path + [number]
             let facts = gate.facts(for: nil)
+            let atBase = request.flatMap { gate.facts(for: $0) }
+            let passes = atBase?.passedOver == nil
             let group = gate as? any GateGroup
             entries.append(
                 Entry(
                     index: entries.count, path: path, name: gate.name, facts: facts,
                     isUnknown: facts == nil && gate is any Interceptor, conditions: conditions,
-                    isBoundByOrigin: isBound))
+                    isBoundByOrigin: isBound, factsAtBase: passes ? atBase : nil))
             guard let group else { continue }
             var (inner, isInnerBound) = (conditions, isBound)
             // Nothing is known of when a group without facts applies.
@@ -57,7 +77,9 @@ struct LintSubject: Sendable {
                 inner.insert(path)
                 if byOrigin { isInnerBound = true }
             }
-            add(group.gates, at: path, inner, isBound: isInnerBound, to: &entries)
+            add(
+                group.gates, at: path, inner, isBound: isInnerBound, passes ? request : nil,
+                to: &entries)
         }
     }
 

@@ -12,22 +12,25 @@ extension Stack {
     ///
     /// ```swift
     /// @Test func `the stack is in order`() {
-    ///     let findings = client.stack.lint(for: client.transport, ignoring: [
-    ///         "breaker-outside-retry",  // The circuit is to open when retries no longer help.
-    ///     ])
+    ///     let findings = client.stack.lint(
+    ///         for: client.transport, baseURL: client.baseURL,
+    ///         ignoring: [
+    ///             "breaker-outside-retry",  // The circuit is to open when retries no longer help.
+    ///         ])
     ///     #expect(findings.isEmpty)
     /// }
     /// ```
     /// - Parameters:
     ///   - transport: The transport, whose capabilities count.
+    ///   - baseURL: The base URL of the client; without it, nothing is said of where secrets go.
     ///   - ignored: The ids of rules that do not apply to this stack. Write in a comment why. An id
     ///     that no rule has is a finding, `unknown-rule`, so that the list does not go stale.
     /// - Returns: The findings, the worst first; those of the same severity in the order of
     ///   ``LintRule/all``.
     public func lint(
-        for transport: any Transport, ignoring ignored: [String] = []
+        for transport: any Transport, baseURL: Target? = nil, ignoring ignored: [String] = []
     ) -> [LintFinding] {
-        let subject = LintSubject(self, transport)
+        let subject = LintSubject(self, transport, baseURL: baseURL)
         let rules = LintRule.all.map { rule in (rule, rule.findings(in: subject)) }
         let order = LintOrder(self, rules.flatMap(\.1.edges)).names
         var findings = ignored.compactMap { id in

@@ -31,8 +31,8 @@ import TurnpikeSupport
 /// deadline of the caller says nothing. Without an ``AttemptTimeout`` inside, a server that hangs is
 /// never noticed.
 ///
-/// Place it inside ``Retry`` and outside of a ``CircuitBreaker``: it then sees each attempt. It needs
-/// no breaker, but works with one. Clients with less than one call per second each to a server learn
+/// Place it inside ``Retry`` and ``Hedge``, and outside of a ``CircuitBreaker``: it then sees each
+/// attempt. It needs no breaker, but works with one. Clients with less than one call per second each to a server learn
 /// too little by themselves: let all clients of a process share one gate, by using the same value in
 /// their stacks. It keeps the shares of 1024 origins, drops the least recently used one beyond that,
 /// and then admits all calls to it. Calls to the endpoints of one name have one share.
@@ -121,6 +121,15 @@ public struct AdmissionControl: Interceptor {
                     because:
                         "It would see calls and not attempts, and rejections that a retry hides"
                         + " would not count."),
+                GateOrder(
+                    .inside, .hedge,
+                    because: "It would count all copies of a request as one, and a good copy would"
+                        + " hide what the server rejects."),
+                GateOrder(
+                    .outside, .endpoints,
+                    because:
+                        "An endpoint would be chosen, and count as tried, for a request that is"
+                        + " refused."),
                 GateOrder(
                     .outside, .circuitBreaker,
                     because: "It may refuse the calls that the breaker admits as probes, and the"

@@ -19,8 +19,9 @@ public import TurnpikeCore
 /// keep the logical name. A client whose transport cannot connect elsewhere has a fault from its
 /// making. Requests to other hosts, and requests that have a connect target already, pass untouched.
 ///
-/// Place it inside ``Retry`` and ``Hedge``, next to the transport: each attempt then chooses an
-/// endpoint, and avoids those that its call has tried while others are left. A request counts as
+/// Place it inside ``Retry``, ``Hedge``, ``AdmissionControl`` and ``CircuitBreaker``, next to the
+/// transport: each attempt then chooses an endpoint, and avoids those that its call has tried while
+/// others are left. A request counts as
 /// under way until the body of its response has ended: it was read, broke off, was cancelled or
 /// dropped.
 ///
@@ -103,6 +104,11 @@ public struct Endpoints: Interceptor {
                 GateOrder(
                     .inside, .hedge,
                     because: "A hedge would go to the endpoint that is late already."),
+                GateOrder(
+                    .inside, .circuitBreaker,
+                    because:
+                        "An endpoint would be chosen, and count as tried, for a request that the"
+                        + " breaker refuses."),
                 GateOrder(
                     .inside, .redirect,
                     because: "A redirect would be followed at the same endpoint, whatever its host."

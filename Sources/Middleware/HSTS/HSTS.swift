@@ -10,7 +10,8 @@ public import TurnpikeCore
 /// another port stays. The gate learns hosts from `Strict-Transport-Security`, and only on
 /// responses that came over TLS.
 ///
-/// Place it inside ``Redirect``, so that it sees each hop, and outside ``Cookies`` and credentials.
+/// Place it inside ``Redirect``, so that it sees each hop, and outside ``Cookies``, credentials and a
+/// ``URLPolicy`` that allows https alone.
 /// A redirect from https to http at such a host is then followed as https.
 public struct HSTS: Interceptor {
     private let store: HSTSStore

@@ -84,6 +84,7 @@ public struct URLPolicy: RequestAdapter {
     /// What is true of this gate; see ``/TurnpikeCore/GateFacts``.
     public func facts(for request: Request?) -> GateFacts? {
         var facts = GateFacts("refuses forbidden URLs", .checksTarget, .answers(.refusal))
+        facts.requiresTLS = !schemes.contains("http")
         if denyPrivate != .never, resolver != nil {
             facts.effects.append(.waits(atMost: nil, reason: "the addresses of the host"))
         }

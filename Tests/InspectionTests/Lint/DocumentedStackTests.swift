@@ -80,7 +80,7 @@ import TurnpikeInspection
             for names in Self.stacks(in: text) {
                 let stack = Stack(names.compactMap { byName[$0.lowercased()] })
                 if stack.gates.count > 1 { count += 1 }
-                let findings = stack.lint(for: URLSessionTransport()).filter {
+                let findings = stack.lint(for: MockTransport(capabilities: [], [])).filter {
                     !$0.rule.hasSuffix("-missing") && $0.rule != "breaker-without-attempt-timeout"
                 }
                 #expect(findings == [], "\(file): \(names)")

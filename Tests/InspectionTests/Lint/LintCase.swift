@@ -9,10 +9,15 @@ struct LintCase: Sendable, CustomStringConvertible {
     let rule: String
     let wrong: Stack
     let right: Stack
+    /// The base URL of a client with either of them.
+    let baseURL: Target?
     /// What the story of the wrong stack must tell.
     let figures: [String]
 
-    init(_ rule: String, _ wrong: Stack, _ right: Stack, _ figures: String...) {
+    init(
+        _ rule: String, _ wrong: Stack, _ right: Stack, baseURL: Target? = nil, _ figures: String...
+    ) {
+        self.baseURL = baseURL
         self.rule = rule
         self.wrong = wrong
         self.right = right
@@ -112,6 +117,13 @@ extension LintCase {
             [.hedge(attempts: 3), .concurrencyLimit(total: 8, perOrigin: 4)],
             "12 requests at once although the limit says 4"),
         LintCase(
+            "hedge-inside-rate-limit", [.rateLimit(perSecond: 20), .hedge(attempts: 3)],
+            [.hedge(attempts: 3), .rateLimit(perSecond: 20)],
+            "gets 3 requests every 50 ms although the limit says 1"),
+        LintCase(
+            "hedge-inside-rate-limit", [.rateLimit(perSecond: 20), .hedge(attempts: 3)],
+            [.rateLimit(perSecond: 20), .hedge(attempts: 3), .rateLimit(perSecond: 20)]),
+        LintCase(
             "hedge-never", [.hedge(after: .seconds(5)), .attemptTimeout(.seconds(5))],
             [.hedge(after: .seconds(4)), .attemptTimeout(.seconds(5))], "waits 5 s"),
         LintCase(
@@ -124,6 +136,13 @@ extension LintCase {
         LintCase(
             "key-inside-retry", [.retry(attempts: 3), .idempotencyKey()],
             [.idempotencyKey(), .retry(attempts: 3)], "one attempt and not 3"),
+        LintCase(
+            "fixed-idempotency-key", [.setHeaders(["Idempotency-Key": "k"])], [.idempotencyKey()],
+            "the same Idempotency-Key, which SetHeaders sets"),
+        LintCase(
+            "fixed-idempotency-key",
+            [.idempotencyKey(header: "X-Key"), .defaultHeaders(["X-Key": "k"])],
+            [.defaultHeaders(["X-Key": "k"])], "the same X-Key, which DefaultHeaders sets"),
         LintCase(
             "unsafe-retry-without-key",
             [.retry(attempts: 3, policy: RetryPolicy(methods: [.post]))],
@@ -148,6 +167,15 @@ extension LintCase {
             "concurrency-limit-above-cache", [.concurrencyLimit(total: 5), .cache()],
             [.cache(), .concurrencyLimit(total: 5)], "5 slow calls"),
         LintCase(
+            "rate-limit-inside-concurrency-limit",
+            [.concurrencyLimit(total: 8), .rateLimit(perSecond: 10, queue: 50)],
+            [.rateLimit(perSecond: 10, queue: 50), .concurrencyLimit(total: 8)],
+            "while it waits for its turn, for up to 5 s", "8 of them keep out all others"),
+        LintCase(
+            "rate-limit-inside-concurrency-limit",
+            [.concurrencyLimit(), .rateLimit(perSecond: 10)],
+            [.concurrencyLimit(), .rateLimit(perSecond: 10, queue: 0)]),
+        LintCase(
             "limit-above-coalesce", [.concurrencyLimit(total: 5), .coalesce()],
             [.coalesce(), .concurrencyLimit(total: 5)], "hold all 5 permits"),
         LintCase(
@@ -167,66 +195,6 @@ extension LintCase {
         return Cache(options: options)
     }
 
-    static let redirects: [LintCase] = [
-        LintCase(
-            "target-check-outside-redirect", [.urlPolicy(denyPrivate: .always), .redirect()],
-            [.redirect(), .urlPolicy(denyPrivate: .always)], "10 hops"),
-        LintCase(
-            "hsts-outside-redirect", [.hsts(), .redirect(limit: 3)],
-            [.redirect(limit: 3), .hsts()],
-            "4 requests"),
-        LintCase(
-            "cookies-outside-redirect", [.cookies(), .redirect(limit: 3)],
-            [.redirect(limit: 3), .cookies()], "4 responses"),
-        LintCase(
-            "credential-outside-redirect", [.bearer(token: "t"), .redirect()],
-            [.redirect(), .bearer(token: "t")], "another origin"),
-        LintCase(
-            "cache-outside-redirect", [.cache(), .redirect()], [.redirect(), .cache()], "10 hops"),
-        LintCase(
-            "redirect-inside-retry", [.retry(attempts: 3), .redirect(limit: 4)],
-            [.redirect(limit: 4), .retry(attempts: 3)], "may make 15 requests"),
-        LintCase(
-            "validation-inside-redirect", [.redirect(), .validate()], [.validate(), .redirect()],
-            "10 redirects"),
-    ]
-
-    static let requests: [LintCase] = [
-        LintCase(
-            "stale-stamp", [Sign(valid: .seconds(60)), .retry(maxRetryAfter: .seconds(40))],
-            [Sign(valid: .seconds(90)), .retry(maxRetryAfter: .seconds(40))],
-            "up to 80 s after it was signed, though the signature is valid for 60 s"),
-        LintCase(
-            "stale-stamp", [Sign(), .retry()], [.retry(), Sign()], "with the same signature"),
-        LintCase(
-            "stale-stamp", [Sign(valid: .seconds(60)), .concurrencyLimit()],
-            [.concurrencyLimit(), Sign(valid: .seconds(60))], "any time"),
-        LintCase(
-            "signed-before-change", [Sign(), .compressBodies()], [.compressBodies(), Sign()],
-            "Sign signs the content before CompressBodies changes it"),
-        LintCase(
-            "secret-without-origins", [.setHeaders(["X-Api-Key": "k"])],
-            [.setHeaders(["X-Api-Key": "k"], origins: ["https://a.test"])], "X-Api-Key goes"),
-        LintCase(
-            "secret-without-origins",
-            [.when({ _ in true }, then: [.setHeaders(["X-Api-Key": "k"])])],
-            [
-                .only(
-                    for: [Origin(scheme: "https", host: "a.test", port: 443)],
-                    [.setHeaders(["X-Api-Key": "k"])])
-            ], "X-Api-Key goes"),
-        LintCase(
-            "credential-overridden",
-            [.setHeaders(["Authorization": "k"]), .basic(user: "u", password: "p")],
-            [
-                .basic(user: "v", password: "q", origins: ["https://b.test"]),
-                .basic(user: "u", password: "p", origins: ["https://a.test"]),
-            ], "SetHeaders and BasicAuthentication both set Authorization"),
-        LintCase("limits-missing", [.deadline()], [.deadline(), .limits()], "100 MiB"),
-        LintCase(
-            "decoding-limit-not-kept", [.limits(.init(ratio: 5))], [.limits()], "more than 5 times"),
-    ]
-
     static let observation: [LintCase] = [
         LintCase(
             "log-blind", [.circuitBreaker(), .log(to: MemoryLogSink())],
@@ -243,20 +211,6 @@ extension LintCase {
             "unbounded-labels", [Stated("Counts", .measures(hasBoundedLabels: false))],
             [Stated("Counts", .measures(hasBoundedLabels: true))], "Counts makes a new series"),
     ]
-}
-
-/// Signs the date of a request.
-private struct Sign: SynchronousRequestAdapter {
-    var valid: Duration?
-
-    func facts(for request: Request?) -> GateFacts? {
-        GateFacts(
-            "signs the request and its date",
-            .setsFields(["Authorization"], .secret(isBound: true)),
-            .stampsTime(valid: valid))
-    }
-
-    func adapt(_ request: inout Request, context: Context) {}
 }
 
 /// Sets the token of the user for whom a task works.

@@ -12,6 +12,8 @@ struct LintHarm: Sendable, CustomStringConvertible {
     let rule: String
     let wrong: @Sendable () -> Stack
     let right: @Sendable () -> Stack
+    /// The base URL of the client, for the linter.
+    var baseURL: Target?
     /// Whether the harm is done by such stacks.
     let happens: @Sendable (@Sendable () -> Stack, Simulation) async throws -> Bool
 
@@ -28,7 +30,7 @@ struct LintHarm: Sendable, CustomStringConvertible {
 
     var description: String { rule }
 
-    static let all = time + sends + shares + hops + contents + states
+    static let all = time + sends + orders + shares + hops + contents + states
 
     /// A client in a simulation.
     static func client(

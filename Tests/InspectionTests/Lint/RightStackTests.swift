@@ -26,12 +26,45 @@ import TurnpikeTesting
         #expect(Set(stacks.map(\.gates.count)).count > 10)
     }
 
-    @Test func `the standard stack has no finding on any transport`() {
+    @Test func `the standard stack has no finding but that of URLSession on Linux`() throws {
         for capabilities in [TransportCapabilities(), TransportCapabilities(rawValue: .max)] {
             let transport = MockTransport(capabilities: capabilities, [])
             #expect(Stack.standard.lint(for: transport) == [])
         }
-        #expect(Stack.standard.lint(for: URLSessionTransport()) == [])
+        let findings = Stack.standard.lint(for: URLSessionTransport())
+        #if canImport(FoundationNetworking)
+        #expect(findings.map(\.rule) == ["server-ends-process"])
+        #expect(findings.first?.severity == .warning)
+        #expect(
+            findings.first?.remedy.contains("`Client(transport: try CurlTransport(), …)`") == true)
+        #else
+        #expect(findings == [])
+        #endif
+    }
+
+    @Test func `hedge, admission, breaker, limits and endpoints have one order`() {
+        let right: [any Gate] = [
+            Hedge(), AdmissionControl(), CircuitBreaker(), RateLimit(perSecond: 50),
+            ConcurrencyLimit(),
+            Endpoints(for: "users.internal", from: .list(["10.0.0.7:8080"])),
+        ]
+        func findings(_ gates: [any Gate]) -> [LintFinding] {
+            var stack: [any Gate] = [Deadline(), Validate(), Redirect(), Retry()]
+            stack += gates.dropLast()
+            stack += [AttemptTimeout(.seconds(2)), IdleTimeout(), Limits()] as [any Gate]
+            stack += gates.suffix(1)
+            return Stack(stack).lint(for: MockTransport([]))
+        }
+        #expect(findings(right) == [])
+        // The limits may stand anywhere among the first gates; the others have one place.
+        let fixed = [0, 1, 2, 5]
+        for first in fixed {
+            for second in fixed where second > first {
+                var wrong = right
+                wrong.swapAt(first, second)
+                #expect(!findings(wrong).isEmpty, "\(wrong.map(\.name))")
+            }
+        }
     }
 }
 

@@ -228,7 +228,7 @@ struct EndpointsTests {
                 .waits(atMost: .seconds(10), reason: "the first list of endpoints"),
                 .answers(.refusal),
             ])
-        #expect(facts.order.map(\.kind) == [.retry, .hedge, .redirect])
+        #expect(facts.order.map(\.kind) == [.retry, .hedge, .circuitBreaker, .redirect])
         #expect(facts.summary.contains("users.internal"))
         #expect(facts.summary.contains("leastRequests"))
     }

@@ -25,13 +25,15 @@ struct OrderOfTheStackExamples {
 
     @Test("The linter finds nothing in the standard stack, and can be told what is meant")
     func lint() {
-        let client = Client(baseURL: "https://api.example.com/", stack: .standard)
-        #expect(client.stack.lint(for: client.transport).isEmpty)
+        let transport = MockTransport([])
+        let client = Client(
+            baseURL: "https://api.example.com/", transport: transport, stack: .standard)
+        #expect(client.stack.lint(for: transport, baseURL: client.baseURL).isEmpty)
         let stack: Stack = [
             .deadline(), .circuitBreaker(), .retry(), .attemptTimeout(), .limits(),
         ]
         // The circuit is to open when retries no longer help.
-        let findings = stack.lint(for: client.transport, ignoring: ["breaker-outside-retry"])
+        let findings = stack.lint(for: transport, ignoring: ["breaker-outside-retry"])
         #expect(findings.isEmpty)
     }
 

@@ -3,14 +3,16 @@
 import Foundation
 import Testing
 import Turnpike
+import TurnpikeInspection
 
 @Suite("Resilience")
 struct ResilienceExamples {
     @Test("A stack has its gates in this order")
     func order() {
+        let transport = MockTransport([])
         let budget = RetryBudget()
         let client = Client(
-            baseURL: "https://api.example.com/",
+            baseURL: "https://api.example.com/", transport: transport,
             stack: [
                 .fallback(status: .ok, body: Data("[]".utf8)),  // outside all that it covers
                 .deadline(.seconds(5)),  // queues, back-off, attempts and body
@@ -23,8 +25,12 @@ struct ResilienceExamples {
                 .rateLimit(perSecond: 50),  // what the server sees
                 .concurrencyLimit(),  // the permit is free during a back-off
                 .attemptTimeout(.seconds(2)),  // makes a server that hangs a failure
+                .idleTimeout(), .limits(),
+                // Here, next to the transport, for a service with several replicas.
+                .endpoints(for: "api.example.com", from: .list(["10.0.0.7:443"])),
             ])
         #expect(client.fault == nil)
+        #expect(client.stack.lint(for: transport).isEmpty)
     }
 
     @Test(

@@ -52,6 +52,30 @@ extension LintRule {
                     + " end"
             }),
         LintRule(
+            "rate-limit-inside-concurrency-limit", .warning,
+            "A rate limit inside the concurrency limit",
+            harm: """
+                A call holds its permit while it waits for its turn, and sends nothing. Calls that \
+                could be sent at once, to other origins for instance, wait for the permit.
+                """,
+            remedy: "Move the rate limit outside of the concurrency limit",
+            source: "the gates: a permit is held by a pass, with the waits inside of it",
+            edges: { subject in
+                subject.edges(
+                    subject.all(.rateLimit).filter { $0.wait != nil },
+                    outside: subject.all(.concurrencyLimit))
+            },
+            story: { edge, _ in
+                var permits = 0
+                for case .limitsConcurrency(let count?) in edge.inner.effects { permits = count }
+                let waits = edge.outer.effects.lazy.compactMap { effect -> Duration? in
+                    if case .waits(let most, _) = effect { most } else { nil }
+                }
+                return "a call holds its permit while it waits for \(edge.outer.wait ?? ""), for"
+                    + " \(waits.first.map { "up to \($0.text)" } ?? "any time") in which it sends nothing;"
+                    + " \(permits) of them keep out all others"
+            }),
+        LintRule(
             "limit-above-coalesce", .warning, "A limit above what shares exchanges",
             harm: """
                 Calls that wait for one exchange each take a token and hold a permit, so calls for \

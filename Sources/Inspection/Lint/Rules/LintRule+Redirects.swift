@@ -41,6 +41,23 @@ extension LintRule {
                     + " \(edge.inner.name) sees the first of \(requests(edge)) requests alone"
             }),
         LintRule(
+            "hsts-inside-https-policy", .warning, "HSTS inside a policy that allows https alone",
+            harm: """
+                A URL with http is refused before HSTS can turn it into https, so that HSTS does \
+                nothing.
+                """,
+            remedy: "Move HSTS outside of the policy",
+            source: "RFC 6797 §8.3; the gates",
+            edges: { subject in
+                subject.edges(
+                    subject.all(where: { $0 == .upgradesScheme }),
+                    outside: subject.entries.filter { $0.facts?.requiresTLS == true })
+            },
+            story: { edge, _ in
+                "a URL with http fails also at a host that asks for TLS: \(edge.inner.name) refuses it"
+                    + " before \(edge.outer.name) turns it into https"
+            }),
+        LintRule(
             "cookies-outside-redirect", .error, "Cookies outside of the redirect",
             harm: """
                 The jar sees the last response of the hops. The cookie of a sign-in, which comes with \

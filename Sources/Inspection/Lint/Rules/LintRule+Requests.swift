@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import TurnpikeCore
-import TurnpikeMiddleware
 import TurnpikeSupport
 
 // What gates put into requests, and what they let responses be.
@@ -42,9 +41,7 @@ extension LintRule {
             edges: { subject in
                 subject.edges(
                     subject.all(where: { $0 == .changesContent }),
-                    outside: subject.all(where: { $0.stamp != nil }).filter {
-                        $0.kinds.contains(.authentication)
-                    })
+                    outside: subject.entries.filter(\.signs))
             },
             story: { edge, _ in
                 "\(edge.inner.name) signs the content before \(edge.outer.name) changes it"
@@ -64,6 +61,26 @@ extension LintRule {
                     return LintDraft(
                         "\(names.map(\.rawValue).joined(separator: ", ")) goes to the host of whatever"
                             + " URL a call names", entry)
+                }
+            }),
+        LintRule(
+            "secret-over-http", .warning, "A secret over http",
+            harm: """
+                Who is on the path of a request can read its secret, and use it. A redirect to https \
+                comes too late.
+                """,
+            remedy: "Use a base URL with https, or name the origins of the secret, with https",
+            source: "RFC 6750 §5.3; RFC 7617 §4",
+            check: { subject in
+                guard let base = subject.base, base.scheme == "http", !base.isThisMachine else {
+                    return []
+                }
+                return subject.entries.compactMap { entry in
+                    let names = entry.namesAtBase
+                    guard !names.isEmpty, !entry.signs else { return nil }
+                    return LintDraft(
+                        "\(names.map(\.rawValue).joined(separator: ", ")) goes to \(base) in plain text",
+                        entry)
                 }
             }),
         LintRule(
@@ -108,29 +125,6 @@ extension LintRule {
                                 + " decoding")
                     ]
             }),
-        LintRule(
-            "decoding-limit-not-kept", .hint, "A decoding limit that the transport cannot keep",
-            harm: """
-                The transport decodes content before anybody can count it. The limit holds only where \
-                the size is declared; for other content, the limit on bytes is all there is.
-                """,
-            remedy:
-                "Use a transport that counts encoded bytes, such as libcurl, or limit the bytes",
-            source: "CWE-409; TransportCapabilities.encodedSizes",
-            check: { subject in
-                if subject.capabilities.contains(.encodedSizes) { return [] }
-                return subject.entries.compactMap { entry in
-                    // The standard limits are meant for all transports.
-                    for case .limitsDecoding(let ratio) in entry.effects
-                    where ratio < Limits.Bounds().ratio {
-                        return LintDraft(
-                            "content whose size is not declared may become more than \(ratio) times as"
-                                + " large: the transport does not count it before it is decoded",
-                            entry)
-                    }
-                    return nil
-                }
-            }),
     ]
 
     private static let lateKinds: Set<GateKind> = [.retry, .hedge, .rateLimit, .concurrencyLimit]
@@ -173,6 +167,30 @@ extension LintRule {
             }
         }
         return nil
+    }
+}
+
+extension LintSubject.Entry {
+    /// Whether it sends a signature, which depends on the content or on the time.
+    fileprivate var signs: Bool {
+        facts?.signsContent == true
+            || kinds.contains(.authentication) && effects.contains { $0.stamp != nil }
+    }
+
+    /// The fields with secrets that a request to the client's base URL gets from it.
+    fileprivate var namesAtBase: [HTTPHeaders.Name] {
+        (factsAtBase?.effects ?? []).flatMap { effect -> [HTTPHeaders.Name] in
+            if case .setsFields(let names, .secret) = effect { names } else { [] }
+        }
+    }
+}
+
+extension Origin {
+    /// Whether requests to it leave no machine, as while a program is made.
+    fileprivate var isThisMachine: Bool {
+        if host == "localhost" || host.hasSuffix(".localhost") { return true }
+        guard let address = IPAddress(host) else { return false }
+        return address == IPAddress(high: 0, low: 1) || address.description.hasPrefix("127.")
     }
 }
 

@@ -55,17 +55,8 @@ extension LintRule {
             offender: .inner,
             edges: { $0.edges($0.all(.retry), outsideOfSome: .rateLimit) },
             story: { edge, _ in
-                var (limit, rate) = (0, "")
-                for case .limitsRate(let count, let time) in edge.inner.effects {
-                    (limit, rate) = (count, time.text)
-                }
-                let most = edge.attempts.flatMap { attempts -> String? in
-                    let (most, isBeyond) = attempts.multipliedReportingOverflow(by: limit)
-                    return isBeyond ? nil : String(most)
-                }
-                return "a server that fails gets \(most ?? "any number of") requests every \(rate)"
-                    + " although the limit says \(limit): it stands outside of the retry and counts"
-                    + " calls"
+                "a server that fails gets \(most(edge.attempts, of: edge.inner)): it stands"
+                    + " outside of the retry and counts calls"
             }),
         LintRule(
             "concurrency-limit-outside-retry", .hint, "A concurrency limit outside of the retry",
@@ -120,6 +111,22 @@ extension LintRule {
                     "a server may get \(isBeyond ? "any number of" : String(most)) requests at once"
                     + " although the limit says \(limit): the hedge stands inside it, and its copies"
                     + " take no permits"
+            }),
+        LintRule(
+            "hedge-inside-rate-limit", .warning, "A hedge inside the rate limit",
+            harm: """
+                A call takes one token, and each copy is sent without one. A server that is slow gets \
+                several times the rate.
+                """,
+            remedy: "Move the hedge outside of the limit, or add another limit inside of it",
+            source: "the gates: a token is taken by a pass, and a copy is a pass of what is inside",
+            offender: .inner,
+            edges: { $0.edges($0.all(.hedge), outsideOfSome: .rateLimit) },
+            story: { edge, _ in
+                let copies = LintSubject.product(edge.others) { $0.copies.map { $0 &+ 1 } }
+                return
+                    "a server that is slow gets \(most(copies, of: edge.inner)): the hedge stands"
+                    + " inside it, and its copies take no tokens"
             }),
         LintRule(
             "hedge-never", .warning, "A hedge that comes too late",
@@ -188,83 +195,31 @@ extension LintRule {
                             + always.map(\.name).joined(separator: " × "), of: always)
                 ]
             }),
-        LintRule(
-            "key-inside-retry", .warning, "An idempotency key inside the retry",
-            harm: """
-                The retry sees a POST without a key, and does not send it again once a server may \
-                have seen it. The key is there and serves nothing.
-                """,
-            remedy: "Move the key outside of the retry",
-            source: "draft-ietf-httpapi-idempotency-key-header; RFC 9110 §9.2.2",
-            edges: { subject in
-                subject.edges(
-                    subject.all(where: { $0 == .identifiesRepetition }),
-                    // A retry that repeats anyway finds the same key in each attempt.
-                    outside: subject.all(.retry).filter { $0.retries?.repeatsUnsafe == false })
-            },
-            story: { edge, _ in
-                "a POST that fails has one attempt and not"
-                    + " \(edge.attempts.map(String.init) ?? "many"): its key is set"
-                    + " inside the retry, which does not see it"
-            }),
-        LintRule(
-            "unsafe-retry-without-key", .hint, "A retry of POST without a key",
-            harm: """
-                A server that has done the work and whose answer is lost does it again: a second \
-                order, a second payment.
-                """,
-            remedy: "Add an idempotency key outside of the retry, if the server knows such keys",
-            source: "RFC 9110 §9.2.2",
-            check: { subject in
-                let hasKey = !subject.all(where: { $0 == .identifiesRepetition }).isEmpty
-                return hasKey || subject.hasUnknown
-                    ? []
-                    : subject.all(.retry).filter { $0.retries?.repeatsUnsafe == true }.map {
-                        LintDraft(
-                            "a request that has an effect may have it"
-                                + " \($0.retries?.attempts.map(String.init) ?? "any number of") times:"
-                                + " it is sent again without a key that tells a repetition", $0)
-                    }
-            }),
-        LintRule(
-            "fallback-hides-failures", .warning, "A substitute that hides failures",
-            harm: """
-                What stands outside sees an answer where there was a failure. A retry does not try \
-                again, a hedge takes the substitute for the first good answer, a breaker counts a \
-                success, and a cache may store it.
-                """,
-            remedy: "Move the fallback outside",
-            source: "the gate: place it outside of all gates whose failures it covers",
-            edges: { subject in
-                subject.edges(
-                    subject.all(where: { $0 == .answers(.substitute) }),
-                    outside: subject.entries.filter {
-                        !$0.kinds.isDisjoint(with: [.retry, .hedge, .circuitBreaker, .cache])
-                    })
-            },
-            story: { edge, _ in
-                let isOne = edge.others.count == 1
-                return "\(edge.names) never \(isOne ? "sees" : "see") a failure: \(edge.outer.name)"
-                    + " inside \(isOne ? "it" : "them") makes an answer of each"
-            }),
-        LintRule(
-            "fallback-inside-deadline", .hint, "A substitute that no deadline gets",
-            harm: """
-                A call that meets its deadline fails without the substitute, although a slow server \
-                is what it is most often for.
-                """,
-            remedy: "Move the fallback outside of the deadline",
-            source: "the gate: a deadline outside ends the call, and with it the fallback",
-            edges: { subject in
-                subject.edges(
-                    subject.all(where: { $0 == .answers(.substitute) }),
-                    outside: subject.outermost(.deadline))
-            },
-            story: { edge, _ in
-                "a call that is slower than \(edge.inner.limit(.body)?.text ?? "") gets an error and no"
-                    + " substitute"
-            }),
     ]
+
+    /// What a server gets, so many times the rate of a limit.
+    private static func most(_ times: Int?, of limit: LintSubject.Entry) -> String {
+        var (count, period) = (0, "")
+        for case .limitsRate(let limit, let time) in limit.effects {
+            (count, period) = (limit, time.text)
+        }
+        let product = times.flatMap { times -> String? in
+            let (most, isBeyond) = times.multipliedReportingOverflow(by: count)
+            return isBeyond ? nil : String(most)
+        }
+        return "\(product ?? "any number of") requests every \(period) although the limit says"
+            + " \(count)"
+    }
+}
+
+extension LintSubject.Entry {
+    /// How many copies the gate sends besides the first request; nil for any number.
+    fileprivate var copies: Int? {
+        for case .hedges(let copies, _) in effects {
+            return copies < 1 << 20 ? max(copies, 0) : nil
+        }
+        return 0
+    }
 }
 
 extension GateEffect {

@@ -19,7 +19,8 @@ import TurnpikeSupport
 /// - Answers go only to the ``CredentialOrigins`` of the credential. A request with an
 ///   `Authorization` of its own keeps it.
 ///
-/// Place the gate inside ``Redirect``, so that it sees each hop.
+/// Place the gate inside ``Redirect``, so that it sees each hop, and inside ``CompressBodies``, so that
+/// an answer with `auth-int` covers the content that is sent.
 public struct DigestAuthentication: Interceptor {
     private let user: String
     private let password: Secret
@@ -46,10 +47,13 @@ public struct DigestAuthentication: Interceptor {
 
     /// What is true of this gate; see ``/TurnpikeCore/GateFacts``.
     public func facts(for request: Request?) -> GateFacts? {
-        GateFacts(
+        var facts = GateFacts(
             "answers a challenge, and another one if its nonce was stale",
             .setsFields([.authorization], .secret(isBound: true)), .replays(times: 2),
             passedOver: scope.obstacle(to: request))
+        // A server may ask for it (`auth-int`).
+        facts.signsContent = true
+        return facts
     }
 
     /// Runs the rest of the chain, and again with the answer to a challenge.

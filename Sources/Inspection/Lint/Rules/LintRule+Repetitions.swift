@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import TurnpikeCore
+import TurnpikeSupport
+
+// What a server may get twice, and what stands in for an answer.
+extension LintRule {
+    static let repetitions: [LintRule] = [
+        LintRule(
+            "key-inside-retry", .warning, "An idempotency key inside the retry",
+            harm: """
+                The retry sees a POST without a key, and does not send it again once a server may \
+                have seen it. The key is there and serves nothing.
+                """,
+            remedy: "Move the key outside of the retry",
+            source: "draft-ietf-httpapi-idempotency-key-header; RFC 9110 §9.2.2",
+            edges: { subject in
+                subject.edges(
+                    subject.all(where: { $0 == .identifiesRepetition }),
+                    // A retry that repeats anyway finds the same key in each attempt.
+                    outside: subject.all(.retry).filter { $0.retries?.repeatsUnsafe == false })
+            },
+            story: { edge, _ in
+                "a POST that fails has one attempt and not"
+                    + " \(edge.attempts.map(String.init) ?? "many"): its key is set"
+                    + " inside the retry, which does not see it"
+            }),
+        LintRule(
+            "fixed-idempotency-key", .error, "One idempotency key for all calls",
+            harm: """
+                A server takes each request after the first for a repetition of it. It does not do \
+                what the others ask for, and answers them with what it has answered the first.
+                """,
+            remedy: "Leave the field out, and add a gate that makes a key for each call",
+            source: "draft-ietf-httpapi-idempotency-key-header §2.2: a key is unique",
+            check: { subject in
+                let names = subject.all(where: { $0 == .identifiesRepetition }).flatMap(\.fields)
+                return subject.entries.compactMap { entry in
+                    let fixed = ([.idempotencyKey] + names).first {
+                        entry.facts?.fields.contains($0) == true
+                    }
+                    return fixed.map {
+                        LintDraft(
+                            "all calls have the same \($0.rawValue), which \(entry.name) sets, and a"
+                                + " server acts on the first alone", entry)
+                    }
+                }
+            }),
+        LintRule(
+            "unsafe-retry-without-key", .hint, "A retry of POST without a key",
+            harm: """
+                A server that has done the work and whose answer is lost does it again: a second \
+                order, a second payment.
+                """,
+            remedy: "Add an idempotency key outside of the retry, if the server knows such keys",
+            source: "RFC 9110 §9.2.2",
+            check: { subject in
+                let hasKey = !subject.all(where: { $0 == .identifiesRepetition }).isEmpty
+                return hasKey || subject.hasUnknown
+                    ? []
+                    : subject.all(.retry).filter { $0.retries?.repeatsUnsafe == true }.map {
+                        LintDraft(
+                            "a request that has an effect may have it"
+                                + " \($0.retries?.attempts.map(String.init) ?? "any number of") times:"
+                                + " it is sent again without a key that tells a repetition", $0)
+                    }
+            }),
+        LintRule(
+            "fallback-hides-failures", .warning, "A substitute that hides failures",
+            harm: """
+                What stands outside sees an answer where there was a failure. A retry does not try \
+                again, a hedge takes the substitute for the first good answer, a breaker counts a \
+                success, and a cache may store it.
+                """,
+            remedy: "Move the fallback outside",
+            source: "the gate: place it outside of all gates whose failures it covers",
+            edges: { subject in
+                subject.edges(
+                    subject.all(where: { $0 == .answers(.substitute) }),
+                    outside: subject.entries.filter {
+                        !$0.kinds.isDisjoint(with: [.retry, .hedge, .circuitBreaker, .cache])
+                    })
+            },
+            story: { edge, _ in
+                let isOne = edge.others.count == 1
+                return "\(edge.names) never \(isOne ? "sees" : "see") a failure: \(edge.outer.name)"
+                    + " inside \(isOne ? "it" : "them") makes an answer of each"
+            }),
+        LintRule(
+            "fallback-inside-deadline", .hint, "A substitute that no deadline gets",
+            harm: """
+                A call that meets its deadline fails without the substitute, although a slow server \
+                is what it is most often for.
+                """,
+            remedy: "Move the fallback outside of the deadline",
+            source: "the gate: a deadline outside ends the call, and with it the fallback",
+            edges: { subject in
+                subject.edges(
+                    subject.all(where: { $0 == .answers(.substitute) }),
+                    outside: subject.outermost(.deadline))
+            },
+            story: { edge, _ in
+                "a call that is slower than \(edge.inner.limit(.body)?.text ?? "") gets an error and no"
+                    + " substitute"
+            }),
+    ]
+}
+
+extension LintSubject.Entry {
+    /// The fields that it sets.
+    fileprivate var fields: [HTTPHeaders.Name] {
+        effects.flatMap { effect -> [HTTPHeaders.Name] in
+            if case .setsFields(let names, _) = effect { names } else { [] }
+        }
+    }
+}
