@@ -99,6 +99,19 @@ struct RedactionCostTests {
         #expect(works[2] < 2_000 * 150, "\(works)")
     }
 
+    @Test("Base64 in base64, each behind all levels of escapes, does not multiply the work")
+    func packed() {
+        var text = "x"
+        for _ in 0..<6 {
+            let json = "{\"a\":\"\(text) %41%2541%252541%25252541%2525252541\"}"
+            text = Data(json.utf8).base64EncodedString().replacing("=", with: "")
+        }
+        let content = Data("see \(text) %41%2541%252541%25252541%2525252541".utf8)
+        let work = ExchangeRedactor(.standard)
+            .work(onContent: content, headers: ["Content-Type": "text/plain"])
+        #expect(work < content.count * 150, "\(work) for \(content.count) bytes")
+    }
+
     @Test("Work does not grow with the number of known secrets")
     func secrets() {
         let text = CostlyText("text/plain", "planted-secret-number-1 or planted-secret-number-")

@@ -7,7 +7,9 @@ extension SecretScanner {
     /// Hides base64 of JSON or XML with a secret in it.
     /// - Returns: Whether it was hidden.
     mutating func packedContent() -> Bool {
-        guard position >= withoutPacked,
+        // Within content that was packed, only the text as it is: otherwise each level of escapes
+        // would multiply the work on what is packed deeper.
+        guard position >= withoutPacked, level == 0 || pass.depth <= 2,
             Self.beginningsOfPacked.contains(where: { bytes[position...].starts(with: $0) })
         else { return false }
         let ends = [

@@ -22,7 +22,7 @@ struct SecretScanner {
     let isCut: Bool
     let pass: RedactionPass
     private let spelling: Spelling
-    private let level: Int
+    let level: Int
     private(set) var marks: SecretMarks
     var looks: SecretLooks
     var closers: MarkupClosers?
