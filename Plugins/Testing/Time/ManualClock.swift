@@ -11,12 +11,17 @@ public import TurnpikeSupport
 /// let clock = ManualClock()
 /// let client = Client(transport: transport, stack: stack, timeSource: clock)
 /// async let answer = client.get("slow").data()
-/// try await clock.waitForTimers(1)  // the call has begun to wait
+/// try await clock.waitForTimer(in: .seconds(30))  // the call has begun to wait
 /// clock.advance(by: .seconds(30))
 /// ```
 ///
 /// ``advance(by:)`` runs the handlers that become due in their order, and each handler sees the
 /// time for which it was scheduled.
+///
+/// A call has a timer for each of its time limits, from its beginning on: a test that waits for any
+/// timer, and moves the clock, may come before the timer that it is about, and then waits for its
+/// answer for ever. Name the timer (``waitForTimer(in:limit:)``), or let a ``Simulation`` move its
+/// clock. A wait of the clock ends after 10 seconds of real time, and names the timers that exist.
 public final class ManualClock: TimeSource {
     private struct State {
         var now = MonotonicInstant(nanoseconds: 0)
@@ -96,10 +101,11 @@ public final class ManualClock: TimeSource {
     /// All timers count, including those of time limits. ``waitForTimer(in:limit:)`` can name one.
     /// - Parameters:
     ///   - count: The number of timers.
-    ///   - limit: How long to wait at most, in real time.
-    /// - Throws: ``WaitExpired`` after the limit.
-    public func waitForTimers(_ count: Int, limit: Duration = .seconds(60)) async throws {
-        try await wait(upTo: limit, for: "\(count) timers") { $0.heap.count >= count }
+    ///   - limit: How long to wait at most, in real time; what a busy machine does not run does not
+    ///     count.
+    /// - Throws: ``WaitExpired`` after the limit, which names the timers that exist.
+    public func waitForTimers(_ count: Int, limit: Duration = .seconds(10)) async throws {
+        try await wait(upTo: limit, for: Self.timers(count)) { $0.heap.count >= count }
     }
 
     /// Waits until a timer is scheduled that is due after exactly this duration, or the task is
@@ -109,12 +115,13 @@ public final class ManualClock: TimeSource {
     /// cancelled soon.
     /// - Parameters:
     ///   - duration: The time until the timer is due, as the clock counts it.
-    ///   - limit: How long to wait at most, in real time.
-    /// - Throws: ``WaitExpired`` after the limit.
+    ///   - limit: How long to wait at most, in real time; what a busy machine does not run does not
+    ///     count.
+    /// - Throws: ``WaitExpired`` after the limit, which names the timers that exist.
     public func waitForTimer(
-        in duration: Duration, limit: Duration = .seconds(60)
+        in duration: Duration, limit: Duration = .seconds(10)
     ) async throws {
-        try await wait(upTo: limit, for: "a timer that is due in \(duration)") {
+        try await wait(upTo: limit, for: "a timer that is due in \(duration.text)") {
             $0.contains(duration)
         }
     }
@@ -125,8 +132,23 @@ public final class ManualClock: TimeSource {
     ) async throws {
         let moment = state.withLock { $0.waiters.add(Self.timers($0), condition) }
         try await moment?.wait(
-            upTo: limit, for: { [self] in "\(what); the clock has \(timerCount) timers" },
+            upTo: limit, for: { [self] in "\(what); the clock has \(present)" },
             leaving: { [self] moment in state.withLock { $0.waiters.remove(moment) } })
+    }
+
+    // The timers that exist, by the time that is left until they are due.
+    private var present: String {
+        let (now, dues) = state.withLock { ($0.now, $0.heap.dues.sorted()) }
+        if dues.isEmpty { return "no timers" }
+        let shown = dues.prefix(8).map {
+            now.duration(to: MonotonicInstant(nanoseconds: $0)).text
+        }
+        return Self.timers(dues.count) + ", due in " + shown.joined(separator: ", ")
+            + (dues.count > shown.count ? " and more" : "")
+    }
+
+    private static func timers(_ count: Int) -> String {
+        "\(count) timer" + (count == 1 ? "" : "s")
     }
 
     private static func timers(_ state: State) -> Timers {

@@ -41,6 +41,9 @@ extension OneShot<Void> {
     /// Waits until the moment is settled.
     ///
     /// A cancelled task runs the closure `leave` and then settles the moment.
+    ///
+    /// The limit passes in ten parts, and each of them ends once all tasks that were ready have had a
+    /// turn: the time for which a machine stands still, or is too busy to run them, does not count.
     /// - Parameters:
     ///   - limit: How long to wait at most, in real time.
     ///   - what: Returns what is waited for.
@@ -50,15 +53,30 @@ extension OneShot<Void> {
         upTo limit: Duration, for what: @escaping @Sendable () -> String,
         leaving leave: @escaping @Sendable (OneShot<Void>) -> Void
     ) async throws {
-        let timer = SystemTimeSource().schedule(after: limit) { [self] in
+        // Cancelled below, when the wait is over.
+        let watch = Task { [self] in
+            for _ in 0..<10 {
+                try await Self.pass(limit / 10)
+                for _ in 0..<100 { await Task.yield() }
+            }
+            try Task.checkCancellation()
             leave(self)
             settle(.failure(WaitExpired(after: limit, for: what())))
         }
-        defer { timer.cancel() }
+        defer { watch.cancel() }
         try await value { [self] in
             leave(self)
             settle(.success(()))
         }
+    }
+}
+
+extension OneShot<Void> {
+    private static func pass(_ time: Duration) async throws {
+        let moment = OneShot<Void>()
+        let timer = SystemTimeSource().schedule(after: time) { moment.settle(.success(())) }
+        defer { timer.cancel() }
+        try await moment.value { moment.settle(.failure(CancellationError())) }
     }
 }
 

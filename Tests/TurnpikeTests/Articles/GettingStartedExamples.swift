@@ -192,16 +192,16 @@ struct GettingStartedExamples {
         #expect(map.count == 7)
     }
 
-    @Test("A mock and a clock need neither network nor time")
+    @Test("A mock and a simulation need neither network nor time")
     func mock() async throws {
         let transport = MockTransport([.any(.status(503), .ok(json: ["name": "Mars", "moons": 2]))])
-        let clock = ManualClock()
-        let client = Client(
-            baseURL: "http://test.example/", transport: transport, stack: [.validate(), .retry()],
-            timeSource: clock)
-        async let planet = client.get("planets/4").decode(Planet.self)
-        try await clock.waitForTimers(1)  // the wait before the second attempt
-        clock.advance(by: .seconds(1))
-        #expect(try await planet == Planet(name: "Mars", moons: 2))
+        let planet = try await Simulation(seed: 1).run { simulation in
+            let client = Client(
+                baseURL: "http://test.example/", transport: transport, stack: .standard,
+                timeSource: simulation.clock, randomSource: simulation.random)
+            return try await client.get("planets/4").decode(Planet.self)
+        }
+        #expect(planet == Planet(name: "Mars", moons: 2))
+        #expect(transport.sentCount == 2)
     }
 }

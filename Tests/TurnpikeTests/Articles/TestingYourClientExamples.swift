@@ -60,14 +60,37 @@ struct TestingYourClientExamples {
         #expect(options.allowedTypes.count == 2)
     }
 
-    @Test("A clock is moved once the code waits")
+    @Test("A simulation moves its clock to whichever timer is next")
+    func hedge() async throws {
+        let transport = MockTransport([
+            .any(MockResponse.ok(text: "late").delayed(by: .seconds(9)), .ok(text: "soon"))
+        ])
+        let (text, elapsed) = try await Simulation(seed: 1).run { simulation in
+            let client = Client(
+                transport: transport,
+                stack: [
+                    .deadline(.seconds(30)), .hedge(after: .milliseconds(200)),
+                    .attemptTimeout(.seconds(10)),
+                ],
+                timeSource: simulation.clock, randomSource: simulation.random)
+            let text = try await client.get("http://a.example/").string()
+            return (text, simulation.elapsed)
+        }
+        #expect(text == "soon")
+        #expect(elapsed == .milliseconds(200))
+    }
+
+    @Test("A clock is moved once the code waits for the timer that the test is about")
     func time() async throws {
-        let transport = MockTransport([.any(.status(502), .ok(text: "fine"))])
+        let busy = MockResponse.status(503, headers: ["Retry-After": "7"])
+        let transport = MockTransport([.any(busy, .ok(text: "fine"))])
         let clock = ManualClock()
-        let client = Client(transport: transport, stack: [.retry(attempts: 3)], timeSource: clock)
+        let client = Client(
+            transport: transport, stack: [.deadline(.seconds(30)), .retry()], timeSource: clock)
         async let text = client.get("http://a.example/").string()
-        try await clock.waitForTimers(1)  // the back-off has begun
-        clock.advance(by: .seconds(20))
+        try await clock.waitForTimer(in: .seconds(7))  // the wait that the server asks for
+        #expect(transport.sentCount == 1)
+        clock.advance(by: .seconds(7))
         #expect(try await text == "fine")
     }
 
