@@ -182,7 +182,8 @@ enum CurlFault {
                 message: "the server refused the connection, or cannot be reached")
         case 28:
             return Kind(code: .connectTimeout, message: noConnection(circumstances.hadPlace))
-        case 53, 54, 58, 59, 60, 64, 66, 77, 80, 82, 83, 90, 91, 98:
+        case 60: return Kind(code: .tls, message: refusedCertificate(text))
+        case 53, 54, 58, 59, 64, 66, 77, 80, 82, 83, 90, 91, 98:
             return Kind(code: .tls, message: tlsMessage(code))
         case 45, 97:
             let what = code == 97 ? "the proxy failed" : "the source interface cannot be used"

@@ -93,6 +93,26 @@ struct SendTests {
         #expect(terminal.messages.contains("404"))
     }
 
+    @Test("A refusal shows the problem that the server tells of, without secrets")
+    func problem() async {
+        let type: HTTPHeaders = ["Content-Type": "application/problem+json"]
+        let text = #"{"title":"Not valid","detail":"no stock; token=s3cret-1234567890"}"#
+        server.route("/x", .status(422, headers: type, body: Data(text.utf8)))
+        let long = #"{"title":"\#(String(repeating: "x", count: 70_000))"}"#
+        server.route("/long", .status(422, headers: type, body: Data(long.utf8)))
+        for more in [[], ["-o", folder["out"]]] {
+            let terminal = FakeTerminal()
+            #expect(await SendCommand.run([url("x")] + more, terminal.terminal()) == 5)
+            #expect(terminal.text == text)
+            #expect(
+                terminal.messages.contains("[problem: Not valid: no stock"), "\(terminal.messages)")
+            #expect(!terminal.messages.contains("s3cret"))
+        }
+        #expect(await send(url("long")) == 5)
+        #expect(terminal.text == long)
+        #expect(terminal.messages.contains("422") && !terminal.messages.contains("xxx"))
+    }
+
     @Test("Redirects are followed, and transient failures retried")
     func gates() async {
         server.route("/a", .redirect(302, to: "/b"))

@@ -53,6 +53,31 @@ struct CurlFaultTests {
         #expect(kind.message.contains("expects https") == !isSecure)
     }
 
+    @Test(
+        "A certificate that is refused says why, as far as that is known, and what to try",
+        arguments: [
+            ("SSL certificate problem: self-signed certificate", "trust.authorities"),
+            (
+                "SSL certificate problem: unable to get local issuer certificate",
+                "trust.authorities"
+            ),
+            ("server certificate verification failed. CAfile: none", "trust.authorities"),
+            ("SSL certificate problem: certificate has expired", "has expired"),
+            ("SSL certificate problem: certificate is not yet valid", "clock"),
+            ("SSL certificate problem: certificate revoked", "is revoked"),
+            (
+                "SSL: no alternative certificate subject name matches target host name 's3cret'",
+                "for another name"
+            ),
+        ])
+    func certificate(text: String, advice: String) {
+        let kind = CurlFault.kind(
+            of: 60, text: text, CurlFault.Circumstances(phase: .connecting, isSecure: true))
+        #expect(kind.code == .tls)
+        #expect(kind.message.hasPrefix("the server's certificate was refused; "))
+        #expect(kind.message.contains(advice) && !kind.message.contains("s3cret"))
+    }
+
     @Test("A connection that the server lets end is no fault of the protocol")
     func goAway() {
         let text = "Error in the HTTP2 framing layer"

@@ -172,7 +172,13 @@ struct SerializerTests {
     @Test(
         "A decoding error names the path, has head and content, and quotes nothing",
         arguments: [
-            (#"{"id":"s3cret"}"#, "$.id is not of type Int"),
+            (#"{"id":"s3cret"}"#, "$.id is not of type Int but a string"),
+            (#"{"id":["s3cret"]}"#, "$.id is not of type Int but an array"),
+            (#"{"id":{"s3cret":1}}"#, "$.id is not of type Int but an object"),
+            (#"{"id":true,"x":"s3cret"}"#, "$.id is not of type Int but a boolean"),
+            (#"{"id":1,"born":7}"#, "$.born is not of type"),
+            (#"{"id":1.25,"x":"s3cret"}"#, "the content has a number that the type cannot hold"),
+            (#"{"id":1,"born":"s3cret"}"#, "the content has a date that is not in the form of"),
             (#"{"name":"s3cret"}"#, "$.id is missing"),
             (#"{"id":null,"x":"s3cret"}"#, "$.id"),
             (#"{"id":1,"#, "cannot be read: line 1, column 9"),
@@ -187,6 +193,30 @@ struct SerializerTests {
         #expect(error?.response?.status == 200)
         #expect(error?.responseBody == Data(content.utf8))
         #expect(error.map { !"\($0)".contains("s3cret") } == true)
+    }
+
+    @Test("A name in the path of a decoding error is cut, and shown without control characters")
+    func decodingPath() async throws {
+        let name = "\\u001b[2J" + String(repeating: "n", count: 300)
+        let error = await #expect(throws: ClientError.self) {
+            try await call(type: "application/json", #"{"\#(name)": "x"}"#)
+                .decode([String: Int].self)
+        }
+        let message = try #require(error?.message)
+        #expect(message.contains(#"$.\u{1b}[2Jnnn"#), "\(message)")
+        #expect(message.hasSuffix("is not of type Int but a string"))
+        #expect(message.utf8.count < 250)
+        let deep = String(repeating: "[", count: 60) + "1" + String(repeating: "]", count: 60)
+        let other = await #expect(throws: ClientError.self) {
+            try await call(type: "application/json", deep).decode(Nest.self)
+        }
+        #expect(other?.message.contains("$[0][0]") == true, "\(other?.message ?? "")")
+        #expect(other.map { $0.message.utf8.count < 250 } == true)
+    }
+
+    private struct Nest: Decodable, Sendable {
+        let inner: [Nest]
+        init(from decoder: any Decoder) throws { inner = try [Nest](from: decoder) }
     }
 
     @Test("A type without a decoder is an error that says so; a given decoder reads it")

@@ -34,19 +34,33 @@ struct SendReading: ResponseSerializer {
         } else {
             if !isRefused { try output.begin() }
             display.begin(response.headers)
+            // What the error needs to say which problem there is.
+            var kept = Data()
+            var isCut = false
             for try await chunk in response.body {
+                if isRefused {
+                    isCut = isCut || chunk.count > Self.keptBytes - kept.count
+                    kept += chunk.prefix(Self.keptBytes - kept.count)
+                }
                 // The rest of a content that cannot be shown is not read.
-                guard try isRefused ? output.show(chunk) : output.write(chunk) else { break }
+                guard try isRefused ? output.show(chunk) : output.write(chunk) else {
+                    isCut = true
+                    break
+                }
             }
-            if isRefused { throw refusal(of: response, Data()) }
+            if isRefused { throw refusal(of: response, kept, isCut: isCut) }
         }
         return value
     }
 
-    private func refusal(of response: Response, _ content: Data) -> ClientError {
+    private static let keptBytes = 65_536
+
+    private func refusal(
+        of response: Response, _ content: Data, isCut: Bool = false
+    ) -> ClientError {
         ClientError(
             .validation, "the server answered \(response.status)", response: response.head,
-            responseBody: content)
+            responseBody: content, isResponseBodyCut: isCut)
     }
 
     /// Returns content as a value: JSON, text, or nil for anything else.

@@ -28,21 +28,48 @@ extension ClientError {
     static func reason(_ error: DecodingError) -> String {
         switch error {
         case .typeMismatch(let type, let context):
-            return "\(path(context.codingPath)) is not of type \(type)"
+            let kind = found(context).map { " but \($0)" } ?? ""
+            return "\(path(context.codingPath)) is not of type \(type)" + kind
         case .valueNotFound(let type, let context):
             return "\(path(context.codingPath)) is null instead of \(type)"
         case .keyNotFound(let key, let context):
             return "\(path(context.codingPath + [key])) is missing"
         case .dataCorrupted(let context):
-            return "\(path(context.codingPath)) is not valid"
+            return "\(path(context.codingPath)) " + fault(context)
         @unknown default: return "it does not match the expected type"
         }
     }
 
+    // The texts of decoders may quote the content: only these words of Foundation's are taken over.
+    private static func found(_ context: DecodingError.Context) -> String? {
+        let kinds = [
+            ("a string", "a string"), ("a dictionary", "an object"), ("an array", "an array"),
+            ("number", "a number"), ("a number", "a number"), ("bool", "a boolean"),
+            ("a boolean", "a boolean"), ("null", "null"), ("a date", "a date"),
+            ("a data value", "data"),
+        ]
+        return kinds.first { context.debugDescription.hasSuffix(" but found \($0.0) instead.") }?.1
+    }
+
+    private static func fault(_ context: DecodingError.Context) -> String {
+        let text = context.debugDescription
+        let verb = context.codingPath.isEmpty ? "has" : "is"
+        if text.contains("does not fit in") {
+            return "\(verb) a number that the type cannot hold"
+        }
+        if text.contains("ISO8601") {
+            return "\(verb) a date that is not in the form of ISO 8601"
+        }
+        return "is not valid"
+    }
+
+    // A name may be a member's that the server chose. In a deep path both ends are shown.
     private static func path(_ keys: [any CodingKey]) -> String {
         if keys.isEmpty { return "the content" }
-        return keys.reduce("$") { text, key in
-            key.intValue.map { "\(text)[\($0)]" } ?? "\(text).\(key.stringValue)"
+        let parts = keys.map { key in
+            key.intValue.map { "[\($0)]" } ?? "." + Grammar.escaped(key.stringValue, upTo: 64)
         }
+        if parts.count <= 12 { return "$" + parts.joined() }
+        return "$" + parts.prefix(6).joined() + "…" + parts.suffix(6).joined()
     }
 }

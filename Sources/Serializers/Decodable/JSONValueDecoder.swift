@@ -38,10 +38,22 @@ public struct JSONValueDecoder: ValueDecoder {
     /// Decodes a value.
     public func decode<Value: Decodable>(_ type: Value.Type, from content: Data) throws -> Value {
         let decoder = makeDecoder()
-        if !decoder.allowsJSON5, !decoder.assumesTopLevelDictionary { try JSONValue.check(content) }
+        let isChecked = !decoder.allowsJSON5 && !decoder.assumesTopLevelDictionary
+        if isChecked { try JSONValue.check(content) }
         if let key = JSONSource.key, case .useDefaultKeys = decoder.keyDecodingStrategy {
             decoder.userInfo[key] = JSONSource(content)
         }
-        return try decoder.decode(type, from: content)
+        do {
+            return try decoder.decode(type, from: content)
+        } catch DecodingError.dataCorrupted(let context)
+            where isChecked && context.codingPath.isEmpty
+            && context.debugDescription == "The given data was not valid JSON."
+        {
+            // The check says that it is: Foundation's words for a number out of its type's range.
+            throw DecodingError.dataCorrupted(
+                DecodingError.Context(
+                    codingPath: [], debugDescription: "A number does not fit in its type.",
+                    underlyingError: context.underlyingError))
+        }
     }
 }

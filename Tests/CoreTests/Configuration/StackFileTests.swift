@@ -80,7 +80,10 @@ struct StackFileTests {
                 "transport.responses[0].status: found 99; expected an integer from 100 to 999"
             ),
             (#"{"baseURL": 3}"#, "baseURL: found a number"),
-            (#"{"baseURL": "ftp://a/"}"#, "baseURL: the URL's scheme is neither http nor https"),
+            (
+                #"{"baseURL": "ftp://a/"}"#,
+                "baseURL: the URL's scheme is neither http nor https but ftp"
+            ),
             (#"{"baseURL": "/path"}"#, "baseURL: the URL is relative"),
         ])
     func mistake(text: String, expected: String) throws {

@@ -82,6 +82,29 @@ struct TargetTests {
         #expect(request.fault != nil, "\(request.url)")
     }
 
+    @Test(
+        "The fault of a text names the scheme, or the place",
+        arguments: [
+            ("ftp://h/", "neither http nor https but ftp"),
+            ("localhost:8080/x", "neither http nor https; write https:// and the host"),
+            ("s3cret:pass@host/x", "neither http nor https; write https:// and the host"),
+            ("abcdefghijklmnopqrstuvwxyz://h/", "neither http nor https; write https:// and"),
+            ("s3cret_x://h/", "(RFC 3986): see character 9"),
+            ("http://exa mple.com/s3cret", "(RFC 3986): see character 11, in its host"),
+            ("http://h.example:8o/s3cret", "(RFC 3986): see character 19, in its port"),
+            ("http://[::1/s3cret", "(RFC 3986): see character 8, in its host"),
+            ("http://ex%20ample.com/", "is not a name or an address: see its character 3"),
+            (
+                "http://" + String(repeating: "a", count: 5000) + "/s3cret",
+                "(RFC 3986): its host is too long"
+            ),
+        ])
+    func places(text: String, expected: String) throws {
+        let fault = try #require(Request(.get, Target(text), relativeTo: nil).fault)
+        #expect(fault.contains(expected), "\(fault)")
+        #expect(!fault.contains("s3cret") && fault.utf8.count < 120)
+    }
+
     @Test("A relative target needs a base")
     func noBase() { #expect(url("users/1", base: nil) == nil) }
 

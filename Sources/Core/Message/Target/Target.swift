@@ -116,15 +116,12 @@ public struct Target: Sendable {
         return TargetURI(
             reference: isAmbiguous ? "./" + text : text,
             relativeTo: isAbsolute ? nil : base?.asDirectory)
-            ?? TargetURI(fault: "the URL cannot be parsed (RFC 3986)")
+            ?? TargetURI(fault: TargetURI.fault(ofUnreadable: text))
     }
 
     private static func isAbsolute(_ text: String, _ parts: URIParts) -> Bool {
         guard let scheme = parts.scheme, parts.authority != nil else { return false }
-        return text.bytes(scheme).allSatisfy { byte in
-            Grammar.isAlphanumeric(byte) || byte == UInt8(ascii: "+") || byte == UInt8(ascii: "-")
-                || byte == UInt8(ascii: ".")
-        }
+        return text.bytes(scheme).allSatisfy(TargetURI.isInScheme)
     }
 
     private static func hasBrokenEscape(_ text: String) -> Bool {

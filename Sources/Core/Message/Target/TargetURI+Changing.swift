@@ -73,7 +73,7 @@ extension TargetURI {
     private func changed(_ text: String) -> TargetURI {
         if text.utf8.count == self.text.utf8.count, Grammar.areSame(text, self.text) { return self }
         guard let url = URL(string: text) else {
-            return TargetURI(fault: "the URL cannot be parsed (RFC 3986)")
+            return TargetURI(fault: Self.fault(ofUnreadable: text))
         }
         return TargetURI(url)
     }

@@ -73,6 +73,32 @@ extension TargetURI {
             && bytes[(index + 1)...(index + 2)].allSatisfy(Grammar.isHexDigit)
     }
 
+    // MARK: What cannot be read
+
+    /// What is wrong with text that cannot be read as a reference, and where, without quoting it.
+    static func fault(ofUnreadable text: String) -> String {
+        let fault = "the URL cannot be parsed (RFC 3986)"
+        let parts = URIParts(text)
+        let end = parts.path.lowerBound
+        if end > longestAuthority { return fault + ": its host is too long" }
+        // What stands behind the authority is encoded before Foundation reads it. Each beginning is
+        // tried, so a long one is not.
+        guard end <= 300 else { return fault }
+        let start = text.part(0..<end)
+        if URL(string: start) != nil { return fault }
+        let read = start.indices.reversed().first { URL(string: String(start[..<$0])) != nil }
+        let place = read.map { start.utf8.distance(from: start.startIndex, to: $0) } ?? 0
+        let part =
+            switch place {
+            case _ where parts.userInformation?.contains(place) == true: ", in its user"
+            case _ where parts.port?.contains(place) == true: ", in its port"
+            case _ where parts.authority?.contains(place) == true: ", in its host"
+            default: ""
+            }
+        let count = read.map { start.distance(from: start.startIndex, to: $0) } ?? 0
+        return fault + ": see character \(count + 1)" + part
+    }
+
     // MARK: Dot segments
 
     /// The text without the segments `.` and `..` in its path (RFC 3986 §5.2.4), or nil where it

@@ -93,10 +93,27 @@ public struct TargetURI: Sendable {
             return "the URL is relative and the client has no base URL; write https:// and the host"
         }
         guard Origin.scheme(bytes[scheme]) != nil else {
-            return "the URL's scheme is neither http nor https"
+            return "the URL's scheme is neither http nor https" + otherScheme(bytes, scheme, parts)
         }
         if parts.host.isEmpty { return "the URL has no host" }
         return authorityFault(bytes, parts)
+    }
+
+    // What stands in front of a colon may be a host or a user: only what is a scheme (RFC 3986 §3.1),
+    // with an authority behind it, is named.
+    private static func otherScheme<Bytes: RandomAccessCollection<UInt8>>(
+        _ bytes: Bytes, _ scheme: Range<Int>, _ parts: URIParts
+    ) -> String where Bytes.Index == Int {
+        guard parts.authority != nil, scheme.count <= 20, bytes[scheme].allSatisfy(isInScheme)
+        else {
+            return "; write https:// and the host"
+        }
+        return " but " + String(decoding: bytes[scheme], as: UTF8.self)
+    }
+
+    static func isInScheme(_ byte: UInt8) -> Bool {
+        Grammar.isAlphanumeric(byte) || byte == UInt8(ascii: "+") || byte == UInt8(ascii: "-")
+            || byte == UInt8(ascii: ".")
     }
 
     /// What is wrong with the host or the port, or nil.
@@ -112,7 +129,10 @@ public struct TargetURI: Sendable {
         }
         let host = bytes[parts.host]
         let isRight = parts.isBracketed ? isAddress(host) : isName(host)
-        return isRight ? nil : "the URL's host is not a name or an address"
+        if isRight { return nil }
+        let place = parts.isBracketed ? nil : host.firstIndex { !isInName($0) }
+        return "the URL's host is not a name or an address"
+            + (place.map { ": see its character \($0 - host.startIndex + 1)" } ?? "")
     }
 
     // It may be empty (RFC 3986 §3.2.3).
@@ -130,17 +150,13 @@ public struct TargetURI: Sendable {
     // 253 of them, RFC 1035 §2.3.4, and a dot), and IPv4. Foundation has made other letters those of
     // DNS.
     private static func isName(_ host: some RandomAccessCollection<UInt8>) -> Bool {
-        if host.count > 254 { return false }
-        var hasLetter = false
-        for byte in host {
-            switch byte {
-            case UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"): break
-            default:
-                guard Grammar.isAlphanumeric(byte) else { return false }
-                hasLetter = true
-            }
-        }
-        return hasLetter
+        host.count <= 254 && host.allSatisfy(isInName)
+            && host.contains(where: Grammar.isAlphanumeric)
+    }
+
+    private static func isInName(_ byte: UInt8) -> Bool {
+        Grammar.isAlphanumeric(byte) || byte == UInt8(ascii: "-") || byte == UInt8(ascii: ".")
+            || byte == UInt8(ascii: "_")
     }
 }
 

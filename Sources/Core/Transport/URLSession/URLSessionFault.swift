@@ -81,7 +81,9 @@ enum URLSessionFault {
     private static func kind(of text: String, hasHead: Bool) -> Kind {
         if has(text, "ssl", "tls", "certificate", "handshake") {
             return Kind(
-                code: .tls, message: "the TLS handshake failed, or the certificate was refused",
+                code: .tls,
+                message: "the TLS handshake failed, or the certificate was refused"
+                    + (has(text, "certificate") ? certificateAdvice : ""),
                 isBeforeRequest: !hasHead)
         }
         if has(text, "unencoding", "content encoding", "content-encoding", "zlib", "brotli", "zstd")
@@ -115,6 +117,16 @@ enum URLSessionFault {
                 code: .connection, message: "the connection was lost before a response came")
         }
         return Kind(code: .protocol, message: "the response could not be read")
+    }
+
+    // The cause, behind the message, has the reason.
+    private static var certificateAdvice: String {
+        #if canImport(FoundationNetworking)
+        "; see that its name and dates are right and that the system trusts its authority"
+            + " (update-ca-certificates), or name the authority to CurlTransport, as trust.authorities"
+        #else
+        "; see that its name and dates are right and that the system trusts its authority"
+        #endif
     }
 
     private static var noDescriptors: Kind {

@@ -182,7 +182,11 @@ enum Fault {
         switch phase {
         case .connecting:
             return Kind(
-                code: .tls, message: "the TLS handshake failed, or the certificate was refused")
+                code: .tls,
+                message:
+                    "the TLS handshake failed, or the certificate was refused; see that its name"
+                    + " and dates are right, and that tlsConfiguration.trustRoots has its authority"
+            )
         // TLS 1.3 lets the client send before the server has judged its certificate.
         case .sending: return Kind(code: .tls, message: "the server ended TLS with an alert")
         case .receiving: return lost(phase)
