@@ -8,7 +8,9 @@ import TurnpikeSupport
 /// The rules, in order:
 ///
 /// - A status is retried if the ``RetryPolicy`` lists it, whether a validator stands inside or
-///   outside. An error is retried if its code is listed. A cancellation never is.
+///   outside. An error is retried if its code is listed. A cancellation never is. A name that could
+///   not be resolved is asked for once more, and no more than that in a row, unless a condition of
+///   the policy wants it (``RetryPolicy/deciding(_:)``).
 /// - A request may be sent again if nothing of it was written, or if it was answered with 408. If
 ///   bytes were written, its body must be replayable, and one of three things must hold: the method
 ///   is idempotent (RFC 9110 §9.2.2), the request has an `Idempotency-Key`, or the caller allows it
@@ -92,6 +94,9 @@ public struct Retry: RequestRetrier {
         }
         let verdict = policy.verdict(on: outcome, in: context)
         if verdict == .notListed { return .stop }
+        if isUnknownAgain(outcome, in: context) {
+            return stop(outcome, "the name could not be resolved twice in a row", in: context)
+        }
         var wish = outcome.head?.headers.retryAfter(at: context.timeSource.date)
         if let obstacle = obstacle(to: outcome, verdict) {
             return stop(outcome, obstacle, in: context)
@@ -179,6 +184,14 @@ public struct Retry: RequestRetrier {
         return sum
     }
 
+    // Transports cannot tell a name that does not exist from a resolver that fails for a moment. Once
+    // more finds out.
+    private func isUnknownAgain(_ outcome: Outcome, in context: Context) -> Bool {
+        let (was, isUnknown) = (context[UnknownName.self], outcome.code == .dns)
+        if was != isUnknown { context[UnknownName.self] = isUnknown }
+        return was && isUnknown && !policy.insists(on: outcome)
+    }
+
     // Why the request may not be sent a second time.
     private func obstacle(to outcome: Outcome, _ verdict: RetryPolicy.Verdict) -> String? {
         if verdict == .notRepeatable {
@@ -219,6 +232,11 @@ public struct Retry: RequestRetrier {
 }
 
 extension Retry: PromptlyCancellable {}
+
+/// Whether the attempt before could not resolve the host's name.
+private enum UnknownName: ContextKey {
+    static var defaultValue: Bool { false }
+}
 
 extension Retry {
     /// Whether its policy repeats such a request, within its attempts.

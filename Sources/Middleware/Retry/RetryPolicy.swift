@@ -127,6 +127,11 @@ public struct RetryPolicy: Sendable {
         return verdict
     }
 
+    /// Whether a condition of the caller's wants a retry, whatever the lists say.
+    func insists(on outcome: Outcome) -> Bool {
+        condition?(outcome) == true || alternatives.contains { $0.insists(on: outcome) }
+    }
+
     /// Whether content that breaks off may be requested again.
     func mayRepeatContent(of request: Request) -> Bool { mayRepeat(request, after: .incomplete) }
 
