@@ -93,7 +93,7 @@ extension TracePage {
           draw();
         }
         function showAll(){state.view=null;draw()}
-        function align(){state.aligned=!state.aligned;showAll()}
+        function align(){state.aligned=!state.aligned;state.isChosen=true;showAll()}
         function unfold(){
           const open=!calls.some(isOpen);
           for(const c of calls)state.open.set(c.key,open);
@@ -149,7 +149,7 @@ extension TracePage {
 
         function show(traces,note){
           calls=read(traces);
-          if(state.aligned===null&&calls.length>1)state.aligned=areSparse();
+          if(!state.isChosen)state.aligned=areSparse();
           draw();legend();summary(note);
           const n=rows.find(r=>r.key===state.details);
           if(n)showDetails(n);

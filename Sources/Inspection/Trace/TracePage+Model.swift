@@ -5,7 +5,7 @@ extension TracePage {
     static let model = #"""
         const $=id=>document.getElementById(id);
         const page=JSON.parse($("data").textContent);
-        const state={open:new Map(),focus:null,details:null,aligned:null,view:null,filter:""};
+        const state={open:new Map(),focus:null,details:null,aligned:false,isChosen:false,view:null,filter:""};
         let calls=[],rows=[];
 
         // Text of a peer becomes text of an element and nothing else.
@@ -76,10 +76,11 @@ extension TracePage {
         }
         function*inside(n){for(const c of n.children){yield c;yield*inside(c)}}
 
-        // Calls far apart would be dots on one axis.
+        // Where most calls would be dots on one axis.
         function areSparse(){
           const end=Math.max(...calls.map(c=>c.offset+c.end));
-          return calls.reduce((sum,c)=>sum+c.end,0)<end*.15;
+          const times=calls.map(c=>c.end).sort((a,b)=>a-b);
+          return calls.length>1&&times[times.length>>1]<end*.05;
         }
         const shift=n=>state.aligned?0:n.offset;
         function whole(){

@@ -25,7 +25,7 @@ enum Traces {
         try await hedge(server, store)
         try await queue(server, store)
         try await fail(server, store)
-        let files = files(store.traces, retried)
+        let files = files(store.traces, retried) + [("many.html", try await many())]
         let folder = URL(filePath: CommandLine.arguments[1])
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         for (name, text) in files { try text.write(to: folder.appending(path: name)) }
@@ -33,6 +33,16 @@ enum Traces {
         let leaks = files.filter { String(decoding: $0.1, as: UTF8.self).contains("hunter") }
         for (name, _) in leaks { print("\(name) contains a secret") }
         if !leaks.isEmpty || retried == nil { exit(1) }
+    }
+
+    // Calls one after the other, each a small part of the whole time.
+    private static func many() async throws -> Data {
+        let store = TraceStore(sampling: 1)
+        let transport = MockTransport { _ in .ok().delayed(by: .milliseconds(5)) }
+        let client = Client(
+            transport: transport, stack: [.validate()], trace: store)
+        for number in 1...60 { try await client.get("http://a.example/\(number)").empty() }
+        return Data(store.traces.html(title: "Many calls").utf8)
     }
 
     private static func files(_ traces: [Trace], _ retried: Trace?) -> [(String, Data)] {
