@@ -2,6 +2,7 @@
 
 import Synchronization
 import TurnpikeCore
+import TurnpikeSupport
 
 /// The endpoints of one logical name: the present list, the state of each endpoint, and what is done
 /// at which time.
@@ -16,6 +17,7 @@ final class EndpointFleet: Sendable {
         let chooser: EndpointChooser
         /// Whether the set has all endpoints because too few are well.
         let isInPanic: Bool
+        let slowStart: Duration
     }
 
     struct State {
@@ -62,6 +64,9 @@ final class EndpointFleet: Sendable {
             "Lists of endpoints that did not come; the last one stayed in use.",
         "turnpike.endpoints.panics":
             "Requests that were sent to any endpoint because too few were well.",
+        "turnpike.endpoints.spared":
+            "Failures for which an endpoint would have been ejected, if not as many as may be were"
+            + " ejected already, or if it were not the only one.",
     ]
 
     init(_ service: ServiceName, _ rules: EndpointRules, meter: (any GateMeter)?) {
@@ -143,25 +148,34 @@ final class EndpointFleet: Sendable {
             view.chooser.choose(from: view.set, for: request, at: now, bits: bits, avoiding: $0)
         }
         guard let pick else { throw noList(nil, retryAfter: nil) }
-        context.note(gate: "Endpoints", text(of: pick, isInPanic: view.isInPanic))
-        context.describePass(of: "Endpoints", text(of: pick, isInPanic: view.isInPanic))
+        context.note(gate: "Endpoints", text(of: pick, in: view, at: now))
+        context.describePass(of: "Endpoints", text(of: pick, in: view, at: now))
         if view.isInPanic {
             figures.count("turnpike.endpoints.panics", labels: service.meterLabels)
         }
         return EndpointLease(pick.member, at: now)
     }
 
-    // Before the request counts as under way.
-    private func text(of pick: EndpointPick, isInPanic: Bool) -> String {
-        let endpoint = pick.member.endpoint
-        var parts = ["\(pick.member.underWay) under way"]
+    // Before the request counts as under way. It says why an endpoint that is slow, or not well, is
+    // used nevertheless.
+    private func text(
+        of pick: EndpointPick, in view: View, at now: MonotonicInstant
+    ) -> String {
+        let (member, endpoint) = (pick.member, pick.member.endpoint)
+        var parts = ["\(member.underWay) under way"]
+        if let latency = member.latency(at: now) { parts.append("answers in \(latency.text)") }
         if let zone = endpoint.zone { parts.append("zone \(zone)") }
+        let standing = member.health.standing
+        if standing != .usable { parts.append(standing.rawValue) }
+        if member.startsSlowly(at: now, within: view.slowStart) {
+            parts.append("in its slow start")
+        }
         switch pick.reason {
         case .rule: break
         case .otherZone: parts.append("not the own zone")
         case .allTried: parts.append("all were tried")
         }
-        if isInPanic { parts.append("too few are well, so all are used") }
+        if view.isInPanic { parts.append("too few are well, so all are used") }
         return "\(endpoint) (\(parts.joined(separator: "; ")))"
     }
 
@@ -222,7 +236,8 @@ final class EndpointFleet: Sendable {
         let set = EndpointSet(
             state.order, zone: state.rules.zone, slowStart: health.slowStart,
             isUsable: { isInPanic || $0.health.isUsable })
-        let view = View(set: set, chooser: state.chooser, isInPanic: isInPanic)
+        let view = View(
+            set: set, chooser: state.chooser, isInPanic: isInPanic, slowStart: health.slowStart)
         // The former view is released outside the lock of the present one.
         let former = present.withLock { present in
             defer { present = view }

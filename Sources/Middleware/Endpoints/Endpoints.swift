@@ -50,8 +50,9 @@ public struct Endpoints: Interceptor {
     ///   - subset: The part of the endpoints that this client uses; nil for all.
     ///   - health: When an endpoint is ejected, and for how long.
     ///   - meter: Receives the endpoints by state (`turnpike.endpoints.count`), and counts ejections
-    ///     (`….ejections`), refreshes that failed (`….refresh_failures`), and choices among all
-    ///     endpoints because too few are well (`….panics`).
+    ///     (`….ejections`), failures whose endpoint could not be ejected (`….spared`), refreshes that
+    ///     failed (`….refresh_failures`), and choices among all endpoints because too few are well
+    ///     (`….panics`).
     ///   - verdict: Decides what an outcome says about its endpoint. It is not called for a
     ///     cancellation.
     public init(

@@ -62,6 +62,17 @@ final class EndpointMember: Sendable {
         load.history.withLock { $0.forgetFailures() }
     }
 
+    /// Whether it has come or returned so short a time ago.
+    func startsSlowly(at now: MonotonicInstant, within time: Duration) -> Bool {
+        start > .min && now < MonotonicInstant(nanoseconds: start).advanced(by: time)
+    }
+
+    /// How long it takes to answer, if that is known and worth telling: a millisecond or more.
+    func latency(at now: MonotonicInstant) -> Duration? {
+        let latency = load.history.withLock { $0.latency(at: now.nanoseconds) }
+        return latency < 1e6 ? nil : .milliseconds(Int64(min(latency / 1e6, 9e12).rounded()))
+    }
+
     /// When the slow start began, in nanoseconds of the clock; `Int64.min` if there was none.
     var start: Int64 { load.start.load(ordering: .relaxed) }
 

@@ -42,14 +42,19 @@ extension EndpointFleet {
         guard lease.fail(at: now) else { return }
         let failures = member.health.count(.failure, generation: lease.generation)
         guard failures > 0 else { return }
-        let ejection = state.withLock { state -> EndpointEjection? in
+        let row = "\(failures) failure\(failures == 1 ? "" : "s") in a row"
+        let (ejection, spared) = state.withLock { state -> (EndpointEjection?, String?) in
             let limit = state.rules.health.consecutiveFailures
-            guard limit > 0, failures >= limit else { return nil }
+            guard limit > 0, failures >= limit else { return (nil, nil) }
             defer { note(&state) }
-            let ejection = eject(
-                member, .consecutiveFailures, "\(failures) failures in a row", &state, at: now)
+            let ejection = eject(member, .consecutiveFailures, row, &state, at: now)
             if ejection != nil { renew(&state, at: now) }
-            return ejection
+            return (ejection, ejection == nil ? reasonToSpare(member, state) : nil)
+        }
+        if let spared {
+            figures.count("turnpike.endpoints.spared", labels: service.meterLabels)
+            context.note(
+                gate: "Endpoints", "\(member.endpoint) stays in use after \(row): \(spared)")
         }
         guard let ejection else { return }
         report(ejection, in: context)
@@ -84,6 +89,17 @@ extension EndpointFleet {
         return EndpointEjection(
             reason: reason,
             text: "\(member.endpoint) is ejected for \(time.text) after \(text())")
+    }
+
+    // Why an endpoint that fails is not ejected; nil where nothing is to be told of it.
+    private func reasonToSpare(_ member: EndpointMember, _ state: State) -> String? {
+        guard state.rules.health.maxEjected > 0, isPresent(member, state),
+            member.health.standing != .ejected
+        else { return nil }
+        let count = state.order.count
+        return count == 1
+            ? "it is the only one"
+            : "\(state.ejectedCount) of \(count) are ejected, which is the most"
     }
 
     // An endpoint that has left the list, or has come back as a new one, is not judged.
