@@ -19,12 +19,11 @@ struct BlockHash<Compression: BlockCompression>: Sendable {
             unsafe pending.withUnsafeBytes { unsafe compression.compress($0) }
             pending.removeAll(keepingCapacity: true)
         }
-        while position + 64 <= bytes.count {
-            let block = unsafe UnsafeRawBufferPointer(rebasing: bytes[position..<position + 64])
-            unsafe compression.compress(block)
-            position += 64
+        let end = bytes.count - (bytes.count - position) % 64
+        if position < end {
+            unsafe compression.compress(UnsafeRawBufferPointer(rebasing: bytes[position..<end]))
         }
-        unsafe pending += bytes[position...]
+        unsafe pending += bytes[end...]
     }
 
     /// Returns the digest of all bytes added so far.
@@ -47,10 +46,6 @@ struct BlockHash<Compression: BlockCompression>: Sendable {
         unsafe pending.withUnsafeBytes { unsafe compression.compress($0) }
         pending.removeAll(keepingCapacity: true)
     }
-}
-
-extension UInt32 {
-    func rotated(left count: UInt32) -> UInt32 { (self << count) | (self >> (32 - count)) }
 }
 
 extension Sequence<UInt8> {

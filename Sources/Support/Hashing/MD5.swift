@@ -46,30 +46,60 @@ struct MD5Compression: BlockCompression {
         }
     }
 
-    /// Processes one block.
-    mutating func compress(_ block: UnsafeRawBufferPointer) {
-        var (a, b, c, d) = (state[0], state[1], state[2], state[3])
-        for index in 0..<64 {
-            let mixed: UInt32
-            let position: Int
-            switch index >> 4 {
-            case 0: (mixed, position) = ((b & c) | (~b & d), index)
-            case 1: (mixed, position) = ((d & b) | (~d & c), (5 * index + 1) & 15)
-            case 2: (mixed, position) = (b ^ c ^ d, (3 * index + 5) & 15)
-            default: (mixed, position) = (c ^ (b | ~d), (7 * index) & 15)
+    /// Processes blocks.
+    mutating func compress(_ blocks: UnsafeRawBufferPointer) {
+        unsafe withUnsafeTemporaryAllocation(of: UInt32.self, capacity: 16) { words in
+            unsafe Self.constants.withUnsafeBufferPointer { constants in
+                unsafe state.withUnsafeMutableBufferPointer { state in
+                    guard let block = blocks.baseAddress,
+                        let words = words.baseAddress,
+                        let constants = constants.baseAddress,
+                        let state = state.baseAddress
+                    else { return }
+                    var offset = 0
+                    while offset < blocks.count {
+                        unsafe UnsafeMutableRawPointer(words).copyMemory(
+                            from: block + offset, byteCount: 64)
+                        unsafe Self.run(words, constants, state)
+                        offset &+= 64
+                    }
+                }
             }
-            let word = unsafe UInt32(
-                littleEndian: block.loadUnaligned(fromByteOffset: position * 4, as: UInt32.self))
-            let sum = a &+ mixed &+ Self.constants[index] &+ word
-            let turned = sum.rotated(left: Self.shifts[index >> 4][index & 3])
-            (a, b, c, d) = (d, b &+ turned, b, c)
         }
-        state = [state[0] &+ a, state[1] &+ b, state[2] &+ c, state[3] &+ d]
     }
 
-    private static let shifts: [[UInt32]] = [
-        [7, 12, 17, 22], [5, 9, 14, 20], [4, 11, 16, 23], [6, 10, 15, 21],
-    ]
+    private static func run(
+        _ words: UnsafePointer<UInt32>, _ constants: UnsafePointer<UInt32>,
+        _ state: UnsafeMutablePointer<UInt32>
+    ) {
+        var (a, b, c, d) = unsafe (state[0], state[1], state[2], state[3])
+        var index = 0
+        while index < 64 {
+            // The last one has a byte for each of the round's four rotations.
+            let (mixed, position, rotations): (UInt32, Int, UInt32)
+            if index < 16 {
+                (mixed, position, rotations) = ((b & c) | (~b & d), index, 0x1611_0C07)
+            } else if index < 32 {
+                (mixed, position, rotations) = (
+                    (d & b) | (~d & c), (5 &* index &+ 1) & 15, 0x140E_0905
+                )
+            } else if index < 48 {
+                (mixed, position, rotations) = (b ^ c ^ d, (3 &* index &+ 5) & 15, 0x1710_0B04)
+            } else {
+                (mixed, position, rotations) = (c ^ (b | ~d), (7 &* index) & 15, 0x150F_0A06)
+            }
+            let word = unsafe words[position].littleEndian
+            let sum = unsafe a &+ mixed &+ constants[index] &+ word
+            let count = rotations &>> UInt32(truncatingIfNeeded: (index & 3) &<< 3) & 31
+            let turned = sum &<< count | sum &>> (32 &- count)
+            (a, b, c, d) = (d, b &+ turned, b, c)
+            index &+= 1
+        }
+        unsafe state[0] &+= a
+        unsafe state[1] &+= b
+        unsafe state[2] &+= c
+        unsafe state[3] &+= d
+    }
 
     // RFC 1321 defines the table as the integer part of 2³² times the absolute sine of 1 to 64.
     private static let constants: [UInt32] = (1...64).map { UInt32(abs(sin(Double($0))) * 0x1p32) }

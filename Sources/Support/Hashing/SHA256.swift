@@ -45,9 +45,10 @@ public struct SHA256: Sendable {
 
 /// The compression function of SHA-256.
 struct SHA256Compression: BlockCompression {
-    private var state = SIMD8<UInt32>(
+    private var state: [UInt32] = [
         0x6A09_E667, 0xBB67_AE85, 0x3C6E_F372, 0xA54F_F53A, 0x510E_527F, 0x9B05_688C, 0x1F83_D9AB,
-        0x5BE0_CD19)
+        0x5BE0_CD19,
+    ]
 
     /// Creates the state before the first block.
     init() {}
@@ -60,38 +61,72 @@ struct SHA256Compression: BlockCompression {
         (0..<32).map { UInt8(truncatingIfNeeded: state[$0 / 4] >> UInt32(24 - 8 * ($0 % 4))) }
     }
 
-    /// Processes one block.
-    mutating func compress(_ block: UnsafeRawBufferPointer) {
-        state &+= unsafe withUnsafeTemporaryAllocation(of: UInt32.self, capacity: 64) { schedule in
-            for index in 0..<16 {
-                unsafe schedule[index] = unsafe UInt32(
-                    bigEndian: block.loadUnaligned(fromByteOffset: index * 4, as: UInt32.self))
+    /// Processes blocks.
+    mutating func compress(_ blocks: UnsafeRawBufferPointer) {
+        unsafe withUnsafeTemporaryAllocation(of: UInt32.self, capacity: 64) { schedule in
+            unsafe Self.constants.withUnsafeBufferPointer { constants in
+                unsafe state.withUnsafeMutableBufferPointer { state in
+                    guard let block = blocks.baseAddress,
+                        let schedule = schedule.baseAddress,
+                        let constants = constants.baseAddress,
+                        let state = state.baseAddress
+                    else { return }
+                    var offset = 0
+                    while offset < blocks.count {
+                        unsafe Self.fill(schedule, from: block + offset)
+                        unsafe Self.run(schedule, constants, state)
+                        offset &+= 64
+                    }
+                }
             }
-            for index in 16..<64 {
-                let a = unsafe schedule[index - 15]
-                let b = unsafe schedule[index - 2]
-                let s0 = a.rotated(left: 25) ^ a.rotated(left: 14) ^ (a >> 3)
-                let s1 = b.rotated(left: 15) ^ b.rotated(left: 13) ^ (b >> 10)
-                unsafe schedule[index] =
-                    unsafe schedule[index - 16] &+ s0 &+ schedule[index - 7] &+ s1
-            }
-            return unsafe rounds(schedule)
         }
     }
 
-    private func rounds(_ schedule: UnsafeMutableBufferPointer<UInt32>) -> SIMD8<UInt32> {
-        var (a, b, c, d) = (state[0], state[1], state[2], state[3])
-        var (e, f, g, h) = (state[4], state[5], state[6], state[7])
-        let constants = Self.constants
-        for index in 0..<64 {
-            let s1 = e.rotated(left: 26) ^ e.rotated(left: 21) ^ e.rotated(left: 7)
+    private static func fill(
+        _ schedule: UnsafeMutablePointer<UInt32>, from block: UnsafeRawPointer
+    ) {
+        unsafe UnsafeMutableRawPointer(schedule).copyMemory(from: block, byteCount: 64)
+        var index = 0
+        while index < 16 {
+            unsafe schedule[index] = unsafe schedule[index].bigEndian
+            index &+= 1
+        }
+        while index < 64 {
+            let a = unsafe schedule[index &- 15]
+            let b = unsafe schedule[index &- 2]
+            let s0 = (a &>> 7 | a &<< 25) ^ (a &>> 18 | a &<< 14) ^ (a &>> 3)
+            let s1 = (b &>> 17 | b &<< 15) ^ (b &>> 19 | b &<< 13) ^ (b &>> 10)
+            unsafe schedule[index] =
+                unsafe schedule[index &- 16] &+ s0 &+ schedule[index &- 7] &+ s1
+            index &+= 1
+        }
+    }
+
+    private static func run(
+        _ schedule: UnsafePointer<UInt32>, _ constants: UnsafePointer<UInt32>,
+        _ state: UnsafeMutablePointer<UInt32>
+    ) {
+        var (a, b, c, d) = unsafe (state[0], state[1], state[2], state[3])
+        var (e, f, g, h) = unsafe (state[4], state[5], state[6], state[7])
+        var index = 0
+        while index < 64 {
+            let s1 = (e &>> 6 | e &<< 26) ^ (e &>> 11 | e &<< 21) ^ (e &>> 25 | e &<< 7)
             let word = unsafe constants[index] &+ schedule[index]
             let first = h &+ s1 &+ ((e & f) ^ (~e & g)) &+ word
-            let s0 = a.rotated(left: 30) ^ a.rotated(left: 19) ^ a.rotated(left: 10)
+            let s0 = (a &>> 2 | a &<< 30) ^ (a &>> 13 | a &<< 19) ^ (a &>> 22 | a &<< 10)
             let second = s0 &+ ((a & b) ^ (a & c) ^ (b & c))
-            (h, g, f, e, d, c, b, a) = (g, f, e, d &+ first, c, b, a, first &+ second)
+            (h, g, f, e) = (g, f, e, d &+ first)
+            (d, c, b, a) = (c, b, a, first &+ second)
+            index &+= 1
         }
-        return SIMD8(a, b, c, d, e, f, g, h)
+        unsafe state[0] &+= a
+        unsafe state[1] &+= b
+        unsafe state[2] &+= c
+        unsafe state[3] &+= d
+        unsafe state[4] &+= e
+        unsafe state[5] &+= f
+        unsafe state[6] &+= g
+        unsafe state[7] &+= h
     }
 
     private static let constants: [UInt32] = [
