@@ -48,7 +48,29 @@ struct RetryTests {
     @Test("A request that was not sent, or not completely, is retried whatever its method")
     func unsent() async {
         #expect(await sends(.post, .connectionRefused) == 3)
-        #expect(await sends(.post, .status(408)) == 3)
+        #expect(await sends(.post, .status(408)) == 2)
+    }
+
+    @Test("A method that may have an effect is repeated once after a 408, whatever comes between")
+    func requestTimeouts() async {
+        let answers = [
+            MockResponse.connectionRefused, .status(408), .connectionRefused, .status(408),
+        ]
+        for (attempts, expected) in [(9, 4), (3, 3)] {
+            let turn = Tally()
+            let transport = MockTransport { _ in answers[min(turn.add(), 4) - 1] }
+            let client = Client(
+                transport, clock: clock, [.retry(attempts: attempts, backoff: now)])
+            _ = try? await client.post(anywhere).response()
+            #expect(transport.sentCount == expected)
+        }
+        // Of two retries, the outer one knows what the inner one has sent.
+        let transport = MockTransport { _ in .status(408) }
+        let twice = Client(transport, clock: clock, [.retry(backoff: now), .retry(backoff: now)])
+        _ = try? await twice.post(anywhere).response()
+        #expect(transport.sentCount == 2)
+        #expect(await sends(.put, .status(408)) == 3)
+        #expect(await sends(.post, .status(408)) { $0.retryable() } == 3)
     }
 
     @Test("A mark of the caller, or a key, makes a method retryable")

@@ -67,7 +67,7 @@ package final class CallRecord: Sendable {
     package func add(_ hop: Hop) { state.withLock { $0.hops.append(hop) } }
 
     /// The outcomes of the last 32 attempts of a call that was retried.
-    var history: [AttemptSummary] { state.withLock { $0.history } }
+    package var history: [AttemptSummary] { state.withLock { $0.history } }
 
     func add(_ attempt: AttemptSummary) {
         state.withLock { state in

@@ -11,8 +11,8 @@ import TurnpikeSupport
 ///   outside. An error is retried if its code is listed. A cancellation never is. A name that could
 ///   not be resolved is asked for once more, and no more than that in a row, unless a condition of
 ///   the policy wants it (``RetryPolicy/deciding(_:)``).
-/// - A request may be sent again if nothing of it was written, or if it was answered with 408. If
-///   bytes were written, its body must be replayable, and one of three things must hold: the method
+/// - A request may be sent again if nothing of it was written, and once if it was answered with 408.
+///   If bytes were written, its body must be replayable, and one of three things must hold: the method
 ///   is idempotent (RFC 9110 §9.2.2), the request has an `Idempotency-Key`, or the caller allows it
 ///   (``/TurnpikeCore/Call/retryable(_:)``). After a 301, 302 or 303 that a ``Redirect`` inside has
 ///   followed, bytes count as written, however the next hop fails.

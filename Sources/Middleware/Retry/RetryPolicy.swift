@@ -167,8 +167,17 @@ public struct RetryPolicy: Sendable {
         if mayBeSentTwice(request) { return true }
         // A 408 says that the server did not receive the whole request (RFC 9110 §15.5.9). Often
         // the 408 was already on its way over an idle connection, and does not answer this request.
-        // OkHttp also repeats any method after a 408.
+        // A second one is no such accident, and a server that answers a whole request so may have
+        // acted on it. OkHttp also repeats any method after a 408, once.
         return outcome.status == 408 && !Self.hasEffect(outcome, context)
+            && !Self.wasRepeated(outcome, context)
+    }
+
+    // Whether an attempt before this one was answered with 408 as well.
+    private static func wasRepeated(_ outcome: Outcome, _ context: Context) -> Bool {
+        let known = context.call.record.history.count { $0.status == 408 }
+        // The record has the outcome itself, unless it is that of the first attempt.
+        return known > (outcome.attempts > 1 ? 1 : 0)
     }
 
     private func mayBeSentTwice(_ request: Request) -> Bool {

@@ -163,6 +163,11 @@ struct CallLawsTests {
                 || (run.request.options[RetryableOption.self] ?? run.request.method.isIdempotent)
             Law.holds(mayRepeat, number, "that only what may be repeated is")
         }
+        let isRepeatable =
+            run.request.options[RetryableOption.self] ?? run.request.method.isIdempotent
+        if !isRepeatable {
+            Law.holds(sends.count { $0.head?.status == 408 } <= 2, number, "one repeat after a 408")
+        }
         if run.request.options[RetryableOption.self] == false {
             Law.holds(sends.count <= 1, number, "the caller's word")
         }
