@@ -66,6 +66,34 @@ struct TransportResponseTests {
     }
 
     @Test(
+        "A redirect with two Location fields is followed only if they are equal",
+        arguments: Road.allCases)
+    func locations(road: Road) async throws {
+        let client = try road.client(to: server, stack: [.redirect()])
+        func redirect(_ locations: String...) -> TestAnswer {
+            let lines = locations.map { "Location: \($0)\r\n" }.joined()
+            return .raw(
+                Data("HTTP/1.1 302 Found\r\n\(lines)Content-Length: 0\r\n\r\n".utf8), closes: false)
+        }
+        server.route("/end", .text("end"))
+        server.route("/a,%20b", .text("one"))
+        server.route("/same", redirect("/end", "/end"))
+        server.route("/one", redirect("/a, b"))
+        server.route("/two", redirect("/end", "/other"))
+        let other = server.url.absoluteString + "other"
+        server.route("/three", redirect("/end", other))
+        #expect(try await client.get("same").string() == "end")
+        #expect(try await client.get("one").string() == "one")
+        for path in ["two", "three"] {
+            let error = await #expect(throws: ClientError.self) {
+                try await client.get(Target(path)).string()
+            }
+            #expect(error?.code == .redirect, "\(path): \(error?.message ?? "")")
+        }
+        #expect(server.requests(to: "/other").isEmpty)
+    }
+
+    @Test(
         "Equal lengths in several lines are one, different ones are refused",
         arguments: Road.allCases)
     func lengths(road: Road) async throws {

@@ -203,6 +203,22 @@ struct RedirectTests {
         #expect(transport.sentCount == 1)
     }
 
+    @Test("Several different Location fields are refused, several equal ones are one")
+    func locations() async throws {
+        let transport = MockTransport { request in
+            let other = request.url.path() == "/two" ? "/b" : "/a"
+            let lines: HTTPHeaders = ["Location": "/a", "location": other]
+            return request.url.path() == "/a" ? .ok(text: "end") : .status(302, headers: lines)
+        }
+        let client = client(transport)
+        #expect(try await client.get("http://a.example/one").response().url.path() == "/a")
+        let error = await #expect(throws: ClientError.self) {
+            try await client.get("http://a.example/two").response()
+        }
+        #expect(error?.code == .redirect && error?.response?.status == 302)
+        #expect(transport.sent.map { $0.request.url.path() } == ["/one", "/a", "/two"])
+    }
+
     @Test("Without redirects the response comes with its body")
     func disabled() async throws {
         let transport = transport(["http://a.example/x": (302, "/y")])

@@ -13,7 +13,7 @@ public import TurnpikeCore
 /// - On a change of scheme, host or port, only `Accept*`, `User-Agent`, the trace fields, and
 ///   `Content-*` with the body are kept. A dropped field stays dropped, also on the way back. A
 ///   connect target (``/TurnpikeCore/RequestOptions/connectTarget``) is dropped too.
-/// - User information in a `Location` is ignored.
+/// - User information in a `Location` is ignored. Several different `Location` fields are refused.
 ///
 /// Place it outside retries, cookies, ``HSTS``, ``URLPolicy`` and credentials, so that they see
 /// each hop. One ``Deadline`` around it covers all hops. A refused redirect fails as
@@ -75,14 +75,12 @@ public struct Redirect: Interceptor {
                 return response
             }
             let outcome = Outcome(request: request, result: result)
-            guard limit > 0, !context.call.record.hasFailed, let head = outcome.head,
-                let target = rules.location(of: head)
-            else {
+            guard limit > 0, !context.call.record.hasFailed, let head = outcome.head else {
                 return try result.get()
             }
             let following: Request?
             do {
-                following = try await follow(request, to: target, head, &path, context)
+                following = try await follow(request, because: head, &path, context)
             } catch {
                 await outcome.response?.discard(in: context)
                 throw error
@@ -105,9 +103,10 @@ public struct Redirect: Interceptor {
     }
 
     private func follow(
-        _ request: Request, to target: String, _ head: ResponseHead, _ path: inout RedirectPath,
+        _ request: Request, because head: ResponseHead, _ path: inout RedirectPath,
         _ context: Context
     ) async throws -> Request? {
+        guard let target = try rules.location(of: head) else { return nil }
         let hints = context[RedirectHints.self]
         path.leave(request, jarChanges: hints.jarChanges)
         guard

@@ -9,14 +9,19 @@ struct RedirectRules: Sendable {
     let sensitiveHeaders: [HTTPHeaders.Name]
 
     /// The text of a usable `Location`, or nil if the response is not a redirect to follow.
-    func location(of head: ResponseHead) -> String? {
+    /// - Throws: ``/TurnpikeCore/ClientError/Code/redirect`` if there are several different ones.
+    func location(of head: ResponseHead) throws -> String? {
         switch head.status {
         case .movedPermanently, .found, .seeOther, .temporaryRedirect, .permanentRedirect: break
         default: return nil
         }
-        // Several equal lines count as one; lines that a transport has joined are one value.
+        // Several equal lines count as one. Different ones are a sign of response splitting, and each
+        // client would follow another one.
         let values = Set(head.headers.values(of: .location))
-        guard values.count == 1, let value = values.first, !value.isEmpty else { return nil }
+        if values.count > 1 {
+            throw Self.refusal("the redirect has several different Location fields", head)
+        }
+        guard let value = values.first, !value.isEmpty else { return nil }
         return value
     }
 

@@ -23,6 +23,8 @@ enum URLSessionHead {
         for (name, value) in fields {
             if Grammar.equalsIgnoringCase(name, "Set-Cookie") {
                 for line in SetCookieLines.split(value) { headers.appendReceived(.setCookie, line) }
+            } else if Grammar.equalsIgnoringCase(name, "Location") {
+                for line in locations(value) { headers.appendReceived(.location, line) }
             } else {
                 headers.appendReceived(HTTPHeaders.Name(name), value)
             }
@@ -42,6 +44,23 @@ enum URLSessionHead {
                     status: status, headers: headers, url: url, declared: declared,
                     hasContent: method != "HEAD" && !status.endsWithHead))
         }
+    }
+
+    // URLSession has joined the lines. A comma and a blank may as well be part of one URL, of a careless
+    // server, so a line begins only where another URL could.
+    private static func locations(_ value: String) -> [String] {
+        var lines: [String] = []
+        for part in value.components(separatedBy: ", ") {
+            let start = part.prefix(8).lowercased()
+            if let last = lines.last,
+                !["/", "http://", "https://"].contains(where: start.hasPrefix)
+            {
+                lines[lines.count - 1] = last + ", " + part
+            } else {
+                lines.append(part)
+            }
+        }
+        return lines
     }
 
     private static func head(
