@@ -32,17 +32,18 @@ enum CurlFault {
     struct Circumstances {
         let phase: TransferState.Phase
         let sends: Int
-        let isHeadTooLarge, isHTTP2, hasLength, hadPlace, isSecure: Bool
+        let isHeadTooLarge, isHTTP2, hasGoAway, hasLength, hadPlace, isSecure: Bool
 
         init(
             phase: TransferState.Phase, sends: Int = 1, isHeadTooLarge: Bool = false,
-            isHTTP2: Bool = false, hasLength: Bool = false, hadPlace: Bool = true,
-            isSecure: Bool = false
+            isHTTP2: Bool = false, hasGoAway: Bool = false, hasLength: Bool = false,
+            hadPlace: Bool = true, isSecure: Bool = false
         ) {
             self.phase = phase
             self.sends = sends
             self.isHeadTooLarge = isHeadTooLarge
             self.isHTTP2 = isHTTP2
+            self.hasGoAway = hasGoAway
             self.hasLength = hasLength
             self.hadPlace = hadPlace
             self.isSecure = isSecure
@@ -65,10 +66,10 @@ enum CurlFault {
             return refused(status, underlying)
         }
         let kind = kind(
-            of: handle.isLost ? aborted : code, text: text,
+            of: handle.isLost || handle.isRefused ? aborted : code, text: text,
             Circumstances(
                 phase: state.phase, sends: handle.sends, isHeadTooLarge: handle.isHeadTooLarge,
-                isHTTP2: handle.isHTTP2, hasLength: handle.hasLength,
+                isHTTP2: handle.isHTTP2, hasGoAway: handle.hasGoAway, hasLength: handle.hasLength,
                 hadPlace: handle.hadPlace, isSecure: transfer.request.isSecure))
         var message = kind.message + place(transfer.request.route?.target)
         if kind.code == .tls, let fault = transfer.trust?.fault { message += "; " + fault }
@@ -149,6 +150,10 @@ enum CurlFault {
         of code: Int32, text: String, _ circumstances: Circumstances
     ) -> Kind {
         let hasHead = circumstances.phase == .receiving
+        // libcurl fails so too if it has forgotten a stream that the server's GOAWAY ends.
+        if circumstances.hasGoAway, has(text, "callback function failed") {
+            return leftBehind(hasHead)
+        }
         if has(text, "request too large") {
             return Kind(code: .invalidRequest, message: "the request's header section is too large")
         }
@@ -224,10 +229,7 @@ enum CurlFault {
         case 61:
             return Kind(
                 code: .decompression, message: "the response's content coding is broken or unknown")
-        case http2 where !hasHead:
-            return Kind(
-                code: .connection,
-                message: "the server ended the HTTP/2 connection without an answer")
+        case http2 where !hasHead: return leftBehind(hasHead)
         // A peer that closes its connection is told of in other ways with HTTP/2: it is closed here.
         case 52 where circumstances.isHTTP2: return garbledFrames
         case 52, partialFile:
@@ -251,9 +253,7 @@ enum CurlFault {
         if has(text, "chunk", "hexadecimal", "malformed", "nul byte", "weird") { return garbled }
         if has(text, "nghttp2_session_mem_recv") { return garbledFrames }
         switch phase {
-        case .receiving:
-            return Kind(
-                code: .incomplete, message: "the connection was lost before the body's end")
+        case .receiving: return lostInBody
         case .sending:
             return Kind(
                 code: .connection, message: "the connection was lost before a response came")
@@ -261,6 +261,19 @@ enum CurlFault {
             let what = has(text, "connect tunnel", "proxy") ? "the proxy refused" : "it failed"
             return Kind(code: .connection, message: "no connection could be had: \(what)")
         }
+    }
+
+    // For a request on a connection that its server has ended.
+    private static func leftBehind(_ hasHead: Bool) -> Kind {
+        hasHead
+            ? lostInBody
+            : Kind(
+                code: .connection,
+                message: "the server ended the HTTP/2 connection without an answer")
+    }
+
+    private static var lostInBody: Kind {
+        Kind(code: .incomplete, message: "the connection was lost before the body's end")
     }
 
     // 8.14 refuses it before the field comes here, where `CurlHead` would.

@@ -10,11 +10,12 @@ import Turnpike
 struct CurlFaultTests {
     private func code(
         _ code: Int32, _ text: String, _ phase: TransferState.Phase = .sending,
-        isHTTP2: Bool = true, hasLength: Bool = false
+        isHTTP2: Bool = true, hasGoAway: Bool = false, hasLength: Bool = false
     ) -> ClientError.Code {
         CurlFault.kind(
             of: code, text: text,
-            CurlFault.Circumstances(phase: phase, isHTTP2: isHTTP2, hasLength: hasLength)
+            CurlFault.Circumstances(
+                phase: phase, isHTTP2: isHTTP2, hasGoAway: hasGoAway, hasLength: hasLength)
         ).code
     }
 
@@ -151,5 +152,9 @@ struct CurlFaultTests {
             #expect(code(56, text) == .tooLarge)
             #expect(code(56, text, .receiving) == .tooLarge)
         }
+        // On a connection that its server ends, nothing was too large.
+        #expect(code(56, words[0], hasGoAway: true) == .connection)
+        #expect(code(56, words[0], .receiving, hasGoAway: true) == .incomplete)
+        #expect(code(56, words[1], hasGoAway: true) == .tooLarge)
     }
 }

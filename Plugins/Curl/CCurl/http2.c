@@ -25,6 +25,10 @@ void tpc_http2_begin(transfer_t *this) {
     this->changed ^= CHANGED_VERBOSE;
 }
 
+bool tpc_transfer_has_goaway(const tpc_transfer *transfer) {
+    return transfer->is_http2 && ((const transfer_t *)transfer)->http2.last_stream >= 0;
+}
+
 bool tpc_http2_is_refused(transfer_t *this) {
     if (!this->shown.is_http2 || this->shown.phase != TPC_PHASE_HEAD) return false;
     bool is_left_out = this->http2.last_stream >= 0 && this->http2.stream > this->http2.last_stream;

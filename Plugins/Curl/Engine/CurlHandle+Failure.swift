@@ -22,6 +22,8 @@ extension CurlHandle {
 
     /// Whether the request was sent by HTTP/2.
     var isHTTP2: Bool { unsafe pointer.pointee.is_http2 }
+    /// Whether the server has said that it ends the connection of HTTP/2 (RFC 9113 §6.8).
+    var hasGoAway: Bool { unsafe tpc_transfer_has_goaway(pointer) }
     /// Whether the transfer has failed and the server has certainly not acted on what was sent last.
     var isRefused: Bool { unsafe pointer.pointee.cause == TPC_CAUSE_REFUSED }
     /// Whether the response came with all of its content, even if the request failed.

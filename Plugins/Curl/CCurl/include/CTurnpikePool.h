@@ -4,6 +4,7 @@
 
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct tpc_loop;
@@ -40,3 +41,5 @@ void tpc_loop_watch(struct tpc_loop *loop, const tpc_pool_watcher *watcher);
 int tpc_local_port(int descriptor);
 /// Returns a number for the connection of the last send, which differs from those of all other open connections; 0 if it is unknown.
 int tpc_transfer_connection(struct tpc_transfer *transfer);
+/// Returns whether the server has said that it ends the connection of the last send (GOAWAY, RFC 9113 §6.8).
+bool tpc_transfer_has_goaway(const struct tpc_transfer *transfer);
