@@ -127,9 +127,9 @@ public final class CurlTransport: Transport {
                 isFresh: isFresh,
                 route: request.options.isEmpty ? nil : try route(of: request)),
             upload: upload, offersHTTP2: offersHTTP2)
-        if transfer.request.isSecure, let trust = trustFiles?.current() {
+        if transfer.request.isSecure, let (trust, news) = trustFiles?.currentWithNews() {
             transfer.trust = trust
-            if let fault = trust.fault { context.note(gate: "CurlTransport", fault) }
+            if let news { context.note(gate: "CurlTransport", news) }
         }
         let target = transfer.request.route?.target
         let engine = engine(for: request, at: target)

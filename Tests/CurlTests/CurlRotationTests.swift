@@ -60,7 +60,8 @@ struct CurlRotationTests {
         let transport = try transport {
             $0.clientCertificate = .init(certificate: path("pem"), key: path("key"))
         }
-        let client = Client(transport: transport, stack: [])
+        let notes = NoteSink()
+        let client = Client(transport: transport, stack: [notes])
         func page() async throws -> String {
             let data = try await client.get("https://localhost:\(server.port)/").data()
             return String(decoding: data, as: UTF8.self)
@@ -68,8 +69,9 @@ struct CurlRotationTests {
         for _ in 0..<3 { #expect(try await page().contains("client-one")) }
         #expect(transport.trustFault == nil)
         try put(path("client-two.pem"), as: "pem")
-        #expect(try await page().contains("client-one"))
+        for _ in 0..<3 { #expect(try await page().contains("client-one")) }
         #expect(transport.trustFault?.contains(path("key")) == true)
+        #expect(notes.all.count { $0.contains("do not fit") } == 1)
         try put(path("client-two.key"), as: "key")
         for _ in 0..<3 {
             let page = try await page()
@@ -77,6 +79,8 @@ struct CurlRotationTests {
             #expect(!page.contains("client-one"))
         }
         #expect(transport.trustFault == nil)
+        #expect(notes.all.count == 2, "\(notes.all)")
+        #expect(notes.all.last?.contains("can be used again") == true)
         try FileManager.default.removeItem(atPath: path("key"))
         #expect(try await page().contains("client-two"))
         #expect(transport.trustFault?.contains("stays in use") == true)
@@ -106,5 +110,16 @@ struct CurlRotationTests {
         try put(files.authority, as: "ca")
         #expect(try await call.response().status == 200)
         #expect(transport.trustFault == nil)
+    }
+}
+
+/// Keeps what is noted.
+private final class NoteSink: RequestLogger {
+    private let notes = Notes()
+
+    var all: [String] { notes.all }
+
+    func log(_ event: CallEvent) {
+        if case .note(_, let message) = event.kind { notes.add(message) }
     }
 }

@@ -12,8 +12,9 @@ extension CurlTransport {
     /// Files may be replaced while the transport lives: a call that begins afterwards uses the new
     /// ones, on a new connection and with a TLS handshake of its own. Files that cannot be used (a
     /// certificate and a key that do not fit each other, half of a file) leave what was there before
-    /// in use until they can; ``CurlTransport/trustFault`` says so, and so do the notes of calls and
-    /// the errors of connections that fail. This holds where libcurl uses OpenSSL as a library of its
+    /// in use until they can; ``CurlTransport/trustFault`` says so, and so do the errors of connections
+    /// that fail. The first call that meets such files has a note of it, for its log and its trace, and
+    /// so has the first one that meets files that can be used again. This holds where libcurl uses OpenSSL as a library of its
     /// own. Elsewhere libcurl reads certificate and key for each connection, whether they fit or not;
     /// authorities, the system's too, it may keep for a day.
     public struct Trust: Sendable {

@@ -54,6 +54,8 @@ final class TrustFiles: Sendable {
         var stamps: [Stamp?]
         var files: Files
         var content: Content
+        // The fault that the log was told of.
+        var toldFault: String?
     }
 
     private let authorities: String?
@@ -100,6 +102,18 @@ final class TrustFiles: Sendable {
                 renew(&state)
             }
             return state.content
+        }
+    }
+
+    /// What is in force now, and a line for the log: each fault is told once, and its end.
+    func currentWithNews() -> (content: Content, news: String?) {
+        let content = current()
+        return state.withLock { state in
+            let fault = content.fault
+            // Another call may have told of a newer one.
+            if fault == state.toldFault || content !== state.content { return (content, nil) }
+            state.toldFault = fault
+            return (content, fault ?? "the files of certificates can be used again, and are in use")
         }
     }
 
