@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import Turnpike
 import TurnpikeSupport
 
 #if canImport(Glibc)
@@ -68,6 +69,15 @@ struct Terminal: Sendable {
     func ended(by error: any Error) -> Int32 {
         if (error as? OutputError)?.isBrokenPipe != true { self.error("\(error)") }
         return ExitCode.of(error)
+    }
+
+    /// Reports the log and metrics files of stack files that could not be written, once their clients have
+    /// shut down.
+    /// - Returns: The exit status: the given one, unless that is success.
+    func ended(_ status: Int32, with registry: Registry) -> Int32 {
+        let faults = registry.unwrittenFiles
+        for fault in faults { error(fault) }
+        return faults.isEmpty || status != ExitCode.success ? status : ExitCode.file
     }
 
     /// The standard descriptors of the process.

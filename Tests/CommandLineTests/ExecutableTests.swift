@@ -251,6 +251,27 @@ struct ExecutableTests {
         #expect(end.status == 7)
         #expect(end.messages == "turnpike: cannot write the output: No space left on device\n")
     }
+
+    @Test(
+        "A file for metrics or a log that cannot be written is an error at the end",
+        arguments: ["metrics", "log"], ["exec", "send"])
+    func fullFile(gate: String, command: String) async throws {
+        let server = try TestServer()
+        server.route("/x", .text("hello"))
+        let folder = TemporaryFolder()
+        let stack = try folder.write(
+            #"{"stack": [{"use": "\#(gate)", "to": "/dev/full"}]}"#, to: "stack.json")
+        let url = server.url.absoluteString + "x"
+        let child = try Child(
+            shell: command == "exec"
+                ? "exec --stack '\(stack)'" : "send --stack '\(stack)' \(url)")
+        if command == "exec" { try child.write(#"{"request": {"url": "\#(url)"}}"# + "\n") }
+        try child.closeInput()
+        let end = await child.end()
+        #expect(end.status == 7)
+        #expect(end.output.contains("hello") || end.output.contains(#""status":200"#))
+        #expect(end.messages.hasPrefix("turnpike: /dev/full: "), "\(end.messages)")
+    }
     #endif
 
     @Test("A request whose content cannot be read ends as an error")

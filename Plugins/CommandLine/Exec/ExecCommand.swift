@@ -48,7 +48,7 @@ enum ExecCommand {
             status = terminal.ended(by: error)
         }
         await clients.shutdown()
-        return Task.isCancelled ? ExitCode.interrupted : status
+        return Task.isCancelled ? ExitCode.interrupted : terminal.ended(status, with: registry)
     }
 
     private static func options(

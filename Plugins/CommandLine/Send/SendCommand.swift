@@ -23,7 +23,7 @@ enum SendCommand {
             let client = try client(for: options, exchange.trace, registry)
             let status = await exchange.run(with: client)
             await client.shutdown()
-            return status
+            return terminal.ended(status, with: registry)
         } catch is CancellationError {
             return ExitCode.interrupted
         } catch {

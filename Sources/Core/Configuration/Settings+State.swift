@@ -49,3 +49,12 @@ extension Settings {
         common.value(key, make)
     }
 }
+
+extension Registry {
+    /// Returns an object that all stacks of the registry share; see ``Settings/common(_:_:)``.
+    package func common<State: AnyObject & Sendable>(
+        _ key: String, _ make: () -> State
+    ) -> State {
+        common.value(key, make)
+    }
+}

@@ -33,6 +33,8 @@ public final class LineSink: LogSink {
     private let capacity: Int
     private let maxBytes: Int
     private let flushLimit: Duration
+    // Takes what keeps lines from being written.
+    private let onWrite: (@Sendable ((any Error)?) -> Void)?
     private let queue = DispatchQueue(label: "turnpike.log", qos: .utility)
     private let state = Mutex(State())
 
@@ -44,14 +46,22 @@ public final class LineSink: LogSink {
     ///   - flushLimit: The longest time that a flush waits if the descriptor accepts no bytes. The
     ///     exit of the process waits as long, but never more than 5 seconds, and not at all if a
     ///     flush has given up since the last line was written.
-    public init(
+    public convenience init(
         _ handle: FileHandle, capacity: Int = 4096, maxBytes: Int = 4_194_304,
         flushLimit: Duration = .seconds(5)
+    ) {
+        self.init(handle, capacity, maxBytes, flushLimit, onWrite: nil)
+    }
+
+    private init(
+        _ handle: FileHandle, _ capacity: Int, _ maxBytes: Int, _ flushLimit: Duration,
+        onWrite: (@Sendable ((any Error)?) -> Void)?
     ) {
         self.handle = handle
         self.capacity = capacity
         self.maxBytes = maxBytes
         self.flushLimit = flushLimit
+        self.onWrite = onWrite
         SinksAtExit.add(self)
     }
 
@@ -61,12 +71,21 @@ public final class LineSink: LogSink {
     ///
     /// A FIFO without a reader is refused, because opening it would wait for one.
     public convenience init(appendingTo path: String, capacity: Int = 4096) throws {
+        try self.init(appendingTo: path, capacity: capacity, onWrite: nil)
+    }
+
+    /// Creates a sink that appends to a file, and tells how each write has ended.
+    convenience init(
+        appendingTo path: String, capacity: Int = 4096, onWrite: (@Sendable ((any Error)?) -> Void)?
+    ) throws {
         let flags = O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC
         let descriptor = unsafe open(path, flags | O_NONBLOCK, 0o600)
         guard descriptor >= 0 else { throw CocoaError(.fileWriteUnknown) }
         // From here on a write may block; it runs on the sink's own queue.
         _ = fcntl(descriptor, F_SETFL, O_APPEND)
-        self.init(FileHandle(fileDescriptor: descriptor, closeOnDealloc: true), capacity: capacity)
+        self.init(
+            FileHandle(fileDescriptor: descriptor, closeOnDealloc: true), capacity, 4_194_304,
+            .seconds(5), onWrite: onWrite)
     }
 
     /// How many lines have been dropped so far.
@@ -127,8 +146,14 @@ public final class LineSink: LogSink {
     }
 
     private func put(_ text: String) {
-        // There is nowhere to report that the log cannot be written.
-        if !text.isEmpty { try? handle.write(contentsOf: Data(text.utf8)) }
+        if text.isEmpty { return }
+        do {
+            try handle.write(contentsOf: Data(text.utf8))
+            onWrite?(nil)
+        } catch {
+            // No call fails because its line cannot be written.
+            onWrite?(error)
+        }
     }
 }
 

@@ -114,7 +114,10 @@ extension Log {
         var sink: any LogSink = .standardError
         if path != "stderr", !settings.isDryRun {
             do {
-                sink = try settings.kept("sink", for: path) { try LineSink(appendingTo: path) }
+                let faults = settings.common("outputFaults") { OutputFaults() }
+                sink = try settings.kept("sink", for: path) {
+                    try LineSink(appendingTo: path) { faults.record(path, $0) }
+                }
             } catch {
                 settings.issue(at: "to", "the file cannot be opened for writing")
             }

@@ -14,12 +14,15 @@ final class MetricsFiles: Sendable {
     private let queue = DispatchQueue(label: "turnpike.metrics", qos: .utility)
     // One for each file that a stack file names.
     private let outputs = Mutex<[String: MetricsOutput]>([:])
+    private let faults: OutputFaults
+
+    init(_ faults: OutputFaults) { self.faults = faults }
 
     func output(at path: String) -> MetricsOutput {
         let path = URL(filePath: path).standardizedFileURL.path(percentEncoded: false)
         return outputs.withLock { outputs in
             if let known = outputs[path] { return known }
-            let new = MetricsOutput(path: path, queue: queue)
+            let new = MetricsOutput(path: path, faults: faults, queue: queue)
             outputs[path] = new
             return new
         }
@@ -42,7 +45,10 @@ extension Settings {
         if place != "stderr", !PrivateFile.canPut(to: place) {
             issue(at: key, "the file cannot be written")
         }
-        if place != "stderr" { return common("metricsFiles") { MetricsFiles() }.output(at: place) }
+        if place != "stderr" {
+            let faults = common("outputFaults") { OutputFaults() }
+            return common("metricsFiles") { MetricsFiles(faults) }.output(at: place)
+        }
         return shared("metrics", for: place) { MetricsOutput(path: nil) }
     }
 

@@ -11,6 +11,7 @@ import TurnpikeSupport
 final class MetricsOutput: Sendable {
     let store = MetricsStore()
     private let path: String?
+    private let faults: OutputFaults?
     private let queue: DispatchQueue
     private let flushLimit: Duration
     // The text that was written last.
@@ -19,14 +20,17 @@ final class MetricsOutput: Sendable {
     /// Creates an output.
     /// - Parameters:
     ///   - path: The file; nil means standard error.
+    ///   - faults: Takes what keeps the file from being written.
     ///   - queue: A serial queue to write from.
     ///   - flushLimit: How long a flush waits for a place that accepts nothing, such as standard
     ///     error without a reader.
     init(
-        path: String?, queue: DispatchQueue = DispatchQueue(label: "turnpike.metrics"),
+        path: String?, faults: OutputFaults? = nil,
+        queue: DispatchQueue = DispatchQueue(label: "turnpike.metrics"),
         flushLimit: Duration = .seconds(5)
     ) {
         self.path = path
+        self.faults = faults
         self.queue = queue
         self.flushLimit = flushLimit
     }
@@ -46,13 +50,14 @@ final class MetricsOutput: Sendable {
         do {
             if let path {
                 try PrivateFile.put(Data(text.utf8), to: path)
+                faults?.record(path, nil)
             } else {
                 try FileHandle.standardError.write(contentsOf: Data(text.utf8))
             }
             written.withLock { $0 = text }
         } catch {
-            // At the end of a client, there is nowhere to report that its metrics cannot be
-            // written.
+            // No call is left that could fail.
+            if let path { faults?.record(path, error) }
         }
     }
 }

@@ -165,8 +165,8 @@ extension PrivateFile {
         if isRegular { return try PrivateFile(path).write(content) }
         let descriptor = unsafe open(path, O_WRONLY | O_TRUNC | O_CLOEXEC | O_NONBLOCK)
         guard descriptor >= 0 else { throw FileFault("open a file for writing") }
-        let handle = FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
-        try handle.write(contentsOf: content)
+        defer { close(descriptor) }
+        try writeDirectly(content, to: descriptor)
     }
 
     /// Whether ``put(_:to:)`` can succeed, as far as that can be checked beforehand.
@@ -178,5 +178,21 @@ extension PrivateFile {
         if isThere, kind != S_IFREG { return unsafe access(path, W_OK) == 0 }
         let folder = URL(filePath: path).deletingLastPathComponent().path(percentEncoded: false)
         return unsafe access(folder, W_OK | X_OK) == 0
+    }
+}
+
+// Outside of the type, whose method has the name of the system's function.
+private func writeDirectly(_ content: Data, to descriptor: CInt) throws {
+    try unsafe content.withUnsafeBytes { bytes in
+        var done = 0
+        while done < bytes.count {
+            let rest = unsafe UnsafeRawBufferPointer(rebasing: bytes[done...])
+            let count = unsafe write(descriptor, rest.baseAddress, rest.count)
+            if count >= 0 {
+                done += count
+            } else if errno != EINTR {
+                throw FileFault("write a file")
+            }
+        }
     }
 }
