@@ -120,7 +120,8 @@ extension Cache {
             return
         }
         let store = state.flatMap { make($0.store, shared) }
-        if state != nil, store == nil {
+        // A draft stands for a store that could not be made, which is a mistake by itself.
+        if let state, store == nil, !(state.store is DraftStore) {
             settings.issue(
                 at: "shared",
                 "the shared state of the file cannot keep entries of a cache; remove the setting, or"

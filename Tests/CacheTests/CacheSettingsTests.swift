@@ -132,6 +132,25 @@ struct CacheSettingsTests {
                 == [nil, "turnpike:cache:orders", "turnpike:cache:users", "own"])
     }
 
+    @Test("Shared state that cannot be made is one mistake, and the cache adds none")
+    func brokenStore() throws {
+        var registry = Registry.standardForTests
+        registry.registerMiddleware()
+        registry.registerCache { _, _ in nil }
+        registry.register(sharedStore: "broken") { settings in
+            if settings.isDryRun { return DraftStore() }
+            throw ClientError(.unsupported, "the store needs a library")
+        }
+        let file = try StackFile([
+            "shared": ["use": "broken"],
+            "stack": [["use": "cache", "shared": true, "partition": "a"]],
+        ])
+        let error = #expect(throws: ClientError.self) {
+            try ConfiguredClient(file, registry: registry, serializers: SerializerTable())
+        }
+        #expect(error?.message == "shared: the store needs a library")
+    }
+
     private func file(_ folder: TemporaryFolder, cache settings: String) throws -> StackFile {
         let text = """
             {"transport": {"use": "mock"}, "stack": [
