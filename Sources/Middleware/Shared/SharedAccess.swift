@@ -12,6 +12,8 @@ final class SharedAccess: Sendable {
         // Whether the latest line of the log says that the store is away.
         var hasToldFailure = false
         var replicas = ReplicaCount()
+        // Whether it is known whether the store can be reached.
+        var hasMet = false
     }
 
     let store: any SharedStore
@@ -64,18 +66,24 @@ final class SharedAccess: Sendable {
 
     func flush() async { await figures.flush() }
 
-    /// Asks the store, within the time limit; see ``SharedState/ask(_:by:limit:tell:late:_:)``.
+    /// Asks the store, within the time limit; see
+    /// ``SharedState/ask(_:by:limit:firstLimit:tell:late:_:)``.
     func ask<Answer: Sendable>(
         _ what: String, by timeSource: any TimeSource, limit: Duration?,
+        firstLimit: Duration? = nil,
         tell: @escaping @Sendable (String) -> Void, late: @escaping @Sendable (Answer) -> Void,
         _ operation: @escaping @Sendable (any SharedStore) async throws -> Answer
     ) async throws -> Answer? {
-        guard state.withLock({ $0.circuit.admit(at: timeSource.now) }) else {
+        let (isFirst, isAdmitted) = state.withLock { state in
+            let isFirst = firstLimit != nil && !state.hasMet
+            return (isFirst, isFirst || state.circuit.admit(at: timeSource.now))
+        }
+        guard isAdmitted else {
             figures.count("turnpike.shared_state.skipped")
             return nil
         }
         beatIfDue(timeSource)
-        let limit = limit ?? timeLimit
+        let limit = max(limit ?? timeLimit, isFirst ? firstLimit ?? .zero : .zero)
         let outcome = OneShot<Answer?>()
         let timer = timeSource.schedule(after: limit) { outcome.settle(.success(nil)) }
         defer { timer.cancel() }
@@ -91,14 +99,15 @@ final class SharedAccess: Sendable {
             let answer = try await outcome.value {
                 outcome.settle(.failure(CancellationError()))
             }
-            ended(what, answer == nil ? "no answer within \(limit.text)" : nil, timeSource, tell)
+            let failure = answer == nil ? "no answer within \(limit.text)" : nil
+            ended(what, failure, isFirst: isFirst, timeSource, tell)
             return answer
         } catch let error as CancellationError {
             // The caller was cancelled, which says nothing of the store.
             state.withLock { $0.circuit.abandon(at: timeSource.now) }
             throw error
         } catch {
-            ended(what, String(describing: error), timeSource, tell)
+            ended(what, String(describing: error), isFirst: isFirst, timeSource, tell)
             return nil
         }
     }
@@ -117,12 +126,13 @@ final class SharedAccess: Sendable {
     }
 
     private func ended(
-        _ what: String, _ failure: String?, _ timeSource: any TimeSource,
+        _ what: String, _ failure: String?, isFirst: Bool, _ timeSource: any TimeSource,
         _ tell: @Sendable (String) -> Void
     ) {
         let now = timeSource.now
         let (hasChanged, isClosed, isNews) = state.withLock { state in
             let hasChanged = state.circuit.record(failure == nil, at: now)
+            if isFirst || failure == nil { state.hasMet = true }
             return (hasChanged, state.circuit.isClosed, Self.isNews(&state, failure != nil, now))
         }
         if hasChanged {

@@ -27,6 +27,9 @@ import TurnpikeCore
 /// of the store, stores the new token with the number of the lock, and unlocks. The others wait,
 /// asking the store after pauses that grow from 50 ms to one second.
 ///
+/// The first time, the store has two seconds to answer, and not ``SharedState/timeLimit`` alone: its
+/// connection may have to be made first. Replicas that start together would otherwise all sign in.
+///
 /// The lock lasts as long as a refresh may take: ``RefreshPolicy/answerLimit`` if the provider spends
 /// refresh tokens (``BearerTokenProvider/spendsRefreshToken``), otherwise
 /// ``RefreshPolicy/timeLimit``. A replica that dies while it has the lock holds the others up for that

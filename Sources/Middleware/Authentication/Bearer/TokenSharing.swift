@@ -57,6 +57,9 @@ final class TokenSharing: Sendable {
     // Nobody refreshes more often than once a second, so that one operation may be slower than one of
     // a rate limit.
     private static let slowest = Duration.milliseconds(250)
+    // Replicas that start together must not sign in each by itself because their connections to the store
+    // are not made yet.
+    private static let firstLimit = Duration.seconds(2)
 
     init(_ shared: SharedTokens) { self.shared = shared }
 
@@ -269,8 +272,11 @@ final class TokenSharing: Sendable {
         _ operation: @escaping @Sendable (any SharedStore) async throws -> Answer
     ) async throws -> Answer? {
         let limit = max(shared.state.timeLimit, job.spends ? Self.slowest : .zero)
+        // A look holds calls up whose token may be used.
+        let firstLimit = job.isLook ? nil : min(Self.firstLimit, job.policy.timeLimit)
         return try await shared.state.ask(
-            what, by: job.timeSource, limit: limit, tell: job.note, late: late, operation)
+            what, by: job.timeSource, limit: limit, firstLimit: firstLimit, tell: job.note,
+            late: late, operation)
     }
 
     private func isSaved(_ id: UnsavedToken.ID, _ fence: UInt64) {
