@@ -266,6 +266,15 @@ struct SerializerTests {
             try await call(type: "application/json", Data(#"{"a":1,"a":2}"#.utf8), table: table)
                 .json()
         }
+        // A decoder makes any type, and this is none; the text/* of the table's strings counts for nothing.
+        for (type, text) in [("text/shout", "shout"), ("text/plain", nil)] {
+            let error = await #expect(throws: ClientError.self) {
+                try await call(type: type, Data("a".utf8), table: table).decode(String.self)
+            }
+            #expect(error?.message.contains("no decoder for \(type)") == true)
+            #expect(error?.message.contains("use auto()") == (text != nil))
+            if let text { #expect(error?.message.contains("\"\(text)\"") == true) }
+        }
         let only = SerializerTable()
         await expectError(.serialization) {
             try await call(type: "a/b", Data("x".utf8), table: only).auto()

@@ -120,10 +120,12 @@ public struct Call: Sendable {
     }
 
     func serialized<Serializer: ResponseSerializer>(
-        with serializer: Serializer, in running: (plan: Plan, context: Context)
+        with serializer: Serializer, in running: (plan: Plan, context: Context),
+        onHead: (ResponseHead) -> Void = { _ in }
     ) async throws -> (value: Serializer.Output, response: Response) {
         let (response, request) = try await send(
             accept: serializer.accept(in: client.serializers), in: running)
+        onHead(response.head)
         let context = running.context
         do {
             let value = try await serializer.serialize(

@@ -3,12 +3,14 @@
 import Synchronization
 import TurnpikeSupport
 
-/// A handle to a running call, for its value, state and progress, and for cancelling it.
+/// A handle to a running call, for its value, state and progress, the head of its response, and for
+/// cancelling it.
 ///
 /// ```swift
-/// let running = client.upload(.file(url), to: "files").start(.data)
+/// let running = client.upload(.file(part), to: "files/1?part=2").start(.data)
 /// for await progress in running.progress { show(progress.fractionSent) }
 /// let answer = try await running.value
+/// let tag = running.head?.headers[.eTag]
 /// ```
 ///
 /// Any number of tasks may await ``value``; cancelling one of them ends only its own wait.
@@ -32,14 +34,17 @@ public final class RunningCall<Value: Sendable>: Sendable {
     private weak let context: Context?
     private let task: Task<Void, Never>?
     private let isDetached = Atomic(false)
+    private let received: ReceivedHead
 
     /// The call's identifier, as in logs; nil if the client rejected the call.
     public let id: CallID?
 
     init(
-        outcome: SharedValue<Value>, context: Context?, task: Task<Void, Never>?
+        outcome: SharedValue<Value>, received: ReceivedHead, context: Context?,
+        task: Task<Void, Never>?
     ) {
         self.outcome = outcome
+        self.received = received
         self.context = context
         self.task = task
         record = context?.call.record
@@ -70,6 +75,13 @@ public final class RunningCall<Value: Sendable>: Sendable {
             if let result = outcome.result { handler(result) }
         }
     }
+
+    /// The head of the response from which the value is made, after all redirects and retries.
+    ///
+    /// It is there before the content has arrived, and stays when the call has ended. Until the call has
+    /// such a response it is nil, also for a call that fails: then the error has the head, if there is
+    /// one (``ClientError/response``).
+    public var head: ResponseHead? { received.head }
 
     /// The times of the events of the call so far.
     public var timeline: Timeline { record?.timeline ?? Timeline() }
@@ -104,22 +116,35 @@ extension Call {
         _ serializer: Serializer
     ) -> RunningCall<Serializer.Output> {
         let outcome = SharedValue<Serializer.Output>()
+        let received = ReceivedHead()
         let running: (plan: Plan, context: Context)
         do {
             running = try begin(for: serializer)
         } catch {
             outcome.settle(.failure(error))
-            return RunningCall(outcome: outcome, context: nil, task: nil)
+            return RunningCall(outcome: outcome, received: received, context: nil, task: nil)
         }
         // Cancelled by the handle's `cancel` or by its release; otherwise ends with the call.
         let task = Task.inheriting(immediately: false) { [self] in
             do {
-                let value = try await serialized(with: serializer, in: running).value
+                let value = try await serialized(
+                    with: serializer, in: running, onHead: received.receive
+                ).value
                 outcome.settle(.success(value))
             } catch {
                 outcome.settle(.failure(error))
             }
         }
-        return RunningCall(outcome: outcome, context: running.context, task: task)
+        return RunningCall(
+            outcome: outcome, received: received, context: running.context, task: task)
     }
+}
+
+/// The head of a running call's response.
+final class ReceivedHead: Sendable {
+    private let state = Mutex<ResponseHead?>(nil)
+
+    var head: ResponseHead? { state.withLock { $0 } }
+
+    func receive(_ head: ResponseHead) { state.withLock { $0 = head } }
 }

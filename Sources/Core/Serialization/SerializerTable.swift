@@ -12,7 +12,12 @@ import Foundation
 /// table.register(CSV(), as: "csv", for: ["text/csv"])
 /// let client = Client(transport: transport, stack: [], serializers: table)
 /// let rows = try await client.get("report").serialize(with: CSV())
+/// let same = try await client.get("report").auto() as? [[String]]
 /// ```
+///
+/// A *serializer* makes a value of its own type of a response: `auto()` takes the first one for the
+/// media type. A *decoder* makes any `Decodable` type of content: `decode(_:)` takes the first one. So
+/// `auto()` uses the CSV above, and `decode(_:)` does not.
 public struct SerializerTable: Sendable {
     private enum Maker: Sendable {
         case serializer(any ResponseSerializer, Typed)
@@ -64,7 +69,8 @@ public struct SerializerTable: Sendable {
     /// Creates an empty table.
     public init() {}
 
-    /// Adds a serializer, or replaces the entry with the same name.
+    /// Adds a serializer, which `auto()` uses for these media types, or replaces the entry with the same
+    /// name.
     public mutating func register(
         _ serializer: any ResponseSerializer, as name: String, for ranges: [MediaType]
     ) {
@@ -74,7 +80,8 @@ public struct SerializerTable: Sendable {
                 collectedBytes: serializer.collectedBytes(in: self)))
     }
 
-    /// Adds a decoder, or replaces the entry with the same name.
+    /// Adds a decoder, which `decode(_:)` uses for these media types, or replaces the entry with the same
+    /// name.
     public mutating func register(
         _ decoder: any ValueDecoder, as name: String, for ranges: [MediaType]
     ) {
@@ -117,6 +124,14 @@ public struct SerializerTable: Sendable {
             if case .decoder(let decoder) = entry.maker { return decoder }
         }
         return nil
+    }
+
+    /// The name of the first serializer that names a media type, not only a range that includes it.
+    package func serializerName(of type: MediaType) -> String? {
+        entries.first { entry in
+            guard case .serializer = entry.maker else { return false }
+            return entry.ranges.contains { $0.essence == type.essence }
+        }?.name
     }
 
     /// The first decoder of the table.

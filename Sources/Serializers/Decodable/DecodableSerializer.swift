@@ -59,15 +59,18 @@ public struct DecodableSerializer<Output: Decodable & Sendable>: ResponseSeriali
         for response: Response, _ content: Data, _ context: SerializationContext
     ) throws -> any ValueDecoder {
         let text = response.headers[.contentType]
+        let type = text.flatMap { MediaType(parsing: $0) }
         let decoder =
-            if let text { MediaType(parsing: text).flatMap(context.table.decoder(for:)) } else {
-                context.table.firstDecoder
-            }
+            text == nil
+            ? context.table.firstDecoder : type.flatMap { context.table.decoder(for: $0) }
         if let decoder { return decoder }
+        let other = type.flatMap { context.table.serializerName(of: $0) }.map {
+            "; its serializer \"\($0)\" makes a value of its own type: use auto() or serialize(with:)"
+        }
         throw ClientError(
             .serialization,
-            "the client's table has no decoder for \(Grammar.escaped(text ?? "?", upTo: 100));"
-                + " register one, or pass one to decode(_:with:)",
+            "the client's table has no decoder for \(Grammar.escaped(text ?? "?", upTo: 100))"
+                + (other ?? "; register one, or pass one to decode(_:with:)"),
             response: response.head, responseBody: content.prefix(1024),
             isResponseBodyCut: content.count > 1024)
     }

@@ -235,6 +235,27 @@ struct RunningCallTests {
         #expect(running.state == .cancelled)
     }
 
+    @Test("A running call has the head of its response before the content, and keeps it")
+    func runningHead() async throws {
+        let transport = MockTransport { _ in
+            .stream(
+                [Data("a".utf8), Data("b".utf8)], headers: ["ETag": "\"1\""], every: .seconds(1))
+        }
+        let running = Client(transport, clock: clock).put(anywhere).start(Text())
+        try await until("the head to come") { running.head != nil }
+        #expect(running.state == .running)
+        #expect(running.head?.headers[.eTag] == "\"1\"")
+        for _ in 0..<2 {
+            try await clock.waitForTimers(1)
+            clock.advance(by: .seconds(1))
+        }
+        #expect(try await running.value == "ab")
+        #expect(running.head?.status == 200)
+        let failing = client(.connectionRefused).get(anywhere).start(Text())
+        await #expect(throws: ClientError.self) { try await failing.value }
+        #expect(failing.head == nil)
+    }
+
     @Test("Dropping the handle cancels the call, unless it was detached", arguments: [false, true])
     func dropping(detached: Bool) async throws {
         let done = AsyncStream.makeStream(of: String.self)
