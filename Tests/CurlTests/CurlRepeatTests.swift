@@ -105,6 +105,47 @@ struct CurlRepeatTests {
         #expect(fixture.server.requests(to: "/x").count == 1)
     }
 
+    // As a server does that reloads its configuration: it closes connections when a request is on its way.
+    @Test("Where connections close under requests, all that may be repeated succeed; POSTs say so")
+    func closing() async throws {
+        let resends = Resends()
+        let fixture = try CurlFixture(stack: [resends])
+        let known = Mutex<Set<Int>>([])
+        let (turn, closed) = (Tally(), Tally())
+        fixture.server.route(
+            "/closing",
+            .handler { request in
+                // A new connection serves one request at least.
+                let isNew = known.withLock { $0.insert(request.connection).inserted }
+                if isNew || turn.add() % 3 != 0 { return .echo }
+                closed.add()
+                return .close
+            })
+        let methods: [HTTPMethod] = [.get, .put, .delete, .post]
+        let failures = Mutex<[String: Int]>([:])
+        await withTaskGroup(of: Void.self) { group in
+            for worker in 0..<20 {
+                group.addTask {
+                    for round in 0..<20 {
+                        let method = methods[(worker + round) % 4]
+                        do {
+                            try await fixture.client.request(method, "closing").empty()
+                        } catch {
+                            let lost = (error as? ClientError)?.transfer?.lostReusedConnection
+                            let text = lost == true ? method.rawValue : "\(error)"
+                            failures.withLock { $0[text, default: 0] += 1 }
+                        }
+                    }
+                }
+            }
+        }
+        let found = failures.withLock { $0 }
+        #expect(Set(found.keys) == ["POST"], "\(found)")
+        // Each connection that was closed has cost a POST, or was made up for.
+        let made = resends.seen.withLock { $0.reduce(0, +) }
+        #expect(found.values.reduce(0, +) + made == closed.count)
+    }
+
     @Test("A rate limit has a permit for each send", arguments: [true, false])
     func permits(hasRetry: Bool) async throws {
         let limit = RateLimit([QuotaRule(20, per: .seconds(86_400), burst: 20)], queue: 0)
