@@ -11,7 +11,7 @@ import TurnpikeTesting
 struct GateConformanceTests {
     struct Named: Sendable, CustomTestStringConvertible {
         let make: @Sendable () -> any Gate
-        var testDescription: String { make().name }
+        var testDescription: String { make().gateName }
     }
 
     static let gates: [Named] = [

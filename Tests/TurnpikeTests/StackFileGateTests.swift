@@ -51,9 +51,9 @@ struct StackFileGateTests {
     @Test("The preset is the default stack of a client")
     func preset() throws {
         let file = try ConfiguredClient(StackFile(["stack": "standard"]))
-        #expect(file.client.stack.gates.map(\.name) == Client().stack.gates.map(\.name))
+        #expect(file.client.stack.gates.map(\.gateName) == Client().stack.gates.map(\.gateName))
         let missing = try ConfiguredClient(StackFile([:]))
-        #expect(missing.client.stack.gates.map(\.name) == Client().stack.gates.map(\.name))
+        #expect(missing.client.stack.gates.map(\.gateName) == Client().stack.gates.map(\.gateName))
     }
 
     @Test("Bodies are compressed as the file says")

@@ -185,7 +185,7 @@ public enum InterceptorConformance {
                 }
             },
             Check("The gate has a name and plays a role") { gate in
-                try require(!gate.name.isEmpty, "its name is empty")
+                try require(!gate.gateName.isEmpty, "its name is empty")
                 let fault = client(gate, MockTransport { _ in .ok() }).fault
                 try require(fault == nil, "\(fault.map(String.init(describing:)) ?? "")")
             },

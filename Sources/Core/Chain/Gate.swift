@@ -10,14 +10,12 @@
 /// A gate is a value that many calls use at the same time. State that lasts between calls belongs
 /// in a `Mutex` or an actor that the gate holds.
 public protocol Gate: Sendable {
-    /// The gate's name in logs, stack descriptions and errors; by default the name of its type.
-    var name: String { get }
-
-    /// Identifies this gate among gates of the same type, so that its state survives a reload of
-    /// the stack.
+    /// The gate's name in logs, traces, stack descriptions and errors; by default the name of its
+    /// type.
     ///
-    /// Nil by default: name and position identify it.
-    var id: String? { get }
+    /// It is shown as it stands, so it holds no secret. A property `name` of yours is not taken
+    /// for it.
+    var gateName: String { get }
 
     /// The keys of request options that this gate reads; none by default.
     var handledOptions: [any RequestOptionKey.Type] { get }
@@ -46,9 +44,7 @@ public protocol Gate: Sendable {
 
 extension Gate {
     /// The name of the type.
-    public var name: String { String(describing: Self.self) }
-    /// Nil.
-    public var id: String? { nil }
+    public var gateName: String { String(describing: Self.self) }
     /// None.
     public var handledOptions: [any RequestOptionKey.Type] { [] }
     /// None.

@@ -62,7 +62,7 @@ extension Plan {
             case .fail(let error):
                 context.call.record.fail()
                 context.note(
-                    gate: retrier.name, "ends the call with the outcome \(outcome.label)")
+                    gate: retrier.gateName, "ends the call with the outcome \(outcome.label)")
                 await outcome.response?.discard(in: context)
                 throw (error as? ClientError)?.caused(by: outcome) ?? error
             case .retry(let delay):

@@ -58,7 +58,7 @@ final class Plan: Sendable {
         for gate in gates {
             let fault =
                 capabilities.fault(
-                    missing: gate.requiredCapabilities, for: "the gate \(gate.name)")
+                    missing: gate.requiredCapabilities, for: "the gate \(gate.gateName)")
                 ?? (gate as? any GateGroup).flatMap { unmetNeed(of: $0.gates, capabilities) }
             if let fault { return fault }
         }
@@ -182,7 +182,7 @@ extension Plan.Node {
         guard case .idle(let gate) = self else { return nil }
         return ClientError(
             .configuration,
-            "the gate \(gate.name) plays no role and would do nothing; conform it to"
+            "the gate \(gate.gateName) plays no role and would do nothing; conform it to"
                 + " Interceptor, RequestAdapter, RequestRetrier, ResponseValidator,"
                 + " RequestLogger or MetricsRecorder")
     }

@@ -50,7 +50,7 @@ extension Stack: CustomStringConvertible {
     private static func lines(of gates: [any Gate]) -> [String] {
         gates.enumerated().flatMap { number, gate in
             let inner = (gate as? any GateGroup).map { lines(of: $0.gates) } ?? []
-            return ["\(number + 1). \(gate.name)"] + inner.map { "   " + $0 }
+            return ["\(number + 1). \(gate.gateName)"] + inner.map { "   " + $0 }
         }
     }
 }

@@ -67,15 +67,15 @@ extension Plan {
 extension Plan.Node {
     fileprivate var gateName: String {
         switch self {
-        case .group(let gate, _): gate.name
-        case .interceptor(let gate): gate.name
-        case .metrics(let gate): gate.name
-        case .log(let gate): gate.name
-        case .retry(let gate): gate.name
-        case .validate(let gate): gate.name
-        case .adapt(let gate): gate.name
-        case .adaptNow(let gate): gate.name
-        case .idle(let gate): gate.name
+        case .group(let gate, _): gate.gateName
+        case .interceptor(let gate): gate.gateName
+        case .metrics(let gate): gate.gateName
+        case .log(let gate): gate.gateName
+        case .retry(let gate): gate.gateName
+        case .validate(let gate): gate.gateName
+        case .adapt(let gate): gate.gateName
+        case .adaptNow(let gate): gate.gateName
+        case .idle(let gate): gate.gateName
         }
     }
 }

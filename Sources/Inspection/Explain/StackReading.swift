@@ -97,7 +97,7 @@ struct StackReading {
             if skipped == nil, !prefixed(place) { noteRetry(gate, request) }
         }
         let explanation = GateExplanation(
-            place: place, name: gate.name, runs: runs, status: status,
+            place: place, name: gate.gateName, runs: runs, status: status,
             mayChange: mayChange && facts?.isUnconditional != true, summary: facts?.summary,
             effects: facts?.effects ?? [], fields: Self.shown(facts), gates: inner)
         return (explanation, part)

@@ -29,11 +29,11 @@ struct LintOrder {
         for number in order {
             let gate = gates[number]
             guard let group = gate as? any GateGroup else {
-                names.append(gate.name)
+                names.append(gate.gateName)
                 continue
             }
             guard let inner = self.names(of: group.gates, at: path + [number]) else { return nil }
-            names.append(gate.name + "(" + inner.joined(separator: ", ") + ")")
+            names.append(gate.gateName + "(" + inner.joined(separator: ", ") + ")")
         }
         return names
     }

@@ -66,7 +66,7 @@ struct LintSubject: Sendable {
             let group = gate as? any GateGroup
             entries.append(
                 Entry(
-                    index: entries.count, path: path, name: gate.name, facts: facts,
+                    index: entries.count, path: path, name: gate.gateName, facts: facts,
                     isUnknown: facts == nil && gate is any Interceptor, conditions: conditions,
                     isBoundByOrigin: isBound, factsAtBase: passes ? atBase : nil))
             guard let group else { continue }

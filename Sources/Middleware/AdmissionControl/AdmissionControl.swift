@@ -220,7 +220,8 @@ public struct AdmissionControl: Interceptor {
         if shares.record(evidence, origin, sentAt: sentAt, at: context.timeSource.now) {
             // A closure of the origin itself crashes the compiler (6.3) when it is inlined.
             let server = origin.description
-            context.note(gate: name, "\(server) rejects most calls; a share of them is refused now")
+            context.note(
+                gate: gateName, "\(server) rejects most calls; a share of them is refused now")
         }
     }
 }

@@ -108,7 +108,7 @@ public struct ConcurrencyLimit: Interceptor {
         context.call.record.waits("in line for a permit to call \(origin)")
         if waiter.beginsLine {
             context.note(
-                gate: name,
+                gate: gateName,
                 "calls to \(origin) wait in line: at most \(permits.limit(of: origin)) may be under"
                     + " way to it, and \(permits.total) in all")
         }

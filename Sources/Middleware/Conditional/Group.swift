@@ -19,19 +19,19 @@ public import TurnpikeCore
 /// of the outer stack.
 public struct Group: GateGroup {
     /// The name of the group in stack descriptions.
-    public let name: String
+    public let gateName: String
     /// The gates, outermost first.
     public let gates: [any Gate]
 
     /// Creates a group from a list.
     public init(_ stack: Stack, name: String = "Group") {
-        self.name = name
+        self.gateName = name
         gates = stack.gates
     }
 
     /// Creates a group with a builder.
     public init(name: String = "Group", @StackBuilder _ gates: () -> [any Gate]) {
-        self.name = name
+        self.gateName = name
         self.gates = gates()
     }
 

@@ -36,11 +36,11 @@ public struct HSTS: Interceptor {
         _ request: Request, context: Context, next: Next
     ) async throws -> Response {
         if let fault = store.takeFault() {
-            context.note(gate: name, "the file of HSTS hosts cannot be written: \(fault)")
+            context.note(gate: gateName, "the file of HSTS hosts cannot be written: \(fault)")
         }
         let upgraded = Self.upgrade(request, store, at: context.timeSource.date)
         if upgraded.origin?.scheme != request.origin?.scheme {
-            context.note(gate: name, "http was upgraded to https")
+            context.note(gate: gateName, "http was upgraded to https")
         }
         do {
             let response = try await next(upgraded)

@@ -45,9 +45,9 @@ public struct DefaultHeaders: SynchronousRequestAdapter {
     /// Sets the fields that are missing.
     public func adapt(_ request: inout Request, context: Context) throws {
         if let defect = headers.defect {
-            throw ClientError(.invalidRequest, "the gate \(name): \(defect)")
+            throw ClientError(.invalidRequest, "the gate \(gateName): \(defect)")
         }
-        let heldBack = try secrets.heldBack(headers, from: request, gate: name, in: context)
+        let heldBack = try secrets.heldBack(headers, from: request, gate: gateName, in: context)
         let absent = headers.filter {
             !request.headers.contains($0.name) && !heldBack.contains($0.name)
         }

@@ -42,10 +42,10 @@ public struct SetHeaders: SynchronousRequestAdapter {
     /// Sets the fields.
     public func adapt(_ request: inout Request, context: Context) throws {
         if let defect = replacing.defect ?? adding.defect {
-            throw ClientError(.invalidRequest, "the gate \(name): \(defect)")
+            throw ClientError(.invalidRequest, "the gate \(gateName): \(defect)")
         }
         let heldBack = try [replacing, adding].reduce(into: Set()) {
-            $0.formUnion(try secrets.heldBack($1, from: request, gate: name, in: context))
+            $0.formUnion(try secrets.heldBack($1, from: request, gate: gateName, in: context))
         }
         var isFirst: Set<HTTPHeaders.Name> = []
         for field in replacing where !heldBack.contains(field.name) {

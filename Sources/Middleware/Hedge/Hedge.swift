@@ -119,7 +119,7 @@ public struct Hedge: Interceptor {
     private func mayLaunch(_ origin: Origin, _ context: Context) -> Bool {
         let isGranted = budget?.withdraw(for: origin, at: context.timeSource.now) ?? true
         context.note(
-            gate: name,
+            gate: gateName,
             isGranted ? "sends the request again" : "the retry budget for \(origin) is spent")
         return isGranted
     }

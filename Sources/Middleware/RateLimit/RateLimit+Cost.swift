@@ -96,7 +96,7 @@ extension RateLimit {
 
     /// Begins a cool-down and corrects what is left, as the head of a response tells.
     func look(at head: ResponseHead, _ key: QuotaKey, _ cost: Int, in context: Context) {
-        lines.cooldowns?.note(head, for: key, gate: name, in: context)
+        lines.cooldowns?.note(head, for: key, gate: gateName, in: context)
         if options.readsFields, !head.isStored { readFields(of: head, key, in: context) }
         if let actual = options.headCost?(head) {
             lines.correct(cost - QuotaOptions.clamped(actual), of: key, context.timeSource)

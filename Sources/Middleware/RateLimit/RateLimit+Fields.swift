@@ -28,7 +28,7 @@ extension RateLimit {
         let date = context.timeSource.date.timeIntervalSince1970
         for left in QuotaLeft.all(in: head.headers, at: date) {
             if left.permits == 0, let reset = left.reset, let cooldowns = lines.cooldowns {
-                cooldowns.begin(reset, for: key, gate: name, in: context)
+                cooldowns.begin(reset, for: key, gate: gateName, in: context)
             } else {
                 lines.lower(
                     to: left.permits, of: key, rule: left.rule(of: lines.plan.rules),

@@ -90,7 +90,7 @@ public struct Retry: RequestRetrier {
         if outcome.attempts == 1 { budget?.depositForRetry(origin, in: context) }
         let coolingKey = cooldowns?.key(of: outcome.request)
         if let coolingKey, let head = outcome.head {
-            cooldowns?.note(head, for: coolingKey, gate: name, in: context)
+            cooldowns?.note(head, for: coolingKey, gate: gateName, in: context)
         }
         let verdict = policy.verdict(on: outcome, in: context)
         if verdict == .notListed { return .stop }
@@ -110,7 +110,7 @@ public struct Retry: RequestRetrier {
                 in: context)
         }
         if let coolingKey,
-            let left = await cooldowns?.timeLeft(of: coolingKey, gate: name, in: context)
+            let left = await cooldowns?.timeLeft(of: coolingKey, gate: gateName, in: context)
         {
             wish = max(wish ?? .zero, left)
         }
@@ -129,7 +129,8 @@ public struct Retry: RequestRetrier {
             delay = max(delay, wish)
         }
         guard budget?.withdraw(for: origin, at: context.timeSource.now) ?? true else {
-            context.note(gate: name, "the retry budget for \(origin?.description ?? "?") is spent")
+            context.note(
+                gate: gateName, "the retry budget for \(origin?.description ?? "?") is spent")
             return spent(outcome, in: context)
         }
         return .retry(after: delay)

@@ -212,4 +212,25 @@ struct PlanTests {
         #expect(stack.description.hasPrefix("1. Tag"))
         #expect((stack + [Tag(value: "6")]).gates.count == 5)
     }
+    @Test("A property `name` of a gate is not the gate's name, and is in no trace")
+    func propertyName() async throws {
+        struct Signer: Interceptor {
+            let name: String
+
+            func intercept(
+                _ request: Request, context: Context, next: Next
+            ) async throws -> Response {
+                context.note(gate: gateName, "signed")
+                return try await next(request)
+            }
+        }
+        let traces = TraceStore()
+        let client = Client(
+            transport: MockTransport { _ in .ok() }, stack: [Signer(name: "planted-secret")],
+            serializers: SerializerTable(), trace: traces)
+        _ = try await client.get(anywhere).serialize(with: Text())
+        #expect(client.stack.description == "1. Signer")
+        let trace = try #require(traces.traces.first)
+        #expect(!"\(trace.spans)".contains("planted-secret"))
+    }
 }

@@ -12,7 +12,7 @@ import TurnpikeTesting
 struct RenderingTests {
     /// A gate whose name and summary are made to break out of each form.
     private struct Hostile: SynchronousRequestAdapter {
-        var name: String { "A\"];--><script>&amp;\u{1B}[31m" }
+        var gateName: String { "A\"];--><script>&amp;\u{1B}[31m" }
 
         func facts(for request: Request?) -> GateFacts? {
             GateFacts(

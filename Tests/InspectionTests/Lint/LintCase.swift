@@ -29,17 +29,17 @@ struct LintCase: Sendable, CustomStringConvertible {
 
 /// A gate of a user's that does nothing, and states something.
 struct Stated: Interceptor {
-    var name = "Stated"
+    var gateName = "Stated"
     var stated: GateFacts?
 
     init(_ name: String = "Stated", _ effects: GateEffect..., order: [GateOrder] = []) {
-        self.name = name
+        self.gateName = name
         var facts = GateFacts("does something", order: order)
         facts.effects = effects
         stated = facts
     }
 
-    init(unknown name: String) { self.name = name }
+    init(unknown name: String) { self.gateName = name }
 
     func facts(for request: Request?) -> GateFacts? { stated }
 

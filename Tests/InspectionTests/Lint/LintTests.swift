@@ -57,7 +57,7 @@ import TurnpikeTesting
         ]
         let finding = try #require(wrong.lint(for: transport).first)
         let order = try #require(finding.mendedOrder)
-        let gates = order.compactMap { name in wrong.gates.first { $0.name == name } }
+        let gates = order.compactMap { name in wrong.gates.first { $0.gateName == name } }
         #expect(gates.count == wrong.gates.count)
         #expect(Stack(gates).lint(for: transport) == [])
     }

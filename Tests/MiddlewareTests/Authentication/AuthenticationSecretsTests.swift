@@ -69,7 +69,7 @@ struct AuthenticationSecretsTests {
             }
             let text = lines.text + printed(try #require(error))
             let hidden = [secret, Data("u:\(secret)".utf8).base64EncodedString(), "username="]
-            for part in hidden { #expect(!text.contains(part), "\(gate.name)") }
+            for part in hidden { #expect(!text.contains(part), "\(gate.gateName)") }
             #expect(!lines.text.isEmpty)
         }
     }

@@ -234,7 +234,7 @@ import TurnpikeMiddleware
             (BasicAuthentication(user: "u", password: "p"), [.authentication]),
         ]
         for (gate, expected) in kinds {
-            #expect(gate.facts(for: nil)?.kinds == expected, "\(gate.name)")
+            #expect(gate.facts(for: nil)?.kinds == expected, "\(gate.gateName)")
         }
     }
 
@@ -246,8 +246,8 @@ import TurnpikeMiddleware
         ]
         for gate in gates {
             let summary = gate.facts(for: nil)?.summary ?? "."
-            #expect(!summary.hasSuffix("."), "\(gate.name)")
-            #expect(gate.facts(for: nil)?.passedOver == nil, "\(gate.name)")
+            #expect(!summary.hasSuffix("."), "\(gate.gateName)")
+            #expect(gate.facts(for: nil)?.passedOver == nil, "\(gate.gateName)")
         }
     }
 }

@@ -109,7 +109,7 @@ struct CookbookTests {
         for client in clients {
             #expect(client.fault == nil)
             let findings = client.stack.lint(for: transport)
-            #expect(findings.isEmpty, "\(client.stack.gates.map(\.name)): \(findings)")
+            #expect(findings.isEmpty, "\(client.stack.gates.map(\.gateName)): \(findings)")
         }
     }
 }

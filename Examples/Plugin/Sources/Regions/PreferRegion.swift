@@ -30,7 +30,7 @@ public struct PreferRegion: Interceptor {
         do {
             return try await next(request.to(region))
         } catch let error as ClientError where isWorthAnother(error, request) {
-            context.note(gate: name, "asks \(other), for \(region) cannot be reached")
+            context.note(gate: gateName, "asks \(other), for \(region) cannot be reached")
             return try await next.attempt(request.to(other))
         }
     }

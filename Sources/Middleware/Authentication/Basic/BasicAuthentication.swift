@@ -42,7 +42,7 @@ public struct BasicAuthentication: SynchronousRequestAdapter {
 
     /// Adds the credential.
     public func adapt(_ request: inout Request, context: Context) throws {
-        if let fault { throw ClientError(.configuration, "the gate \(name): \(fault)") }
+        if let fault { throw ClientError(.configuration, "the gate \(gateName): \(fault)") }
         if try scope.admits(request, in: context) { request.headers[.authorization] = field.value }
     }
 

@@ -80,7 +80,8 @@ public struct DigestAuthentication: Interceptor {
                 return try outcome.result.get()
             }
             let fresh = sessions.begin(first, at: origin)
-            context.note(gate: name, "the request is sent again with an answer to the challenge")
+            context.note(
+                gate: gateName, "the request is sent again with an answer to the challenge")
             await outcome.response?.discard(in: context)
             answer = fresh
             isFresh = true

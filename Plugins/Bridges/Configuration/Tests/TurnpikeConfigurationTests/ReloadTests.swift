@@ -20,7 +20,7 @@ struct ReloadTests {
             outcomes = stream
         }
 
-        func names() -> [String] { client.client.stack.gates.map(\.name) }
+        func names() -> [String] { client.client.stack.gates.map(\.gateName) }
     }
 
     private func registry(_ transport: MockTransport) -> Registry {

@@ -19,7 +19,9 @@ struct ClientServiceTests {
     private func client(_ response: @escaping @Sendable () async -> MockResponse) -> Client {
         Client(
             transport: ClosingTransport(MockTransport { _ in await response() }, notes),
-            stack: [Closing(name: "outer", notes: notes), Closing(name: "inner", notes: notes)],
+            stack: [
+                Closing(gateName: "outer", notes: notes), Closing(gateName: "inner", notes: notes),
+            ],
             timeSource: clock)
     }
 

@@ -14,12 +14,12 @@ final class Notes: Sendable {
 
 /// Notes when it is shut down.
 struct Closing: SynchronousRequestAdapter {
-    let name: String
+    let gateName: String
     let notes: Notes
 
     func adapt(_ request: inout Request, context: Context) {}
 
-    func shutdown() async { notes.add(name) }
+    func shutdown() async { notes.add(gateName) }
 }
 
 /// Notes when it is shut down, and with how many calls under way.

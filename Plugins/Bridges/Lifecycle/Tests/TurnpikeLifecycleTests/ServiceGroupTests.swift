@@ -29,7 +29,7 @@ struct ServiceGroupTests {
 
     private func client(_ name: String) -> Client {
         Client(
-            transport: MockTransport { _ in .ok() }, stack: [Closing(name: name, notes: notes)])
+            transport: MockTransport { _ in .ok() }, stack: [Closing(gateName: name, notes: notes)])
     }
 
     @Test(
