@@ -16,10 +16,11 @@ struct TextTargetTests {
         for call in [
             client.get(good), client.head(good), client.delete(good), client.options(good),
             client.post(good), client.put(good), client.patch(good), client.request(.get, good),
+            client.upload(.empty, to: good), client.request(Request(.get, good)),
         ] {
             _ = try await call.response()
         }
-        #expect(transport.sent.count == 8)
+        #expect(transport.sent.count == 10)
         #expect(
             transport.sent.allSatisfy { $0.request.targetURI.absoluteForm == "http://a.example/x" })
         let error = await #expect(throws: ClientError.self) {

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+public import Foundation
+
 // A literal is a `Target`, and so is text in a variable. What is wrong with the text is the error of
 // the call.
 extension Client {
@@ -50,5 +52,26 @@ extension Client {
         _ target: String, body: RequestBody = .empty, query: Query = [:], headers: HTTPHeaders = [:]
     ) -> Call {
         patch(Target(target), body: body, query: query, headers: headers)
+    }
+    /// Describes an upload to a URL, or to text that is resolved against ``baseURL``.
+    public func upload(
+        _ body: RequestBody, to target: String, method: HTTPMethod = .post,
+        headers: HTTPHeaders = [:]
+    ) -> Call {
+        upload(body, to: Target(target), method: method, headers: headers)
+    }
+}
+
+extension Request {
+    /// Creates a request for a URL, or for text that is resolved against another one; see ``Target``
+    /// for what is accepted.
+    public init(
+        _ method: HTTPMethod = .get, _ target: String, relativeTo base: URL? = nil,
+        headers: HTTPHeaders = [:], body: RequestBody = .empty,
+        options: RequestOptions = RequestOptions()
+    ) {
+        self.init(
+            method, Target(target), relativeTo: base, headers: headers, body: body,
+            options: options)
     }
 }

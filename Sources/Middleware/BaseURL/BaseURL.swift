@@ -20,6 +20,9 @@ public struct BaseURL: RequestAdapter {
     /// - Parameter base: An absolute URL without user information.
     public init(_ base: Target) { self.base = { base } }
 
+    /// Creates a gate with one base URL, given as text.
+    public init(_ base: String) { self.init(Target(base)) }
+
     /// Creates a gate that calls a closure for the base URL, once for each relative request.
     /// - Parameter base: Returns an absolute URL; an error that it throws fails the call.
     public init(_ base: @escaping @Sendable () async throws -> Target) { self.base = base }
@@ -41,6 +44,9 @@ public struct BaseURL: RequestAdapter {
 extension Gate where Self == BaseURL {
     /// Resolves relative targets against one base URL.
     public static func baseURL(_ base: Target) -> Self { BaseURL(base) }
+
+    /// Resolves relative targets against one base URL, given as text.
+    public static func baseURL(_ base: String) -> Self { BaseURL(base) }
 
     /// Resolves relative targets against the base URL that a closure returns.
     public static func baseURL(_ base: @escaping @Sendable () async throws -> Target) -> Self {

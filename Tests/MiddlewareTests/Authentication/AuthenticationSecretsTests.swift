@@ -25,7 +25,7 @@ struct AuthenticationSecretsTests {
         let secret = Self.secret
         let url = try #require(URL(string: "http://u:\(secret)@a.example/token?api_key=\(secret)"))
         let token = BearerToken(secret, refreshToken: secret)
-        let endpoint = TokenEndpoint(url, clientID: "svc", clientSecret: secret)
+        let endpoint = TokenEndpoint(Target(url), clientID: "svc", clientSecret: secret)
         let grant = ClientCredentialsGrant(endpoint, parameters: ["assertion": secret])
         let tokens = BearerTokens(token, provider: RefreshTokenGrant(endpoint))
         let values: [Any] = [
@@ -53,7 +53,7 @@ struct AuthenticationSecretsTests {
                 401, headers: ["WWW-Authenticate": #"Digest realm="r", nonce="n", qop="auth""#])
         }
         let token = BearerToken(secret, refreshToken: secret)
-        let provider = RefreshTokenGrant(TokenEndpoint(url, clientSecret: secret))
+        let provider = RefreshTokenGrant(TokenEndpoint(Target(url), clientSecret: secret))
         let gates: [any Gate] = [
             BasicAuthentication(user: "u", password: secret),
             BearerAuthentication(BearerTokens(token, provider: provider)),

@@ -18,8 +18,7 @@ struct AuthorizationCodeTests {
     }
 
     private func tokens() throws -> BearerTokens {
-        let endpoint = TokenEndpoint(
-            try #require(URL(string: "http://a.example/token")), clientID: "app")
+        let endpoint = TokenEndpoint("http://a.example/token", clientID: "app")
         return BearerTokens(
             provider: AuthorizationCodeGrant(
                 endpoint, code: "c0de &", redirectURI: "http://127.0.0.1:8400/",
@@ -99,7 +98,7 @@ struct AuthorizationCodeTests {
     func secrets() throws {
         let url = try #require(URL(string: "http://a.example/token"))
         let grant = AuthorizationCodeGrant(
-            TokenEndpoint(url), code: "c0de", redirectURI: "http://127.0.0.1/",
+            TokenEndpoint(Target(url)), code: "c0de", redirectURI: "http://127.0.0.1/",
             verifier: "v3rifier")
         var text = "\(grant) \(String(reflecting: grant))"
         dump(grant, to: &text)

@@ -150,8 +150,7 @@ struct Hooked {
     func replica(
         _ first: BearerToken, onOutage: SharedTokens.Outage? = nil
     ) throws -> TokenFleet.Replica {
-        let endpoint = TokenEndpoint(
-            URL(string: "http://a.example/token") ?? URL(filePath: "/"))
+        let endpoint = TokenEndpoint("http://a.example/token")
         let tokens = BearerTokens(
             first, provider: RefreshTokenGrant(endpoint),
             shared: try SharedTokens(

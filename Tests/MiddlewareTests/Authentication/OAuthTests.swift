@@ -33,7 +33,7 @@ struct OAuthTests {
         authentication: TokenEndpoint.ClientAuthentication = .basic, client: Client? = nil
     ) throws -> TokenEndpoint {
         TokenEndpoint(
-            try #require(URL(string: "http://a.example/token")), clientID: id, clientSecret: secret,
+            "http://a.example/token", clientID: id, clientSecret: secret,
             authentication: authentication, client: client)
     }
 
@@ -120,7 +120,7 @@ struct OAuthTests {
                 replacing old: BearerToken?, by exchange: TokenExchange
             ) async throws -> BearerToken {
                 let url = try #require(URL(string: "http://a.example/token"))
-                let endpoint = TokenEndpoint(url, clientID: "svc", client: box.client)
+                let endpoint = TokenEndpoint(Target(url), clientID: "svc", client: box.client)
                 return try await ClientCredentialsGrant(endpoint)
                     .token(replacing: old, by: exchange)
             }

@@ -18,7 +18,7 @@ struct RefreshComesHomeTests {
     private func tokens(
         _ onRefresh: (@Sendable (BearerToken) -> Void)? = nil
     ) throws -> BearerTokens {
-        let endpoint = TokenEndpoint(try #require(URL(string: endpoint)))
+        let endpoint = TokenEndpoint(endpoint)
         return BearerTokens(
             BearerToken("a0", refreshToken: "r0"), provider: RefreshTokenGrant(endpoint),
             onRefresh: onRefresh)
@@ -107,8 +107,7 @@ struct RefreshComesHomeTests {
         let authorization = Client(
             server.transport(), clock: clock,
             [.deadline(.seconds(10)), .idempotencyKey(), .retry(), .attemptTimeout(.seconds(5))])
-        let endpoint = TokenEndpoint(
-            try #require(URL(string: endpoint)), client: authorization)
+        let endpoint = TokenEndpoint(endpoint, client: authorization)
         let tokens = BearerTokens(
             BearerToken("a0", refreshToken: "r0"), provider: RefreshTokenGrant(endpoint))
         let client = Client(server.transport(), clock: clock, [.bearer(tokens)])
@@ -188,7 +187,8 @@ struct RefreshComesHomeTests {
         }
         let url = try #require(URL(string: endpoint))
         let tokens = BearerTokens(
-            provider: ClientCredentialsGrant(TokenEndpoint(url, clientID: "c", clientSecret: "s")))
+            provider: ClientCredentialsGrant(
+                TokenEndpoint(Target(url), clientID: "c", clientSecret: "s")))
         let client = Client(transport, clock: clock, [.bearer(tokens)])
         let call = try await waiting(client)
         clock.advance(by: .seconds(30))
@@ -218,7 +218,8 @@ struct RefreshComesHomeTests {
         let url = try #require(URL(string: endpoint))
         let tokens = BearerTokens(
             BearerToken("a0"),
-            provider: ClientCredentialsGrant(TokenEndpoint(url, clientID: "c", clientSecret: "s")))
+            provider: ClientCredentialsGrant(
+                TokenEndpoint(Target(url), clientID: "c", clientSecret: "s")))
         let client = Client(transport, clock: clock, [.bearer(tokens)])
         let first = client.get(anywhere).start(Text())
         try await clock.waitForTimer(in: delay)
@@ -265,7 +266,7 @@ struct RotatingTokenConcurrencyTests {
         let url = try #require(URL(string: "http://a.example/token"))
         let tokens = BearerTokens(
             BearerToken("a0", refreshToken: "r0"),
-            provider: RefreshTokenGrant(TokenEndpoint(url)))
+            provider: RefreshTokenGrant(TokenEndpoint(Target(url))))
         let client = Client(
             server.transport(), clock: clock, [.deadline(), .bearer(tokens), .attemptTimeout()])
         let calls = (0..<500).map { _ in client.get(anywhere).start(Text()) }

@@ -133,7 +133,7 @@ struct TokenFleet: Sendable {
         over other: (any SharedStore)? = nil, meter: (any GateMeter)? = nil
     ) throws -> Replica {
         let state = SharedState(other ?? store, replicas: 12, meter: meter)
-        let endpoint = TokenEndpoint(URL(string: "http://a.example/token") ?? URL(filePath: "/"))
+        let endpoint = TokenEndpoint("http://a.example/token")
         let shared = try SharedTokens(
             state, key: "account", storesSecrets: true, onOutage: onOutage)
         let tokens = BearerTokens(

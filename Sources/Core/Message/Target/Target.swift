@@ -12,6 +12,8 @@ import TurnpikeSupport
 ///
 /// Text that holds a value of someone else's is safer as a template, whose values are encoded as
 /// one path segment each: `"users/{id}"` with ``path(_:_:)``.
+///
+/// What takes a target takes a `String` as well: `client.get(CommandLine.arguments[1])`.
 public struct Target: Sendable {
     private enum Kind {
         case url(URL)

@@ -31,7 +31,8 @@ extension BearerAuthentication {
 
         var provider: (any BearerTokenProvider)? {
             guard let endpoint else { return nil }
-            let place = TokenEndpoint(endpoint, clientID: clientID, clientSecret: clientSecret)
+            let place = TokenEndpoint(
+                Target(endpoint), clientID: clientID, clientSecret: clientSecret)
             if isOwn { return ClientCredentialsGrant(place, scope: scope) }
             return RefreshTokenGrant(place, scope: scope)
         }

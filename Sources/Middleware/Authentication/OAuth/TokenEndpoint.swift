@@ -22,7 +22,8 @@ public struct TokenEndpoint: Sendable {
     }
 
     /// The endpoint's URL.
-    public let url: URL
+    public var url: URL { Request(.post, target).url }
+    private let target: Target
     private let clientID: String?
     private let clientSecret: Secret?
     private let authentication: ClientAuthentication
@@ -37,14 +38,24 @@ public struct TokenEndpoint: Sendable {
     ///   - client: Sends the requests; if nil, they pass the gates inside of the bearer gate and
     ///     the transport of its client.
     public init(
-        _ url: URL, clientID: String? = nil, clientSecret: String? = nil,
+        _ url: Target, clientID: String? = nil, clientSecret: String? = nil,
         authentication: ClientAuthentication = .basic, client: Client? = nil
     ) {
-        self.url = url
+        target = url
         self.clientID = clientID
         self.clientSecret = clientSecret.map { Secret($0) }
         self.authentication = authentication
         self.client = client
+    }
+
+    /// Creates an endpoint whose URL is given as text.
+    public init(
+        _ url: String, clientID: String? = nil, clientSecret: String? = nil,
+        authentication: ClientAuthentication = .basic, client: Client? = nil
+    ) {
+        self.init(
+            Target(url), clientID: clientID, clientSecret: clientSecret,
+            authentication: authentication, client: client)
     }
 
     /// Requests a token.
@@ -81,7 +92,7 @@ public struct TokenEndpoint: Sendable {
             }
         }
         let content = Data(form.encoded.utf8)
-        var request = Request(.post, url, headers: headers, body: .data(content, type: .form))
+        var request = Request(.post, target, headers: headers, body: .data(content, type: .form))
         request.options[OriginBoundOption.self] = true
         return request
     }
