@@ -83,31 +83,28 @@ public final class Settings {
         return text(value, at: key)
     }
 
-    /// Returns a required string.
-    public func required(_ key: String) -> String {
-        if let value = present(key, .string, isRequired: true) {
-            return text(value, at: key) ?? ""
-        }
-        issue(at: key, "is missing; expected a string")
-        return ""
-    }
-
     /// Returns one of several strings.
     public func choice<Choice: RawRepresentable & CaseIterable>(
         _ key: String, default fallback: Choice
     ) -> Choice where Choice.RawValue == String {
+        named(key, default: .string(fallback.rawValue)) ?? fallback
+    }
+
+    func named<Choice: RawRepresentable & CaseIterable>(
+        _ key: String, default fallback: JSONValue?
+    ) -> Choice? where Choice.RawValue == String {
         let choices = Choice.allCases.map(\.rawValue)
         guard
-            let value = present(key, .choice(choices), default: .string(fallback.rawValue)),
+            let value = present(key, .choice(choices), default: fallback),
             let name = text(value, at: key)
-        else { return fallback }
+        else { return nil }
         if let choice = Choice(rawValue: name) { return choice }
         // For a referenced value, not even a similar name is shown: it may be a secret.
         let (told, shown) =
             value.string == nil
             ? ("", "the referenced string") : (name, "\"\(Grammar.escaped(name))\"")
         issue(at: key, shown + " is not known" + NearMiss.hint(for: told, among: choices))
-        return fallback
+        return nil
     }
 
     /// Returns a Boolean value.
@@ -135,9 +132,7 @@ public final class Settings {
                 key, .integer(range), default: fallback.map { .number(JSONNumber($0)) })
         else { return nil }
         if let number = value.int, range.contains(number) { return number }
-        issue(
-            at: key, "found \(value.shown); expected an integer \(Self.bounds(range))"
-        )
+        issue(at: key, "found \(value.shown); expected an integer \(Self.bounds(range))")
         return nil
     }
 
@@ -161,9 +156,7 @@ public final class Settings {
                 key, .number(range), default: fallback.flatMap { JSONValue(shortest: $0) })
         else { return nil }
         if let number = value.double, range.contains(number) { return number }
-        let bounds =
-            "from \(JSONValue.shown(range.lowerBound)) to \(JSONValue.shown(range.upperBound))"
-        issue(at: key, "found \(value.shown); expected a number \(bounds)")
+        issue(at: key, "found \(value.shown); expected a number \(Self.bounds(range))")
         return nil
     }
 
@@ -192,8 +185,7 @@ public final class Settings {
             at: key,
             "found \(value.shown); expected "
                 + (isTooLong
-                    ? "at most 1000000000 seconds"
-                    : "a number of seconds, \(orZero ? "0 or more" : "above 0")"))
+                    ? "at most 1000000000 seconds" : Self.secondsText(orZero: orZero)))
         return nil
     }
 
@@ -280,8 +272,16 @@ public final class Settings {
         path.isEmpty || key.isEmpty ? path + key : path + "." + key
     }
 
-    private static func bounds(_ range: ClosedRange<Int>) -> String {
+    static func bounds(_ range: ClosedRange<Int>) -> String {
         range.upperBound == .max
             ? "of at least \(range.lowerBound)" : "from \(range.lowerBound) to \(range.upperBound)"
+    }
+
+    static func bounds(_ range: ClosedRange<Double>) -> String {
+        "from \(JSONValue.shown(range.lowerBound)) to \(JSONValue.shown(range.upperBound))"
+    }
+
+    static func secondsText(orZero: Bool) -> String {
+        "a number of seconds, \(orZero ? "0 or more" : "above 0")"
     }
 }

@@ -42,6 +42,8 @@ struct ReferenceTests {
             _ = settings.string("id")
             _ = settings.string("text")
             _ = settings.required("name")
+            _ = settings.requiredInt("grit", in: 1...9)
+            _ = settings.requiredSeconds("rest")
             _ = settings.choice("colour", default: Colour.red)
             _ = settings.bool("isWet", default: true)
             _ = settings.int("coats", default: 2, in: 1...10)
@@ -57,6 +59,7 @@ struct ReferenceTests {
         #expect(
             found == [
                 "text": "a string", "name": "a string!",
+                "grit": "an integer from 1 to 9!", "rest": "seconds, above 0!",
                 "colour": "`\"blue\"` or `\"red\"` = \"red\"",
                 "isWet": "true or false = true", "coats": "an integer from 1 to 10 = 2",
                 "bytes": "an integer from 0", "share": "a number from 0 to 1 = 0.5",

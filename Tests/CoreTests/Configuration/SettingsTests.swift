@@ -31,6 +31,13 @@ struct SettingsTests {
         try Settings.read(object) { settings in
             #expect(settings.string("text") == "a")
             #expect(settings.required("text") == "a")
+            #expect(settings.requiredBool("bool"))
+            #expect(settings.requiredInt("int", in: 0...5) == 3)
+            #expect(settings.requiredDouble("double", in: 0...1) == 0.5)
+            #expect(settings.requiredSeconds("seconds") == .seconds(1.5))
+            #expect(settings.requiredChoice("choice", of: Colour.self) == .green)
+            #expect(settings.requiredStrings("list") == ["x", "y"])
+            #expect(settings.requiredObject("object") != nil)
             #expect(settings.int("int", default: 9, in: 0...5) == 3)
             #expect(settings.double("double", default: 9, in: 0...1) == 0.5)
             #expect(settings.bool("bool", default: false))
@@ -58,6 +65,17 @@ struct SettingsTests {
             ("string", 3, "k: found a number; expected a string, {\"env\": …} or {\"file\": …}"),
             ("string", ["a": 1, "b": 2], "k: found an object; expected a string"),
             ("required", .null, "k: is missing; expected a string"),
+            ("requiredBool", .null, "k: is missing; expected true or false"),
+            ("requiredBool", 1, "k: found a number; expected true or false"),
+            ("requiredInt", .null, "k: is missing; expected an integer from 1 to 5"),
+            ("requiredInt", 6, "k: found 6; expected an integer from 1 to 5"),
+            ("requiredDouble", .null, "k: is missing; expected a number from 0 to 1"),
+            ("requiredSeconds", .null, "k: is missing; expected a number of seconds, above 0"),
+            ("requiredSeconds", 0, "k: found 0; expected a number of seconds, above 0"),
+            ("requiredChoice", .null, "k: is missing; expected one of blue, green, red"),
+            ("requiredChoice", "gren", "k: \"gren\" is not known; did you mean \"green\"?"),
+            ("requiredStrings", .null, "k: is missing; expected an array of strings"),
+            ("requiredObject", .null, "k: is missing; expected an object"),
             ("int", "3", "k: found a string; expected an integer from 1 to 5"),
             ("int", 6, "k: found 6; expected an integer from 1 to 5"),
             ("int", 1.5, "k: found 1.5; expected an integer"),
@@ -83,6 +101,13 @@ struct SettingsTests {
             switch kind {
             case "string": _ = settings.string("k")
             case "required": _ = settings.required("k")
+            case "requiredBool": _ = settings.requiredBool("k")
+            case "requiredInt": _ = settings.requiredInt("k", in: 1...5)
+            case "requiredDouble": _ = settings.requiredDouble("k", in: 0...1)
+            case "requiredSeconds": _ = settings.requiredSeconds("k")
+            case "requiredChoice": _ = settings.requiredChoice("k", of: Colour.self)
+            case "requiredStrings": _ = settings.requiredStrings("k")
+            case "requiredObject": _ = settings.requiredObject("k")
             case "int": _ = settings.int("k", default: 1, in: 1...5)
             case "count": _ = settings.optionalInt("k", in: 0...Int.max)
             case "double": _ = settings.double("k", default: 1, in: 0...1)
