@@ -138,7 +138,7 @@ final class FleetLoad: GateMeter {
     // MARK: The meter of the endpoints
 
     func add(_ amount: Double, to name: String, labels: [String: String]) {
-        guard name == "turnpike.endpoints.ejections" else { return }
+        guard name == "turnpike.endpoints.ejections", amount > 0 else { return }
         change { state in
             state.ejections[labels["reason"] ?? "-", default: 0] += Int(amount)
             if let at = state.stoppedAt, state.timeToEjection == nil {

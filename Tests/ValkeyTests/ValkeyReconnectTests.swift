@@ -48,6 +48,32 @@ struct ValkeyReconnectTests {
         #expect(clients == "2", "it has one connection, and the one that asks is the other")
     }
 
+    @Test("A server that has worked is not suspected of TLS when it ends connections, others are")
+    func suspicion() async throws {
+        let peer = try ValkeyPeer()
+        let proxy = try FaultyProxy(to: peer.port)
+        let url = "redis://127.0.0.1:\(proxy.port)"
+        let known = try ValkeyServer(url: url)
+        _ = try await known.send(ValkeyCommand("PING"), within: limit)
+        proxy.faults.refuses = true
+        peer.kill()
+        func message(of server: ValkeyServer) async throws -> String {
+            var message = ""
+            try await eventually("a connection that ends before an answer") {
+                do {
+                    _ = try await server.send(ValkeyCommand("PING"), within: .milliseconds(100))
+                } catch let error as ClientError {
+                    message = error.message
+                }
+                return message.contains("before it answered")
+            }
+            return message
+        }
+        let other = try ValkeyServer(url: url)
+        #expect(try await message(of: other).contains("if it expects TLS, write rediss://"))
+        #expect(try await !message(of: known).contains("TLS"))
+    }
+
     @Test("A server that was stopped is used again soon after it goes on")
     func stopped() async throws {
         let peer = try ValkeyPeer()

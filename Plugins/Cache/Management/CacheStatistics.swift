@@ -51,7 +51,12 @@ final class CacheCounts: Sendable {
     init(_ store: any CacheStore, meter: (any GateMeter)?) {
         self.store = store
         state = Mutex(State(toldEvictions: store.usage.evictions))
-        figures = GateFigures(meter, help: Self.help)
+        figures = GateFigures(
+            meter, help: Self.help,
+            counters: [
+                .counter("turnpike.cache.stored"), .counter("turnpike.cache.failures"),
+                .counter("turnpike.cache.evictions"),
+            ])
     }
 
     var statistics: CacheStatistics {

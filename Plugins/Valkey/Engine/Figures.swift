@@ -19,6 +19,10 @@ struct Figures {
 
     static func describe(to meter: any GateMeter) {
         for (name, text) in help { meter.describe(name, as: text) }
+        // They exist before anything is counted, so that an alert sees the first failure as a change.
+        for name in ["commands", "failures", "connects"] {
+            meter.add(0, to: "turnpike.valkey." + name, labels: [:])
+        }
     }
 
     /// Returns what has changed since the last time, or nil.

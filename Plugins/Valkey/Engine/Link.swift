@@ -39,6 +39,9 @@ final class Link: @unchecked Sendable {
     var greeting: [GreetingStep] = []
     var greetingPlace = 0
     var hasReceived = false
+    /// The server that was ready last, which is known to speak as it is spoken to.
+    var knownAddress: NodeAddress?
+    var isKnown: Bool { knownAddress == address }
 
     var slots = SlotQueue()
     /// A lower bound of the deadlines of the callers that wait.

@@ -207,6 +207,7 @@ extension ValkeyEngine {
         _ link: Link, of node: Node, _ core: inout Core, _ outcomes: inout Outcomes
     ) {
         link.phase = .ready
+        link.knownAddress = link.address
         link.connectDeadline = .max
         link.addressDeadline = .max
         core.figures.connections += 1

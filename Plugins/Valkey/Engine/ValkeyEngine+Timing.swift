@@ -47,13 +47,15 @@ extension ValkeyEngine {
         case .securing:
             if let text = link.securityFault {
                 link.securityFault = nil
+                let advice =
+                    link.isKnown
+                    ? "" : "; if it expects no TLS, write redis:// instead of rediss:// in the URL"
                 let text =
-                    "the TLS handshake with \(link.address) failed: \(ValkeyFault.shown(text)); if"
-                    + " it expects no TLS, write redis:// instead of rediss:// in the URL"
-                fail(link, &core, ClientError(.tls, text), &outcomes)
+                    "the TLS handshake with \(link.address) failed: \(ValkeyFault.shown(text))"
+                fail(link, &core, ClientError(.tls, text + advice), &outcomes)
             } else if now >= link.connectDeadline {
-                let text = "has not ended the TLS handshake (write redis:// if it expects no TLS)"
-                fail(link, &core, slow(link, text), &outcomes)
+                let advice = link.isKnown ? "" : " (write redis:// if it expects no TLS)"
+                fail(link, &core, slow(link, "has not ended the TLS handshake" + advice), &outcomes)
             }
         case .ready:
             if now >= link.gathering.deadline { _ = send(link, &core) }

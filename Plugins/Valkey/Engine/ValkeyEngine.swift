@@ -211,10 +211,12 @@ final class ValkeyEngine: Sendable {
     private func lost(_ link: Link, _ count: Int64) -> ClientError {
         let reason = count == 0 ? "it closed the connection" : Self.text(ofError: -count)
         if link.phase == .greeting, !link.hasReceived {
+            let advice =
+                link.isKnown
+                ? "" : "; if it expects TLS, write rediss:// instead of redis:// in the URL"
             return ClientError(
                 .connection,
-                "\(link.address) ended the connection before it answered (\(reason)); if it expects"
-                    + " TLS, write rediss:// instead of redis:// in the URL")
+                "\(link.address) ended the connection before it answered (\(reason))\(advice)")
         }
         return ClientError(.connection, "the connection to \(link.address) was lost: \(reason)")
     }

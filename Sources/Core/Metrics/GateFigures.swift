@@ -17,6 +17,7 @@ public final class GateFigures: Sendable {
     private static let maxGauges = 4096
 
     private let help: [String: String]
+    private let counters: [GateFigure]
     private let state: Mutex<State>
     // Avoids the lock if there is no meter.
     private let hasMeter: Atomic<Bool>
@@ -26,18 +27,23 @@ public final class GateFigures: Sendable {
     ///   - meter: Receives the measurements; nil if none are needed.
     ///   - help: A help text for the name of each figure: one sentence that says what is counted,
     ///     with the unit; see ``GateMeter/describe(_:as:)``.
-    public init(_ meter: (any GateMeter)?, help: [String: String] = [:]) {
+    ///   - counters: Counters that exist at zero before anything is counted, so that an alert sees
+    ///     the first event as a change.
+    public init(
+        _ meter: (any GateMeter)?, help: [String: String] = [:], counters: [GateFigure] = []
+    ) {
         self.help = help
+        self.counters = counters
         state = Mutex(State(meter: meter))
         hasMeter = Atomic(meter != nil)
-        meter?.describe(help)
+        describe(to: meter)
     }
 
     deinit { state.withLock { Self.tell($0, times: -1) } }
 
     /// Reports to another meter from now on, or to none; the former meter loses these gauges.
     public func move(to meter: (any GateMeter)?) {
-        meter?.describe(help)
+        describe(to: meter)
         state.withLock { state in
             Self.tell(state, times: -1)
             state.meter = meter
@@ -45,6 +51,12 @@ public final class GateFigures: Sendable {
             Self.tell(state, times: 1)
             hasMeter.store(meter != nil, ordering: .relaxed)
         }
+    }
+
+    private func describe(to meter: (any GateMeter)?) {
+        guard let meter else { return }
+        meter.describe(help)
+        for counter in counters { meter.add(0, to: counter.name, labels: counter.labels) }
     }
 
     /// Counts one more.
@@ -96,6 +108,11 @@ public final class GateFigures: Sendable {
 }
 
 extension GateFigure {
+    /// A counter.
+    public static func counter(_ name: String, _ labels: [String: String] = [:]) -> GateFigure {
+        GateFigure(name: name, kind: .counter, labels: labels)
+    }
+
     /// A gauge.
     public static func gauge(_ name: String, _ labels: [String: String] = [:]) -> GateFigure {
         GateFigure(name: name, kind: .gauge, labels: labels)

@@ -21,7 +21,7 @@ public protocol GateMeter: Sendable {
     ///   - help: One sentence that says what is counted, with the unit (`# HELP` in Prometheus).
     func describe(_ name: String, as help: String)
 
-    /// Adds to a counter.
+    /// Adds to a counter; zero makes it exist before anything is counted.
     func add(_ amount: Double, to name: String, labels: [String: String])
 
     /// Changes a gauge, which begins at zero, by an amount that may be negative.

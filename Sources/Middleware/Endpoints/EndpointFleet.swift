@@ -72,7 +72,13 @@ final class EndpointFleet: Sendable {
     init(_ service: ServiceName, _ rules: EndpointRules, meter: (any GateMeter)?) {
         self.service = service
         checks = EndpointChecks(rules.health.check)
-        figures = GateFigures(meter, help: Self.help)
+        let labels = service.meterLabels
+        figures = GateFigures(
+            meter, help: Self.help,
+            counters: [
+                .counter("turnpike.endpoints.refresh_failures", labels),
+                .counter("turnpike.endpoints.panics", labels),
+            ] + EndpointEjection.Reason.allCases.map { .ejections(of: service, $0) })
         state = Mutex(State(rules: rules, chooser: EndpointChooser(rules.choice)))
     }
 

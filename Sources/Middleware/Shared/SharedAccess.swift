@@ -26,6 +26,7 @@ final class SharedAccess: Sendable {
     private let state = Mutex(State())
 
     private static let newsInterval = Duration.seconds(10)
+    private static let replicasGauge = GateFigure.gauge("turnpike.shared_state.replicas")
 
     private static let help = [
         "turnpike.shared_state.failures":
@@ -46,7 +47,17 @@ final class SharedAccess: Sendable {
         fixedReplicas = replicas.map { max($0, 1) }
         self.group = group
         self.replica = replica
-        figures = GateFigures(meter, help: Self.help)
+        figures = GateFigures(
+            meter, help: Self.help,
+            counters: [
+                .counter("turnpike.shared_state.failures"),
+                .counter("turnpike.shared_state.skipped"),
+            ])
+        figures.tell { [fixedReplicas] in
+            var gauges: [GateFigure: Double?] = [.gauge("turnpike.shared_state.away"): 0]
+            if let fixedReplicas { gauges[Self.replicasGauge] = Double(fixedReplicas) }
+            return gauges
+        }
     }
 
     /// How many replicas there are, as far as is known.
@@ -133,7 +144,8 @@ final class SharedAccess: Sendable {
         let (hasChanged, isClosed, isNews) = state.withLock { state in
             let hasChanged = state.circuit.record(failure == nil, at: now)
             if isFirst || failure == nil { state.hasMet = true }
-            return (hasChanged, state.circuit.isClosed, Self.isNews(&state, failure != nil, now))
+            let isNews = Self.isNews(&state, failure != nil, opens: hasChanged, now)
+            return (hasChanged, state.circuit.isClosed, isNews)
         }
         if hasChanged {
             figures.tell { [.gauge("turnpike.shared_state.away"): isClosed ? 0 : 1] }
@@ -149,16 +161,18 @@ final class SharedAccess: Sendable {
         }
     }
 
-    // A failure is news every ten seconds, and the first answer after a failure that was told.
+    // A failure is news every ten seconds, and so is the first answer after one that was told. That
+    // the store is not asked any more is always news: a short fault before it must not hide it.
     private static func isNews(
-        _ state: inout State, _ hasFailed: Bool, _ now: MonotonicInstant
+        _ state: inout State, _ hasFailed: Bool, opens: Bool, _ now: MonotonicInstant
     ) -> Bool {
         guard hasFailed else {
             guard state.hasToldFailure, state.circuit.isClosed else { return false }
             state.hasToldFailure = false
             return true
         }
-        if let toldAt = state.toldAt, toldAt.duration(to: now) < newsInterval { return false }
+        let isRecent = state.toldAt.map { $0.duration(to: now) < newsInterval } ?? false
+        if isRecent, state.hasToldFailure || !opens { return false }
         state.toldAt = now
         state.hasToldFailure = true
         return true
@@ -176,7 +190,7 @@ final class SharedAccess: Sendable {
                 return state.replicas.known
             }
             guard let known else { return }
-            figures.tell { [.gauge("turnpike.shared_state.replicas"): Double(known)] }
+            figures.tell { [Self.replicasGauge: Double(known)] }
         }
     }
 }

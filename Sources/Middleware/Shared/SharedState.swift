@@ -16,8 +16,9 @@ public import TurnpikeCore
 /// One instance serves any number of gates and clients. Each operation has ``timeLimit`` to answer.
 /// If it does not, the gate goes on locally: a limit with this replica's share of the quota, a
 /// cool-down with what this replica has seen, a token with a refresh of its own. After failures in a
-/// row the store is not asked for a while (``StoreCircuit``). A log has a line about it at most every
-/// ten seconds, and one when the store answers again.
+/// row the store is not asked for a while (``StoreCircuit``). A log has a line when that begins, every
+/// ten seconds while it lasts, and when the store answers again; of single failures it has one in
+/// ten seconds.
 ///
 /// A replica counts as long as it uses the store: its heartbeat goes with its operations, at most one
 /// each second, and ends three seconds after the last one. Until the store has answered for the first
@@ -81,7 +82,7 @@ public final class SharedState: Sendable {
     ///   - limit: Another limit than ``timeLimit``, for what nobody waits for.
     ///   - firstLimit: The limit until the store has answered for the first time, which includes the time
     ///     for its connection; the store is then asked whatever has failed before. Nil for no other one.
-    ///   - tell: Takes a line for the log, at most every ten seconds.
+    ///   - tell: Takes a line for the log.
     ///   - late: Takes an answer that comes after the limit, or after the caller was cancelled.
     ///   - operation: Asks the store.
     /// - Returns: The answer; nil if there is none, and the gate must go on locally.

@@ -54,7 +54,11 @@ struct EndpointHealthTests {
                 #"turnpike_endpoints_count{\#(labels),state="down"} 0"#,
                 #"turnpike_endpoints_count{\#(labels),state="ejected"} 1"#,
                 #"turnpike_endpoints_count{\#(labels),state="usable"} 2"#,
+                #"turnpike_endpoints_ejections_total{reason="check",\#(labels)} 0"#,
                 #"turnpike_endpoints_ejections_total{reason="consecutive_failures",\#(labels)} 1"#,
+                #"turnpike_endpoints_ejections_total{reason="success_ratio",\#(labels)} 0"#,
+                #"turnpike_endpoints_panics_total{\#(labels)} 0"#,
+                #"turnpike_endpoints_refresh_failures_total{\#(labels)} 0"#,
             ])
         clock.advance(by: .seconds(5))
         servers.set([0], nil)
@@ -232,8 +236,9 @@ struct EndpointHealthTests {
                 $0.contains("20 failures of 40 requests, a larger share than the others have")
             })
         #expect(
-            lines("turnpike_endpoints_ejections").first?.contains(#"reason="success_ratio""#)
-                == true)
+            lines("turnpike_endpoints_ejections").contains {
+                $0.contains(#"reason="success_ratio""#) && $0.hasSuffix(" 1")
+            })
     }
 
     private func outliers(

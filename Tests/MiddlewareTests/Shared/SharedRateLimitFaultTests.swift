@@ -93,6 +93,31 @@ struct SharedRateLimitFaultTests {
         }
     }
 
+    @Test("An outage soon after a short fault is told, and so is its end")
+    func blip() async throws {
+        try await Simulation(seed: 1).run { simulation in
+            let store = FaultyStore(simulation.clock, delay: .milliseconds(1))
+            let sink = MemoryLogSink()
+            let limit = RateLimit(
+                perSecond: 1000, burst: 10, shared: SharedState(store, replicas: 1))
+            let client = simulation.client([.log(to: sink), limit])
+            let context = Context(timeSource: simulation.clock)
+            for tenth in 0..<70 {
+                let isAway = (5..<10).contains(tenth) || (20..<50).contains(tenth)
+                store.set(delay: .milliseconds(1), isAway: isAway)
+                for _ in 0..<2 {
+                    try await context.sleep(for: .milliseconds(50))
+                    _ = try await client.get(anywhere).response()
+                }
+            }
+            let told = sink.lines.compactMap { line in
+                ["go on locally", "answers again"].first { line.contains($0) }
+            }
+            let once = ["go on locally", "answers again"]
+            #expect(told == once + once, "\(told)")
+        }
+    }
+
     @Test("A call that is cancelled while the store is asked does not take the answer from others")
     func cancelled() async throws {
         try await Simulation(seed: 2).run { simulation in

@@ -18,6 +18,18 @@ struct SharedRateLimitFiguresTests {
             .flatMap { $0.split(separator: " ").last }.flatMap { Double($0) }
     }
 
+    @Test("What an alert needs exists before anything happens, a fixed number of replicas too")
+    func beginning() {
+        let meter = MetricsStore()
+        let shared = SharedState(
+            FaultyStore(ManualClock(), delay: .zero), replicas: 3, meter: meter)
+        #expect(value("turnpike_shared_state_replicas", meter) == 3)
+        for name in ["failures", "skipped", "away"] {
+            #expect(value("turnpike_shared_state_" + name, meter) == 0, "\(name)")
+        }
+        #expect(shared.replicas == 3)
+    }
+
     @Test("Permits that are taken and given back are counted, and so are the failures of the store")
     func figures() async throws {
         try await Simulation(seed: 1).run { simulation in
@@ -42,7 +54,7 @@ struct SharedRateLimitFiguresTests {
             #expect(taken - returned == 3000, "\(taken) and \(returned)")
             #expect(returned > 0, "the last lease")
             #expect(value("turnpike_shared_state_replicas", shared) == 1)
-            #expect(value("turnpike_shared_state_failures", shared) == nil)
+            #expect(value("turnpike_shared_state_failures", shared) == 0)
             #expect(value("turnpike_rate_limit_local", quota) ?? 0 == 0)
 
             store.set(isAway: true)

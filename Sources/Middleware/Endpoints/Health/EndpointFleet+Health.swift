@@ -6,7 +6,7 @@ import TurnpikeSupport
 
 /// An ejection, for the log and the meter.
 struct EndpointEjection: Sendable {
-    enum Reason: String, Sendable {
+    enum Reason: String, Sendable, CaseIterable {
         case consecutiveFailures = "consecutive_failures"
         case successRatio = "success_ratio"
         case check
@@ -68,9 +68,8 @@ extension EndpointFleet {
     }
 
     private func count(_ reason: EndpointEjection.Reason) {
-        figures.count(
-            "turnpike.endpoints.ejections",
-            labels: service.meterLabels.merging(["reason": reason.rawValue]) { $1 })
+        let figure = GateFigure.ejections(of: service, reason)
+        figures.count(figure.name, labels: figure.labels)
     }
 
     // MARK: Ejections, under the lock of the state
@@ -205,5 +204,15 @@ extension EndpointFleet {
         guard isKnown else { return }
         if !isUp { count(.check) }
         tell()
+    }
+}
+
+extension GateFigure {
+    static func ejections(
+        of service: ServiceName, _ reason: EndpointEjection.Reason
+    ) -> GateFigure {
+        .counter(
+            "turnpike.endpoints.ejections",
+            service.meterLabels.merging(["reason": reason.rawValue]) { $1 })
     }
 }

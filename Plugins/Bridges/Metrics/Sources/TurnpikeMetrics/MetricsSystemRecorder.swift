@@ -90,20 +90,22 @@ public final class MetricsSystemRecorder: MetricsRecorder {
 extension MetricsSystemRecorder: GateMeter {
     /// Adds to a counter; an amount that is negative, infinite or not a number is ignored.
     public func add(_ amount: Double, to name: String, labels: [String: String]) {
-        guard amount > 0, amount.isFinite else { return }
+        guard amount >= 0, amount.isFinite else { return }
         let figure = GateFigure(name: name, kind: .counter, labels: labels)
         guard case .counter(let counter)? = figures.withLock({ $0.instrument(for: figure) })
         else { return }
-        counter.increment(by: amount)
+        // The instrument alone makes the counter exist.
+        if amount > 0 { counter.increment(by: amount) }
     }
 
     /// Changes a gauge; an amount that is infinite or not a number is ignored.
     public func change(_ name: String, by amount: Double, labels: [String: String]) {
-        guard amount != 0, amount.isFinite else { return }
+        guard amount.isFinite else { return }
         let figure = GateFigure(name: name, kind: .gauge, labels: labels)
         guard case .gauge(let gauge)? = figures.withLock({ $0.instrument(for: figure) })
         else { return }
-        if amount > 0 { gauge.increment(by: amount) } else { gauge.decrement(by: -amount) }
+        if amount > 0 { gauge.increment(by: amount) }
+        if amount < 0 { gauge.decrement(by: -amount) }
     }
 
     /// Records a duration.

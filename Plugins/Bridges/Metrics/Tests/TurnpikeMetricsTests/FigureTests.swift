@@ -32,6 +32,8 @@ struct FigureTests {
             recorder.add(amount, to: "cache.evictions", labels: [:])
         }
         #expect(metrics.counterTotal(label: "cache.evictions") == 2)
+        recorder.add(0, to: "cache.failures", labels: [:])
+        #expect(metrics.counters.map(\.totalValue).sorted() == [0, 2])
     }
 
     @Test("All series of a figure have the same dimensions, whatever labels a gate gives")
