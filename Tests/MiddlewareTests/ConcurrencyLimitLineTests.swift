@@ -137,7 +137,10 @@ struct ConcurrencyLimitLineTests {
         try await clock.waitForTimer(in: .seconds(60))
         clock.advance(by: .seconds(4))
         let other = await #expect(throws: ClientError.self) { try await later.value }
-        #expect(other?.message == "the call did not finish within its deadline of 5 s")
+        #expect(
+            other?.message
+                == "the call did not finish within its deadline of 5 s; the server had not answered"
+        )
     }
 
     @Test("A deadline that passes while the server is silent blames no branch that waits in line")
@@ -153,6 +156,9 @@ struct ConcurrencyLimitLineTests {
         try await until("a waiting branch") { limit.waiting == 1 }
         clock.advance(by: .seconds(4))
         let error = await #expect(throws: ClientError.self) { try await call.value }
-        #expect(error?.message == "the call did not finish within its deadline of 5 s")
+        #expect(
+            error?.message
+                == "the call did not finish within its deadline of 5 s; the server had not answered"
+        )
     }
 }

@@ -19,6 +19,36 @@ struct LimitsOfOneCallTests {
 
     private let silent = MockResponse.ok().delayed(by: .seconds(600))
 
+    @Test("The error of a deadline names the request and how far the call had come")
+    func place() async throws {
+        try await Simulation(seed: 1).run { simulation in
+            let chunks = Array(repeating: Data("x".utf8), count: 100)
+            let transport = MockTransport { request in
+                request.url.path() == "/silent"
+                    ? .ok().delayed(by: .seconds(600)) : .stream(chunks, every: .seconds(1))
+            }
+            let gate = Around { request, context, next in
+                if request.url.path() == "/held" { try await context.sleep(for: .seconds(600)) }
+                return try await next(request)
+            }
+            let client = Client(
+                transport, clock: simulation.clock, [.deadline(.seconds(10)), gate])
+            for (path, place, attempts) in [
+                ("/held", "nothing was sent yet", 0), ("/silent", "the server had not answered", 1),
+                ("/drip", "the content had not ended", 1),
+            ] {
+                let error = await #expect(throws: ClientError.self) {
+                    try await client.post("http://a.example" + path).serialize(with: Text())
+                }
+                #expect(
+                    error?.message
+                        == "the call did not finish within its deadline of 10 s; " + place)
+                #expect(error?.description.contains("[POST http://a.example\(path)]") == true)
+                #expect(error?.attempts == attempts)
+            }
+        }
+    }
+
     @Test(
         "An attempt timeout replaces the one of the stack, shorter or longer", arguments: [2, 60])
     func attempt(seconds: Int) async throws {

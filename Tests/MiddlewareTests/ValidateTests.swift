@@ -99,7 +99,10 @@ struct SmallGateTests {
         let endless = MockTransport { _ in .stream(Array(repeating: Data(count: 1000), count: 1000))
         }
         let client = Client(endless, [.limits(.init(body: 5000))])
-        #expect(await code(of: client.get(anywhere)) == .tooLarge)
+        let late = await #expect(throws: ClientError.self) {
+            try await client.get(anywhere).serialize(with: Text())
+        }
+        #expect(late?.code == .tooLarge && late?.response?.status == 200)
         let response = try await client.get(anywhere).response()
         var seen = 0
         do {
@@ -108,7 +111,11 @@ struct SmallGateTests {
         } catch ClientError.Code.tooLarge {}
         #expect(seen == 5000)
         let announced = Client(answer(200, type: nil, body: "123456"), [.limits(.init(body: 5))])
-        #expect(await code(of: announced.get(anywhere)) == .tooLarge)
+        let error = await #expect(throws: ClientError.self) {
+            try await announced.get(anywhere).response()
+        }
+        #expect(error?.code == .tooLarge && error?.response?.status == 200)
+        #expect(error?.message.contains("announces 6 bytes of content, more than 5") == true)
         #expect(await code(of: announced.get(anywhere).limits(.init(body: 6))) == nil)
         #expect(
             await code(of: Client(endless, []).get(anywhere).limits(.init(body: 5))) == .tooLarge)

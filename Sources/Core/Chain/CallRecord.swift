@@ -76,22 +76,40 @@ package final class CallRecord: Sendable {
         }
     }
 
-    /// Adds to an error the request as it was sent, after all gates, how the attempts went, and what
-    /// the call was waiting for when its deadline passed.
+    /// Adds to an error the request as it was sent, after all gates, how the attempts went, and how
+    /// far the call had come when its deadline passed.
     /// - Parameters:
     ///   - error: The error; one of a user's own stays as it is.
     ///   - date: When a time to wait begins that the server tells; nil to leave it out.
     /// - Returns: The error.
     package func completed(_ error: any Error, at date: Date? = nil) -> any Error {
         guard let error = error as? ClientError else { return error }
+        // A time limit is the error of a call, whether or not anything was sent.
+        let isLate = error.code == .deadlineExceeded || error.code == .attemptTimeout
         let full = error.completed(
-            sent: lastSent, attempts: sends,
+            sent: isLate ? beginning.request : lastSent, attempts: sends,
             retryAfter: date.flatMap { error.response?.headers.retryAfter(at: $0) },
             history: history
         ).explained(by: lastStop)
-        guard full.code == .deadlineExceeded, let wait = pendingWait else { return full }
-        let text = "; it was waiting \(wait)"
-        return full.message.hasSuffix(text) ? full : full.adding(toMessage: text)
+        return error.request == nil ? placed(full) : full
+    }
+
+    /// Adds to the error of a deadline how far the call had come.
+    func placed(_ error: ClientError) -> ClientError {
+        guard error.code == .deadlineExceeded, let place else { return error }
+        return error.adding(toMessage: "; " + place)
+    }
+
+    /// Where a call is that runs out of time; nil if an answer was complete.
+    private var place: String? {
+        if let pendingWait { return "it was waiting \(pendingWait)" }
+        return state.withLock { state in
+            if state.sends == 0 { return "nothing was sent yet" }
+            guard state.sends > state.history.count + state.hops.count else { return nil }
+            let timeline = state.exchanges.timeline
+            if timeline.head == nil { return "the server had not answered" }
+            return timeline.bodyEnd == nil ? "the content had not ended" : nil
+        }
     }
 
     private var pendingWait: String? {

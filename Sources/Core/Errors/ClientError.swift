@@ -78,7 +78,8 @@ public struct ClientError: Error, Sendable {
     public var message: String { details.message }
     /// The error that caused this one, or nil.
     public var underlying: (any Error)? { details.underlying }
-    /// The request as last sent, redacted; nil if no request was made.
+    /// The request as last sent, redacted; of a call that ran out of time before anything was sent, the
+    /// request as the caller described it; otherwise nil if no request was sent.
     public var request: RequestSummary? { details.request }
     /// The head of the response, if one arrived.
     public var response: ResponseHead? { details.response }

@@ -89,20 +89,26 @@ public struct Limits: Interceptor {
     private static func fault(_ response: Response, _ bounds: Bounds) -> ClientError? {
         let headers = response.headers
         if headers.count > bounds.headerCount {
-            return tooLarge("the response has more than \(bounds.headerCount) header lines")
+            return tooLarge(
+                "the response has \(headers.count) header lines, more than \(bounds.headerCount)",
+                response.head)
         }
         if headers.byteCount > bounds.headers {
             return tooLarge(
-                "the response's header section is larger than \(bounds.headers) bytes")
+                "the response's header section has \(headers.byteCount) bytes, more than"
+                    + " \(bounds.headers)", response.head)
         }
         if headers.contains(.contentEncoding),
             headers.values(of: .contentEncoding).reduce(0, { $0 + codings(in: $1) })
                 > bounds.codings
         {
-            return tooLarge("the content has more than \(bounds.codings) codings")
+            return tooLarge(
+                "the content has more than \(bounds.codings) codings", response.head)
         }
         if let limit = bounds.body, let length = response.body.length, length > limit {
-            return tooLarge("the response announces more than \(limit) bytes of content")
+            return tooLarge(
+                "the response announces \(length) bytes of content, more than \(limit)",
+                response.head)
         }
         return nil
     }
@@ -141,9 +147,10 @@ public struct Limits: Interceptor {
         if count > bound { throw tooLarge("the content is larger than \(bound) bytes") }
     }
 
-    private static func tooLarge(_ message: String) -> ClientError {
+    // The error of a body gets the head where the body fails.
+    private static func tooLarge(_ message: String, _ head: ResponseHead? = nil) -> ClientError {
         ClientError(
-            .tooLarge, message + "; raise the limit if this is expected",
+            .tooLarge, message + "; raise the limit if this is expected", response: head,
             transfer: TransferState(.receiving))
     }
 }

@@ -7,9 +7,10 @@ struct ExchangeDetails {
 
     /// The error with the request as it was sent and the head of the response.
     func complete(_ error: ClientError) -> ClientError {
-        error.completed(
+        let full = error.completed(
             sent: record.lastSent, response: head, attempts: record.sends,
             history: record.history)
+        return error.request == nil ? record.placed(full) : full
     }
 }
 

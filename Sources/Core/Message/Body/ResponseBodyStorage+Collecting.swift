@@ -22,10 +22,11 @@ extension ResponseBodyStorage {
     }
 
     private func refuse(_ maxBytes: Int) throws {
+        let size = length.map { $0 > maxBytes ? " of \($0) bytes" : "" } ?? ""
         try fail(
             ClientError(
                 .tooLarge,
-                "the response body is larger than \(maxBytes) bytes; stream it, or raise the limit")
-        )
+                "the response body\(size) is larger than \(maxBytes) bytes; stream it, or raise the"
+                    + " limit"))
     }
 }
