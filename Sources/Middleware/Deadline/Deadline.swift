@@ -69,12 +69,6 @@ extension Deadline: PromptlyCancellable {
     public var promptness: Promptness { .always }
 }
 
-/// The deadline of one call.
-enum DeadlineOption: RequestOptionKey {
-    /// The gate that applies the option: a ``Deadline``.
-    static func gate(for value: Duration) -> (any Gate)? { Deadline(value) }
-}
-
 extension Deadline {
     init(settings: Settings) { self.init(settings.seconds("seconds", default: .seconds(30))) }
 }
@@ -82,14 +76,4 @@ extension Deadline {
 extension Gate where Self == Deadline {
     /// Ends a call that takes longer than a limit; see ``Deadline/init(_:)``.
     public static func deadline(_ limit: Duration = .seconds(30)) -> Self { Deadline(limit) }
-}
-
-extension Call {
-    /// Ends this call if it takes longer than a limit, whatever the client's deadline is.
-    ///
-    /// The limit covers the call until the last byte of its body has arrived, and up to the head if
-    /// it is ``/TurnpikeCore/Call/streaming()``. A call that makes several exchanges has it for each
-    /// of them: a download that resumes, an event stream that reconnects, the pages of a collection.
-    /// To limit the whole, cancel its task.
-    public func deadline(_ limit: Duration) -> Call { option(DeadlineOption.self, limit) }
 }

@@ -140,6 +140,7 @@ extension NumberRow {
     static let timing: [NumberRow] = [
         .time("AttemptTimeout.limit") { AttemptTimeout($0) },
         .time("Deadline.limit") { Deadline($0) },
+        .time("DeadlineOption.gate.for") { DeadlineOption.gate(for: $0) ?? Deadline() },
         .time("IdleTimeout.limit") { IdleTimeout($0) },
         .whole("IdleTimeout.minBytesPerSecond") { IdleTimeout(minBytesPerSecond: $0) },
         .time("IdleTimeout.window") { IdleTimeout(minBytesPerSecond: 10, window: $0) },

@@ -37,6 +37,40 @@ struct OtherHost: Interceptor {
     }
 }
 
+struct Budget: Interceptor {
+    let limit: Duration
+
+    // In the place of a `Deadline`, for calls with a limit of their own.
+    var handledOptions: [any RequestOptionKey.Type] { [DeadlineOption.self] }
+
+    func intercept(_ request: Request, context: Context, next: Next) async throws -> Response {
+        let limit = request.options[DeadlineOption.self] ?? limit
+        let scope = context.child(deadline: context.timeSource.now.advanced(by: limit))
+        let timer = context.timeSource.schedule(after: limit) {
+            scope.cancel(
+                .expired(ClientError(.deadlineExceeded, "the budget of \(limit) is spent")))
+        }
+        do {
+            let response = try await next(request, context: scope)
+            let body = response.body.canceller
+            let registration = scope.onCancel { body.cancel($0) }
+            response.body.onEnd { _ in
+                timer.cancel()
+                registration.end()
+            }
+            return response
+        } catch {
+            timer.cancel()
+            throw error
+        }
+    }
+
+    func facts(for request: Request?) -> GateFacts? {
+        let limit = request?.options[DeadlineOption.self] ?? limit
+        return GateFacts("ends the call after \(limit)", .limitsTime(limit, .body))
+    }
+}
+
 enum TenantKey: ContextKey {
     static let defaultValue: String? = nil
     static let scope = ContextScope.call
@@ -156,6 +190,38 @@ struct WritingAGateExamples {
         #expect(
             sent.request.headers["X-Signature"]
                 == "YaG/QfxaZJwlm+qWdaWojYJmd6B+gx4YUlKeb++XWSQ=")
+    }
+
+    @Test("A limit ends a call and its body in its time, and honours that of the call itself")
+    func limit() async throws {
+        try await Simulation(seed: 1).run { simulation in
+            let chunks = Array(repeating: Data("x".utf8), count: 100)
+            let transport = MockTransport { request in
+                request.url.path() == "/silent"
+                    ? .ok().delayed(by: .seconds(600)) : .stream(chunks, every: .seconds(1))
+            }
+            let client = Client(
+                transport: transport, stack: [Budget(limit: .seconds(10))],
+                timeSource: simulation.clock, randomSource: simulation.random)
+            func time(_ call: Call) async -> Duration? {
+                let start = simulation.elapsed
+                do {
+                    _ = try await call.data()
+                } catch ClientError.Code.deadlineExceeded {
+                    return simulation.elapsed - start
+                } catch {}
+                return nil
+            }
+            for path in ["silent", "drip"] {
+                let call = client.get("http://a.example/\(path)")
+                #expect(await time(call) == .seconds(10))
+                #expect(await time(call.deadline(.seconds(3))) == .seconds(3))
+                #expect(await time(call.deadline(.seconds(30))) == .seconds(30))
+            }
+        }
+        let wrong: Stack = [.retry(), Budget(limit: .seconds(30))]
+        let rules = wrong.lint(for: MockTransport { _ in .ok() }).map(\.rule)
+        #expect(rules.contains("deadline-inside-retry"))
     }
 
     @Test("A value of the call is visible to inner gates")

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import TurnpikeCore
+
+/// The deadline of one call (``TurnpikeCore/Call/deadline(_:)``), for gates that apply it.
+public enum DeadlineOption: RequestOptionKey {
+    /// The gate that applies the option if no gate of the stack does: a ``Deadline``.
+    public static func gate(for value: Duration) -> (any Gate)? { Deadline(value) }
+}
+
+extension Call {
+    /// Ends this call if it takes longer than a limit, whatever the client's deadline is.
+    ///
+    /// The limit covers the call until the last byte of its body has arrived, and up to the head if
+    /// it is ``/TurnpikeCore/Call/streaming()``. A call that makes several exchanges has it for each
+    /// of them: a download that resumes, an event stream that reconnects, the pages of a collection.
+    /// To limit the whole, cancel its task.
+    public func deadline(_ limit: Duration) -> Call { option(DeadlineOption.self, limit) }
+}
