@@ -26,7 +26,7 @@ struct Tour {
         print("    \(user.name)")
 
         print("2. A server that fails twice")
-        let running = client.get("flaky").start(.decodable(User.self))
+        let running = client.get("flaky").start(.decode(User.self))
         print("    \(try await running.value.name)")
         show(running.timeline)
 

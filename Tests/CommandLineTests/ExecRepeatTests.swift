@@ -24,7 +24,7 @@ struct ExecRepeatTests {
         // The first is the slowest.
         server.fallback(
             .handler { request in
-                .text(request.path).after(.milliseconds(request.path == "/0" ? 60 : 0))
+                .text(request.path).delayed(by: .milliseconds(request.path == "/0" ? 60 : 0))
             })
         let answer = await run("{i}", ["repeat": 4, "concurrency": 4, "serialize": "string"])
         let values = answer["results"]?.array?.map { $0["value"]?.string }
@@ -49,7 +49,7 @@ struct ExecRepeatTests {
 
     @Test("No more repetitions run at once than requested", arguments: [1, 3])
     func concurrency(limit: Int) async {
-        server.fallback(.text("x").after(.milliseconds(5)))
+        server.fallback(.text("x").delayed(by: .milliseconds(5)))
         let answer = await run(
             "x", ["repeat": 12, "concurrency": .number(JSONNumber(limit))])
         #expect(answer["results"]?.array?.count == 12)

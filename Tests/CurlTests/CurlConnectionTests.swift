@@ -144,7 +144,7 @@ struct CurlConnectionTests {
             #expect(fixture.server.counts.accepted == 1)
         }
         // libcurl counts whole seconds, by a clock of its own.
-        patient.server.route("/wait", .text("x").after(.milliseconds(2100)))
+        patient.server.route("/wait", .text("x").delayed(by: .milliseconds(2100)))
         _ = try await patient.client.get("wait").data()
         for fixture in [patient, hasty] { _ = try await fixture.client.get("/").data() }
         #expect(patient.server.counts.accepted == 1)

@@ -35,7 +35,7 @@ struct CurlEndTests {
 
     @Test("Letting go of a response that is being decoded")
     func dropDecoded() async throws {
-        server.route("/coded", .endless().after(.zero))
+        server.route("/coded", .endless().delayed(by: .zero))
         let gzip = Data([0x1F, 0x8B, 8, 0, 0, 0, 0, 0, 0, 3])
         server.route(
             "/coded",

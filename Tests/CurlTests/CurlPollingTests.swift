@@ -86,7 +86,7 @@ struct CurlPollingTests {
     @Test("What a turn runs at once may call another transport")
     func nested() async throws {
         let other = Client(baseURL: server.target, transport: try CurlTransport(), stack: [])
-        server.route("/late", .text("x").after(.milliseconds(1)))
+        server.route("/late", .text("x").delayed(by: .milliseconds(1)))
         try await withTaskExecutorPreference(InlineExecutor()) {
             for _ in 0..<50 {
                 // The answer of one is passed on in the turn in which the other begins.

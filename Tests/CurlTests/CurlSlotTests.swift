@@ -166,7 +166,7 @@ struct CurlSlotTests {
     func paused() async throws {
         let fixture = try CurlFixture()
         fixture.server.route("/large", .bytes(3_000_000))
-        fixture.server.route("/late", .text("late").after(.milliseconds(1500)))
+        fixture.server.route("/late", .text("late").delayed(by: .milliseconds(1500)))
         let large = try await fixture.client.get("large").response()
         #expect(try await fixture.client.get("late").string() == "late")
         #expect(try await large.body.collect(upTo: 3_000_000).count == 3_000_000)

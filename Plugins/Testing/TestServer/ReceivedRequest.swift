@@ -61,8 +61,15 @@ public struct ReceivedRequest: Sendable {
         return lines + [rest]
     }
 
-    /// The request as JSON, as in the response of ``TestAnswer/echo``.
-    public var json: JSONValue {
+    /// The content as UTF-8 text, or nil if it is not valid UTF-8.
+    public var text: String? { String(validating: body, as: UTF8.self) }
+
+    /// Returns the content as JSON.
+    /// - Throws: ``/TurnpikeCore/ClientError/Code/serialization`` if it is not JSON.
+    public func json() throws -> JSONValue { try JSONValue(parsing: body) }
+
+    /// The request as JSON, for the response of ``TestAnswer/echo``.
+    var echo: JSONValue {
         [
             "method": .string(method.rawValue), "target": .string(target),
             "headers": .array(headers.map { [.string($0.name.rawValue), .string($0.value)] }),

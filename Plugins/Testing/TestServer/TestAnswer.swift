@@ -89,7 +89,7 @@ public struct TestAnswer: Sendable {
     /// 200 with the request as JSON.
     public static var echo: TestAnswer {
         TestAnswer { request in
-            let content = request.json.data()
+            let content = request.echo.data()
             return [
                 .write(
                     head(
@@ -207,7 +207,7 @@ public struct TestAnswer: Sendable {
     // MARK: Modifiers
 
     /// Returns the same response after a delay.
-    public func after(_ delay: Duration) -> TestAnswer { prefixed(.wait(delay)) }
+    public func delayed(by delay: Duration) -> TestAnswer { prefixed(.wait(delay)) }
 
     /// Returns the same response, which waits until a test opens the hold.
     public func held(by hold: TestHold) -> TestAnswer { prefixed(.hold(hold)) }

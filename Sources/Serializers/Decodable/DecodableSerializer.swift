@@ -95,8 +95,8 @@ public struct DecodableSerializer<Output: Decodable & Sendable>: ResponseSeriali
 }
 
 extension ResponseSerializer {
-    /// Decodes the content into a type.
-    public static func decodable<Value: Decodable & Sendable>(
+    /// Decodes the content into a type, as ``TurnpikeCore/Call/decode(_:)`` does.
+    public static func decode<Value: Decodable & Sendable>(
         _ type: Value.Type
     ) -> Self where Self == DecodableSerializer<Value> { DecodableSerializer(type) }
 }

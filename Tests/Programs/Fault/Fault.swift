@@ -90,7 +90,7 @@ enum Fault {
     private static func cost(
         ofUploading count: Int, _ client: Client, _ server: TestServer
     ) async throws -> Double {
-        server.route("/", .text("x"), .text("x").after(.seconds(1)))
+        server.route("/", .text("x"), .text("x").delayed(by: .seconds(1)))
         // The first answer of a connection costs as much.
         _ = try await client.get("/").data()
         let before = clock()

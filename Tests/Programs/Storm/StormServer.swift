@@ -19,7 +19,7 @@ struct StormServer {
         try Data(repeating: 0x66, count: Self.largeUpload).write(to: file)
         server = try TestServer(keepsRecord: false)
         server.route("/plain", .data(Data(repeating: 0x70, count: 1024)))
-        server.route("/delayed", .text("late").after(.milliseconds(8)))
+        server.route("/delayed", .text("late").delayed(by: .milliseconds(8)))
         server.route(
             "/drip", .drip(Data(repeating: 0x64, count: 200), bytes: 20, every: .milliseconds(2)))
         server.route("/large", .bytes(Int64(Self.largeBytes)))

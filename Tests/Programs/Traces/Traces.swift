@@ -58,14 +58,14 @@ enum Traces {
 
     private static func script(_ server: TestServer) {
         server.route(
-            "/users/1", TestAnswer.status(503).after(.milliseconds(80)),
+            "/users/1", TestAnswer.status(503).delayed(by: .milliseconds(80)),
             TestAnswer.drip(
                 Data(repeating: 0x61, count: 24_576), bytes: 4_096, every: .milliseconds(12)
-            ).after(.milliseconds(60)))
+            ).delayed(by: .milliseconds(60)))
         server.route(
-            "/stock", TestAnswer.text("late").after(.milliseconds(400)),
-            TestAnswer.text("soon").after(.milliseconds(50)))
-        server.route("/orders", TestAnswer.text("done").after(.milliseconds(70)))
+            "/stock", TestAnswer.text("late").delayed(by: .milliseconds(400)),
+            TestAnswer.text("soon").delayed(by: .milliseconds(50)))
+        server.route("/orders", TestAnswer.text("done").delayed(by: .milliseconds(70)))
         server.route("/old", .redirect(HTTPStatus(302), to: "/orders"))
         server.route("/gone", TestAnswer.raw(Data()))
         server.fallback(

@@ -49,6 +49,15 @@ struct TestServerTests {
         RangeCase(range: "bytes=", status: 200, contentRange: nil, content: "abcdefghij"),
     ]
 
+    @Test("What was sent is read as at a mock, and a late answer is late by its delay")
+    func content() async throws {
+        server.route("/x", .text("x").delayed(by: .milliseconds(1)))
+        _ = try await client.post("x", json: ["a": 1]).string()
+        let sent = try #require(server.requests(to: "/x").first)
+        #expect(sent.text == #"{"a":1}"#)
+        #expect(try sent.json()["a"] == 1)
+    }
+
     @Test("Ranges are answered by RFC 9110", arguments: ranges)
     func range(_ expected: RangeCase) async throws {
         server.route("/file", .ranges(of: Self.letters))
