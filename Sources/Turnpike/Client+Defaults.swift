@@ -6,7 +6,7 @@ import TurnpikeSerializers
 extension Client {
     /// Creates a client over URLSession.
     ///
-    /// On Linux a server can end the process over it (<doc:/TurnpikeCore/URLSessionLimits>); the first
+    /// On Linux a server can end the process over it (*What URLSession on Linux cannot do*); the first
     /// log of a call has a note of that, and the linter a finding. `transport: try CurlTransport()`
     /// changes it.
     /// - Parameters:
@@ -43,7 +43,7 @@ extension Client {
 
     /// Creates a client with the standard serializers, whose stack comes from a builder.
     ///
-    /// Without a transport it is one over URLSession; see ``init(baseURL:stack:trace:)``.
+    /// Without a transport it is one over URLSession, as in a client without arguments.
     public convenience init(
         baseURL: Target? = nil, transport: (any Transport)? = nil,
         trace: TraceStore? = nil, timeSource: any TimeSource = SystemTimeSource(),

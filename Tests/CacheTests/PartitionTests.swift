@@ -197,7 +197,8 @@ struct PartitionTests {
                 }
                 let client = Client(
                     baseURL: "http://a.example/", transport: transport,
-                    stack: Stack(outside + [cache, Retry()] + inside), serializers: SerializerTable(),
+                    stack: Stack(outside + [cache, Retry()] + inside),
+                    serializers: SerializerTable(),
                     timeSource: ManualClock())
                 #expect(try await client.get("me").serialize(with: Text()) == "x")
                 sent += transport.sentCount

@@ -67,7 +67,7 @@ struct SendTraceTests {
         #expect(await send("-v", url("a")) == 0)
         #expect(messages.count { $0.hasPrefix("> GET") } == 3)
         #expect(messages.contains("* the redirect is followed"))
-        #expect(messages.contains { $0.hasPrefix("* attempt 2 in ") && $0.contains("503") })
+        #expect(messages.contains { $0.hasPrefix("* attempt 3 in ") && $0.contains("503") })
         #expect(messages.contains { $0.hasPrefix("< HTTP") && $0.contains("503") })
     }
 

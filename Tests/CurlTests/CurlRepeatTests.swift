@@ -13,14 +13,14 @@ import TurnpikeTesting
 @Suite("Who sends again over libcurl")
 struct CurlRepeatTests {
     private struct Resends: MetricsRecorder {
-        let seen = SharedBox<[Int]>([])
+        let seen = Box<[Int]>([])
 
         func record(_ measurement: CallMeasurement) {
             seen.withLock { $0.append(measurement.resendCount) }
         }
     }
 
-    private final class SharedBox<Value: Sendable>: Sendable {
+    private final class Box<Value: Sendable>: Sendable {
         private let value: Mutex<Value>
 
         init(_ value: Value) { self.value = Mutex(value) }
@@ -110,7 +110,7 @@ struct CurlRepeatTests {
     func closing() async throws {
         let resends = Resends()
         let fixture = try CurlFixture(stack: [resends])
-        let known = Mutex<Set<Int>>([])
+        let known = Box<Set<Int>>([])
         let (turn, closed) = (Tally(), Tally())
         fixture.server.route(
             "/closing",
@@ -122,14 +122,15 @@ struct CurlRepeatTests {
                 return .close
             })
         let methods: [HTTPMethod] = [.get, .put, .delete, .post]
-        let failures = Mutex<[String: Int]>([:])
+        let failures = Box<[String: Int]>([:])
+        let client = fixture.client
         await withTaskGroup(of: Void.self) { group in
             for worker in 0..<20 {
                 group.addTask {
                     for round in 0..<20 {
                         let method = methods[(worker + round) % 4]
                         do {
-                            try await fixture.client.request(method, "closing").empty()
+                            try await client.request(method, "closing").empty()
                         } catch {
                             let lost = (error as? ClientError)?.transfer?.lostReusedConnection
                             let text = lost == true ? method.rawValue : "\(error)"

@@ -98,8 +98,8 @@ struct URLSessionTests {
             S6XJHmLENsVlsh14HuNDtyhM11AS6SauiEgqOD12Du/iZyYHtehpaot6SWbwAfBv9yToAAAA
             """,
             "zstd": """
-            KLUv/STofQMAgs4aCbDrlBRNHzq5DofIAvPYTEWTeEld6Gb9ygbeMUvEczFVJucausHt+LWG6kG2yD2TzYqL5MpsQJ/RUB6sZfqETWezd/Fb\
-            CHfyWBzFC3ER2qCTutVduk2+SCGi6OycJ6hKTiPV+uy29gXNwQAzYEaXQ==
+            KLUv/STofQMAgs4aCbDrlBRNHzq5DofIAvPYTEWTeEld6Gb9ygbeMUvEczFVJucausHt+LWG6kG2yD2TzYqL5MpsQJ/RUB6sZfqETWezd/FObCHfyWBz\
+            FC3ER2qCTutVduk2+SCGi6OycJ6hKTiPV+uy29gXNwQAzYEaXQ==
             """,
         ]
         let whole = (0..<60).map { "\($0 * 7919 % 1000)\n" }.joined()
@@ -108,7 +108,7 @@ struct URLSessionTests {
         try #require(try await client.get("/").string() == whole)
         server.route(
             "/", .data(data.prefix(data.count / 2), headers: ["Content-Encoding": coding]))
-        let part = try await client.get("/").string()
+        let part = String(decoding: try await client.get("/").data(), as: UTF8.self)
         #expect(part.count < whole.count && whole.hasPrefix(part))
         #expect(part.isEmpty == (coding == "zstd"))
     }

@@ -193,7 +193,7 @@ struct SavedStateTests {
         ]
         try Data(lines.joined(separator: "\n").utf8).write(to: URL(filePath: path))
         #expect(try CookieJar(file: path, timeSource: clock).cookies.map(\.pair) == ["a=1"])
-        await expectError(.configuration) {
+        expectError(.configuration) {
             try CookieJar(file: FileManager.default.temporaryDirectory.path)
         }
     }

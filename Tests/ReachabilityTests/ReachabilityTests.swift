@@ -40,7 +40,7 @@ struct PathMonitorTests {
 /// A gate that tries again as long as there is no response.
 private struct Again: Interceptor {
     func intercept(_ request: Request, context: Context, next: Next) async throws -> Response {
-        do { return try await next.attempt(request) } catch is ClientError {
+        do { return try await next(request) } catch is ClientError {
             return try await next.attempt(request)
         }
     }

@@ -19,21 +19,21 @@ struct WaitExpiredTests {
         let clock = ManualClock()
         #expect(
             await text { try await clock.waitForTimers(1, limit: limit) }
-                == "waited 0.005 s for 1 timer; the clock has no timers")
+                == "waited 5 ms for 1 timer; the clock has no timers")
         var timers = [clock.schedule(after: .seconds(30)) {}]
         #expect(
             await text { try await clock.waitForTimers(2, limit: limit) }
-                == "waited 0.005 s for 2 timers; the clock has 1 timer, due in 30 s")
+                == "waited 5 ms for 2 timers; the clock has 1 timer, due in 30 s")
         timers.append(clock.schedule(after: .milliseconds(1500)) {})
         clock.advance(by: .seconds(1))
         #expect(
             await text { try await clock.waitForTimer(in: .seconds(2), limit: limit) }
-                == "waited 0.005 s for a timer that is due in 2 s; "
-                + "the clock has 2 timers, due in 0.5 s, 29 s")
+                == "waited 5 ms for a timer that is due in 2 s; "
+                + "the clock has 2 timers, due in 500 ms, 29 s")
         for number in 1...100 { timers.append(clock.schedule(after: .seconds(number)) {}) }
         #expect(
             await text { try await clock.waitForTimers(200, limit: limit) }?
-                .hasSuffix("102 timers, due in 0.5 s, 1 s, 2 s, 3 s, 4 s, 5 s, 6 s, 7 s and more")
+                .hasSuffix("102 timers, due in 500 ms, 1 s, 2 s, 3 s, 4 s, 5 s, 6 s, 7 s and more")
                 == true)
         for timer in timers { timer.cancel() }
     }
@@ -68,7 +68,7 @@ struct WaitExpiredTests {
         let first = await text { try await server.waitForRequests(2, limit: limit) }
         #expect(
             first?.hasPrefix(
-                "waited 0.005 s for 2 requests to a server; there are Counts(requests: 0")
+                "waited 5 ms for 2 requests to a server; there are Counts(requests: 0")
                 == true)
         let second = await text { try await server.wait(limit: limit) { $0.open > 0 } }
         #expect(second?.contains("a condition on the counts of a server") == true)
@@ -80,7 +80,7 @@ struct WaitExpiredTests {
         let tally = Tally()
         #expect(
             await text { try await until("a fifth", limit: limit) { tally.count > 4 } }
-                == "waited 0.005 s for a fifth")
+                == "waited 5 ms for a fifth")
         try await until("a fifth") { tally.add() == 5 }
         #expect(tally.count == 5)
     }

@@ -105,7 +105,11 @@ package final class CallRecord: Sendable {
         if let pendingWait { return "it was waiting \(pendingWait)" }
         return state.withLock { state in
             if state.sends == 0 { return "nothing was sent yet" }
-            guard state.sends > state.history.count + state.hops.count else { return nil }
+            // The attempt that the deadline has ended may be listed already.
+            let ended = state.history.count {
+                $0.errorType != "\(ClientError.Code.deadlineExceeded)"
+            }
+            guard state.sends > ended + state.hops.count else { return nil }
             let timeline = state.exchanges.timeline
             if timeline.head == nil { return "the server had not answered" }
             return timeline.bodyEnd == nil ? "the content had not ended" : nil

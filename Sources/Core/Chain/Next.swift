@@ -46,8 +46,10 @@ public struct Next: Sendable {
         try await plan.run(request, from: position, in: context)
     }
 
-    /// Runs the rest of the chain as a new attempt, for example a retry, a hedge, or a replay with
+    /// Runs the rest of the chain as a further attempt, for example a retry, a hedge, or a replay with
     /// a new credential.
+    ///
+    /// The first try of a gate is ``callAsFunction(_:)``.
     public func attempt(_ request: Request) async throws -> Response {
         try await plan.run(request, from: position, in: context.furtherAttempt())
     }

@@ -64,7 +64,7 @@ public struct Backoff: Sendable, Hashable {
     public func delay(
         afterAttempt attempts: Int, isThrottled: Bool, previous: Duration? = nil, unit: Double
     ) -> Duration {
-        let base = Swift.min(isThrottled ? throttledBase : base, max)
+        let base = Swift.max(Swift.min(isThrottled ? throttledBase : base, max), .zero)
         switch jitter {
         case .full: return bound(from: base, attempts) * unit
         case .none: return bound(from: base, attempts)

@@ -245,7 +245,8 @@ struct RunningCallTests {
         try await until("the head to come") { running.head != nil }
         #expect(running.state == .running)
         #expect(running.head?.headers[.eTag] == "\"1\"")
-        for _ in 0..<2 {
+        // Before each chunk, and before the end.
+        for _ in 0..<3 {
             try await clock.waitForTimers(1)
             clock.advance(by: .seconds(1))
         }

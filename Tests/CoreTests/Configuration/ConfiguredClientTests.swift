@@ -163,7 +163,7 @@ struct ConfiguredClientTests {
         #expect(try await sent(client).headers["X-Steps"] == "1")
         try client.reload(StackFile(["stack": [["use": "steps", "step": 3]]]))
         #expect(try await sent(client).headers["X-Steps"] == "4")
-        await expectError(.configuration) {
+        expectError(.configuration) {
             try client.reload(
                 StackFile(["stack": [["use": "steps", "step": 9], ["use": "late"]]]))
         }

@@ -139,6 +139,6 @@ struct RedactionTests {
         for text in ["\(error)", String(reflecting: error), dumped, error.localizedDescription] {
             #expect(!text.contains("s3cret"), "\(text)")
         }
-        #expect("\(error)".contains("2 attempts"))
+        #expect("\(error)".contains("sent 2 times"))
     }
 }

@@ -52,7 +52,7 @@ struct RequestBodyTests {
             RequestBody.file(directory), .file(directory.appending(path: "no")),
             .file(file, range: 0..<200_001),
         ] {
-            await expectError(.upload) { try bad.open() }
+            expectError(.upload) { try bad.open() }
         }
     }
 

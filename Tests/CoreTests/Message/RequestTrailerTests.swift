@@ -152,7 +152,7 @@ struct RequestTrailerTests {
             #expect(error?.message.contains("request trailers") == true)
         }
         #expect(mock.sentCount == 0)
-        await expectError(.unsupported) {
+        expectError(.unsupported) {
             try URLRequest(Request(.post, Self.url, body: Self.counted(.text("abc"))))
         }
     }

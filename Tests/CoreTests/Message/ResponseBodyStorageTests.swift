@@ -94,10 +94,10 @@ struct ResponseBodyStorageTests {
     func begin() async throws {
         let begun = storage(Source(["abc"]))
         try begun.begin()
-        await expectError(.unsupported) { try begun.begin() }
+        expectError(.unsupported) { try begun.begin() }
         let read = storage(Source(["abc"]))
         while try await read.pull() != nil {}
-        await expectError(.unsupported) { try read.begin() }
+        expectError(.unsupported) { try read.begin() }
         let empty = ResponseBodyStorage(data: Data())
         for _ in 0..<2 { try empty.begin() }
         let givenUp = storage(Source(["abc"]))

@@ -16,8 +16,9 @@ struct ContentRedactionTests {
             return true
         }
         let text = String(decoding: data, as: UTF8.self)
-        return text.split { !($0.isLetter || $0.isNumber || "+/=".contains($0)) }.contains { word in
-            word.count >= 16 && Data(base64Encoded: String(word))?.range(of: secret) != nil
+        return text.split { !($0.isLetter || $0.isNumber || "+/".contains($0)) }.contains { word in
+            let padded = String(word) + String(repeating: "=", count: (4 - word.count % 4) % 4)
+            return word.count >= 16 && Data(base64Encoded: padded)?.range(of: secret) != nil
         }
     }
 

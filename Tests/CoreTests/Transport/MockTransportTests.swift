@@ -81,7 +81,7 @@ struct MockTransportTests {
         #expect(message.contains("X-Api-Key") && !message.contains("hidden-value"))
         #expect(transport.unmatched == [message])
         #expect(transport.unused == ["DELETE /y", "POST /x header X-Api-Key JSON content with a"])
-        await expectError(.unsupported) { try transport.verify() }
+        expectError(.unsupported) { try transport.verify() }
     }
 
     @Test("Sent requests can be found by route, with their content decoded")

@@ -37,7 +37,7 @@ struct ConnectionRecipeTests {
         defer { server.stop() }
         #expect(await code(try makeCertificateClient(target(server), folder.path)) == nil)
         try FileManager.default.removeItem(atPath: folder["client.key"])
-        await expectError(.configuration) {
+        expectError(.configuration) {
             try makeCertificateClient(target(server), folder.path)
         }
     }
@@ -75,7 +75,7 @@ struct ConnectionRecipeTests {
                 await code(try makePinnedClient(target(server), pins: pins, configuration))
                     == expected)
         }
-        await expectError(.configuration) {
+        expectError(.configuration) {
             try makePinnedClient(target(server), pins: [right], configuration)
         }
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Turnpike
+import TurnpikeCache
 import TurnpikeCore
 
 // What each hop must pass, and what requests get.

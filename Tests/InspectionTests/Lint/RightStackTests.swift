@@ -62,7 +62,7 @@ import TurnpikeTesting
             for second in fixed where second > first {
                 var wrong = right
                 wrong.swapAt(first, second)
-                #expect(!findings(wrong).isEmpty, "\(wrong.map(\.name))")
+                #expect(!findings(wrong).isEmpty, "\(wrong.map(\.gateName))")
             }
         }
     }

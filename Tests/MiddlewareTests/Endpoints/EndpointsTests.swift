@@ -113,6 +113,7 @@ struct EndpointsTests {
         try await servers.waitForSends(1)
         #expect(gate.underWay == 1)
         try await clock.waitForTimer(in: .seconds(1))
+        try await clock.waitForTimer(in: .seconds(5))
         clock.advance(by: .seconds(1))
         try await servers.waitForSends(2)
         try await clock.waitForTimer(in: .seconds(4))

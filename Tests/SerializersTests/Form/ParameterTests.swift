@@ -225,7 +225,7 @@ struct ParameterTests {
         let untyped: [AnyHashable: Any] = [42: "value"]
         let error = #expect(throws: ClientError.self) { try PropertyListValue(untyped: untyped) }
         #expect(error?.code == .serialization)
-        await expectError(.serialization) { try PropertyListValue(untyped: ["a": [untyped]]) }
+        expectError(.serialization) { try PropertyListValue(untyped: ["a": [untyped]]) }
         let known: [String: Any] = ["a": [1, true, 0.5, "x"] as [Any], "b": Data([1])]
         #expect(
             try PropertyListValue(untyped: known)
@@ -236,7 +236,7 @@ struct ParameterTests {
         // What is encoded has names of its own: Swift's encoders make text of a number.
         let sent = try await sent { $0.request(.post, anywhere, propertyList: [42: "value"]) }
         #expect(try PropertyListValue(parsing: sent.body) == .dictionary(["42": .string("value")]))
-        await expectError(.serialization) {
+        expectError(.serialization) {
             try RequestBody.propertyList(encoding: ["a": Opaque()])
         }
     }

@@ -138,9 +138,9 @@ struct CassetteTests {
         #expect(error?.code == .configuration)
         let client = Client(transport: cassette, stack: [])
         _ = try await client.get(Self.url).data()
-        await expectError(.download) { try cassette.verify() }
+        expectError(.download) { try cassette.verify() }
         await expectError(.download) { try await client.get(Self.url).data() }
-        await expectError(.download) { try cassette.save() }
+        expectError(.download) { try cassette.save() }
     }
 
     @Test("Streams are recorded as they pass, and replayed in the same chunks")

@@ -103,7 +103,7 @@ final class EndpointChecks: Sendable {
             }
         }
         // A look at all endpoints costs something, so there are at most fifty in an interval.
-        return max(now.duration(to: next), rules.interval.times(0.02))
+        return max(now.duration(to: next), rules.pause.times(0.02))
     }
 
     private func due(
@@ -111,11 +111,11 @@ final class EndpointChecks: Sendable {
         at now: MonotonicInstant, _ background: Context
     ) -> (checks: [(EndpointMember, Context)], next: MonotonicInstant) {
         var checks: [(EndpointMember, Context)] = []
-        var next = now.advanced(by: rules.interval)
+        var next = now.advanced(by: rules.pause)
         for member in members {
             guard let at = member.health.nextCheck else {
                 // The first checks are spread over the interval.
-                let first = now.advanced(by: rules.interval.times(background.random.unit()))
+                let first = now.advanced(by: rules.pause.times(background.random.unit()))
                 member.health.nextCheck = first
                 next = min(next, first)
                 continue
@@ -127,12 +127,17 @@ final class EndpointChecks: Sendable {
             let context = background.child()
             // Where the last one is still under way, this one is left out.
             if member.health.beginCheck(in: context) { checks.append((member, context)) }
-            let pause = rules.interval.times(0.9 + 0.2 * background.random.unit())
+            let pause = rules.pause.times(0.9 + 0.2 * background.random.unit())
             member.health.nextCheck = now.advanced(by: pause)
             next = min(next, now.advanced(by: pause))
         }
         return (checks, next)
     }
+}
+
+extension EndpointHealthCheck {
+    /// The interval, within bounds in which checks neither fill a core nor overflow a clock.
+    fileprivate var pause: Duration { min(max(interval, .milliseconds(10)), .seconds(1 << 32)) }
 }
 
 extension Duration {

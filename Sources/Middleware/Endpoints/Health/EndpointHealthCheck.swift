@@ -13,7 +13,8 @@ public import TurnpikeCore
 public struct EndpointHealthCheck: Sendable {
     /// The path, and a query if there is one.
     public var path: String
-    /// The time from one check of an endpoint to the next; each time it differs by up to a tenth.
+    /// The time from one check of an endpoint to the next, 10 ms at least; each time it differs by up to
+    /// a tenth.
     public var interval: Duration
     /// How long a check may take.
     public var timeout: Duration
