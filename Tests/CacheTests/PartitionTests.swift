@@ -208,6 +208,29 @@ struct PartitionTests {
         }
     }
 
+    @Test("A client whose stack is replaced finds nothing of its former account")
+    func replaced() async throws {
+        let cache = Cache()
+        let transport = MockTransport { request in
+            .ok(
+                text: request.headers[.authorization] ?? "",
+                headers: ["Cache-Control": "private, max-age=60"])
+        }
+        func stack(_ name: String) -> Stack {
+            [cache, BearerAuthentication(BearerTokens(BearerToken(name)))]
+        }
+        let client = Client(
+            baseURL: "http://a.example/", transport: transport, stack: stack("anna"),
+            serializers: SerializerTable(), timeSource: ManualClock())
+        for name in ["anna", "bert"] {
+            if name == "bert" { client.replace(stack: stack(name)) }
+            for _ in 0..<2 {
+                #expect(try await client.get("me").serialize(with: Text()) == "Bearer \(name)")
+            }
+        }
+        #expect(transport.sentCount == 2)
+    }
+
     @Test("A tenant, and what is for everybody, are those of a partition too")
     func tenants() async throws {
         let store = SharedMemory()

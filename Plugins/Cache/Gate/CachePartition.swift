@@ -23,7 +23,10 @@ enum CachePartition {
     /// The partition for a call; nil if there is none.
     func name(for call: CallID, _ next: Next) -> String? {
         switch self {
-        case .unnamed: next.provesClient ? "client " + String(call.client, radix: 16) : "anyone"
+        case .unnamed:
+            // A new stack may prove another account.
+            next.provesClient
+                ? "client " + String(call.client, radix: 16) + "-\(next.generation)" : "anyone"
         case .named(let name): name
         case .missing: nil
         }

@@ -36,6 +36,11 @@ public struct Next: Sendable {
     /// A gate that keeps responses does not see that proof, so what it keeps is the client's own.
     public var provesClient: Bool { plan.provesClient(from: position) }
 
+    /// How often the stack or the transport of the client was replaced (``Client/replace(stack:transport:)``).
+    ///
+    /// What is further in may prove another client since then.
+    public var generation: Int { plan.generation }
+
     /// Runs the rest of the chain in the same attempt.
     public func callAsFunction(_ request: Request) async throws -> Response {
         try await plan.run(request, from: position, in: context)

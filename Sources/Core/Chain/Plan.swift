@@ -39,7 +39,11 @@ final class Plan: Sendable {
     /// How many times one call may be passed to the transport, not counting redirect hops.
     static let sendLimit = 12
 
-    init(gates: [any Gate], transport: any Transport) {
+    /// How often the client's stack or transport had been replaced before.
+    let generation: Int
+
+    init(gates: [any Gate], transport: any Transport, generation: Int = 0) {
+        self.generation = generation
         self.gates = gates
         self.transport = transport
         handledOptions = Set(gates.lazy.flatMap(\.handledOptions).map { ObjectIdentifier($0) })
@@ -69,7 +73,8 @@ final class Plan: Sendable {
     /// transport.
     func extended(outside: [any Gate], inside: [any Gate]) -> Plan {
         if outside.isEmpty && inside.isEmpty { return self }
-        return Plan(gates: outside + gates + inside, transport: transport)
+        return Plan(
+            gates: outside + gates + inside, transport: transport, generation: generation)
     }
 
     private static func lower(_ gate: any Gate) -> [Node] {

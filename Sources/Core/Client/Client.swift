@@ -101,7 +101,9 @@ public final class Client: Sendable {
         stack.placeGates()
         let old = state.withLock { state in
             let old = (state.plan, state.shared)
-            state.plan = Plan(gates: stack.gates, transport: transport ?? state.plan.transport)
+            state.plan = Plan(
+                gates: stack.gates, transport: transport ?? state.plan.transport,
+                generation: state.plan.generation + 1)
             state.shared = shared
             return old
         }

@@ -24,6 +24,7 @@ extension ContentSample {
         ContentSample(
             "a key in XML", "text/xml",
             "<RSAKeyValue><Modulus>KEPT</Modulus><D>SECRET</D></RSAKeyValue>"),
+        ContentSample("CSV of one column", "text/csv", "KEPT\npassword\nSECRET\n"),
         ContentSample("CSV", "text/csv", "id,password,b\nKEPT,SECRET,x\n1,\"SECRET\",\"y, z\"\n"),
         ContentSample(
             "CSV with semicolons", "text/csv", "sep=;\r\nid;Api key\r\nKEPT;\"a;\"\"SECRET\"\r\n"),

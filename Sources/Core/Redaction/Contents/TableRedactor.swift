@@ -156,7 +156,12 @@ struct TableRedactor {
     private mutating func copy(_ row: Row, from start: Int) {
         guard let columns else {
             // Titles and remarks may stand above the names of the columns.
-            let isHeader = row.cells.count > 1 && !bytes[start..<row.end].starts(with: "sep=".utf8)
+            let namesSecret = row.cells.contains {
+                if case .plain = column($0) { false } else { true }
+            }
+            let isHeader =
+                (row.cells.count > 1 || namesSecret)
+                && !bytes[start..<row.end].starts(with: "sep=".utf8)
             if isHeader || row.end == bytes.count { self.columns = row.cells.map(column) }
             for cell in row.cells { copy(cell, isSecret: false) }
             return

@@ -15,7 +15,9 @@ struct UnreadContent: Equatable {
             return
         }
         let subtype = type.subtype.hasPrefix("x-") ? type.subtype.dropFirst(2) : type.subtype[...]
-        let words = [type.suffix.map { $0[...] }, subtype].compactMap(\.self)
+        // As in `vnd.kubernetes.protobuf`.
+        let parts = subtype.split { $0 == "." || $0 == "-" }
+        let words = [type.suffix.map { $0[...] }, subtype].compactMap(\.self) + parts
         guard let name = words.lazy.compactMap({ Self.names[$0] }).first else { return nil }
         self.name = name
     }
