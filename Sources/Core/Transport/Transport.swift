@@ -16,7 +16,8 @@ public protocol Transport: Sendable {
 
     /// Whether connections prove who the client is, as a client certificate does.
     ///
-    /// A cache then takes no two clients for one (``Next/provesClient``). The default is false; a
+    /// A cache then takes no two clients for one (``Next/provesClient``). The default is true, so that a
+    /// transport that does not say loses hits and never shows one client what another one was sent. A
     /// transport that wraps another one has its value.
     var provesClient: Bool { get }
 
@@ -34,6 +35,6 @@ public protocol Transport: Sendable {
 }
 
 extension Transport {
-    /// False: connections prove nothing.
-    public var provesClient: Bool { false }
+    /// True: connections may prove who the client is.
+    public var provesClient: Bool { true }
 }

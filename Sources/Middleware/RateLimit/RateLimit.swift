@@ -127,7 +127,8 @@ public struct RateLimit: Interceptor {
         let sends = context.call.record.sends
         let response: Response
         let inner = context.asking(beforeResend: { [lines, timeSource = context.timeSource] in
-            lines.takeNow(key, cost: cost, timeSource: timeSource)
+            guard lines.takeNow(key, cost: cost, timeSource: timeSource) else { return nil }
+            return { lines.correct(cost, of: key, timeSource) }
         })
         do { response = try await next(request, context: inner) } catch {
             if context.call.record.sends == sends, ClientError.isCancellation(error) {

@@ -84,6 +84,9 @@ public final class URLSessionTransport: Transport {
     /// No capability beyond those that every transport has.
     public var capabilities: TransportCapabilities { [] }
 
+    /// False: it shows no certificate.
+    public var provesClient: Bool { false }
+
     /// Sends a request.
     public func send(_ request: Request, context: Context) async throws -> Response {
         try context.checkCancellation()

@@ -76,9 +76,6 @@ public final class AsyncHTTPClientTransport: Transport {
         traits.contains(.decodesContent) ? .liveUpload : [.liveUpload, .encodedSizes]
     }
 
-    /// True: the client may have a certificate, which cannot be seen here.
-    public var provesClient: Bool { true }
-
     /// Sends a request.
     public func send(_ request: Request, context: Context) async throws -> Response {
         try context.checkCancellation()
