@@ -28,6 +28,12 @@ extension ContentSample {
         ContentSample("CSV", "text/csv", "id,password,b\nKEPT,SECRET,x\n1,\"SECRET\",\"y, z\"\n"),
         ContentSample(
             "CSV with semicolons", "text/csv", "sep=;\r\nid;Api key\r\nKEPT;\"a;\"\"SECRET\"\r\n"),
+        ContentSample(
+            "CSV below a title with a separator", "text/csv",
+            "Users, 2026\nid,password,b\nKEPT,SECRET,x\n"),
+        ContentSample(
+            "CSV below a title that is a name", "text/csv", "name, 2026\npassword,id\nSECRET,KEPT\n"
+        ),
         ContentSample("CSV of names", "text/csv", "name,value\na,KEPT\ntoken,SECRET\n"),
         ContentSample(
             "CSV in Latin-1", "text/csv; charset=iso-8859-1",

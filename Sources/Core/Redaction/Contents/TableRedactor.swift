@@ -4,7 +4,8 @@ import TurnpikeSupport
 
 /// Copies tables of text: CSV (RFC 4180) and TSV.
 ///
-/// The first row names the columns. The cells of a column with a secret name are hidden, and so are
+/// The first row names the columns, and so does each of the next few that has a secret name, since
+/// titles and remarks may stand above the names. The cells of a column with a secret name are hidden, and so are
 /// the secrets in all other cells. A row whose cells cannot be assigned to the columns is withheld
 /// if a column is secret.
 struct TableRedactor {
@@ -15,6 +16,10 @@ struct TableRedactor {
     private var output: [UInt8] = []
     private var copied = 0
     private var columns: [Column]?
+    private var rows = 0
+
+    // So many rows may stand above the names.
+    private static let mostTitles = 5
 
     private enum Column {
         case plain, secret
@@ -154,6 +159,8 @@ struct TableRedactor {
     // MARK: Rows
 
     private mutating func copy(_ row: Row, from start: Int) {
+        rows += 1
+        addNames(in: row, from: start)
         guard let columns else {
             // Titles and remarks may stand above the names of the columns.
             let namesSecret = row.cells.contains {
@@ -166,7 +173,7 @@ struct TableRedactor {
             for cell in row.cells { copy(cell, isSecret: false) }
             return
         }
-        let content = bytes[start..<(row.cells.last.map { end(of: $0) } ?? row.end)]
+        let content = bytes[start..<end(of: row)]
         if content.isEmpty || (pass.isRecorded && WithheldContent.isPlaceholder(content)) { return }
         let isLast = isCut && row.end == bytes.count
         let isWhole =
@@ -188,12 +195,35 @@ struct TableRedactor {
         }
     }
 
+    // A title with a separator has been taken for the names. Where one column names the values of
+    // another, its cells are no names of columns.
+    private mutating func addNames(in row: Row, from start: Int) {
+        guard rows <= Self.mostTitles, var columns,
+            !WithheldContent.isPlaceholder(bytes[start..<end(of: row)])
+        else { return }
+        if columns.contains(.names), columns.contains(.value) { return }
+        let names = row.cells.map(column)
+        guard names.contains(where: { $0 != .plain }) else { return }
+        // Rows that do not fit secret names are withheld.
+        if columns.contains(.secret), names.count != columns.count { return }
+        for (index, name) in names.enumerated() {
+            if index >= columns.count {
+                columns.append(name)
+            } else if columns[index] != .secret, name != .plain {
+                columns[index] = name
+            }
+        }
+        self.columns = columns
+    }
+
     private func column(_ cell: Cell) -> Column {
         let name = meaning(of: cell)
         if pass.redaction.hides(key: name) { return .secret }
         if SecretNames.namesAnother(name) { return .names }
         return SecretNames.isValueOfAnother(name) ? .value : .plain
     }
+
+    private func end(of row: Row) -> Int { row.cells.last.map { end(of: $0) } ?? row.end }
 
     private func end(of cell: Cell) -> Int {
         min(cell.range.upperBound + (cell.isQuoted ? 1 : 0), bytes.count)
