@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import TurnpikeCore
+import TurnpikeStackFiles
 
 @testable import TurnpikeCore
 

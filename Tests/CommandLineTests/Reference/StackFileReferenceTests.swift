@@ -5,6 +5,7 @@ import TestSupport
 import Testing
 import Turnpike
 import TurnpikeInspection
+import TurnpikeStackFiles
 
 @testable import TurnpikeCommandLine
 @testable import TurnpikeCore
@@ -27,7 +28,7 @@ struct StackFileReferenceTests {
 
     @Test("The article is what the command prints")
     func article() throws {
-        let path = "Sources/Turnpike/Documentation.docc/StackFileReference.md"
+        let path = "Sources/StackFiles/Documentation.docc/StackFileReference.md"
         let text = try String(contentsOf: Self.root.appending(path: path), encoding: .utf8)
         #expect(
             text == CheckCommand.reference() + "\n",
