@@ -84,18 +84,32 @@ final class IssueReport {
 
     /// Hides a text from all messages, because the file refers to it as a secret.
     func hide(_ text: String) {
-        if !text.isEmpty { hidden.formUnion([text, Grammar.escaped(text)]) }
+        if text.isEmpty { return }
+        hidden.formUnion([
+            text, Grammar.escaped(text), PercentEncoding.unreserved.encode(text),
+        ])
     }
 
     private func shown(_ message: String) -> String {
         // The longest first: one may be the beginning of another.
-        let known = hidden.sorted { $0.utf8.count > $1.utf8.count }.reduce(message) { text, word in
-            // A short text would match everywhere, so only quoted occurrences are hidden.
-            let quote = word.utf8.count < 4 ? "\"" : ""
-            return text.replacing(
-                quote + word + quote, with: quote + Redaction.mark + quote)
+        let words = hidden.sorted { $0.utf8.count > $1.utf8.count }
+        return Redaction.standard.text(words.reduce(message) { Self.hide($1, in: $0) })
+    }
+
+    // Of a long text a message may have the beginning alone.
+    private static func hide(_ word: String, in message: String) -> String {
+        // A short text would match everywhere, so only quoted occurrences are hidden.
+        if word.utf8.count < 4 {
+            return message.replacing("\"\(word)\"", with: "\"\(Redaction.mark)\"")
         }
-        return Redaction.standard.text(known)
+        let (head, tail) = (word.prefix(32), word.dropFirst(32))
+        var (text, rest) = ("", message[...])
+        while let found = rest.firstRange(of: head) {
+            text += rest[..<found.lowerBound] + Redaction.mark
+            rest = rest[found.upperBound...]
+            rest = rest.dropFirst(zip(rest, tail).prefix { $0 == $1 }.count)
+        }
+        return text + rest
     }
 
     func check() throws {

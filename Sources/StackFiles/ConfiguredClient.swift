@@ -36,8 +36,8 @@ public final class ConfiguredClient: Sendable {
     ///     none.
     ///   - timeSource: The source of all times in calls.
     ///   - randomSource: The source of all randomness in calls.
-    /// - Throws: ``ClientError/Code/configuration`` with every mistake in the file, or
-    ///   ``ClientError/Code/unsupported``.
+    /// - Throws: ``/TurnpikeCore/ClientError/Code/configuration`` with every mistake in the file, or
+    ///   ``/TurnpikeCore/ClientError/Code/unsupported``.
     public init(
         _ file: StackFile, registry: Registry, serializers: SerializerTable,
         trace: TraceStore? = nil, timeSource: any TimeSource = SystemTimeSource(),
@@ -63,7 +63,7 @@ public final class ConfiguredClient: Sendable {
     /// The transport stays if its part of the file is unchanged, and so does the state that `shared`
     /// describes. The base URL cannot change,
     /// because existing requests were resolved against it.
-    /// - Throws: ``ClientError/Code/configuration`` with every mistake. The previous file then
+    /// - Throws: ``/TurnpikeCore/ClientError/Code/configuration`` with every mistake. The previous file then
     ///   stays in force.
     public func reload(_ file: StackFile) throws {
         try state.withLock { state in

@@ -13,7 +13,7 @@ public struct DraftStore: SharedStore {
 
     /// Creates a store that keeps nothing.
     /// - Parameter hidesTraffic: What the real store says of itself
-    ///   (``SharedStore/hidesTraffic``), for the linter.
+    ///   (``/TurnpikeMiddleware/SharedStore/hidesTraffic``), for the linter.
     public init(hidesTraffic: Bool? = nil) { self.hidesTraffic = hidesTraffic }
 
     private static var failure: ClientError {

@@ -7,7 +7,7 @@ import TurnpikeCore
 /// caches, by key.
 final class KeptState: Sendable {
     private struct Entry: Sendable {
-        let settings: AnyHashableSendable
+        let settings: any Hashable & Sendable
         let value: any Sendable
     }
 
@@ -31,11 +31,13 @@ final class KeptState: Sendable {
     }
 
     func value<State: Sendable>(
-        _ key: String, for settings: AnyHashableSendable,
+        _ key: String, for settings: some Hashable & Sendable,
         updating update: (@Sendable (State) -> Void)?, _ make: () throws -> State
     ) rethrows -> State {
         let entry = contents.withLock { $0.entries[key] ?? $0.before[key] }
-        if let entry, entry.settings == settings, let state = entry.value as? State {
+        if let entry, AnyHashable(entry.settings) == AnyHashable(settings),
+            let state = entry.value as? State
+        {
             contents.withLock { contents in
                 contents.entries[key] = entry
                 if let update { contents.updates.append { update(state) } }
@@ -62,18 +64,6 @@ final class KeptState: Sendable {
     }
 }
 
-/// A type-erased hashable value that is also sendable.
-struct AnyHashableSendable: Hashable, Sendable {
-    // SAFETY: created from a Sendable value and only compared.
-    private nonisolated(unsafe) let value: AnyHashable
-
-    init(_ value: some Hashable & Sendable) { unsafe self.value = AnyHashable(value) }
-
-    static func == (left: Self, right: Self) -> Bool { unsafe left.value == right.value }
-
-    func hash(into hasher: inout Hasher) { unsafe hasher.combine(value) }
-}
-
 /// Objects that all stacks of one registry share: one for each key, for the lifetime of the
 /// registry.
 final class CommonState: Sendable {
@@ -91,8 +81,9 @@ final class CommonState: Sendable {
 
 extension Settings {
     /// Returns state that survives a reload of the stack: the state of an earlier stack with the
-    /// same gate and key if its settings were equal, otherwise new state. A gate that is one shared
-    /// gate in several stacks can be its own state.
+    /// same gate and key if its settings were equal, otherwise new state.
+    ///
+    /// A gate that is one shared gate in several stacks can be its own state.
     /// - Parameters:
     ///   - key: Identifies the state within its gate.
     ///   - settings: What the state was created from. Leave out settings that can be applied to
@@ -105,8 +96,7 @@ extension Settings {
         _ key: String, for settings: some Hashable & Sendable,
         updating update: (@Sendable (State) -> Void)? = nil, _ make: () throws -> State
     ) rethrows -> State {
-        try state.value(
-            "\(stateKey)/\(key)", for: AnyHashableSendable(settings), updating: update, make)
+        try state.value("\(stateKey)/\(key)", for: settings, updating: update, make)
     }
 
     /// Returns state that several gates of one stack share and that survives a reload, as with
@@ -122,9 +112,7 @@ extension Settings {
         _ key: String, for settings: From,
         updating update: (@Sendable (State) -> Void)? = nil, _ make: () throws -> State
     ) rethrows -> State {
-        let settings = AnyHashableSendable(settings)
-        return try state.value(
-            "\(key)/\(settings.hashValue)", for: settings, updating: update, make)
+        try state.value("\(key)/\(settings.hashValue)", for: settings, updating: update, make)
     }
 
     /// Returns an object that all stacks of one registry and its copies share, for objects that

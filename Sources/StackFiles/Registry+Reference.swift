@@ -31,7 +31,7 @@ extension Registry {
     ///
     /// The check knows more than the schema: files that do not exist, and settings that do not fit
     /// each other.
-    /// - Returns: The schema; ``JSONValue/data(pretty:sortedNames:)`` writes it.
+    /// - Returns: The schema; ``/TurnpikeCore/JSONValue/data(pretty:sortedNames:)`` writes it.
     public func schema() -> JSONValue {
         ReferenceSchema(
             transports: transportReferences, gates: gateReferences, shared: sharedReferences,

@@ -59,7 +59,7 @@ public struct Registry: Sendable {
     ///
     /// The first one is used for files that name none. A file that is only checked
     /// (``Settings/isDryRun``) does not use the transport: a factory whose transport opens
-    /// resources should then read its settings and return a ``MockTransport``.
+    /// resources should then read its settings and return a ``/TurnpikeCore/MockTransport``.
     /// - Parameters:
     ///   - name: The name.
     ///   - description: What the transport does, for the reference and the schema of stack files.

@@ -56,7 +56,7 @@ public final class Settings {
     }
 
     /// Reads an object that is not part of a stack file.
-    /// - Throws: ``ClientError/Code/configuration`` with every mistake.
+    /// - Throws: ``/TurnpikeCore/ClientError/Code/configuration`` with every mistake.
     public static func read<Value>(
         _ object: JSONObject, _ body: (Settings) throws -> Value
     ) throws -> Value {

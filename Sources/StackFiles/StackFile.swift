@@ -23,14 +23,14 @@ import TurnpikeSupport
 /// an empty stack. `shared` describes state that several replicas share, and that gates use which
 /// say `"shared": true`. `{"lint": {"ignore": ["rule-id"]}}` names rules of the linter in
 /// `TurnpikeInspection` that do not apply to the stack. The complete file is checked before any part of it is created:
-/// ``ClientError/Code/configuration`` names every mistake with its path, what was found and what
+/// ``/TurnpikeCore/ClientError/Code/configuration`` names every mistake with its path, what was found and what
 /// was expected. A setting that the chosen transport does not support is
-/// ``ClientError/Code/unsupported``.
+/// ``/TurnpikeCore/ClientError/Code/unsupported``.
 public struct StackFile: Sendable, Hashable {
     private(set) var root: JSONObject
 
     /// Creates a stack file from JSON text.
-    /// - Throws: ``ClientError/Code/configuration`` with line and column if the text is not a JSON
+    /// - Throws: ``/TurnpikeCore/ClientError/Code/configuration`` with line and column if the text is not a JSON
     ///   object.
     public init(parsing data: Data) throws {
         let value: JSONValue
@@ -73,13 +73,7 @@ public struct StackFile: Sendable, Hashable {
     /// Returns the mistakes in the file, and the parts without mistakes, without opening or creating
     /// anything.
     public func draft(with registry: Registry) -> StackFileDraft {
-        let report = IssueReport()
-        let parts = parts(registry, report, KeptState(), isDryRun: true)
-        return StackFileDraft(
-            issues: report.issues, baseURL: parts.baseURL, gates: parts.gates,
-            transport: parts.transport,
-            transportName: root["transport"]?["use"]?.string ?? registry.defaultTransport,
-            ignoredRules: parts.ignoredRules)
+        parts(registry, IssueReport(), KeptState(), isDryRun: true)
     }
 
     /// The parts that a file describes.
@@ -90,21 +84,13 @@ public struct StackFile: Sendable, Hashable {
         let shared: (any SharedPart)?
     }
 
-    private struct Pieces {
-        let baseURL: Target?
-        let transport: (any Transport)?
-        let gates: [StackFileDraft.Part]
-        let shared: (any SharedPart)?
-        let ignoredRules: [String]
-    }
-
     /// Creates the parts of the client.
     /// - Parameters:
     ///   - registry: The names that the file may use.
     ///   - state: The state of gates from an earlier stack.
     ///   - transport: A transport to keep instead of the one in the file.
     /// - Returns: The parts.
-    /// - Throws: ``ClientError/Code/configuration`` with every mistake.
+    /// - Throws: ``/TurnpikeCore/ClientError/Code/configuration`` with every mistake.
     func build(
         with registry: Registry, state: KeptState, keeping transport: (any Transport)? = nil
     ) throws -> Parts {
@@ -113,22 +99,21 @@ public struct StackFile: Sendable, Hashable {
         let issues = check(with: registry)
         if !issues.isEmpty { throw ClientError.configuration(issues) }
         let report = IssueReport()
-        let pieces = parts(registry, report, state, isDryRun: false, keeping: transport)
+        let made = parts(registry, report, state, isDryRun: false, keeping: transport)
         try report.check()
-        guard let transport = pieces.transport else {
+        guard let transport = made.transport else {
             throw ClientError(.configuration, "the stack file cannot be built")
         }
-        let parts = Parts(
-            baseURL: pieces.baseURL, transport: transport,
-            stack: Stack(pieces.gates.map(\.gate)), shared: pieces.shared)
-        if let fault = parts.stack.fault(over: parts.transport) { throw fault }
-        return parts
+        let stack = Stack(made.gates.map(\.gate))
+        if let fault = stack.fault(over: transport) { throw fault }
+        return Parts(
+            baseURL: made.baseURL, transport: transport, stack: stack, shared: made.shared)
     }
 
     private func parts(
         _ registry: Registry, _ report: IssueReport, _ state: KeptState, isDryRun: Bool,
         keeping kept: (any Transport)? = nil
-    ) -> Pieces {
+    ) -> StackFileDraft {
         let outer = Settings(
             root, path: "", baseURL: nil, isDryRun: isDryRun, report: report, state: state,
             common: registry.common, meters: registry.meters)
@@ -167,9 +152,10 @@ public struct StackFile: Sendable, Hashable {
         let ignoredRules = lint?.strings("ignore") ?? []
         lint?.finish()
         outer.finish()
-        return Pieces(
-            baseURL: base, transport: transport, gates: gates, shared: sharing.part,
-            ignoredRules: ignoredRules)
+        return StackFileDraft(
+            issues: report.issues, baseURL: base, gates: gates, transport: transport,
+            transportName: root["transport"]?["use"]?.string ?? registry.defaultTransport,
+            ignoredRules: ignoredRules, shared: sharing.part)
     }
 }
 
@@ -197,4 +183,5 @@ public struct StackFileDraft: Sendable {
     public let transportName: String?
     /// The rules of the linter that do not apply to the stack (`lint.ignore`).
     public let ignoredRules: [String]
+    let shared: (any SharedPart)?
 }

@@ -167,7 +167,7 @@ struct SharedPartTests {
         try client.reload(StackFile(file("two", mark: "b")))
         #expect(made.all.withLock { $0.map(\.name) } == ["one", "two"])
         var text = ""
-        dump(ResolvedPart("one"), to: &text)
+        dump(Unshown("one"), to: &text)
         #expect(!text.contains("one"))
     }
 

@@ -68,6 +68,7 @@ public struct Cache: Interceptor {
     /// - Parameters:
     ///   - partition: Names the service and the account; nil if each client has its own responses.
     ///   - options: What is stored and served.
+    /// - Returns: The cache.
     public func with(partition: String?, options: Options) -> Cache {
         Cache(state: state, partition: partition, options: options)
     }

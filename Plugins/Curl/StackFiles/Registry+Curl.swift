@@ -45,7 +45,10 @@ extension Registry {
                 "dnsCacheTime":
                     "How long the addresses of a name are remembered, in whole seconds.",
                 "shuffleAddresses": "Whether the addresses of a name are tried in a random order.",
-                "metrics": .metrics,
+                "metrics": """
+                Where figures of the connections are written: a file, or `"stderr"`; or, as \
+                `"meter:NAME"`, a meter that the program has registered.
+                """,
                 "http2": """
                 When HTTP/2 is offered. `"automatic"` offers it where the libcurl that was found \
                 loses no answer by it; `true` is the same as `"on"`, `false` the same as `"off"`.

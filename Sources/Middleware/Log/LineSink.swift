@@ -74,6 +74,7 @@ public final class LineSink: LogSink {
     ///   - path: The file.
     ///   - capacity: How many lines may wait.
     ///   - onWrite: Is told how each write has ended: with an error, or nil.
+    /// - Throws: An error if the file cannot be opened.
     public convenience init(
         appendingTo path: String, capacity: Int = 4096,
         onWrite: (@Sendable ((any Error)?) -> Void)? = nil

@@ -17,7 +17,7 @@ extension Registry {
     /// It is closed (``/TurnpikeMiddleware/SharedStore/shutdown()``) when the client of the file shuts down. The settings
     /// of ``/TurnpikeMiddleware/SharedState`` (`timeLimit`, `replicas`, `group` and `metrics`) are read by this method.
     /// A file that is only checked (``Settings/isDryRun``) opens nothing: the factory
-    /// should then read its settings and return a ``/TurnpikeMiddleware/DraftStore``.
+    /// should then read its settings and return a ``DraftStore``.
     /// - Parameters:
     ///   - name: The name.
     ///   - description: What the store is, for the reference and the schema of stack files.

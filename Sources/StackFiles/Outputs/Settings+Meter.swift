@@ -53,7 +53,7 @@ extension Settings {
     }
 
     /// The meter of a gate or a transport: its setting `metrics` names a place, as `to` of
-    /// ``Metrics`` does, or a meter of the program, as `meter:NAME`
+    /// ``/TurnpikeMiddleware/Metrics`` does, or a meter of the program, as `meter:NAME`
     /// (``Registry/register(meter:as:)``).
     ///
     /// If the gate has an `id`, its figures have the `id` as a label. The gate must call

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import TurnpikeCore
-import TurnpikeStackFiles
 
-@testable import TurnpikeCore
+@testable import TurnpikeStackFiles
 
 /// Values that a setting may have or not.
 enum SettingSamples {

@@ -5,10 +5,10 @@ import TestSupport
 import Testing
 import Turnpike
 import TurnpikeInspection
-import TurnpikeStackFiles
 
 @testable import TurnpikeCommandLine
 @testable import TurnpikeCore
+@testable import TurnpikeStackFiles
 
 /// The article, the schema, and what gates and transports read of a stack file.
 @Suite("The reference of stack files")

@@ -2,8 +2,9 @@
 
 import Testing
 import TurnpikeCore
-import TurnpikeMiddleware
 import TurnpikeStackFiles
+
+@testable import TurnpikeMiddleware
 
 @Suite("Meters that a program registers for stack files")
 struct RegisteredMeterTests {
