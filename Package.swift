@@ -20,14 +20,19 @@ let package = Package(
             name: "Turnpike",
             targets: ["Turnpike", "TurnpikeCore", "TurnpikeMiddleware", "TurnpikeSerializers"]),
         .library(name: "TurnpikeSupport", targets: ["TurnpikeSupport"]),
+        .library(name: "TurnpikeStackFiles", targets: ["TurnpikeStackFiles"]),
         .library(name: "TurnpikeInspection", targets: ["TurnpikeInspection"]),
         .library(name: "TurnpikeTesting", targets: ["TurnpikeTesting"]),
         .library(name: "TurnpikeCurl", targets: ["TurnpikeCurl"]),
+        .library(name: "TurnpikeCurlStackFiles", targets: ["TurnpikeCurlStackFiles"]),
         .library(name: "TurnpikeCache", targets: ["TurnpikeCache"]),
+        .library(name: "TurnpikeCacheStackFiles", targets: ["TurnpikeCacheStackFiles"]),
+        .library(name: "TurnpikeEndpointsStackFiles", targets: ["TurnpikeEndpointsStackFiles"]),
         .library(name: "TurnpikeXML", targets: ["TurnpikeXML"]),
         .library(name: "TurnpikeReachability", targets: ["TurnpikeReachability"]),
         .library(name: "TurnpikeValkey", targets: ["TurnpikeValkey"]),
         .library(name: "TurnpikeValkeyCache", targets: ["TurnpikeValkeyCache"]),
+        .library(name: "TurnpikeValkeyStackFiles", targets: ["TurnpikeValkeyStackFiles"]),
         .library(name: "TurnpikeCommandLine", targets: ["TurnpikeCommandLine"]),
         .executable(name: "turnpike", targets: ["TurnpikeProgram"]),
     ],
@@ -47,6 +52,14 @@ let package = Package(
             name: "Turnpike",
             dependencies: ["TurnpikeCore", "TurnpikeMiddleware", "TurnpikeSerializers"],
             path: "Sources/Turnpike", swiftSettings: settings),
+        // What a stack file says, and what the settings of each gate mean. Each plugin's own are a target in its folder, so that
+        // who uses a plugin in code alone builds none of this.
+        .target(
+            name: "TurnpikeStackFiles",
+            dependencies: [
+                "TurnpikeCore", "TurnpikeMiddleware", "TurnpikeSerializers", "TurnpikeSupport",
+            ],
+            path: "Sources/StackFiles", packageAccess: false, swiftSettings: settings),
         // What checks a stack, explains it, and shows traces; a service that does not import it pays nothing.
         .target(
             name: "TurnpikeInspection",
@@ -66,13 +79,30 @@ let package = Package(
             dependencies: [
                 "CTurnpikeCurl", "TurnpikeCore", "TurnpikeMiddleware", "TurnpikeSupport",
             ],
-            path: "Plugins/Curl", exclude: ["CCurl", "README.md"], packageAccess: false,
-            swiftSettings: settings),
+            path: "Plugins/Curl", exclude: ["CCurl", "README.md", "StackFiles"],
+            packageAccess: false, swiftSettings: settings),
+        .target(
+            name: "TurnpikeCurlStackFiles",
+            dependencies: [
+                "TurnpikeCore", "TurnpikeCurl", "TurnpikeStackFiles", "TurnpikeSupport",
+            ],
+            path: "Plugins/Curl/StackFiles", packageAccess: false, swiftSettings: settings),
         .target(
             name: "TurnpikeCache",
             dependencies: ["TurnpikeCore", "TurnpikeMiddleware", "TurnpikeSupport"],
-            path: "Plugins/Cache", exclude: ["README.md", "Store/Disk/FORMAT.md"],
+            path: "Plugins/Cache", exclude: ["README.md", "StackFiles", "Store/Disk/FORMAT.md"],
             packageAccess: false, swiftSettings: settings),
+        .target(
+            name: "TurnpikeCacheStackFiles",
+            dependencies: [
+                "TurnpikeCache", "TurnpikeCore", "TurnpikeMiddleware", "TurnpikeStackFiles",
+                "TurnpikeSupport",
+            ],
+            path: "Plugins/Cache/StackFiles", packageAccess: false, swiftSettings: settings),
+        .target(
+            name: "TurnpikeEndpointsStackFiles",
+            dependencies: ["TurnpikeCore", "TurnpikeMiddleware", "TurnpikeStackFiles"],
+            path: "Plugins/Endpoints/StackFiles", packageAccess: false, swiftSettings: settings),
         .target(
             name: "TurnpikeXML",
             dependencies: ["TurnpikeCore", "TurnpikeSerializers", "TurnpikeSupport"],
@@ -90,7 +120,7 @@ let package = Package(
             dependencies: [
                 "CTurnpikeValkey", "TurnpikeCore", "TurnpikeMiddleware", "TurnpikeSupport",
             ],
-            path: "Plugins/Valkey", exclude: ["CHiredis", "Cache", "README.md"],
+            path: "Plugins/Valkey", exclude: ["CHiredis", "Cache", "README.md", "StackFiles"],
             packageAccess: false, swiftSettings: settings),
         // A store of the cache plugin: a plugin on two others (ARCHITECTURE.md says why).
         .target(
@@ -100,12 +130,21 @@ let package = Package(
                 "TurnpikeValkey",
             ],
             path: "Plugins/Valkey/Cache", packageAccess: false, swiftSettings: settings),
+        .target(
+            name: "TurnpikeValkeyStackFiles",
+            dependencies: [
+                "TurnpikeCacheStackFiles", "TurnpikeCore", "TurnpikeMiddleware",
+                "TurnpikeStackFiles", "TurnpikeValkey", "TurnpikeValkeyCache",
+            ],
+            path: "Plugins/Valkey/StackFiles", packageAccess: false, swiftSettings: settings),
         // The command as a library, so that a program of a few lines can add to what it knows.
         .target(
             name: "TurnpikeCommandLine",
             dependencies: [
-                "Turnpike", "TurnpikeCache", "TurnpikeCore", "TurnpikeCurl", "TurnpikeInspection",
-                "TurnpikeSupport", "TurnpikeTesting", "TurnpikeValkey", "TurnpikeValkeyCache",
+                "Turnpike", "TurnpikeCache", "TurnpikeCore", "TurnpikeCurl",
+                "TurnpikeCurlStackFiles", "TurnpikeEndpointsStackFiles", "TurnpikeInspection",
+                "TurnpikeStackFiles", "TurnpikeSupport", "TurnpikeTesting", "TurnpikeValkey",
+                "TurnpikeValkeyStackFiles",
             ],
             path: "Plugins/CommandLine", exclude: ["Program"], packageAccess: false,
             swiftSettings: settings),
@@ -159,11 +198,17 @@ let package = Package(
         .testTarget(
             name: "MiddlewareTests",
             dependencies: [
-                "ChildProcess",
-                "TestSupport", "TurnpikeCore", "TurnpikeMiddleware", "TurnpikeSupport",
-                "TurnpikeTesting",
+                "ChildProcess", "TestSupport", "TurnpikeCore", "TurnpikeMiddleware",
+                "TurnpikeStackFiles", "TurnpikeSupport", "TurnpikeTesting",
             ],
             path: "Tests/MiddlewareTests", swiftSettings: settings),
+        .testTarget(
+            name: "StackFilesTests",
+            dependencies: [
+                "TestSupport", "TurnpikeCore", "TurnpikeEndpointsStackFiles", "TurnpikeMiddleware",
+                "TurnpikeStackFiles", "TurnpikeSupport", "TurnpikeTesting",
+            ],
+            path: "Tests/StackFilesTests", swiftSettings: settings),
         .testTarget(
             name: "InspectionTests",
             dependencies: [
@@ -181,16 +226,16 @@ let package = Package(
         .testTarget(
             name: "CommandLineTests",
             dependencies: [
-                "ChildProcess",
-                "TestSupport", "TurnpikeCommandLine", "Turnpike", "TurnpikeCache",
-                "TurnpikeCore", "TurnpikeTesting",
+                "ChildProcess", "TestSupport", "Turnpike", "TurnpikeCache", "TurnpikeCommandLine",
+                "TurnpikeCore", "TurnpikeStackFiles", "TurnpikeTesting",
             ],
             path: "Tests/CommandLineTests", swiftSettings: settings),
         .testTarget(
             name: "CacheTests",
             dependencies: [
-                "TestSupport", "TurnpikeCache", "TurnpikeCore", "TurnpikeMiddleware",
-                "TurnpikeSerializers", "TurnpikeSupport", "TurnpikeTesting",
+                "TestSupport", "TurnpikeCache", "TurnpikeCacheStackFiles", "TurnpikeCore",
+                "TurnpikeMiddleware", "TurnpikeSerializers", "TurnpikeStackFiles",
+                "TurnpikeSupport", "TurnpikeTesting",
             ],
             path: "Tests/CacheTests", swiftSettings: settings),
         .testTarget(
@@ -218,8 +263,8 @@ let package = Package(
             name: "CostTests",
             dependencies: [
                 "TestSupport", "TurnpikeCache", "TurnpikeCommandLine", "TurnpikeCore",
-                "TurnpikeCurl", "TurnpikeMiddleware", "TurnpikeSerializers", "TurnpikeSupport",
-                "TurnpikeTesting", "TurnpikeXML",
+                "TurnpikeCurl", "TurnpikeMiddleware", "TurnpikeSerializers", "TurnpikeStackFiles",
+                "TurnpikeSupport", "TurnpikeTesting", "TurnpikeXML",
             ],
             path: "Tests/CostTests", swiftSettings: settings),
         .testTarget(
@@ -239,31 +284,33 @@ let package = Package(
         .testTarget(
             name: "CurlTests",
             dependencies: [
-                "ChildProcess",
-                "TestSupport", "Turnpike", "TurnpikeCurl", "TurnpikeSupport", "TurnpikeTesting",
+                "ChildProcess", "TestSupport", "Turnpike", "TurnpikeCurl",
+                "TurnpikeCurlStackFiles", "TurnpikeStackFiles", "TurnpikeSupport",
+                "TurnpikeTesting",
             ],
             path: "Tests/CurlTests", swiftSettings: settings),
         .testTarget(
             name: "ValkeyTests",
             dependencies: [
-                "ChildProcess",
-                "TestSupport", "Turnpike", "TurnpikeMiddleware", "TurnpikeSupport",
-                "TurnpikeTesting", "TurnpikeValkey",
+                "ChildProcess", "TestSupport", "Turnpike", "TurnpikeMiddleware",
+                "TurnpikeStackFiles", "TurnpikeSupport", "TurnpikeTesting", "TurnpikeValkey",
+                "TurnpikeValkeyStackFiles",
             ],
             path: "Tests/ValkeyTests", swiftSettings: settings),
         .testTarget(
             name: "ValkeyCacheTests",
             dependencies: [
                 "TestSupport", "Turnpike", "TurnpikeCache", "TurnpikeMiddleware",
-                "TurnpikeSupport", "TurnpikeTesting", "TurnpikeValkey", "TurnpikeValkeyCache",
+                "TurnpikeStackFiles", "TurnpikeSupport", "TurnpikeTesting", "TurnpikeValkey",
+                "TurnpikeValkeyCache", "TurnpikeValkeyStackFiles",
             ],
             path: "Tests/ValkeyCacheTests", swiftSettings: settings),
         // Compiled like the code of a user: `public` access only, and no upcoming features.
         .testTarget(
             name: "TurnpikeTests",
             dependencies: [
-                "Turnpike", "TurnpikeCache", "TurnpikeInspection", "TurnpikeSupport",
-                "TurnpikeTesting", "TurnpikeXML",
+                "Turnpike", "TurnpikeCache", "TurnpikeInspection", "TurnpikeStackFiles",
+                "TurnpikeSupport", "TurnpikeTesting", "TurnpikeXML",
             ],
             path: "Tests/TurnpikeTests", exclude: ["Cookbook/Recordings"], packageAccess: false),
         // Compiled like an app whose declarations belong to the main actor (SE-0466).
@@ -278,7 +325,8 @@ let package = Package(
         .testTarget(
             name: "IntegrationTests",
             dependencies: [
-                "ChildProcess", "TestSupport", "Turnpike", "TurnpikeCurl", "TurnpikeTesting",
+                "ChildProcess", "TestSupport", "Turnpike", "TurnpikeCurl", "TurnpikeStackFiles",
+                "TurnpikeTesting",
             ],
             path: "Tests/IntegrationTests", swiftSettings: settings),
         .executableTarget(
@@ -328,7 +376,10 @@ let package = Package(
             path: "Tests/Programs/Traces", swiftSettings: settings),
         .executableTarget(
             name: "turnpike-endurance",
-            dependencies: ["ChildProcess", "Turnpike", "TurnpikeCurl", "TurnpikeTesting"],
+            dependencies: [
+                "ChildProcess", "Turnpike", "TurnpikeCurl", "TurnpikeCurlStackFiles",
+                "TurnpikeStackFiles", "TurnpikeTesting",
+            ],
             path: "Tests/Programs/Endurance", swiftSettings: settings),
     ]
 )

@@ -2,7 +2,7 @@
 #
 # - The folder of a file decides which modules it may import; only the umbrella module may use `@_exported`.
 # - A file has at most 300 lines below its licence; so has one of C, and a header.
-# - A file has at most one public type at its top level, and the name of that type.
+# - A file has the name of the first public type at its top level; small types that belong to it may follow.
 # - A plugin has no privilege: it declares nothing `package`.
 # - `@unchecked Sendable` and `nonisolated(unsafe)` need a `// SAFETY:` comment at most three lines above.
 
@@ -17,11 +17,13 @@ function isIn(list, name) { return index(" " list " ", " " name " ") > 0 }
 function mayImport(place, module,    base, libraries) {
     base = "Foundation Dispatch Synchronization Glibc Musl Darwin"
     libraries = "TurnpikeCore TurnpikeInspection TurnpikeMiddleware TurnpikeSerializers TurnpikeSupport"
+    # What a stack file says of a plugin is a module of its own, in the plugin's folder.
+    if (module == "TurnpikeStackFiles") return FILENAME ~ /^Plugins\/([^\/]*\/StackFiles|CommandLine|Bridges)\//
     # An application, and packages of their own.
     if (place ~ /^Plugins\/(CommandLine|Bridges)$/) return 1
     if (place ~ /^Plugins\//) {
         # One exception: TurnpikeValkeyCache is a store of the cache plugin.
-        if (FILENAME ~ /^Plugins\/Valkey\/Cache\// && module == "TurnpikeCache") return 1
+        if (FILENAME ~ /^Plugins\/Valkey\/(Cache|StackFiles)\// && module ~ /^TurnpikeCache/) return 1
         # The names of its own modules contain the name of the folder; it may not import other plugins or the umbrella module.
         return module !~ /Turnpike/ || isIn(libraries, module) || index(module, folder) > 0
     }
@@ -32,6 +34,7 @@ function mayImport(place, module,    base, libraries) {
         return module == "FoundationNetworking" && FILENAME ~ /^Sources\/Core\/Transport\/URLSession\//
     }
     if (place == "Sources/Turnpike") return isIn(libraries, module) && module != "TurnpikeInspection"
+    if (place == "Sources/StackFiles") return isIn("TurnpikeCore TurnpikeMiddleware TurnpikeSerializers", module)
     if (place == "Sources/Inspection") return isIn("TurnpikeCore TurnpikeMiddleware", module)
     return module == "TurnpikeCore"
 }
@@ -72,8 +75,7 @@ code ~ /^(@[A-Za-z]+(\([^)]*\))? +)*public +((final|indirect|nonisolated) +)*(st
     type = code
     sub(/^.*(struct|class|enum|protocol|actor) +/, "", type)
     sub(/[^A-Za-z0-9_].*$/, "", type)
-    if (++types > 1) fault("the file has more than one public type")
-    else if (FILENAME !~ "/" type "\\.swift$" && !isElsewhere(type)) {
+    if (++types == 1 && FILENAME !~ "/" type "\\.swift$" && !isElsewhere(type)) {
         fault("the file does not have the name of its public type, " type)
     }
 }

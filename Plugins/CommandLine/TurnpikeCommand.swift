@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
-public import TurnpikeCore
+import TurnpikeCore
+public import TurnpikeStackFiles
 
 #if canImport(Glibc)
 import Glibc

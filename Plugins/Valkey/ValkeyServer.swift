@@ -45,6 +45,11 @@ public final class ValkeyServer: Sendable {
 
     init(_ engine: ValkeyEngine) { self.engine = engine }
 
+    /// Returns whether nobody can read what is sent to a server at this URL: it is encrypted, or does
+    /// not leave the machine.
+    /// - Throws: ``/TurnpikeCore/ClientError`` if the URL is wrong.
+    public static func hidesTraffic(url: String) throws -> Bool { try ValkeyURL(url).hidesTraffic }
+
     deinit { engine.stop() }
 
     /// Sends a command.

@@ -4,6 +4,8 @@ import Foundation
 import TestSupport
 import Testing
 import Turnpike
+import TurnpikeCurlStackFiles
+import TurnpikeStackFiles
 import TurnpikeTesting
 
 @testable import TurnpikeCurl

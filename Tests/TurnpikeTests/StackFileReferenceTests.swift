@@ -3,6 +3,7 @@
 import Foundation
 import Testing
 import Turnpike
+import TurnpikeStackFiles
 import TurnpikeTesting
 
 /// What authors of gates write to have them in the reference and in the schema.

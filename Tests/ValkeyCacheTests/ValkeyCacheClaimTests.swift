@@ -4,9 +4,11 @@ import Foundation
 import TestSupport
 import Testing
 import Turnpike
+import TurnpikeStackFiles
 import TurnpikeSupport
 import TurnpikeTesting
 import TurnpikeValkey
+import TurnpikeValkeyStackFiles
 
 @testable import TurnpikeCache
 @testable import TurnpikeValkeyCache

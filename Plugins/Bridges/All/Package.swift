@@ -33,12 +33,14 @@ func bridge(
     return [
         .target(
             name: name,
-            dependencies: turnpike("Turnpike", "TurnpikeSupport") + dependencies,
+            dependencies: turnpike("Turnpike", "TurnpikeStackFiles", "TurnpikeSupport")
+                + dependencies,
             path: "\(folder)/Sources/\(name)", swiftSettings: settings),
         .testTarget(
             name: "\(name)Tests",
             dependencies: [.byName(name: name)]
-                + turnpike("Turnpike", "TurnpikeSupport", "TurnpikeTesting") + dependencies + tests,
+                + turnpike("Turnpike", "TurnpikeStackFiles", "TurnpikeSupport", "TurnpikeTesting")
+                + dependencies + tests,
             path: "\(folder)/Tests/\(name)Tests", swiftSettings: testSettings ?? settings),
     ]
 }
@@ -90,7 +92,10 @@ let targets =
             dependencies: [
                 "TurnpikeConfiguration", "TurnpikeHTTPTypes", "TurnpikeLifecycle",
                 "TurnpikeLogging", "TurnpikeMetrics", "TurnpikeTracing",
-            ] + turnpike("Turnpike", "TurnpikeCache", "TurnpikeCurl")
+            ]
+                + turnpike(
+                    "Turnpike", "TurnpikeCacheStackFiles", "TurnpikeCurlStackFiles",
+                    "TurnpikeStackFiles")
                 + products("Configuration", of: "swift-configuration")
                 + products("Hummingbird", of: "hummingbird") + products("NIOCore", of: "swift-nio")
                 + products("InMemoryTracing", "Tracing", of: "swift-distributed-tracing")

@@ -3,6 +3,7 @@
 import Foundation
 import Turnpike
 import TurnpikeCore
+import TurnpikeStackFiles
 
 /// One line of `exec`: an exchange that may be repeated.
 struct ExecLine {

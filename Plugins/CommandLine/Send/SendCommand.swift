@@ -4,6 +4,7 @@ import Foundation
 import Synchronization
 import Turnpike
 import TurnpikeCore
+import TurnpikeStackFiles
 
 /// The command `turnpike send`: one request, for interactive use.
 enum SendCommand {

@@ -104,15 +104,15 @@ extension CurlTransport.Proxy: CustomStringConvertible, CustomReflectable {
         return "\(scheme.rawValue)://\(encode(user ?? ""))\(secret)@\(authority)"
     }
 
-    /// What is expected of the text of a proxy, for errors.
-    static let form =
+    /// The form of the text of a proxy, for messages that say what was expected.
+    public static let form =
         "a URL such as http://user:password@host:port, with the scheme http, socks5 or socks5h"
 
     /// Creates a proxy from a URL, with user and password in it, or nil where it is none.
     /// - Parameters:
     ///   - text: The URL.
     ///   - port: The port where the URL has none; that of HTTP or SOCKS by default.
-    init?(_ text: String, port: Int? = nil) {
+    public init?(_ text: String, port: Int? = nil) {
         guard let components = URLComponents(string: text), let url = components.url,
             TargetURI(url).authorityFault == nil,
             let scheme = components.scheme.flatMap({ Scheme(rawValue: $0.lowercased()) }),

@@ -94,10 +94,11 @@ final class EndpointFleet: Sendable {
         return "\(rules.resolver.summary), \(rules.choiceText)"
     }
 
-    /// Replaces the rules.
+    /// Takes the rules and the meter of another fleet.
     ///
     /// The endpoints keep their state, and the next call asks the new resolver for a list.
-    func update(_ rules: EndpointRules, meter: (any GateMeter)?) {
+    func update(to other: EndpointFleet) {
+        let rules = other.state.withLock { $0.rules }
         checks.update(rules.health.check)
         let ended = state.withLock { state in
             defer { note(&state) }
@@ -112,7 +113,7 @@ final class EndpointFleet: Sendable {
             return state.source.end(asksAgain: true)
         }
         ended?.settle(.failure(ListRefresh.Ended()))
-        figures.move(to: meter)
+        figures.move(to: other.figures.meter)
         tell()
     }
 

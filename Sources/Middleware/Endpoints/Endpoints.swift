@@ -64,18 +64,17 @@ public struct Endpoints: Interceptor {
     ) {
         let rules = EndpointRules(
             resolver: resolver, choice: choice, zone: zone, subset: subset, health: health)
-        let service = ServiceName(host)
-        self.init(service, EndpointFleet(service, rules, meter: meter), verdict: verdict)
-    }
-
-    init(
-        _ service: ServiceName, _ fleet: EndpointFleet,
-        verdict: @escaping @Sendable (Outcome) -> CircuitVerdict = CircuitVerdict.standard
-    ) {
-        self.service = service
-        self.fleet = fleet
+        service = ServiceName(host)
+        fleet = EndpointFleet(service, rules, meter: meter)
         decide = verdict
     }
+
+    /// Takes the rules and the meter of another gate for the same host; the endpoints keep their
+    /// state, and their list until a new one comes.
+    public func update(to other: Endpoints) { fleet.update(to: other.fleet) }
+
+    /// What is wrong with the host: the error that each call fails with, or nil.
+    public var fault: ClientError? { service.fault }
 
     /// What the gate needs: connections that go elsewhere.
     public var requiredCapabilities: TransportCapabilities { .connectTargets }
@@ -83,8 +82,7 @@ public struct Endpoints: Interceptor {
     /// The endpoints of the present list, with their state.
     var members: [EndpointMember] { fleet.members }
 
-    /// Ends the refresh and the checks, and writes the figures of the meter, if a stack file says
-    /// where to.
+    /// Ends the refresh and the checks, and has the meter pass on what it holds.
     public func shutdown() async {
         fleet.stop()
         await fleet.figures.flush()

@@ -69,7 +69,7 @@ public struct DefaultHeaders: SynchronousRequestAdapter {
         }.joined(separator: ", ")
     }
 
-    static func isLanguageRange(_ text: String) -> Bool {
+    private static func isLanguageRange(_ text: String) -> Bool {
         if text == "*" { return true }
         return text.split(separator: "-", omittingEmptySubsequences: false).allSatisfy { part in
             (1...8).contains(part.utf8.count)
@@ -80,18 +80,6 @@ public struct DefaultHeaders: SynchronousRequestAdapter {
 
 extension Unicode.Scalar.Properties {
     fileprivate var isAlphanumeric: Bool { isAlphabetic || numericType != nil }
-}
-
-extension DefaultHeaders {
-    init(settings: Settings) {
-        let languages = settings.strings("languages")
-        for (index, language) in languages.enumerated() where !Self.isLanguageRange(language) {
-            settings.issue(
-                at: "languages[\(index)]", "expected a language range such as en or de-AT")
-        }
-        self.init(
-            settings.headers("set"), languages: languages, origins: settings.secretOrigins())
-    }
 }
 
 extension Gate where Self == DefaultHeaders {

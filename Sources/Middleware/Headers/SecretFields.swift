@@ -54,14 +54,6 @@ struct SecretFields: Sendable {
     }
 }
 
-extension Settings {
-    /// The origins that receive fields with secrets; nil, if the setting is missing, is the origin
-    /// where a call begins.
-    func secretOrigins() -> CredentialOrigins? {
-        value("origins") == nil ? nil : credentialOrigins()
-    }
-}
-
 extension GateFacts {
     /// Of the fields of a gate, those that its effects name, with their values.
     func fields(from known: some Sequence<HTTPHeaders.Field>) -> HTTPHeaders {

@@ -61,14 +61,6 @@ public struct SetHeaders: SynchronousRequestAdapter {
     }
 }
 
-extension SetHeaders {
-    init(settings: Settings) {
-        self.init(
-            settings.headers("set"), adding: settings.headers("add"),
-            origins: settings.secretOrigins())
-    }
-}
-
 extension Gate where Self == SetHeaders {
     /// Sets and adds header fields; see ``SetHeaders/init(_:adding:origins:)``.
     public static func setHeaders(

@@ -8,6 +8,7 @@ import TurnpikeInspection
 
 @testable import TurnpikeCommandLine
 @testable import TurnpikeCore
+@testable import TurnpikeStackFiles
 
 /// The article, the schema, and what gates and transports read of a stack file.
 @Suite("The reference of stack files")
@@ -27,7 +28,7 @@ struct StackFileReferenceTests {
 
     @Test("The article is what the command prints")
     func article() throws {
-        let path = "Sources/Turnpike/Documentation.docc/StackFileReference.md"
+        let path = "Sources/StackFiles/Documentation.docc/StackFileReference.md"
         let text = try String(contentsOf: Self.root.appending(path: path), encoding: .utf8)
         #expect(
             text == CheckCommand.reference() + "\n",

@@ -162,6 +162,9 @@ extension NumberRow {
         .whole("Retry.maxKeptBytes") { Retry(maxKeptBytes: $0) },
         .real("RetryBudget.ratio") { Retry(budget: RetryBudget(ratio: $0)) },
         .time("RetryBudget.window") { Retry(budget: RetryBudget(window: $0)) },
+        .time("RetryBudget.Accounts.window") {
+            Retry(budget: RetryBudget(RetryBudget.Accounts(window: $0)))
+        },
         .real("RetryBudget.floorPerSecond") { Retry(budget: RetryBudget(floorPerSecond: $0)) },
         .whole("RefreshPolicy.maxRefreshes") { value in bearer { $0.maxRefreshes = value } },
         .time("RefreshPolicy.window") { value in bearer { $0.window = value } },

@@ -24,7 +24,7 @@ struct ArticleTests {
             "Turnpike/Documentation.docc/MainActorModules.md",
             "Turnpike/Documentation.docc/ComingFromAsyncHTTPClient.md",
             "Turnpike/Documentation.docc/ComingFromURLSession.md",
-            "Turnpike/Documentation.docc/StackFiles.md",
+            "StackFiles/Documentation.docc/StackFiles.md",
             "Core/Documentation.docc/WritingAGate.md",
             "Inspection/Documentation.docc/Bounds.md",
             "Middleware/Documentation.docc/Resilience.md",

@@ -4,6 +4,7 @@ import Foundation
 import Testing
 import Turnpike
 import TurnpikeRegions
+import TurnpikeStackFiles
 import TurnpikeTesting
 
 @Suite("Regions")

@@ -118,3 +118,17 @@ extension JSONValue: CustomStringConvertible {
     /// The value as compact JSON text.
     public var description: String { String(decoding: jsonBytes(), as: UTF8.self) }
 }
+
+extension JSONValue {
+    /// The kind of the value, as messages name it: `a number`.
+    public var kindName: String {
+        switch self {
+        case .null: "null"
+        case .bool: "a Boolean"
+        case .number: "a number"
+        case .string: "a string"
+        case .array: "an array"
+        case .object: "an object"
+        }
+    }
+}

@@ -34,12 +34,8 @@ public struct BearerAuthentication: Interceptor {
     ///   - tokens: The token, and how it is replaced.
     ///   - origins: The origins that receive the token.
     public init(_ tokens: BearerTokens, origins: CredentialOrigins = .own) {
-        self.init(tokens, scope: CredentialScope(origins))
-    }
-
-    init(_ tokens: BearerTokens, scope: CredentialScope) {
         self.tokens = tokens
-        self.scope = scope
+        scope = CredentialScope(origins)
     }
 
     /// What is true of this gate; see ``/TurnpikeCore/GateFacts``.

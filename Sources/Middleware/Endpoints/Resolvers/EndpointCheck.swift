@@ -10,8 +10,8 @@ import TurnpikeSupport
 /// because nobody can tell which one is meant.
 struct EndpointCheck {
     static let maxCount = 100_000
-    static let maxWeight = 1_000_000.0
-    static let minWeight = 0.000_001
+    private static let maxWeight = 1_000_000.0
+    private static let minWeight = 0.000_001
     private static let maxTextBytes = 1024
     private static let maxLabels = 64
 
@@ -20,17 +20,14 @@ struct EndpointCheck {
     private var entries = 0
     var faults: EndpointFaults
 
-    /// Creates a check.
-    /// - Parameter name: The name of the list in paths: `endpoints` in `endpoints[3].port`.
-    init(_ name: String = "endpoints") { faults = EndpointFaults(of: name) }
+    init() { faults = EndpointFaults(of: "endpoints") }
 
-    /// Returns a list without repetitions.
-    /// - Throws: ``/TurnpikeCore/ClientError/Code/configuration`` with the first faults.
-    static func checked(_ endpoints: [Endpoint], of source: String) throws -> [Endpoint] {
+    /// Returns the check of a list.
+    static func checked(_ endpoints: [Endpoint]) -> EndpointCheck {
         var check = EndpointCheck()
-        guard check.admits(endpoints.count) else { return try check.result(of: source) }
+        guard check.admits(endpoints.count) else { return check }
         for (index, endpoint) in endpoints.enumerated() { check.add(endpoint, at: index) }
-        return try check.result(of: source)
+        return check
     }
 
     /// Whether a list of this size may be read at all.

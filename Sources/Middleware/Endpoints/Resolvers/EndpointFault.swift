@@ -26,7 +26,7 @@ struct EndpointFaults {
 
     /// The name of the list in paths: `endpoints` in `endpoints[3].port`.
     let name: String
-    private(set) var first: [ConfigurationIssue] = []
+    private(set) var first: [(path: String, message: String)] = []
     private(set) var count = 0
 
     init(of name: String) { self.name = name }
@@ -47,14 +47,14 @@ struct EndpointFaults {
     private mutating func add(_ path: String, _ message: () -> String) {
         count += 1
         if first.count < Self.maxKept {
-            first.append(ConfigurationIssue(path: path, message: message()))
+            first.append((path, message()))
         }
     }
 
     /// Returns the error that says which list cannot be used, and why; nil without a fault.
     func error(in source: String) -> ClientError? {
         if count == 0 { return nil }
-        var reasons = first.prefix(Self.maxShown).map(\.description)
+        var reasons = first.prefix(Self.maxShown).map { "\($0.path): \($0.message)" }
         if count > reasons.count { reasons.append("and \(count - reasons.count) more like these") }
         return ClientError(
             .configuration, "\(source) cannot be used: \(reasons.joined(separator: "; "))")

@@ -10,13 +10,17 @@ public import TurnpikeCore
 public struct FixedEndpoints: EndpointResolver {
     private let result: Result<EndpointList, any Error>
 
+    /// The mistakes of the list, the first hundred of them, each with its path:
+    /// `endpoints[3].weight`.
+    public let faults: [(path: String, message: String)]
+
     /// Creates a list.
     ///
     /// An entry that repeats another one in all respects is dropped.
     /// - Parameter endpoints: 1 to 100,000 endpoints. Two with the same target must agree in weight,
     ///   zone and labels.
     public init(_ endpoints: [Endpoint]) {
-        result = Result { try Self.list(endpoints) }
+        self.init(EndpointCheck.checked(endpoints))
     }
 
     /// Creates a list from texts as ``Endpoint/init(parsing:weight:zone:labels:)`` reads them.
@@ -24,7 +28,8 @@ public struct FixedEndpoints: EndpointResolver {
         self.init(EndpointReader.read(texts.map { .string($0) }))
     }
 
-    init(_ check: EndpointCheck) {
+    private init(_ check: EndpointCheck) {
+        faults = check.faults.first
         result = Result { EndpointList(try check.result(of: Self.source)) }
     }
 
@@ -42,10 +47,6 @@ public struct FixedEndpoints: EndpointResolver {
     }
 
     private static let source = "the list of endpoints"
-
-    private static func list(_ endpoints: [Endpoint]) throws -> EndpointList {
-        EndpointList(try EndpointCheck.checked(endpoints, of: source))
-    }
 }
 
 extension EndpointResolver where Self == FixedEndpoints {

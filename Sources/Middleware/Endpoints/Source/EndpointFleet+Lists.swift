@@ -125,8 +125,8 @@ extension EndpointFleet {
         if !listed.isEmpty, list.endpoints == listed {
             return EndpointList(listed, freshFor: list.freshFor)
         }
-        let endpoints = try EndpointCheck.checked(
-            list.endpoints, of: "the list of the resolver \(type(of: resolver))")
+        let endpoints = try EndpointCheck.checked(list.endpoints)
+            .result(of: "the list of the resolver \(type(of: resolver))")
         // Where nothing was dropped, the storage stays that of the resolver.
         return endpoints.count == list.endpoints.count
             ? list : EndpointList(endpoints, freshFor: list.freshFor)

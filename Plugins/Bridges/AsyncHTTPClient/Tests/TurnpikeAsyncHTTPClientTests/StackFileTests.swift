@@ -4,6 +4,7 @@ import Foundation
 import Testing
 import Turnpike
 import TurnpikeAsyncHTTPClient
+import TurnpikeStackFiles
 import TurnpikeTesting
 
 @Suite("Stack files with async-http-client", .timeLimit(.minutes(1)))

@@ -5,6 +5,7 @@ import Foundation
 import Testing
 import Turnpike
 import TurnpikeConfiguration
+import TurnpikeStackFiles
 import TurnpikeTesting
 
 @Suite("A client that follows its configuration", .timeLimit(.minutes(2)))
