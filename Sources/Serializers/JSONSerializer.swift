@@ -124,7 +124,8 @@ extension JSONEncoder {
 extension Client {
     /// Describes a POST with a JSON body.
     public func post(
-        _ target: Target, json value: some Encodable & Sendable, encoder: JSONEncoder = .turnpike,
+        _ target: some TargetConvertible, json value: some Encodable & Sendable,
+        encoder: JSONEncoder = .turnpike,
         query: Query = [:], headers: HTTPHeaders = [:]
     ) -> Call {
         request(.post, target, json: value, encoder: encoder, query: query, headers: headers)
@@ -132,7 +133,8 @@ extension Client {
 
     /// Describes a PUT with a JSON body.
     public func put(
-        _ target: Target, json value: some Encodable & Sendable, encoder: JSONEncoder = .turnpike,
+        _ target: some TargetConvertible, json value: some Encodable & Sendable,
+        encoder: JSONEncoder = .turnpike,
         query: Query = [:], headers: HTTPHeaders = [:]
     ) -> Call {
         request(.put, target, json: value, encoder: encoder, query: query, headers: headers)
@@ -140,7 +142,8 @@ extension Client {
 
     /// Describes a PATCH with a JSON body.
     public func patch(
-        _ target: Target, json value: some Encodable & Sendable, encoder: JSONEncoder = .turnpike,
+        _ target: some TargetConvertible, json value: some Encodable & Sendable,
+        encoder: JSONEncoder = .turnpike,
         query: Query = [:], headers: HTTPHeaders = [:]
     ) -> Call {
         request(.patch, target, json: value, encoder: encoder, query: query, headers: headers)
@@ -158,7 +161,8 @@ extension Client {
     ///   - headers: Header fields.
     /// - Returns: The call.
     public func request(
-        _ method: HTTPMethod, _ target: Target, json value: some Encodable & Sendable,
+        _ method: HTTPMethod, _ target: some TargetConvertible,
+        json value: some Encodable & Sendable,
         encoder: JSONEncoder = .turnpike, query: Query = [:], headers: HTTPHeaders = [:]
     ) -> Call {
         request(
