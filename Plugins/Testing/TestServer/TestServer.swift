@@ -229,3 +229,16 @@ public final class TestServer: Sendable {
 private func startThread(_ body: @escaping @Sendable () -> Void) -> Bool {
     SystemThread.start(stackBytes: 262_144, body)
 }
+
+/// Delays responses of a ``TestServer`` until a test opens it.
+public final class TestHold: Sendable {
+    private let opened = Atomic(false)
+
+    /// Creates a closed hold.
+    public init() {}
+
+    /// Releases the waiting response and all later ones.
+    public func open() { opened.store(true, ordering: .releasing) }
+
+    var isOpen: Bool { opened.load(ordering: .acquiring) }
+}

@@ -141,10 +141,11 @@ public final class Client: Sendable {
     ///   - body: The content.
     /// - Returns: A call. Invalid parts fail it before anything is sent.
     public func request(
-        _ method: HTTPMethod, _ target: Target, query: Query = [:], headers: HTTPHeaders = [:],
-        body: RequestBody = .empty
+        _ method: HTTPMethod, _ target: some TargetConvertible, query: Query = [:],
+        headers: HTTPHeaders = [:], body: RequestBody = .empty
     ) -> Call {
-        let target = query.items.isEmpty ? target : target.appending(query)
+        var target = target.asTarget()
+        if !query.items.isEmpty { target = target.appending(query) }
         let request = Request(method, target, relativeTo: base, headers: headers, body: body)
         return Call(client: self, request: request)
     }
