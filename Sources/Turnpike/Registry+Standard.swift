@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import TurnpikeCore
+import TurnpikeEssentials
 import TurnpikeMiddleware
 import TurnpikeSerializers
 
@@ -8,6 +9,8 @@ extension Registry {
     /// Everything that this module provides: gates, transports, and the stack `standard`.
     public static var standard: Registry {
         var registry = Registry()
+        // The first one is the transport of files that name none.
+        registry.registerURLSession()
         registry.registerTransports()
         registry.registerMiddleware()
         registry.register(stack: "standard") { .standard }
