@@ -4,7 +4,7 @@ import AsyncHTTPClient
 import Foundation
 import NIOCore
 import NIOSSL
-public import Turnpike
+public import TurnpikeEssentials
 import TurnpikeSupport
 
 extension Registry {

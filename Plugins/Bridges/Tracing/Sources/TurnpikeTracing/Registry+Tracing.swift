@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import Turnpike
+public import TurnpikeEssentials
 
 extension Registry {
     /// Adds the gate `tracing` to the names of stack files.
