@@ -18,7 +18,17 @@ let package = Package(
     products: [
         .library(
             name: "Turnpike",
-            targets: ["Turnpike", "TurnpikeCore", "TurnpikeMiddleware", "TurnpikeSerializers"]),
+            targets: [
+                "Turnpike", "TurnpikeCore", "TurnpikeEssentials", "TurnpikeMiddleware",
+                "TurnpikeSerializers", "TurnpikeURLSession",
+            ]),
+        // The same without URLSession, for programs with another transport: they do not link
+        // FoundationNetworking.
+        .library(
+            name: "TurnpikeEssentials",
+            targets: [
+                "TurnpikeCore", "TurnpikeEssentials", "TurnpikeMiddleware", "TurnpikeSerializers",
+            ]),
         .library(name: "TurnpikeSupport", targets: ["TurnpikeSupport"]),
         .library(name: "TurnpikeStackFiles", targets: ["TurnpikeStackFiles"]),
         .library(name: "TurnpikeInspection", targets: ["TurnpikeInspection"]),
@@ -48,16 +58,28 @@ let package = Package(
         .target(
             name: "TurnpikeSerializers", dependencies: ["TurnpikeCore", "TurnpikeSupport"],
             path: "Sources/Serializers", swiftSettings: settings),
+        // The default transport, and all that imports FoundationNetworking.
+        .target(
+            name: "TurnpikeURLSession", dependencies: ["TurnpikeCore", "TurnpikeSupport"],
+            path: "Sources/URLSession", packageAccess: false, swiftSettings: settings),
+        .target(
+            name: "TurnpikeEssentials",
+            dependencies: ["TurnpikeCore", "TurnpikeMiddleware", "TurnpikeSerializers"],
+            path: "Sources/Essentials", packageAccess: false, swiftSettings: settings),
         .target(
             name: "Turnpike",
-            dependencies: ["TurnpikeCore", "TurnpikeMiddleware", "TurnpikeSerializers"],
-            path: "Sources/Turnpike", swiftSettings: settings),
+            dependencies: [
+                "TurnpikeCore", "TurnpikeEssentials", "TurnpikeMiddleware", "TurnpikeSerializers",
+                "TurnpikeURLSession",
+            ],
+            path: "Sources/Turnpike", packageAccess: false, swiftSettings: settings),
         // What a stack file says, and what the settings of each gate mean. Each plugin's own are a target in its folder, so that
         // who uses a plugin in code alone builds none of this.
         .target(
             name: "TurnpikeStackFiles",
             dependencies: [
                 "TurnpikeCore", "TurnpikeMiddleware", "TurnpikeSerializers", "TurnpikeSupport",
+                "TurnpikeURLSession",
             ],
             path: "Sources/StackFiles", packageAccess: false, swiftSettings: settings),
         // What checks a stack, explains it, and shows traces; a service that does not import it pays nothing.
@@ -69,6 +91,7 @@ let package = Package(
             name: "TurnpikeTesting",
             dependencies: [
                 "TurnpikeCore", "TurnpikeInspection", "TurnpikeMiddleware", "TurnpikeSupport",
+                "TurnpikeURLSession",
             ],
             path: "Plugins/Testing", packageAccess: false, swiftSettings: settings),
         .target(
@@ -196,6 +219,10 @@ let package = Package(
             dependencies: ["TestSupport", "TurnpikeCore", "TurnpikeSupport", "TurnpikeTesting"],
             path: "Tests/CoreTests", swiftSettings: settings),
         .testTarget(
+            name: "URLSessionTests",
+            dependencies: ["TurnpikeCore", "TurnpikeTesting", "TurnpikeURLSession"],
+            path: "Tests/URLSessionTests", swiftSettings: settings),
+        .testTarget(
             name: "MiddlewareTests",
             dependencies: [
                 "ChildProcess", "TestSupport", "TurnpikeCore", "TurnpikeMiddleware",
@@ -264,7 +291,7 @@ let package = Package(
             dependencies: [
                 "TestSupport", "TurnpikeCache", "TurnpikeCommandLine", "TurnpikeCore",
                 "TurnpikeCurl", "TurnpikeMiddleware", "TurnpikeSerializers", "TurnpikeStackFiles",
-                "TurnpikeSupport", "TurnpikeTesting", "TurnpikeXML",
+                "TurnpikeSupport", "TurnpikeTesting", "TurnpikeURLSession", "TurnpikeXML",
             ],
             path: "Tests/CostTests", swiftSettings: settings),
         .testTarget(

@@ -8,6 +8,8 @@ extension Registry {
     /// The transports and gates of `import Turnpike`, and its stack, as `standard`.
     public static var standard: Registry {
         var registry = Registry()
+        // The first one is the transport of files that name none.
+        registry.registerURLSession()
         registry.registerTransports()
         registry.registerMiddleware()
         registry.register(stack: "standard") { .standard }

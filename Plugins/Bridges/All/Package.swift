@@ -25,7 +25,8 @@ func products(_ names: String..., of package: String) -> [Target.Dependency] {
 
 /// The module of a bridge and its tests, which depend on all that the module does.
 func bridge(
-    _ folder: String, on dependencies: [Target.Dependency],
+    _ folder: String, over face: String = "TurnpikeEssentials",
+    on dependencies: [Target.Dependency],
     tests: [Target.Dependency], settings: [SwiftSetting] = settings,
     testSettings: [SwiftSetting]? = nil
 ) -> [Target] {
@@ -33,8 +34,7 @@ func bridge(
     return [
         .target(
             name: name,
-            dependencies: turnpike("Turnpike", "TurnpikeStackFiles", "TurnpikeSupport")
-                + dependencies,
+            dependencies: turnpike(face, "TurnpikeStackFiles", "TurnpikeSupport") + dependencies,
             path: "\(folder)/Sources/\(name)", swiftSettings: settings),
         .testTarget(
             name: "\(name)Tests",
@@ -71,7 +71,9 @@ let targets =
         "Lifecycle", on: products("ServiceLifecycle", of: "swift-service-lifecycle"),
         tests: products("ServiceLifecycleTestKit", of: "swift-service-lifecycle")
             + products("Logging", of: "swift-log"))
-    + bridge("Configuration", on: products("Configuration", of: "swift-configuration"), tests: [])
+    + bridge(
+        "Configuration", over: "Turnpike",
+        on: products("Configuration", of: "swift-configuration"), tests: [])
     + bridge(
         "HTTPTypes", on: products("HTTPTypes", of: "swift-http-types"),
         tests: turnpike("TurnpikeCurl"))

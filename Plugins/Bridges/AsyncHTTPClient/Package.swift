@@ -28,7 +28,7 @@ let package = Package(
         .target(
             name: "TurnpikeAsyncHTTPClient",
             dependencies: [
-                .product(name: "Turnpike", package: "turnpike"),
+                .product(name: "TurnpikeEssentials", package: "turnpike"),
                 .product(name: "TurnpikeStackFiles", package: "turnpike"),
                 .product(name: "TurnpikeSupport", package: "turnpike"),
                 .product(name: "AsyncHTTPClient", package: "async-http-client"),

@@ -22,7 +22,7 @@ let package = Package(
         .target(
             name: "TurnpikeTracing",
             dependencies: [
-                .product(name: "Turnpike", package: "turnpike"),
+                .product(name: "TurnpikeEssentials", package: "turnpike"),
                 .product(name: "TurnpikeStackFiles", package: "turnpike"),
                 .product(name: "TurnpikeSupport", package: "turnpike"),
                 .product(name: "Tracing", package: "swift-distributed-tracing"),

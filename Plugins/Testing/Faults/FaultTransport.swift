@@ -120,6 +120,10 @@ public final class FaultTransport: Transport {
 
     /// That of the wrapped transport.
     public var provesClient: Bool { wrapped.provesClient }
+
+    /// That of the wrapped transport.
+    public var canEndProcess: Bool { wrapped.canEndProcess }
+
     private let wrapped: any Transport
     private let seed: UInt64
     private let faults: [Fault]

@@ -157,9 +157,6 @@ package final class CallRecord: Sendable {
 
     func didLoseConnection() { state.withLock { $0.lostConnections += 1 } }
 
-    /// Counts a send that a transport could not prevent.
-    func didSendAgain() { state.withLock { $0.sends += 1 } }
-
     /// Takes the one send that a call without a retry has after a lost connection.
     func takeResend(limit: Int) -> Bool {
         state.withLock { state in
@@ -222,7 +219,10 @@ package final class CallRecord: Sendable {
 
     /// Records what a transport reports about the last exchange of an attempt.
     func take(_ reports: [TransportReport], ofAttempt attempt: Int) {
-        advance { $0.exchanges.take(reports, ofAttempt: attempt) }
+        advance { state in
+            for case .sentAgain in reports { state.sends += 1 }
+            return state.exchanges.take(reports, ofAttempt: attempt)
+        }
     }
 
     /// Records that content bytes of the response of an exchange were read.

@@ -21,6 +21,12 @@ public protocol Transport: Sendable {
     /// transport that wraps another one has its value.
     var provesClient: Bool { get }
 
+    /// Whether a server can end the process over the transport, by what it sends.
+    ///
+    /// The linter warns of such a transport. The default is false; a transport that wraps another one
+    /// has its value.
+    var canEndProcess: Bool { get }
+
     /// Sends a request and returns when the head of its response has arrived.
     /// - Throws: ``ClientError`` with a ``TransferState``, from which gates decide whether sending
     ///   again is safe; `CancellationError` at once when the task is cancelled; the error of
@@ -37,4 +43,7 @@ public protocol Transport: Sendable {
 extension Transport {
     /// True: connections may prove who the client is.
     public var provesClient: Bool { true }
+
+    /// False: the process stays, whatever a server sends.
+    public var canEndProcess: Bool { false }
 }

@@ -38,20 +38,12 @@ struct LintSubject: Sendable {
 
     init(_ stack: Stack, _ transport: any Transport, baseURL: Target?) {
         capabilities = transport.capabilities
-        canEndProcess = transport is URLSessionTransport && Self.isFoundationNetworking
+        canEndProcess = transport.canEndProcess
         let request = baseURL.map { Request(.get, $0) }
         base = request?.origin
         var entries: [Entry] = []
         Self.add(stack.gates, at: [], [], isBound: false, request, to: &entries)
         self.entries = entries
-    }
-
-    private static var isFoundationNetworking: Bool {
-        #if canImport(FoundationNetworking)
-        true
-        #else
-        false
-        #endif
     }
 
     private static func add(

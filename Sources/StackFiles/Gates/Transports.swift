@@ -7,20 +7,6 @@ extension Registry {
     /// Adds the transports of this module under their names in stack files.
     public mutating func registerTransports() {
         register(
-            transport: "urlsession",
-            description: PartDescription(
-                "Sends requests over URLSession (`URLSessionTransport`).",
-                settings: [
-                    "maxConnectionsPerHost":
-                        "The connections to one host at a time; more calls wait."
-                ],
-                example: #"{"use": "urlsession", "maxConnectionsPerHost": 8}"#)
-        ) { settings in
-            let configuration = URLSessionTransport.Configuration(settings: settings)
-            if settings.isDryRun { return MockTransport(capabilities: [], []) }
-            return URLSessionTransport(configuration: configuration)
-        }
-        register(
             transport: "mock",
             description: PartDescription(
                 "Answers requests by itself, for tests (`MockTransport`).",
@@ -42,17 +28,6 @@ extension Registry {
                     ]}
                     """#)
         ) { MockTransport(settings: $0) }
-    }
-}
-
-extension URLSessionTransport.Configuration {
-    init(settings: Settings) {
-        self.init()
-        maxConnectionsPerHost = settings.int(
-            "maxConnectionsPerHost", default: maxConnectionsPerHost, in: 1...10_000)
-        settings.refuse(
-            "trust", "connectTimeout", "idleConnectionTimeout", "http2", "proxy", "unixSocket",
-            because: "URLSession on Linux does not support this; use the curl transport")
     }
 }
 

@@ -104,19 +104,6 @@ public struct HTTPHeaders: Sendable {
         fields.first { $0.name == name }?.value
     }
 
-    /// The lines, with all of a name in one.
-    var combined: [(name: Name, value: String)] {
-        var lines: [(name: Name, value: String)] = []
-        for field in fields {
-            if let index = lines.firstIndex(where: { $0.name == field.name }) {
-                lines[index].value += field.name.separator + field.value
-            } else {
-                lines.append((field.name, field.value))
-            }
-        }
-        return lines
-    }
-
     /// Whether the section has a field with this name.
     public func contains(_ name: Name) -> Bool { fields.contains { $0.name == name } }
 

@@ -67,6 +67,7 @@ public struct Timeline: Sendable, Hashable {
         case .ready(let instant): ready = instant
         case .firstByte(let instant): firstByte = instant
         case .sent(let bytes): bodyBytesSent = bytes
+        case .sentAgain: break
         }
     }
 

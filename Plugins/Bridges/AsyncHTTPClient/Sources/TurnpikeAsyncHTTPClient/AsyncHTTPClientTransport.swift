@@ -3,7 +3,7 @@
 public import AsyncHTTPClient
 public import NIOCore
 import Synchronization
-public import Turnpike
+public import TurnpikeEssentials
 
 /// A transport over async-http-client, for services that have an `HTTPClient` already.
 ///

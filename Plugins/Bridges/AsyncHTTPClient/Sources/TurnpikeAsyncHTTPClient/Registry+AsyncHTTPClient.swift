@@ -4,7 +4,7 @@ import AsyncHTTPClient
 import Foundation
 import NIOCore
 import NIOSSL
-import Turnpike
+import TurnpikeEssentials
 public import TurnpikeStackFiles
 import TurnpikeSupport
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Turnpike
+import TurnpikeEssentials
 public import TurnpikeStackFiles
 
 extension Registry {

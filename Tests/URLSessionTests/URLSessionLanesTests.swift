@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Testing
+import TurnpikeCore
 
-@testable import TurnpikeCore
+@testable import TurnpikeURLSession
 
 @Suite("Sessions with one exchange at a time")
 struct URLSessionLanesTests {

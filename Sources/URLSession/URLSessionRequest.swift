@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import TurnpikeCore
 
 #if canImport(FoundationNetworking)
 import FoundationNetworking
 #endif
 
-/// Converts a ``Request`` into a `URLRequest` that is sent unchanged.
+/// Converts a request into a `URLRequest` that is sent unchanged.
 enum URLSessionRequest {
     /// The time limit in seconds.
     ///
@@ -59,8 +60,8 @@ enum URLSessionRequest {
         var hasType = false
         var hasAgent = false
         var hasLanguage = false
-        // A field is set once: several lines of one name go as one.
-        for (name, value) in request.headers.combined {
+        // Several lines of one name go as one.
+        for name in Set(request.headers.map(\.name)) {
             switch name {
             case .host, .contentLength: continue
             case .contentType: hasType = true
@@ -68,7 +69,7 @@ enum URLSessionRequest {
             case .acceptLanguage: hasLanguage = true
             default: break
             }
-            result.setValue(value, forHTTPHeaderField: name.rawValue)
+            result.setValue(request.headers[name], forHTTPHeaderField: name.rawValue)
         }
         if !hasAgent { result.setValue("turnpike", forHTTPHeaderField: "User-Agent") }
         if !hasLanguage { result.setValue(omitted, forHTTPHeaderField: "Accept-Language") }
@@ -91,7 +92,9 @@ enum URLSessionRequest {
     // user and a password, which were moved to a header, or are nobody's.
     private static func wireURL(_ uri: TargetURI) -> URL {
         let form = uri.absoluteForm
-        guard let scheme = uri.origin?.scheme, form != uri.text || !form.hasPrefix(scheme) else {
+        guard let scheme = uri.origin?.scheme,
+            form != uri.url.absoluteString || !form.hasPrefix(scheme)
+        else {
             return uri.url
         }
         return URL(string: scheme + form.drop { $0 != ":" }) ?? uri.url

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import TurnpikeCore
+
 /// Sessions with one exchange at a time, for requests that must not share a connection.
 ///
 /// With HTTP/2, libcurl sends a request again if it considers the connection dead, or if the server

@@ -2,6 +2,7 @@
 
 import Foundation
 import Synchronization
+import TurnpikeCore
 
 #if canImport(FoundationNetworking)
 import FoundationNetworking

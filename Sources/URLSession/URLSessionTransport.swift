@@ -3,6 +3,7 @@
 import Dispatch
 import Foundation
 import Synchronization
+public import TurnpikeCore
 
 #if canImport(FoundationNetworking)
 import FoundationNetworking
@@ -49,33 +50,37 @@ public final class URLSessionTransport: Transport {
     private let isUntold: Atomic<Bool>
 
     /// Creates a transport with a session of its own.
-    public init(configuration: Configuration = Configuration()) {
+    /// - Parameters:
+    ///   - configuration: The configuration.
+    ///   - isChosen: Whether somebody chose this transport. If not, then on Linux the first log of a
+    ///     call has a note, once, of what a server can do over it.
+    public init(configuration: Configuration = Configuration(), isChosen: Bool = true) {
         self.configuration = configuration
         driver = URLSessionDriver(maxConnectionsPerHost: configuration.maxConnectionsPerHost)
-        isUntold = Atomic(false)
+        isUntold = Atomic(!isChosen && Self.isFoundationNetworking)
     }
 
-    /// Creates the transport of a client for which nobody has chosen one.
-    ///
-    /// On Linux it notes in the first log of a call, once, what a server can do to it.
-    package init(unchosen: Void) {
-        configuration = Configuration()
-        driver = URLSessionDriver(maxConnectionsPerHost: configuration.maxConnectionsPerHost)
+    private static var isFoundationNetworking: Bool {
         #if canImport(FoundationNetworking)
-        isUntold = Atomic(true)
+        true
         #else
-        isUntold = Atomic(false)
+        false
         #endif
     }
 
     private func tell(in context: Context) {
-        guard isUntold.load(ordering: .relaxed), context.observers != nil,
-            isUntold.exchange(false, ordering: .relaxed)
+        guard isUntold.load(ordering: .relaxed), isUntold.exchange(false, ordering: .relaxed)
         else { return }
-        context.note(
-            gate: "Client",
-            "sends over URLSession because no transport was chosen; on Linux a server can end the"
-                + " process then, and not with `transport: try CurlTransport()`")
+        // Evaluated only if a logger hears it.
+        var isTold = false
+        func text() -> String {
+            isTold = true
+            return
+                "sends over URLSession because no transport was chosen; on Linux a server can end"
+                + " the process then, and not with `transport: try CurlTransport()`"
+        }
+        context.note(gate: "Client", text())
+        if !isTold { isUntold.store(true, ordering: .relaxed) }
     }
 
     // Bodies may still be read after the transport and its client were released.
@@ -86,6 +91,9 @@ public final class URLSessionTransport: Transport {
 
     /// False: it shows no certificate.
     public var provesClient: Bool { false }
+
+    /// True on Linux: FoundationNetworking traps on some responses (<doc:URLSessionLimits>).
+    public var canEndProcess: Bool { Self.isFoundationNetworking }
 
     /// Sends a request.
     public func send(_ request: Request, context: Context) async throws -> Response {
@@ -109,7 +117,7 @@ public final class URLSessionTransport: Transport {
 
     /// Cancels running exchanges and closes the sessions.
     ///
-    /// Later sends fail with ``ClientError/Code/cancelled``.
+    /// Later sends fail with ``/TurnpikeCore/ClientError/Code/cancelled``.
     public func shutdown() async { driver.invalidate(cancelling: true) }
 }
 

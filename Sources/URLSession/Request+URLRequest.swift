@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+public import TurnpikeCore
 
 #if canImport(FoundationNetworking)
 public import FoundationNetworking
@@ -10,8 +11,8 @@ extension Request {
     /// Creates a request from a Foundation request.
     ///
     /// Body streams are not supported. The time limit is ignored: use a deadline instead.
-    /// - Throws: ``ClientError/Code/invalidRequest`` if the Foundation request has no URL, or has a
-    ///   body stream.
+    /// - Throws: ``/TurnpikeCore/ClientError/Code/invalidRequest`` if the Foundation request
+    ///   has no URL, or has a body stream.
     public init(_ request: URLRequest) throws {
         guard let url = request.url else {
             throw ClientError(.invalidRequest, "the URLRequest has no URL")
@@ -34,8 +35,9 @@ extension Request {
 
 extension URLRequest {
     /// Creates a Foundation request from a request whose body is in memory.
-    /// - Throws: ``ClientError/Code/unsupported`` if the body is a file or a stream, or has
-    ///   trailers, and ``ClientError/Code/invalidRequest`` if the request is invalid.
+    /// - Throws: ``/TurnpikeCore/ClientError/Code/unsupported`` if the body is a file or a stream, or
+    ///   has trailers, and ``/TurnpikeCore/ClientError/Code/invalidRequest`` if the request is
+    ///   invalid.
     public init(_ request: Request) throws {
         if let fault = request.fault { throw ClientError(.invalidRequest, fault) }
         var request = request
@@ -47,8 +49,9 @@ extension URLRequest {
         }
         self.init(url: request.url)
         httpMethod = request.method.rawValue
-        for (name, value) in request.headers.combined {
-            setValue(value, forHTTPHeaderField: name.rawValue)
+        // Several lines of one name go as one.
+        for name in Set(request.headers.map(\.name)) {
+            setValue(request.headers[name], forHTTPHeaderField: name.rawValue)
         }
         if !data.isEmpty { httpBody = data }
     }

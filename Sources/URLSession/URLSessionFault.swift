@@ -1,6 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import TurnpikeCore
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#elseif canImport(Darwin)
+import Darwin
+#endif
 
 /// Converts an error of URLSession into one that says what happened.
 ///
@@ -19,7 +28,7 @@ enum URLSessionFault {
                 underlying: error, transfer: TransferState(.connecting), proxyStatus: status)
         }
         var kind = kind(of: code, text: text, hasHead: hasHead)
-        if [.connection, .dns].contains(kind.code), kind.isBeforeRequest, !Descriptors.areLeft {
+        if [.connection, .dns].contains(kind.code), kind.isBeforeRequest, !areDescriptorsLeft {
             kind = noDescriptors
         }
         let phase: TransferState.Phase =
@@ -127,6 +136,13 @@ enum URLSessionFault {
         #else
         "; see that its name and dates are right and that the system trusts its authority"
         #endif
+    }
+
+    private static var areDescriptorsLeft: Bool {
+        let descriptor = unsafe open("/dev/null", O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else { return errno != EMFILE && errno != ENFILE }
+        close(descriptor)
+        return true
     }
 
     private static var noDescriptors: Kind {

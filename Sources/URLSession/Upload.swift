@@ -2,6 +2,7 @@
 
 import Foundation
 import Synchronization
+import TurnpikeCore
 import TurnpikeSupport
 
 /// A request body for URLSession: of known length, and in memory or in an open file, so that
@@ -148,7 +149,7 @@ final class Upload: Sendable {
     }
 
     /// Counts a send that libcurl makes by itself.
-    func countResend() { context?.call.record.didSendAgain() }
+    func countResend() { context?.report(.sentAgain) }
 
     func fail(_ error: ClientError) { fault.withLock { $0 }?(error) }
 }

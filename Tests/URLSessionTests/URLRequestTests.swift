@@ -2,8 +2,8 @@
 
 import Foundation
 import Testing
-
-@testable import TurnpikeCore
+import TurnpikeCore
+import TurnpikeURLSession
 
 #if canImport(FoundationNetworking)
 import FoundationNetworking
@@ -66,7 +66,8 @@ struct URLRequestTests {
         #expect(first?.code == .invalidRequest && first?.message.contains("stream") == true)
         let chunks = AsyncStream<Data> { $0.finish() }
         let file = URL(filePath: "/etc/hostname")
-        for body in [RequestBody.stream { chunks }, .file(file)] {
+        let followed = RequestBody.text("abc").followed(by: ["X-Count": "3"])
+        for body in [RequestBody.stream { chunks }, .file(file), followed] {
             let error = #expect(throws: ClientError.self) {
                 try URLRequest(Request(.post, "http://a.example/", body: body))
             }

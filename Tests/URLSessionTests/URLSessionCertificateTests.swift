@@ -2,8 +2,9 @@
 
 import Foundation
 import Testing
+import TurnpikeCore
 
-@testable import TurnpikeCore
+@testable import TurnpikeURLSession
 
 @Suite("A certificate that URLSession refuses")
 struct URLSessionCertificateTests {
