@@ -184,7 +184,7 @@ struct ReferenceTests {
         let file: JSONValue = ["stack": [["use": "dye", "colour": "red"]]]
         #expect(try StackFile(file).check(with: registry) == [])
         #expect(registry.gateReferences.map(\.name) == ["paint"])
-        #expect(registry.reference().contains("In code: `CoreTests.ReferenceTests.Quiet`."))
+        #expect(registry.reference().contains("In code: `StackFilesTests.ReferenceTests.Quiet`."))
         #expect(registry.reference().contains("`dye`, is still accepted"))
         #expect(registry.schema()["$defs"]?["gate-dye"]?["deprecated"] == true)
         registry.register(gate: "dye") { _ in Quiet() }
