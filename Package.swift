@@ -24,6 +24,7 @@ let package = Package(
         .library(name: "TurnpikeTesting", targets: ["TurnpikeTesting"]),
         .library(name: "TurnpikeCurl", targets: ["TurnpikeCurl"]),
         .library(name: "TurnpikeCache", targets: ["TurnpikeCache"]),
+        .library(name: "TurnpikeEndpoints", targets: ["TurnpikeEndpoints"]),
         .library(name: "TurnpikeXML", targets: ["TurnpikeXML"]),
         .library(name: "TurnpikeReachability", targets: ["TurnpikeReachability"]),
         .library(name: "TurnpikeValkey", targets: ["TurnpikeValkey"]),
@@ -74,6 +75,10 @@ let package = Package(
             path: "Plugins/Cache", exclude: ["README.md", "Store/Disk/FORMAT.md"],
             packageAccess: false, swiftSettings: settings),
         .target(
+            name: "TurnpikeEndpoints",
+            dependencies: ["TurnpikeCore", "TurnpikeMiddleware", "TurnpikeSupport"],
+            path: "Plugins/Endpoints", exclude: ["README.md"], swiftSettings: settings),
+        .target(
             name: "TurnpikeXML",
             dependencies: ["TurnpikeCore", "TurnpikeSerializers", "TurnpikeSupport"],
             path: "Plugins/XML", exclude: ["README.md"], packageAccess: false,
@@ -104,8 +109,9 @@ let package = Package(
         .target(
             name: "TurnpikeCommandLine",
             dependencies: [
-                "Turnpike", "TurnpikeCache", "TurnpikeCore", "TurnpikeCurl", "TurnpikeInspection",
-                "TurnpikeSupport", "TurnpikeTesting", "TurnpikeValkey", "TurnpikeValkeyCache",
+                "Turnpike", "TurnpikeCache", "TurnpikeCore", "TurnpikeCurl", "TurnpikeEndpoints",
+                "TurnpikeInspection", "TurnpikeSupport", "TurnpikeTesting", "TurnpikeValkey",
+                "TurnpikeValkeyCache",
             ],
             path: "Plugins/CommandLine", exclude: ["Program"], packageAccess: false,
             swiftSettings: settings),
@@ -126,7 +132,9 @@ let package = Package(
             packageAccess: false, swiftSettings: settings),
         .executableTarget(
             name: "balance-study",
-            dependencies: ["StudySupport", "Turnpike", "TurnpikeCore", "TurnpikeTesting"],
+            dependencies: [
+                "StudySupport", "Turnpike", "TurnpikeCore", "TurnpikeEndpoints", "TurnpikeTesting",
+            ],
             path: "Examples/BalanceStudy", exclude: ["README.md", "balance.svg"],
             packageAccess: false, swiftSettings: settings),
         .executableTarget(
@@ -165,10 +173,17 @@ let package = Package(
             ],
             path: "Tests/MiddlewareTests", swiftSettings: settings),
         .testTarget(
+            name: "EndpointsTests",
+            dependencies: [
+                "TestSupport", "TurnpikeCore", "TurnpikeEndpoints", "TurnpikeMiddleware",
+                "TurnpikeSupport", "TurnpikeTesting",
+            ],
+            path: "Tests/EndpointsTests", swiftSettings: settings),
+        .testTarget(
             name: "InspectionTests",
             dependencies: [
-                "TestSupport", "Turnpike", "TurnpikeCache", "TurnpikeCore", "TurnpikeInspection",
-                "TurnpikeMiddleware", "TurnpikeSupport", "TurnpikeTesting",
+                "TestSupport", "Turnpike", "TurnpikeCache", "TurnpikeCore", "TurnpikeEndpoints",
+                "TurnpikeInspection", "TurnpikeMiddleware", "TurnpikeSupport", "TurnpikeTesting",
             ],
             path: "Tests/InspectionTests", swiftSettings: settings),
         .testTarget(
@@ -240,7 +255,8 @@ let package = Package(
             name: "CurlTests",
             dependencies: [
                 "ChildProcess",
-                "TestSupport", "Turnpike", "TurnpikeCurl", "TurnpikeSupport", "TurnpikeTesting",
+                "TestSupport", "Turnpike", "TurnpikeCurl", "TurnpikeEndpoints", "TurnpikeSupport",
+                "TurnpikeTesting",
             ],
             path: "Tests/CurlTests", swiftSettings: settings),
         .testTarget(
@@ -262,8 +278,8 @@ let package = Package(
         .testTarget(
             name: "TurnpikeTests",
             dependencies: [
-                "Turnpike", "TurnpikeCache", "TurnpikeInspection", "TurnpikeSupport",
-                "TurnpikeTesting", "TurnpikeXML",
+                "Turnpike", "TurnpikeCache", "TurnpikeEndpoints", "TurnpikeInspection",
+                "TurnpikeSupport", "TurnpikeTesting", "TurnpikeXML",
             ],
             path: "Tests/TurnpikeTests", exclude: ["Cookbook/Recordings"], packageAccess: false),
         // Compiled like an app whose declarations belong to the main actor (SE-0466).
@@ -278,7 +294,8 @@ let package = Package(
         .testTarget(
             name: "IntegrationTests",
             dependencies: [
-                "ChildProcess", "TestSupport", "Turnpike", "TurnpikeCurl", "TurnpikeTesting",
+                "ChildProcess", "TestSupport", "Turnpike", "TurnpikeCurl", "TurnpikeEndpoints",
+                "TurnpikeTesting",
             ],
             path: "Tests/IntegrationTests", swiftSettings: settings),
         .executableTarget(

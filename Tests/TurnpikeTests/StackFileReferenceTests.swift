@@ -95,7 +95,6 @@ struct StackFileReferenceTests {
         ("compressBodies", .compressBodies()), ("concurrencyLimit", .concurrencyLimit()),
         ("cookies", .cookies()), ("deadline", .deadline()), ("defaultHeaders", .defaultHeaders()),
         ("digest", .digest(user: "u", password: "p")),
-        ("endpoints", .endpoints(for: "a.example", from: .list(["10.0.0.7:80"]))),
         ("fallback", .fallback(status: .ok)),
         ("hedge", .hedge()), ("hsts", .hsts()), ("idempotencyKey", .idempotencyKey()),
         ("idleTimeout", .idleTimeout()), ("limits", .limits()), ("log", .log(to: .standardError)),

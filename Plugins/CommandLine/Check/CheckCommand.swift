@@ -4,6 +4,7 @@ import Foundation
 import Turnpike
 import TurnpikeCache
 import TurnpikeCurl
+import TurnpikeEndpoints
 import TurnpikeInspection
 import TurnpikeValkey
 import TurnpikeValkeyCache
@@ -68,6 +69,7 @@ extension Registry {
     static var commandLine: Registry {
         var registry = Registry.standard
         registry.registerCurl(environment: TurnpikeCommand.proxyVariables)
+        registry.registerEndpoints()
         registry.registerValkeyCache()
         registry.registerValkey()
         return registry

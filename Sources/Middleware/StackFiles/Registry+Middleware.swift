@@ -7,7 +7,6 @@ extension Registry {
     public mutating func registerMiddleware() {
         registerTimeLimits()
         registerResilience()
-        registerEndpoints()
         registerLoadLimits()
         registerCredentials()
         registerHeaderFields()

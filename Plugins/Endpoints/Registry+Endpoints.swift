@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import TurnpikeCore
+import TurnpikeMiddleware
+import TurnpikeSupport
+
+extension Registry {
+    /// Adds the gate `endpoints` to the names of stack files.
+    public mutating func registerEndpoints() {
+        register(
+            gate: "endpoints",
+            description: PartDescription(
+                """
+                Sends the requests for one host to the endpoints that serve it, and leaves out those \
+                that fail. Only connections go elsewhere: URL, `Host` and certificate keep the name. \
+                Place it inside `retry` and `hedge`, next to the transport, which must be `curl`.
+                """,
+                settings: [
+                    "for": "The host, with or without a port: `users.internal:8080`.",
+                    "list": .init(
+                        """
+                        The endpoints, each a string such as `"10.0.0.7:8080"`, \
+                        `"[2001:db8::7]:8080"` or `"unix:/run/users.sock"`, or an object. One of \
+                        `list`, `file` and `dns` is needed.
+                        """, type: .list(of: .either(.string, .object))),
+                    "list.address": "An address or a name; with its port, if there is no `port`.",
+                    "list.port": "The port.",
+                    "list.weight": "The share of the load against the others'.",
+                    "list.zone": "The zone that the endpoint runs in.",
+                    "file": """
+                    A JSON file with such a list, or with an object that has one as `endpoints`. It \
+                    is read again when it changes; a file with a mistake is not used.
+                    """,
+                    "interval": "How often the file is looked at.",
+                    "dns": "Takes the addresses of a name.",
+                    "dns.name": "The name. Without it, that of `for`.",
+                    "dns.port": "The port of the endpoints. Without it, that of `for`.",
+                    "dns.refresh": "How long an answer is used.",
+                    "dns.limit": "The longest time for a lookup.",
+                    "policy": """
+                    How an endpoint is chosen: the less loaded of two, the sooner to answer of two, \
+                    one after the other, at random by weight, or by a key of the request.
+                    """,
+                    "hashHeader": """
+                    With `"hash"`: the header field with the key. Without it, the key is the path.
+                    """,
+                    "zone": "Prefers the endpoints of a zone.",
+                    "zone.name": "The zone that the client runs in.",
+                    "zone.spill": """
+                    The share of its endpoints that must be usable; with fewer, requests leave the \
+                    zone.
+                    """,
+                    "subset": "Uses a part of the endpoints, for fleets of hundreds.",
+                    "subset.size": "How many endpoints the client uses.",
+                    "subset.clientIndex": .init(
+                        """
+                        The number of this client among all, from 0 on; a number, or a string that \
+                        has one, such as `{"env": "POD_INDEX"}`.
+                        """, type: .either(.integer(0...1_000_000_000), .string), isRequired: true),
+                    "health": "When an endpoint is ejected, and for how long.",
+                    "health.consecutiveFailures": """
+                    The failures in a row after which an endpoint is ejected; 0 for no such rule.
+                    """,
+                    "health.interval": "The time over which success ratios are compared.",
+                    "health.minimumRequests": """
+                    The requests that an endpoint must have had in that time to be compared.
+                    """,
+                    "health.deviations": """
+                    The standard deviations below the others' success ratio at which an endpoint is \
+                    ejected.
+                    """,
+                    "health.ejection": "How long the first ejection lasts; it doubles.",
+                    "health.maxEjection": "How long an ejection lasts at most.",
+                    "health.maxEjected": """
+                    The share of the endpoints that may be ejected; 0 ejects none.
+                    """,
+                    "health.panic": """
+                    The share of endpoints that must be well; with fewer, all are used.
+                    """,
+                    "health.slowStart": """
+                    The time in which a new or returned endpoint comes to its full share.
+                    """,
+                    "check": "Sends checks to the endpoints, besides the requests.",
+                    "check.path": "The path of a check, which is a GET.",
+                    "check.interval": "The time from one check of an endpoint to the next.",
+                    "check.timeout": "How long a check may take.",
+                    "check.unhealthyThreshold": """
+                    How many checks in a row must fail until the endpoint is left out.
+                    """,
+                    "check.healthyThreshold": """
+                    How many checks in a row must succeed until it is used again.
+                    """,
+                    "metrics": """
+                    Where figures of the gate are written: a file, or `"stderr"`; or, as `"meter:NAME"`, \
+                    a meter that the program has registered.
+                    """,
+                ],
+                example: #"""
+                    {"use": "endpoints", "for": "users.internal:80",
+                     "list": [{"address": "10.0.0.7", "port": 8080, "weight": 2, "zone": "a"}, "10.0.0.8:8080"],
+                     "policy": "peakEWMA", "zone": {"name": "a"}, "subset": {"size": 20, "clientIndex": 3},
+                     "check": {"path": "/health"}}
+                    """#)
+        ) { Endpoints(settings: $0) }
+    }
+}
+
+extension Endpoints {
+    init(settings: Settings) {
+        let service = ServiceName(settings.required("for"))
+        if let fault = service.fault, !service.description.isEmpty {
+            settings.issue(at: "for", fault.message)
+        }
+        let rules = EndpointRules(
+            resolver: settings.endpointResolver(for: service),
+            policy: settings.balancingPolicy(), zone: settings.endpointZone(),
+            subset: settings.endpointSubset(), health: settings.endpointHealth())
+        // The endpoints keep their state whatever the rules, and their list until a new one comes.
+        let meter = settings.meter()
+        let balancer = settings.kept(
+            "endpoints", for: service.description,
+            updating: { (balancer: LoadBalancer) in balancer.update(rules, meter: meter) },
+            { LoadBalancer(service, rules, meter: meter) })
+        self.init(service, balancer)
+    }
+}
+
+extension Settings {
+    // MARK: Where the endpoints come from
+
+    fileprivate func endpointResolver(for service: ServiceName) -> any EndpointResolver {
+        let entries = list("list")
+        let path = string("file")
+        let interval = seconds("interval", default: .seconds(1))
+        let dns = object("dns").map { $0.dnsEndpoints(for: service) }
+        let given = ["list", "file", "dns"].filter { (value($0) ?? .null) != .null }
+        if given.count != 1 {
+            let found = given.isEmpty ? "none of them" : given.joined(separator: " and ")
+            issue(at: "", "found \(found); expected one of list, file and dns")
+        }
+        if given == ["file"], let path { return EndpointFile(path, interval: interval) }
+        if given == ["dns"], let dns { return dns }
+        return fixedEndpoints(entries)
+    }
+
+    private func fixedEndpoints(_ entries: [JSONValue]?) -> FixedEndpoints {
+        var check = EndpointCheck("list")
+        if let entries, check.admits(entries.count) {
+            for (index, entry) in entries.enumerated() { add(entry, at: index, to: &check) }
+        }
+        for issue in check.faults.first { self.issue(at: issue.path, issue.message) }
+        return FixedEndpoints(check)
+    }
+
+    private func add(_ entry: JSONValue, at index: Int, to check: inout EndpointCheck) {
+        do throws(EndpointFault) {
+            switch entry {
+            case .string(let text):
+                check.add(Endpoint(try Endpoint.target(of: text)), at: index)
+            case .object(let object):
+                let inner = nested(object, at: "list[\(index)]")
+                let address = inner.required("address")
+                let port = inner.optionalInt("port", in: 1...65_535)
+                let weight = inner.double(
+                    "weight", default: 1, in: EndpointCheck.minWeight...EndpointCheck.maxWeight)
+                let zone = inner.string("zone")
+                inner.finish()
+                // The mistake was told.
+                let isPortWrong = port == nil && (inner.value("port") ?? .null) != .null
+                if address.isEmpty || isPortWrong { return }
+                let target = try Endpoint.target(address: address, port: port)
+                check.add(Endpoint(target, weight: weight, zone: zone), at: index)
+            default: throw EndpointFault(notAnEntry: entry)
+            }
+        } catch {
+            check.faults.add(at: index, error.message)
+        }
+    }
+
+    private func dnsEndpoints(for service: ServiceName) -> DNSEndpoints {
+        let name = string("name") ?? service.host
+        let port = optionalInt("port", in: 1...65_535) ?? service.port
+        let refresh = seconds("refresh", default: .seconds(30))
+        let limit = seconds("limit", default: .seconds(5))
+        if port == nil {
+            issue(at: "port", "is missing; expected a port, here or in \"for\"")
+        } else if let port, let fault = ConnectTarget.host(name, port: port).fault, !name.isEmpty {
+            issue(at: "name", fault)
+        }
+        finish()
+        return DNSEndpoints(name, port: port ?? 1, refresh: refresh, limit: limit)
+    }
+
+    // MARK: How they are used
+
+    private enum PolicyName: String, CaseIterable {
+        case leastRequests, peakEWMA, roundRobin, weighted, hash
+    }
+
+    fileprivate func balancingPolicy() -> BalancingPolicy {
+        let name = choice("policy", default: PolicyName.leastRequests)
+        let header = string("hashHeader")
+        if header != nil, name != .hash {
+            issue(at: "hashHeader", "found without \"policy\": \"hash\"; expected both or none")
+        }
+        switch name {
+        case .leastRequests: return .leastRequests
+        case .peakEWMA: return .peakEWMA
+        case .roundRobin: return .roundRobin
+        case .weighted: return .weighted
+        case .hash:
+            guard let header else { return .hash { $0.targetURI.path } }
+            return .hash(of: HTTPHeaders.Name(header))
+        }
+    }
+
+    fileprivate func endpointZone() -> EndpointZone? {
+        guard let zone = object("zone") else { return nil }
+        defer { zone.finish() }
+        return EndpointZone(
+            zone.required("name"), spill: zone.double("spill", default: 0.7, in: 0...1))
+    }
+
+    fileprivate func endpointSubset() -> EndpointSubset? {
+        guard let subset = object("subset") else { return nil }
+        defer { subset.finish() }
+        return EndpointSubset(
+            size: subset.int("size", default: 20, in: 1...100_000), of: subset.clientIndex())
+    }
+
+    // Of a pod in a stateful set the number is known to its environment alone, as text.
+    private func clientIndex() -> Int {
+        let key = "clientIndex"
+        if case .number? = value(key) { return int(key, default: 0, in: 0...1_000_000_000) }
+        guard let text = string(key) else {
+            if value(key) == nil || isNull(key) { issue(at: key, "is missing; expected a number") }
+            return 0
+        }
+        if let number = Int(text), number >= 0 { return number }
+        issue(at: key, "found a string that is no number; expected an integer of at least 0")
+        return 0
+    }
+
+    fileprivate func endpointHealth() -> EndpointHealth {
+        let check = endpointCheck()
+        let standard = EndpointHealth()
+        guard let health = object("health") else { return EndpointHealth(check: check) }
+        defer { health.finish() }
+        return EndpointHealth(
+            consecutiveFailures: health.int(
+                "consecutiveFailures", default: standard.consecutiveFailures, in: 0...1_000_000),
+            interval: health.seconds("interval", default: standard.interval),
+            minimumRequests: health.int(
+                "minimumRequests", default: standard.minimumRequests, in: 1...1_000_000),
+            deviations: health.double("deviations", default: standard.deviations, in: 0...1000),
+            ejection: health.seconds("ejection", default: standard.ejection),
+            maxEjection: health.seconds("maxEjection", default: standard.maxEjection),
+            maxEjected: health.double("maxEjected", default: standard.maxEjected, in: 0...1),
+            panic: health.double("panic", default: standard.panic, in: 0...1),
+            slowStart: health.seconds("slowStart", default: standard.slowStart, orZero: true),
+            check: check)
+    }
+
+    private func endpointCheck() -> EndpointHealthCheck? {
+        guard let check = object("check") else { return nil }
+        defer { check.finish() }
+        let path = check.required("path")
+        let standard = EndpointHealthCheck(path: path)
+        return EndpointHealthCheck(
+            path: path, interval: check.seconds("interval", default: standard.interval),
+            timeout: check.seconds("timeout", default: standard.timeout),
+            unhealthyThreshold: check.int(
+                "unhealthyThreshold", default: standard.unhealthyThreshold, in: 1...1000),
+            healthyThreshold: check.int(
+                "healthyThreshold", default: standard.healthyThreshold, in: 1...1000))
+    }
+}
