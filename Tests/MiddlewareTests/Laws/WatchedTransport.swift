@@ -2,8 +2,6 @@
 
 import Foundation
 import Synchronization
-import TestSupport
-import Testing
 import TurnpikeTesting
 
 @testable import TurnpikeCore
@@ -55,18 +53,5 @@ final class WatchedTransport: Transport {
             if log[index].end == nil { log[index].end = clock.now }
             change(&log[index])
         }
-    }
-}
-
-extension Law {
-    /// Records an issue with the run's seed where a condition does not hold; cheaper than `#expect`
-    /// for millions of them.
-    static func holds(
-        _ condition: Bool, _ run: UInt64, _ what: @autoclosure () -> String = "the law",
-        sourceLocation: SourceLocation = #_sourceLocation
-    ) {
-        if condition { return }
-        Issue.record(
-            "seed \(seed(run)): \(what()) does not hold", sourceLocation: sourceLocation)
     }
 }
