@@ -98,7 +98,7 @@ final class ListRefresh: Sendable {
         self.jitter = jitter
         self.context = Context(
             timeSource: context.timeSource,
-            randomSource: context.call.environment.randomSource)
+            randomSource: SeededRandomSource(seed: context.random.next()))
     }
 
     func settle(_ result: Result<Void, any Error>) { outcome.settle(result) }

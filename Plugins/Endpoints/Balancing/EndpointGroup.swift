@@ -47,22 +47,22 @@ final class EndpointGroup: Sendable {
     }
 
     /// Chooses a member; nil if the call has tried all.
-    func choose(_ turn: inout Pick, in order: EndpointSequence) -> EndpointMember? {
-        if members.count < 2 { return members.first.flatMap { turn.hasTried($0) ? nil : $0 } }
+    func choose(_ pick: inout Pick, in order: EndpointSequence) -> EndpointMember? {
+        if members.count < 2 { return members.first.flatMap { pick.hasTried($0) ? nil : $0 } }
         let index: Int? =
-            switch turn.rule {
-            case .leastRequests:
-                better(&turn, unless: 1) { [now = turn.now] member, weight in
-                    member.requests(at: now) / weight
-                }
+            switch pick.rule {
             case .peakEWMA:
-                better(&turn, unless: 0.9) { [now = turn.now] member, weight in
+                better(&pick, unless: 0.9) { [now = pick.now] member, weight in
                     member.cost(per: weight, at: now)
                 }
             case .roundRobin:
-                accepted(&turn) { turn in place(order.next(&turn.dice)) }
-            case .weighted: accepted(&turn) { turn in place(turn.dice.unit()) }
-            case .hash(let key): highest(key, turn)
+                accepted(&pick) { pick in place(order.next(&pick.dice)) }
+            case .weighted: accepted(&pick) { pick in place(pick.dice.unit()) }
+            case .hash where pick.key != nil: highest(pick)
+            case .leastRequests, .hash:
+                better(&pick, unless: 1) { [now = pick.now] member, weight in
+                    member.requests(at: now) / weight
+                }
             }
         return index.map { members[$0] }
     }
@@ -91,28 +91,28 @@ final class EndpointGroup: Sendable {
 
     /// The first place that the call has not tried and that its slow start admits.
     private func accepted(
-        _ turn: inout Pick, _ draw: (inout Pick) -> Int
+        _ pick: inout Pick, _ draw: (inout Pick) -> Int
     ) -> Int? {
-        let isRamping = ramp.isRunning(at: turn.now)
+        let isRamping = ramp.isRunning(at: pick.now)
         for _ in 0..<32 {
-            let index = draw(&turn)
-            if turn.hasTried(members[index]) { continue }
-            if !isRamping || turn.dice.unit() < ramp.share(index, at: turn.now) { return index }
+            let index = draw(&pick)
+            if pick.hasTried(members[index]) { continue }
+            if !isRamping || pick.dice.unit() < ramp.share(index, at: pick.now) { return index }
         }
-        return untried(&turn)
+        return untried(&pick)
     }
 
     /// A random member by weight of those that the call has not tried, found by looking at all.
-    private func untried(_ turn: inout Pick) -> Int? {
+    private func untried(_ pick: inout Pick) -> Int? {
         var total = 0.0
-        for index in members.indices where !turn.hasTried(members[index]) {
-            total += weight(index, at: turn.now)
+        for index in members.indices where !pick.hasTried(members[index]) {
+            total += weight(index, at: pick.now)
         }
-        var rest = turn.dice.unit() * total
+        var rest = pick.dice.unit() * total
         var last: Int?
-        for index in members.indices where !turn.hasTried(members[index]) {
+        for index in members.indices where !pick.hasTried(members[index]) {
             last = index
-            rest -= weight(index, at: turn.now)
+            rest -= weight(index, at: pick.now)
             if rest < 0 { break }
         }
         return last
@@ -129,30 +129,30 @@ final class EndpointGroup: Sendable {
     ///
     /// The first one is drawn by weight and wins ties, so without load the shares are the weights.
     private func better(
-        _ turn: inout Pick, unless part: Double,
+        _ pick: inout Pick, unless part: Double,
         cost: (EndpointMember, _ weight: Double) -> Double
     ) -> Int? {
-        let byWeight = { (turn: inout Pick) in self.place(turn.dice.unit()) }
-        guard let first = accepted(&turn, byWeight) else { return nil }
-        guard let second = other(than: first, &turn, byWeight) else { return first }
-        let present = cost(members[first], weight(first, at: turn.now))
-        let offer = cost(members[second], weight(second, at: turn.now))
+        let byWeight = { (pick: inout Pick) in self.place(pick.dice.unit()) }
+        guard let first = accepted(&pick, byWeight) else { return nil }
+        guard let second = other(than: first, &pick, byWeight) else { return first }
+        let present = cost(members[first], weight(first, at: pick.now))
+        let offer = cost(members[second], weight(second, at: pick.now))
         return offer < present * part ? second : first
     }
 
     /// Another member that the call has not tried, by weight where that is soon found.
     private func other(
-        than first: Int, _ turn: inout Pick, _ draw: (inout Pick) -> Int
+        than first: Int, _ pick: inout Pick, _ draw: (inout Pick) -> Int
     ) -> Int? {
         for _ in 0..<4 {
-            let index = draw(&turn)
-            if index != first, !turn.hasTried(members[index]) { return index }
+            let index = draw(&pick)
+            if index != first, !pick.hasTried(members[index]) { return index }
         }
         // A heavy member comes again and again: the next one, from a random place on.
-        let start = Int(turn.dice.unit() * Double(members.count))
+        let start = Int(pick.dice.unit() * Double(members.count))
         for step in members.indices {
             let index = (start + step) % members.count
-            if index != first, !turn.hasTried(members[index]) { return index }
+            if index != first, !pick.hasTried(members[index]) { return index }
         }
         return nil
     }
@@ -161,13 +161,14 @@ final class EndpointGroup: Sendable {
     ///
     /// The scores are exponential times -ln(1 - u) / weight, of which the least wins: each member
     /// wins with a probability in proportion to its weight, whoever else is there.
-    private func highest(_ key: UInt64, _ turn: Pick) -> Int? {
+    private func highest(_ pick: Pick) -> Int? {
+        guard let key = pick.key else { return nil }
         var best: Int?
         if weights.isEmpty {
             var least = UInt64.max
             for index in keys.indices {
                 let score = EndpointHash.mixed(key ^ keys[index])
-                if score <= least, !turn.hasTried(keys[index]) { (best, least) = (index, score) }
+                if score <= least, !pick.hasTried(keys[index]) { (best, least) = (index, score) }
             }
             return best
         }
@@ -175,7 +176,7 @@ final class EndpointGroup: Sendable {
         for index in keys.indices {
             let share = EndpointHash.unit(EndpointHash.mixed(key ^ keys[index]))
             // -ln(1 - u) ≥ u, so most need no logarithm.
-            guard share < least * weights[index], !turn.hasTried(keys[index]) else { continue }
+            guard share < least * weights[index], !pick.hasTried(keys[index]) else { continue }
             let time = EndpointHash.exponential(share) / weights[index]
             if time < least { (best, least) = (index, time) }
         }

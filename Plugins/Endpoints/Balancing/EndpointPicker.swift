@@ -28,24 +28,23 @@ final class EndpointPicker: Sendable {
         from set: EndpointSet, for request: Request, at now: MonotonicInstant, bits: UInt64,
         avoiding tried: TriedEndpoints = TriedEndpoints()
     ) -> PickResult? {
-        var turn = Pick(policy, request, at: now, bits: bits, tried: tried)
-        if let pick = choose(from: set, &turn) { return pick }
+        var pick = Pick(policy, request, at: now, bits: bits, tried: tried)
+        if let result = choose(from: set, &pick) { return result }
         guard tried.count > 0 else { return nil }
-        turn = Pick(policy, request, at: now, bits: bits, tried: TriedEndpoints())
-        let pick = choose(from: set, &turn)
-        return pick.map { PickResult(member: $0.member, reason: .allTried) }
+        pick = Pick(policy, request, at: now, bits: bits, tried: TriedEndpoints())
+        return choose(from: set, &pick).map { PickResult(member: $0.member, reason: .allTried) }
     }
 
-    private func choose(from set: EndpointSet, _ turn: inout Pick) -> PickResult? {
-        let isOwn = turn.isWithin(set.ownShare)
-        return choose(from: set, &turn, isOwn: isOwn) ?? choose(from: set, &turn, isOwn: !isOwn)
+    private func choose(from set: EndpointSet, _ pick: inout Pick) -> PickResult? {
+        let isOwn = pick.isWithin(set.ownShare)
+        return choose(from: set, &pick, isOwn: isOwn) ?? choose(from: set, &pick, isOwn: !isOwn)
     }
 
     private func choose(
-        from set: EndpointSet, _ turn: inout Pick, isOwn: Bool
+        from set: EndpointSet, _ pick: inout Pick, isOwn: Bool
     ) -> PickResult? {
         let member =
-            isOwn ? set.own.choose(&turn, in: own) : set.others.choose(&turn, in: others)
+            isOwn ? set.own.choose(&pick, in: own) : set.others.choose(&pick, in: others)
         return member.map { PickResult(member: $0, reason: isOwn ? .rule : .otherZone) }
     }
 }
@@ -67,16 +66,9 @@ struct PickResult: Sendable {
 
 /// One choice: the rule, the chance, the time, and what the call has tried.
 struct Pick {
-    /// The rule, with the hash of the key for that request.
-    enum Rule {
-        case leastRequests
-        case peakEWMA
-        case roundRobin
-        case weighted
-        case hash(UInt64)
-    }
-
-    let rule: Rule
+    let rule: BalancingPolicy.Rule
+    /// The hash of the request's key; nil without one, and by other rules.
+    let key: UInt64?
     let now: Int64
     let tried: TriedEndpoints
     var dice: SeededGenerator
@@ -85,14 +77,9 @@ struct Pick {
         _ policy: BalancingPolicy, _ request: Request, at now: MonotonicInstant, bits: UInt64,
         tried: TriedEndpoints
     ) {
-        rule =
-            switch policy.rule {
-            case .leastRequests: .leastRequests
-            case .peakEWMA: .peakEWMA
-            case .roundRobin: .roundRobin
-            case .weighted: .weighted
-            case .hash(let key): key(request).map { .hash(EndpointHash.of($0)) } ?? .leastRequests
-            }
+        rule = policy.rule
+        key =
+            if case .hash(let key) = rule { key(request).map { EndpointHash.of($0) } } else { nil }
         self.now = now.nanoseconds
         self.tried = tried
         dice = SeededGenerator(seed: bits)
@@ -102,7 +89,7 @@ struct Pick {
     mutating func isWithin(_ share: Double) -> Bool {
         if share >= 1 { return true }
         // The zone of a key changes only with the share.
-        if case .hash(let key) = rule { return EndpointHash.unit(EndpointHash.mixed(~key)) < share }
+        if let key { return EndpointHash.unit(EndpointHash.mixed(~key)) < share }
         return dice.unit() < share
     }
 

@@ -60,7 +60,7 @@ final class EndpointChecks: Sendable {
             guard state.context == nil else { return nil }
             let background = Context(
                 timeSource: context.timeSource,
-                randomSource: context.call.environment.randomSource)
+                randomSource: SeededRandomSource(seed: context.random.next()))
             state.context = background
             return background
         }

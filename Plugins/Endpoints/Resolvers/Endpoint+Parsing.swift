@@ -64,7 +64,7 @@ extension Endpoint {
         _ host: String, in text: String
     ) throws(EndpointFault) -> String {
         if host.utf8.first == UInt8(ascii: "["), host.utf8.last == UInt8(ascii: "]"),
-            IPv6Text.parse(host) != nil
+            host.contains(":"), IPAddress(host) != nil
         {
             return String(host.dropFirst().dropLast())
         }
