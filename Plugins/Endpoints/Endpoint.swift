@@ -10,26 +10,17 @@ public struct Endpoint: Hashable, Sendable {
     public var weight: Double
     /// The zone that it runs in, if that is known.
     public var zone: String?
-    /// What else is known of it, for users' own rules.
-    public var labels: [String: String]
 
     /// Creates an endpoint.
-    public init(
-        _ target: ConnectTarget, weight: Double = 1, zone: String? = nil,
-        labels: [String: String] = [:]
-    ) {
+    public init(_ target: ConnectTarget, weight: Double = 1, zone: String? = nil) {
         self.target = target
         self.weight = weight
         self.zone = zone
-        self.labels = labels
     }
 
     /// Creates an endpoint at a host, as a name or an IP address, and a port.
-    public init(
-        _ host: String, port: Int, weight: Double = 1, zone: String? = nil,
-        labels: [String: String] = [:]
-    ) {
-        self.init(.host(host, port: port), weight: weight, zone: zone, labels: labels)
+    public init(_ host: String, port: Int, weight: Double = 1, zone: String? = nil) {
+        self.init(.host(host, port: port), weight: weight, zone: zone)
     }
 }
 

@@ -81,14 +81,8 @@ struct EndpointCheckTests {
             (Endpoint("a", port: 1, zone: ""), "endpoints[0].zone: found an empty text"),
             (Endpoint("a", port: 1, zone: "a\nb"), "endpoints[0].zone: found a control character"),
             (
-                Endpoint("a", port: 1, labels: ["x": String(repeating: "y", count: 2000)]),
-                "endpoints[0].labels.x: found 2000 bytes; expected 1 to 1024"
-            ),
-            (
-                Endpoint(
-                    "a", port: 1,
-                    labels: Dictionary(uniqueKeysWithValues: (0..<65).map { ("\($0)", "") })),
-                "endpoints[0].labels: found 65 labels; expected at most 64"
+                Endpoint("a", port: 1, zone: String(repeating: "y", count: 2000)),
+                "endpoints[0].zone: found 2000 bytes; expected 1 to 1024"
             ),
         ])
     func bounds(_ endpoint: Endpoint, _ part: String) async throws {
@@ -121,8 +115,8 @@ struct EndpointCheckTests {
         #expect(try await list(.list(six)).endpoints.count == 2)
         #expect(
             try await fault(.list([first, Endpoint("b", port: 1), other])).contains(
-                "endpoints[2]: found users-1.internal:80 a second time, with another weight, zone or"
-                    + " labels; expected those of endpoints[0]"))
+                "endpoints[2]: found users-1.internal:80 a second time, with another weight or"
+                    + " zone; expected those of endpoints[0]"))
     }
 
     @Test("Of many mistakes the first are shown, and the number of the others")
@@ -147,9 +141,7 @@ struct EndpointCheckTests {
         #expect(
             found == [
                 Endpoint("10.0.0.7", port: 8080),
-                Endpoint(
-                    "10.0.0.8", port: 8080, weight: 0.5, zone: "a",
-                    labels: ["version": "7", "empty": ""]),
+                Endpoint("10.0.0.8", port: 8080, weight: 0.5, zone: "a"),
                 Endpoint("::1", port: 1), Endpoint("::1", port: 2), Endpoint("10.0.0.9", port: 1),
                 Endpoint(.unixSocket("/run/x.sock")),
             ])
@@ -200,14 +192,6 @@ struct EndpointCheckTests {
                 #"[{"address": "a", "port": 2, "zone": 7}]"#,
                 "endpoints[0].zone: found a number; expected a string"
             ),
-            (
-                #"[{"address": "a", "port": 2, "labels": []}]"#,
-                "endpoints[0].labels: found an array"
-            ),
-            (
-                #"[{"address": "a", "port": 2, "labels": {"x": 7}}]"#,
-                "endpoints[0].labels.x: found a number"
-            ),
         ])
     func wrongJSON(_ text: String, _ part: String) throws {
         #expect(try fault(inJSON: text).contains(part))
@@ -215,8 +199,8 @@ struct EndpointCheckTests {
 
     @Test("Text that is parsed alone throws what was found")
     func parsing() throws {
-        let endpoint = try Endpoint(parsing: "a:1", weight: 2, zone: "z", labels: ["x": "y"])
-        #expect(endpoint == Endpoint("a", port: 1, weight: 2, zone: "z", labels: ["x": "y"]))
+        let endpoint = try Endpoint(parsing: "a:1", weight: 2, zone: "z")
+        #expect(endpoint == Endpoint("a", port: 1, weight: 2, zone: "z"))
         #expect {
             try Endpoint(parsing: "a")
         } throws: {

@@ -7,17 +7,14 @@ extension Endpoint {
     /// Creates an endpoint from text: `10.0.0.7:8080`, `users-1.internal:8080`, `[2001:db8::7]:8080`
     /// or `unix:/run/users.sock`.
     /// - Throws: ``/TurnpikeCore/ClientError/Code/configuration`` with what was found and expected.
-    public init(
-        parsing text: String, weight: Double = 1, zone: String? = nil,
-        labels: [String: String] = [:]
-    ) throws {
+    public init(parsing text: String, weight: Double = 1, zone: String? = nil) throws {
         let target: ConnectTarget
         do throws(EndpointFault) {
             target = try Self.target(of: text)
         } catch {
             throw ClientError(.configuration, error.message)
         }
-        self.init(target, weight: weight, zone: zone, labels: labels)
+        self.init(target, weight: weight, zone: zone)
     }
 
     /// Returns the target that a text with a port, or with the path of a socket, names.

@@ -6,14 +6,13 @@ import TurnpikeSupport
 /// The rules for a list of endpoints, wherever it comes from.
 ///
 /// A list has 1 to 100,000 endpoints. An entry that repeats another one in all respects is dropped:
-/// registries do that. Two entries for one target that differ in weight, zone or labels are a fault,
+/// registries do that. Two entries for one target that differ in weight or zone are a fault,
 /// because nobody can tell which one is meant.
 struct EndpointCheck {
     static let maxCount = 100_000
     static let maxWeight = 1_000_000.0
     static let minWeight = 0.000_001
     private static let maxTextBytes = 1024
-    private static let maxLabels = 64
 
     private var endpoints: [Endpoint] = []
     private var places: [ConnectTarget: (entry: Int, kept: Int)] = [:]
@@ -50,8 +49,7 @@ struct EndpointCheck {
         if !(endpoint.weight >= Self.minWeight && endpoint.weight <= Self.maxWeight) {
             addWeight(endpoint.weight.description, at: index)
         }
-        if let zone = endpoint.zone { check(zone, "zone", at: index) }
-        checkLabels(endpoint.labels, at: index)
+        if let zone = endpoint.zone { checkZone(zone, at: index) }
         if faults.count == before { keep(endpoint, at: index) }
     }
 
@@ -90,7 +88,7 @@ struct EndpointCheck {
         }
     }
 
-    private mutating func check(_ text: String, _ member: String, at index: Int) {
+    private mutating func checkZone(_ text: String, at index: Int) {
         let size = text.utf8.count
         if size > 0, size <= Self.maxTextBytes, text.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F }) {
             return
@@ -100,34 +98,19 @@ struct EndpointCheck {
             ? "an empty text"
             : size > Self.maxTextBytes ? "\(size) bytes" : "a control character"
         faults.add(
-            at: index, in: member,
+            at: index, in: "zone",
             "found \(found); expected 1 to \(Self.maxTextBytes) bytes of text")
-    }
-
-    private mutating func checkLabels(_ labels: [String: String], at index: Int) {
-        if labels.isEmpty { return }
-        if labels.count > Self.maxLabels {
-            faults.add(
-                at: index, in: "labels",
-                "found \(labels.count) labels; expected at most \(Self.maxLabels)")
-        }
-        for (label, value) in labels.sorted(by: { $0.key < $1.key }) {
-            check(label, "labels", at: index)
-            // A label may be there without a value.
-            if !value.isEmpty {
-                check(value, "labels.\(Grammar.escaped(label, upTo: 80))", at: index)
-            }
-        }
     }
 
     private mutating func keep(_ endpoint: Endpoint, at index: Int) {
         let target = Self.compared(endpoint.target)
         if let place = places[target] {
-            if endpoints[place.kept].hasSameDetails(as: endpoint) { return }
+            let kept = endpoints[place.kept]
+            if kept.weight == endpoint.weight, kept.zone == endpoint.zone { return }
             let first = faults.path(place.entry)
             return faults.add(
                 at: index,
-                "found \(endpoint.target) a second time, with another weight, zone or labels;"
+                "found \(endpoint.target) a second time, with another weight or zone;"
                     + " expected those of \(first), or one entry alone")
         }
         places[target] = (index, endpoints.count)
@@ -141,12 +124,6 @@ struct EndpointCheck {
             return .host(address.description, port: port)
         }
         return .host(host.lowercased(), port: port)
-    }
-}
-
-extension Endpoint {
-    fileprivate func hasSameDetails(as other: Endpoint) -> Bool {
-        weight == other.weight && zone == other.zone && labels == other.labels
     }
 }
 

@@ -16,7 +16,7 @@ import TurnpikeSupport
 ///   "endpoints": [
 ///     "10.0.0.7:8080",
 ///     "unix:/run/users.sock",
-///     {"address": "10.0.0.8", "port": 8080, "weight": 2, "zone": "a", "labels": {"version": "7"}}
+///     {"address": "10.0.0.8", "port": 8080, "weight": 2, "zone": "a"}
 ///   ]
 /// }
 /// ```
@@ -27,7 +27,7 @@ import TurnpikeSupport
 /// | `port` | from 1 to 65535 |
 /// | `weight` | the share of the load against the others': from 0.000001 to 1000000, 1 by default |
 /// | `zone` | the zone that the endpoint runs in |
-/// | `labels` | anything else, as an object of texts |
+/// | `labels` | whatever the writer likes; it is not read |
 ///
 /// A file has 1 to 100,000 endpoints and at most 16 MiB. It is used as a whole or not at all: one
 /// mistake anywhere, or a file that is half written, is an error with the path of each entry

@@ -45,9 +45,7 @@ struct EndpointReader {
                 let target = try target(object)
                 guard check.faults.count == before else { return }
                 check.add(
-                    Endpoint(
-                        target, weight: details.weight, zone: details.zone,
-                        labels: details.labels), at: index)
+                    Endpoint(target, weight: details.weight, zone: details.zone), at: index)
             default: throw EndpointFault(notAnEntry: entry)
             }
         } catch {
@@ -76,8 +74,8 @@ struct EndpointReader {
 
     private mutating func details(
         _ object: JSONObject, at index: Int
-    ) -> (weight: Double, zone: String?, labels: [String: String]) {
-        var (weight, zone, labels) = (1.0, String?.none, [String: String]())
+    ) -> (weight: Double, zone: String?) {
+        var (weight, zone) = (1.0, String?.none)
         for member in object where member.value != .null {
             switch member.name {
             case "weight":
@@ -88,9 +86,7 @@ struct EndpointReader {
                 }
             case "zone":
                 zone = text(member.value, "zone", at: index)
-            case "labels":
-                labels = self.labels(member.value, at: index)
-            case "address", "port": break
+            case "address", "port", "labels": break
             default:
                 check.faults.add(
                     at: index, in: Grammar.escaped(member.name, upTo: 100),
@@ -98,22 +94,7 @@ struct EndpointReader {
                 )
             }
         }
-        return (weight, zone, labels)
-    }
-
-    private mutating func labels(_ value: JSONValue, at index: Int) -> [String: String] {
-        guard let object = value.object else {
-            check.faults.add(
-                at: index, in: "labels",
-                "found \(value.kindName); expected an object of strings")
-            return [:]
-        }
-        var labels: [String: String] = [:]
-        for label in object {
-            let name = "labels.\(Grammar.escaped(label.name, upTo: 80))"
-            labels[label.name] = text(label.value, name, at: index)
-        }
-        return labels
+        return (weight, zone)
     }
 
     private mutating func text(_ value: JSONValue, _ member: String, at index: Int) -> String? {

@@ -13,13 +13,13 @@ public struct FixedEndpoints: EndpointResolver {
     /// Creates a list.
     ///
     /// An entry that repeats another one in all respects is dropped.
-    /// - Parameter endpoints: 1 to 100,000 endpoints. Two with the same target must agree in weight,
-    ///   zone and labels.
+    /// - Parameter endpoints: 1 to 100,000 endpoints. Two with the same target must agree in weight
+    ///   and zone.
     public init(_ endpoints: [Endpoint]) {
         result = Result { try Self.list(endpoints) }
     }
 
-    /// Creates a list from texts as ``Endpoint/init(parsing:weight:zone:labels:)`` reads them.
+    /// Creates a list from texts as ``Endpoint/init(parsing:weight:zone:)`` reads them.
     public init(_ texts: [String]) {
         self.init(EndpointReader.read(texts.map { .string($0) }))
     }
