@@ -37,6 +37,7 @@ let package = Package(
         .library(name: "TurnpikeCurlStackFiles", targets: ["TurnpikeCurlStackFiles"]),
         .library(name: "TurnpikeCache", targets: ["TurnpikeCache"]),
         .library(name: "TurnpikeCacheStackFiles", targets: ["TurnpikeCacheStackFiles"]),
+        .library(name: "TurnpikeEndpoints", targets: ["TurnpikeEndpoints"]),
         .library(name: "TurnpikeEndpointsStackFiles", targets: ["TurnpikeEndpointsStackFiles"]),
         .library(name: "TurnpikeXML", targets: ["TurnpikeXML"]),
         .library(name: "TurnpikeReachability", targets: ["TurnpikeReachability"]),
@@ -123,8 +124,15 @@ let package = Package(
             ],
             path: "Plugins/Cache/StackFiles", packageAccess: false, swiftSettings: settings),
         .target(
+            name: "TurnpikeEndpoints",
+            dependencies: ["TurnpikeCore", "TurnpikeMiddleware", "TurnpikeSupport"],
+            path: "Plugins/Endpoints", exclude: ["README.md", "StackFiles"],
+            swiftSettings: settings),
+        .target(
             name: "TurnpikeEndpointsStackFiles",
-            dependencies: ["TurnpikeCore", "TurnpikeMiddleware", "TurnpikeStackFiles"],
+            dependencies: [
+                "TurnpikeCore", "TurnpikeEndpoints", "TurnpikeMiddleware", "TurnpikeStackFiles",
+            ],
             path: "Plugins/Endpoints/StackFiles", packageAccess: false, swiftSettings: settings),
         .target(
             name: "TurnpikeXML",
@@ -188,7 +196,9 @@ let package = Package(
             packageAccess: false, swiftSettings: settings),
         .executableTarget(
             name: "balance-study",
-            dependencies: ["StudySupport", "Turnpike", "TurnpikeCore", "TurnpikeTesting"],
+            dependencies: [
+                "StudySupport", "Turnpike", "TurnpikeCore", "TurnpikeEndpoints", "TurnpikeTesting",
+            ],
             path: "Examples/BalanceStudy", exclude: ["README.md", "balance.svg"],
             packageAccess: false, swiftSettings: settings),
         .executableTarget(
@@ -232,15 +242,23 @@ let package = Package(
         .testTarget(
             name: "StackFilesTests",
             dependencies: [
-                "TestSupport", "TurnpikeCore", "TurnpikeEndpointsStackFiles", "TurnpikeMiddleware",
-                "TurnpikeStackFiles", "TurnpikeSupport", "TurnpikeTesting",
+                "TestSupport", "TurnpikeCore", "TurnpikeMiddleware", "TurnpikeStackFiles",
+                "TurnpikeSupport", "TurnpikeTesting",
             ],
             path: "Tests/StackFilesTests", swiftSettings: settings),
         .testTarget(
+            name: "EndpointsTests",
+            dependencies: [
+                "TestSupport", "TurnpikeCore", "TurnpikeEndpoints", "TurnpikeEndpointsStackFiles",
+                "TurnpikeMiddleware", "TurnpikeStackFiles",
+                "TurnpikeSupport", "TurnpikeTesting",
+            ],
+            path: "Tests/EndpointsTests", swiftSettings: settings),
+        .testTarget(
             name: "InspectionTests",
             dependencies: [
-                "TestSupport", "Turnpike", "TurnpikeCache", "TurnpikeCore", "TurnpikeInspection",
-                "TurnpikeMiddleware", "TurnpikeSupport", "TurnpikeTesting",
+                "TestSupport", "Turnpike", "TurnpikeCache", "TurnpikeCore", "TurnpikeEndpoints",
+                "TurnpikeInspection", "TurnpikeMiddleware", "TurnpikeSupport", "TurnpikeTesting",
             ],
             path: "Tests/InspectionTests", swiftSettings: settings),
         .testTarget(
@@ -312,7 +330,8 @@ let package = Package(
             name: "CurlTests",
             dependencies: [
                 "ChildProcess", "TestSupport", "Turnpike", "TurnpikeCurl",
-                "TurnpikeCurlStackFiles", "TurnpikeStackFiles", "TurnpikeSupport",
+                "TurnpikeCurlStackFiles", "TurnpikeEndpoints", "TurnpikeStackFiles",
+                "TurnpikeSupport",
                 "TurnpikeTesting",
             ],
             path: "Tests/CurlTests", swiftSettings: settings),
@@ -336,7 +355,8 @@ let package = Package(
         .testTarget(
             name: "TurnpikeTests",
             dependencies: [
-                "Turnpike", "TurnpikeCache", "TurnpikeInspection", "TurnpikeStackFiles",
+                "Turnpike", "TurnpikeCache", "TurnpikeEndpoints", "TurnpikeInspection",
+                "TurnpikeStackFiles",
                 "TurnpikeSupport", "TurnpikeTesting", "TurnpikeXML",
             ],
             path: "Tests/TurnpikeTests", exclude: ["Cookbook/Recordings"], packageAccess: false),
@@ -352,7 +372,8 @@ let package = Package(
         .testTarget(
             name: "IntegrationTests",
             dependencies: [
-                "ChildProcess", "TestSupport", "Turnpike", "TurnpikeCurl", "TurnpikeStackFiles",
+                "ChildProcess", "TestSupport", "Turnpike", "TurnpikeCurl", "TurnpikeEndpoints",
+                "TurnpikeStackFiles",
                 "TurnpikeTesting",
             ],
             path: "Tests/IntegrationTests", swiftSettings: settings),

@@ -72,7 +72,7 @@ struct KeptStateTests {
 
     @Test("A stack says what is wrong with it over a transport")
     func fault() {
-        let gate = Endpoints(for: "a.example", from: .list(["a:1"]))
+        let gate = Elsewhere()
         #expect(
             Stack([gate]).fault(over: MockTransport(capabilities: [], []))?.code == .unsupported)
         let able = MockTransport(capabilities: .connectTargets, [])
@@ -86,6 +86,13 @@ private final class Ended: Sendable {
     var all: [String] { names.withLock { $0 } }
 
     func add(_ name: String) { names.withLock { $0.append(name) } }
+}
+
+/// Needs connections that go elsewhere.
+private struct Elsewhere: SynchronousRequestAdapter {
+    var requiredCapabilities: TransportCapabilities { .connectTargets }
+
+    func adapt(_ request: inout Request, context: Context) {}
 }
 
 private struct Ending: SynchronousRequestAdapter {

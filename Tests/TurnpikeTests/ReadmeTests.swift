@@ -115,7 +115,9 @@ struct ReadmeTests {
         let readme = try text("README.md")
         let article = try text("Sources/Middleware/Documentation.docc/TheGates.md")
         var count = 0
-        for folder in ["Sources/Middleware", "Plugins/Cache", "Plugins/Reachability"] {
+        for folder in [
+            "Sources/Middleware", "Plugins/Cache", "Plugins/Endpoints", "Plugins/Reachability",
+        ] {
             let names = FileManager.default.enumerator(atPath: root.appending(path: folder).path())
             for case let name as String in names ?? .init() where name.hasSuffix(".swift") {
                 for gate in try text("\(folder)/\(name)")

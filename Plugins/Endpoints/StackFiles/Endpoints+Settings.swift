@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import TurnpikeCore
+import TurnpikeEndpoints
 import TurnpikeMiddleware
 import TurnpikeStackFiles
 
@@ -9,7 +10,7 @@ extension Endpoints {
         let host = settings.required("for")
         let new = Endpoints(
             for: host, from: settings.endpointResolver(for: host),
-            choice: settings.endpointChoice(), zone: settings.endpointZone(),
+            policy: settings.balancingPolicy(), zone: settings.endpointZone(),
             subset: settings.endpointSubset(), health: settings.endpointHealth(),
             meter: settings.meter())
         if let fault = new.fault, !host.isEmpty { settings.issue(at: "for", fault.message) }
@@ -108,15 +109,15 @@ extension Settings {
 
     // MARK: How they are used
 
-    private enum ChoiceName: String, CaseIterable {
+    private enum PolicyName: String, CaseIterable {
         case leastRequests, peakEWMA, roundRobin, weighted, hash
     }
 
-    fileprivate func endpointChoice() -> EndpointChoice {
-        let name = choice("choice", default: ChoiceName.leastRequests)
+    fileprivate func balancingPolicy() -> BalancingPolicy {
+        let name = choice("policy", default: PolicyName.leastRequests)
         let header = string("hashHeader")
         if header != nil, name != .hash {
-            issue(at: "hashHeader", "found without \"choice\": \"hash\"; expected both or none")
+            issue(at: "hashHeader", "found without \"policy\": \"hash\"; expected both or none")
         }
         switch name {
         case .leastRequests: return .leastRequests

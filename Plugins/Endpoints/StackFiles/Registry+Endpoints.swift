@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import TurnpikeEndpoints
 import TurnpikeMiddleware
 public import TurnpikeStackFiles
 
@@ -36,7 +37,7 @@ extension Registry {
                     "dns.port": "The port of the endpoints. Without it, that of `for`.",
                     "dns.refresh": "How long an answer is used.",
                     "dns.limit": "The longest time for a lookup.",
-                    "choice": """
+                    "policy": """
                     How an endpoint is chosen: the less loaded of two, the sooner to answer of two, \
                     one after the other, at random by weight, or by a key of the request.
                     """,
@@ -94,7 +95,7 @@ extension Registry {
                 example: #"""
                     {"use": "endpoints", "for": "users.internal:80",
                      "list": [{"address": "10.0.0.7", "port": 8080, "weight": 2, "zone": "a"}, "10.0.0.8:8080"],
-                     "choice": "peakEWMA", "zone": {"name": "a"}, "subset": {"size": 20, "clientIndex": 3},
+                     "policy": "peakEWMA", "zone": {"name": "a"}, "subset": {"size": 20, "clientIndex": 3},
                      "check": {"path": "/health"}}
                     """#)
         ) { Endpoints(settings: $0) }

@@ -4,6 +4,7 @@ import Foundation
 import TestSupport
 import Turnpike
 import TurnpikeCore
+import TurnpikeEndpoints
 import TurnpikeInspection
 import TurnpikeTesting
 
@@ -35,10 +36,10 @@ private func changed<Value>(_ value: Value, _ change: (inout Value) -> Void) -> 
 private func endpoints(
     _ list: [Endpoint] = [Endpoint("h", port: 1), Endpoint("i", port: 1)],
     zone: EndpointZone? = nil, subset: EndpointSubset? = nil,
-    choice: EndpointChoice = .leastRequests, health: EndpointHealth = EndpointHealth()
+    policy: BalancingPolicy = .leastRequests, health: EndpointHealth = EndpointHealth()
 ) -> any Gate {
     Endpoints(
-        for: "a.example", from: FixedEndpoints(list), choice: choice, zone: zone, subset: subset,
+        for: "a.example", from: FixedEndpoints(list), policy: policy, zone: zone, subset: subset,
         health: health)
 }
 
@@ -190,10 +191,10 @@ extension NumberRow {
         .whole("Endpoint.port") { endpoints([Endpoint("h", port: $0), Endpoint("i", port: 1)]) },
         .real("Endpoint.weight") {
             endpoints(
-                [Endpoint("h", port: 1, weight: $0), Endpoint("i", port: 1)], choice: .weighted)
+                [Endpoint("h", port: 1, weight: $0), Endpoint("i", port: 1)], policy: .weighted)
         },
         .real("Endpoint.weight") {
-            endpoints([Endpoint("h", port: 1, weight: $0)], choice: .hash(of: "X"))
+            endpoints([Endpoint("h", port: 1, weight: $0)], policy: .hash(of: "X"))
         },
         .time("EndpointFile.interval") {
             Endpoints(for: "a.example", from: EndpointFile("/none", interval: $0))

@@ -28,7 +28,7 @@ struct ArticleTests {
             "Core/Documentation.docc/WritingAGate.md",
             "Inspection/Documentation.docc/Bounds.md",
             "Middleware/Documentation.docc/Resilience.md",
-            "Middleware/Documentation.docc/SeveralEndpoints.md",
+            "../Plugins/Endpoints/Documentation.docc/SeveralEndpoints.md",
             "Middleware/Documentation.docc/OneQuotaForManyReplicas.md",
             "Middleware/Documentation.docc/LogsMetricsAndTraces.md",
             "Inspection/Documentation.docc/ReadingATrace.md",
