@@ -126,7 +126,7 @@ let package = Package(
         .target(
             name: "TurnpikeEndpoints",
             dependencies: ["TurnpikeCore", "TurnpikeMiddleware", "TurnpikeSupport"],
-            path: "Plugins/Endpoints", exclude: ["README.md", "StackFiles"],
+            path: "Plugins/Endpoints", exclude: ["README.md", "StackFiles"], packageAccess: false,
             swiftSettings: settings),
         .target(
             name: "TurnpikeEndpointsStackFiles",

@@ -33,22 +33,16 @@ extension LoadBalancer {
             case .fail(let error): throw error
             case .begin: beginIfDue(in: context)
             case .wait(let refresh):
-                context.call.record.waits("for the endpoints of \(service)")
                 do {
-                    try await context.waiting("list of endpoints") { _ in
+                    try await context.waiting(
+                        "list of endpoints", atDeadline: "for the endpoints of \(service)"
+                    ) { _ in
                         try await refresh.wait(in: context)
                     }
                 } catch is ListRefresh.Ended {
                     // Another client that shares the gate was shut down.
                     try context.checkCancellation()
-                } catch {
-                    // Only a deadline that passed ended the wait for want of a list.
-                    if context.timeLeft.map({ $0 > .zero }) ?? true {
-                        context.call.record.waits(nil)
-                    }
-                    throw error
                 }
-                context.call.record.waits(nil)
             }
         }
     }

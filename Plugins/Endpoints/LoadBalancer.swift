@@ -155,8 +155,7 @@ final class LoadBalancer: Sendable {
             view.chooser.choose(from: view.set, for: request, at: now, bits: bits, avoiding: $0)
         }
         guard let pick else { throw noList(nil, retryAfter: nil) }
-        context.note(gate: "Endpoints", text(of: pick, in: view, at: now))
-        context.describePass(of: "Endpoints", text(of: pick, in: view, at: now))
+        context.note(gate: "Endpoints", text(of: pick, in: view, at: now), isDecision: true)
         if view.isInPanic {
             figures.count("turnpike.endpoints.panics", labels: service.meterLabels)
         }

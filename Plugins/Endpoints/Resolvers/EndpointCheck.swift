@@ -72,7 +72,7 @@ struct EndpointCheck {
         guard case .host(let host, _) = target, !host.contains(":") else { return }
         let last = host.utf8.split(separator: UInt8(ascii: ".")).last.map { Substring($0) } ?? ""
         // A resolver reads 010.0.0.7 and 10.7 as other addresses than people do.
-        if IPv4Text.isNumeric(last), IPAddress(host)?.description != host {
+        if IPAddress.readsAsNumber(last), IPAddress(host)?.description != host {
             faults.add(
                 at: index,
                 "found \"\(Grammar.escaped(host, upTo: 80))\"; expected an IPv4 address as four"

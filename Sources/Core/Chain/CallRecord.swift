@@ -131,7 +131,7 @@ package final class CallRecord: Sendable {
     ///
     /// It is left out while an earlier send may still be under way.
     /// - Parameter text: What it waits for: `in line for …`. Nil ends the wait; so does a send.
-    package func waits(_ text: String?) {
+    func waits(_ text: String?) {
         state.withLock { state in
             // Of a hedged call another branch may be on its way to the server.
             let isUnderWay = state.exchanges.awaited != nil

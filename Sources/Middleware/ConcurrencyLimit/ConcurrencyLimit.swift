@@ -107,7 +107,6 @@ public struct ConcurrencyLimit: Interceptor {
     }
 
     private func wait(_ waiter: Waiter, for origin: Origin, in context: Context) async throws {
-        context.call.record.waits("in line for a permit to call \(origin)")
         if waiter.beginsLine {
             context.note(
                 gate: gateName,
@@ -116,16 +115,10 @@ public struct ConcurrencyLimit: Interceptor {
         }
         permits.tell(of: origin)
         defer { permits.tell(of: origin) }
-        do {
-            try await waiter.wait(in: context, for: "line for a permit") { [permits] in
-                permits.leave(origin, $0)
-            }
-        } catch {
-            // Only a deadline that passed ended the wait for want of a permit.
-            if context.timeLeft.map({ $0 > .zero }) ?? true { context.call.record.waits(nil) }
-            throw error
-        }
-        context.call.record.waits(nil)
+        try await waiter.wait(
+            in: context, for: "line for a permit",
+            atDeadline: "in line for a permit to call \(origin)"
+        ) { [permits] in permits.leave(origin, $0) }
     }
 
     private func take(_ origin: Origin, in context: Context) throws -> Waiter? {

@@ -237,6 +237,7 @@ extension NumberRow {
         .whole("EndpointSubset.of") { endpoints(subset: EndpointSubset(size: 1, of: $0)) },
         .real("EndpointZone.spill") { endpoints(zone: EndpointZone("a", spill: $0)) },
         .whole("SystemHostResolver.width") { width, _ in _ = SystemHostResolver(width: width) },
+        .time("SystemHostResolver.keeping") { time, _ in _ = SystemHostResolver(keeping: time) },
     ]
 
     static let observing: [NumberRow] = [

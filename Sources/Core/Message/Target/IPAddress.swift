@@ -114,8 +114,20 @@ extension IPAddress {
     ]
 }
 
+extension IPAddress {
+    /// Whether a label is a number to some parser: a host that ends in one is an address or
+    /// nothing.
+    public static func readsAsNumber(_ label: some StringProtocol) -> Bool {
+        let bytes = label.utf8
+        if bytes.allSatisfy({ $0 &- UInt8(ascii: "0") < 10 }) { return !bytes.isEmpty }
+        return bytes.first == UInt8(ascii: "0")
+            && bytes.dropFirst().first.map { $0 | 0x20 } == UInt8(ascii: "x")
+            && bytes.dropFirst(2).allSatisfy { IPv4Text.hexDigit($0) != nil }
+    }
+}
+
 /// IPv4 as `inet_aton` reads it, which resolvers and URL parsers follow.
-package enum IPv4Text {
+enum IPv4Text {
     static func parse(_ text: some StringProtocol) -> UInt32? {
         let parts = text.utf8.split(
             separator: UInt8(ascii: "."), maxSplits: 4, omittingEmptySubsequences: false)
@@ -133,16 +145,6 @@ package enum IPv4Text {
             }
         }
         return UInt32(bits)
-    }
-
-    /// Whether a label is a number to some parser: a host that ends in one is an address or
-    /// nothing.
-    package static func isNumeric(_ label: some StringProtocol) -> Bool {
-        let bytes = label.utf8
-        if bytes.allSatisfy({ $0 &- UInt8(ascii: "0") < 10 }) { return !bytes.isEmpty }
-        return bytes.first == UInt8(ascii: "0")
-            && bytes.dropFirst().first.map { $0 | 0x20 } == UInt8(ascii: "x")
-            && bytes.dropFirst(2).allSatisfy { hexDigit($0) != nil }
     }
 
     private static func number(_ bytes: some Collection<UInt8>) -> UInt64? {
