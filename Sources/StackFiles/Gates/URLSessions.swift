@@ -17,10 +17,29 @@ extension Registry {
                 example: #"{"use": "urlsession", "maxConnectionsPerHost": 8}"#)
         ) { settings in
             let configuration = URLSessionTransport.Configuration(settings: settings)
-            if settings.isDryRun { return MockTransport(capabilities: [], []) }
+            if settings.isDryRun { return DraftURLSession() }
             return URLSessionTransport(configuration: configuration)
         }
     }
+}
+
+/// What is true of the transport, for a check that opens none.
+private struct DraftURLSession: Transport {
+    var capabilities: TransportCapabilities { [] }
+    var provesClient: Bool { false }
+    var canEndProcess: Bool {
+        #if canImport(FoundationNetworking)
+        true
+        #else
+        false
+        #endif
+    }
+
+    func send(_ request: Request, context: Context) async throws -> Response {
+        throw ClientError(.unsupported, "a transport of a check sends nothing")
+    }
+
+    func shutdown() async {}
 }
 
 extension URLSessionTransport.Configuration {
