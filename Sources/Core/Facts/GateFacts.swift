@@ -47,9 +47,13 @@ public struct GateFacts: Sendable {
     /// Whether the gate refuses requests that would not go over TLS.
     public var requiresTLS = false
 
-    /// The names of the quotas on which the gate draws, if its user has named them.
+    /// The origins to which the gate keeps, if it lists them: those of a credential, or those of a
+    /// group that applies to some origins alone.
+    public var origins: Set<Origin>?
+
+    /// The quotas on which the gate draws, by texts that tell each from all others.
     ///
-    /// Two gates that name the same one draw on one quota.
+    /// A request that passes two gates with one in common draws on it twice.
     public var sharedQuotas: Set<String> = []
 
     /// Creates facts.

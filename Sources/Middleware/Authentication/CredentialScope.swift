@@ -13,6 +13,9 @@ struct CredentialScope: Sendable {
         own = origins.shared ?? CredentialOrigins.Own()
     }
 
+    /// The origins, if they are listed.
+    var listed: Set<Origin>? { origins.listed }
+
     /// Whether a request may carry the credential, and has no credential of its own.
     ///
     /// A request that was redirected through a foreign origin gets none, even back at a listed

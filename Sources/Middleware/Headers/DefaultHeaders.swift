@@ -35,6 +35,7 @@ public struct DefaultHeaders: SynchronousRequestAdapter {
         let names = headers.map(\.name).filter { request?.headers.contains($0) != true }
         var facts = GateFacts("sets header fields that are missing")
         facts.effects = secrets.effects(of: names, on: request)
+        facts.origins = secrets.listed
         facts.fields = facts.fields(from: headers)
         if request != nil, facts.effects.isEmpty {
             facts.passedOver = "no field of it is missing"

@@ -12,6 +12,9 @@ struct SecretFields: Sendable {
 
     init(for origins: CredentialOrigins?) { scope = origins.map { CredentialScope($0) } }
 
+    /// The origins that receive secrets, if they are listed.
+    var listed: Set<Origin>? { scope?.listed }
+
     /// The effects of a gate that sets fields, of which some may be secrets.
     ///
     /// Secrets that go only to listed origins are left out for a request to another one.

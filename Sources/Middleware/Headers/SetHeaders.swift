@@ -32,6 +32,7 @@ public struct SetHeaders: SynchronousRequestAdapter {
         let names = (replacing.map(\.name) + adding.map(\.name))
         var facts = GateFacts("sets header fields")
         facts.effects = secrets.effects(of: names, on: request)
+        facts.origins = secrets.listed
         facts.fields = facts.fields(from: Array(replacing) + Array(adding))
         if request != nil, facts.effects.isEmpty {
             facts.passedOver = "no field of it is for this origin"

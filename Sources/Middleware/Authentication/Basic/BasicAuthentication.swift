@@ -30,10 +30,12 @@ public struct BasicAuthentication: SynchronousRequestAdapter {
 
     /// What is true of this gate; see ``/TurnpikeCore/GateFacts``.
     public func facts(for request: Request?) -> GateFacts? {
-        GateFacts(
+        var facts = GateFacts(
             "sends a user name and a password",
             .setsFields([.authorization], .secret(isBound: true)),
             passedOver: scope.obstacle(to: request))
+        facts.origins = scope.listed
+        return facts
     }
 
     /// Adds the credential.

@@ -49,6 +49,7 @@ public struct DigestAuthentication: Interceptor {
             "answers a challenge, and another one if its nonce was stale",
             .setsFields([.authorization], .secret(isBound: true)), .replays(times: 2),
             passedOver: scope.obstacle(to: request))
+        facts.origins = scope.listed
         // A server may ask for it (`auth-int`).
         facts.signsContent = true
         return facts
