@@ -39,7 +39,7 @@ extension TransportConformance {
                 let deflater = try Deflater(.gzip, level: 9)
                 let plain = Data(repeating: 0x78, count: 100_000)
                 let encoded = try deflater.add(plain) + deflater.finish()
-                road.server.route("/", .data(encoded, headers: ["Content-Encoding": "gzip"]))
+                road.server.route("/", .ok(data: encoded, headers: ["Content-Encoding": "gzip"]))
                 let response = try await road.get("/").response()
                 let content = try await response.body.collect(upTo: 200_000)
                 try require(content == plain, "the content differs")
@@ -48,7 +48,7 @@ extension TransportConformance {
             },
             check("The timeline has the phases of the connection, if declared") { road in
                 guard road.transport.capabilities.contains(.phaseTimes) else { return }
-                road.server.route("/", .text("x"))
+                road.server.route("/", .ok(text: "x"))
                 for _ in 0..<2 {
                     let response = try await road.client.post("/", body: .text("hello")).response()
                     _ = try await response.body.collect(upTo: 10)
@@ -64,7 +64,7 @@ extension TransportConformance {
                 }
             },
             check("A reader slower than the server gets all bytes in order") { road in
-                road.server.route("/", .handler { _ in .data(Self.pattern(6 << 20)) })
+                road.server.route("/", .handler { _ in .ok(data: Self.pattern(6 << 20)) })
                 var position = 0
                 let pattern = Self.pattern(6 << 20)
                 for try await chunk in try await road.get("/").response().body {
@@ -231,7 +231,7 @@ extension TransportConformance {
                 try require(road.server.requests.count == 1, "the challenge was answered")
             },
             check("Interim responses are skipped") { road in
-                road.server.route("/", .text("final").preceded(by: [103, 103, 102]))
+                road.server.route("/", .ok(text: "final").preceded(by: [103, 103, 102]))
                 let text = try await road.text(of: road.get("/"))
                 try require(text == "final", "the answer is “\(text)”")
             },

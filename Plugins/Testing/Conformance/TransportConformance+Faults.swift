@@ -56,7 +56,7 @@ extension TransportConformance {
     static var life: [Check] {
         [
             check("A hundred calls at once each get their own response") { road in
-                road.server.fallback(.handler { .text($0.target) })
+                road.server.fallback(.handler { .ok(text: $0.target) })
                 try await withThrowingTaskGroup { group in
                     for index in 0..<100 {
                         group.addTask {
@@ -68,7 +68,7 @@ extension TransportConformance {
                 }
             },
             check("The timeline contains the phases in order") { road in
-                road.server.route("/", .text("x"))
+                road.server.route("/", .ok(text: "x"))
                 let response = try await road.get("/").response()
                 _ = try await response.body.collect(upTo: 10)
                 let line = response.timeline
@@ -182,7 +182,7 @@ extension TransportConformance {
                 try require(road.server.counts.requests == 0, "a request was sent")
             },
             check("A connection is reused after its body was read completely") { road in
-                road.server.fallback(.text("x"))
+                road.server.fallback(.ok(text: "x"))
                 for _ in 0..<20 { _ = try await road.content(of: road.get("/")) }
                 try require(
                     road.server.counts.accepted == 1,
@@ -199,7 +199,7 @@ extension TransportConformance {
             road.server.route("/silence", .silence)
             road.server.route("/endless", .endless())
             road.server.route("/upload", .silence.withoutReading())
-            road.server.route("/ok", .text("fine"))
+            road.server.route("/ok", .ok(text: "fine"))
             try await body(road)
             try await road.server.wait { $0.abandoned == 1 }
             let text = try await road.text(of: road.get("ok"))

@@ -66,11 +66,11 @@ extension TransportConformance {
         [
             check("A connect target moves the connection and no name, if declared") { road in
                 guard road.transport.capabilities.contains(.connectTargets) else { return }
-                road.server.fallback(.text("plain"))
+                road.server.fallback(.ok(text: "plain"))
                 let endpoints = try (0..<2).map { _ in try TestServer() }
                 defer { for endpoint in endpoints { endpoint.stop() } }
                 for (number, endpoint) in endpoints.enumerated() {
-                    endpoint.fallback(.text("endpoint \(number)"))
+                    endpoint.fallback(.ok(text: "endpoint \(number)"))
                 }
                 // The same origin by itself and at each endpoint, in turn.
                 for _ in 0..<3 {
@@ -94,7 +94,7 @@ extension TransportConformance {
             check("The URL's host is not looked up where there is a connect target, if declared") {
                 road in
                 guard road.transport.capabilities.contains(.connectTargets) else { return }
-                road.server.fallback(.text("x"))
+                road.server.fallback(.ok(text: "x"))
                 let target = ConnectTarget.host("127.0.0.1", port: road.server.port)
                 let response = try await road.call("http://logical.invalid/a?b", at: target)
                     .response()
@@ -107,7 +107,7 @@ extension TransportConformance {
             check("An endpoint that refuses the connection is an error of the call, if declared") {
                 road in
                 guard road.transport.capabilities.contains(.connectTargets) else { return }
-                road.server.fallback(.text("plain"))
+                road.server.fallback(.ok(text: "plain"))
                 let endpoint = try TestServer()
                 endpoint.stop()
                 let target = ConnectTarget.host("127.0.0.1", port: endpoint.port)
@@ -122,7 +122,7 @@ extension TransportConformance {
             check("An address rule is asked before each connection and request, if declared") {
                 road in
                 guard road.transport.capabilities.contains(.addressRules) else { return }
-                road.server.fallback(.text("x"))
+                road.server.fallback(.ok(text: "x"))
                 let rule = Rule()
                 func call() -> Call { road.call("/", allowing: rule.addressRule) }
                 // A new connection, then one that is kept.

@@ -9,8 +9,8 @@ public import TurnpikeCore
 ///
 /// ```swift
 /// let server = try TestServer()
-/// server.route("/flaky", .status(503), .status(503), .json(["id": 1]))
-/// server.route("/slow", .text("late").delayed(by: .milliseconds(50)))
+/// server.route("/flaky", .status(503), .status(503), .ok(json: ["id": 1]))
+/// server.route("/slow", .ok(text: "late").delayed(by: .milliseconds(50)))
 /// let client = Client(baseURL: server.target, stack: [.retry()])
 /// let value = try await client.get("flaky").json()
 /// #expect(server.requests(to: "/flaky").count == 3)
