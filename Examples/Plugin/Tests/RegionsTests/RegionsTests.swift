@@ -30,6 +30,22 @@ struct RegionsTests {
         #expect(us.sent.first?.request.headers[PreferRegion.field] == nil)
     }
 
+    @Test("What one of the transports declares is true of all together")
+    func declarations() {
+        struct Other: Transport {
+            let capabilities: TransportCapabilities = []
+            let canEndProcess = true
+            func send(_ request: Request, context: Context) async throws -> Response {
+                throw ClientError(.unsupported, "sends nothing")
+            }
+            func shutdown() async {}
+        }
+        let mocks = RegionalTransport(home: us, regions: ["eu": eu])
+        #expect(!mocks.provesClient && !mocks.canEndProcess)
+        let mixed = RegionalTransport(home: us, regions: ["eu": Other()])
+        #expect(mixed.provesClient && mixed.canEndProcess)
+    }
+
     @Test("A stack file can name the gate, and the reference describes it")
     func stackFile() throws {
         var registry = Registry.standard
