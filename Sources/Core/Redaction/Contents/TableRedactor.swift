@@ -80,12 +80,14 @@ struct TableRedactor {
         let usual = separators[counts.firstIndex(of: counts.max() ?? 0) ?? 0]
         let others = lines.filter { !unquoted($0).contains(usual) }
         return separators.first { separator in
-            others.contains { line in
-                line.contains(separator)
-                    && line.split(separator: separator).contains { name in
-                        pass.redaction.hides(key: name.filter { $0 != UInt8(ascii: "\"") })
-                    }
-            }
+            // Within quotes it separates nothing.
+            separator != usual
+                && others.contains { line in
+                    line.contains(separator)
+                        && line.split(separator: separator).contains { name in
+                            pass.redaction.hides(key: name.filter { $0 != UInt8(ascii: "\"") })
+                        }
+                }
         } ?? usual
     }
 
