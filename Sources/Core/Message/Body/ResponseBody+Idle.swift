@@ -11,7 +11,7 @@ extension ResponseBody {
     ///   - minBytes: The fewest bytes in a window; 0 sets no rate.
     ///   - window: How much time of waiting a rate is measured over.
     ///   - timeSource: What the time is measured on.
-    package func limitIdleTime(
+    func limitIdleTime(
         to limit: Duration, minBytes: Int = 0, window: Duration = .seconds(10),
         timeSource: any TimeSource
     ) {
