@@ -32,7 +32,7 @@ extension Redaction {
     /// completely.
     ///
     /// Content without a known type is treated as what it looks like.
-    package func shownBytes(_ data: Data, type: MediaType?) -> [UInt8]? {
+    public func shownBytes(_ data: Data, type: MediaType?) -> [UInt8]? {
         let pass = RedactionPass(self, .display, keepsCoding: true)
         let types = [type?.description].compactMap(\.self)
         let shown = pass.content(Array(data), types: types, isCut: false)
