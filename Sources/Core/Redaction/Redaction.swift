@@ -53,13 +53,13 @@ public struct Redaction: Sendable {
         return headers.contains(name) || SecretNames.isHeader(name)
     }
 
-    /// Whether the value of a query item, form field or JSON member is hidden.
+    /// Whether the value of a name is hidden.
     func hides(key: String) -> Bool { hides(key: Array(key.utf8)) }
 
-    /// Whether the value of a name is hidden.
+    /// Whether the value of a name is hidden: of a query item, a form field or a JSON member.
     ///
     /// The name may be escaped several times, as in a URL within a URL.
-    func hides(key: some Collection<UInt8>) -> Bool {
+    public func hides(key: some Collection<UInt8>) -> Bool {
         if hidesAsSpelled(key) { return true }
         if !key.contains(where: { Self.joiners[$0] != 0 }) { return false }
         var spelling = Array(key)
@@ -105,9 +105,20 @@ public struct Redaction: Sendable {
     ///
     /// Short names are ambiguous in XML: `<Key>` may be a file name in a listing, `<Code>` an error
     /// code.
-    func hides(element name: ArraySlice<UInt8>) -> Bool {
+    public func hides(element name: ArraySlice<UInt8>) -> Bool {
         let colon = name.lastIndex(of: UInt8(ascii: ":"))
         return hidesInText(colon.map { name[($0 + 1)...] } ?? name)
+    }
+
+    /// Whether a name says that its value is the name of a sibling: `{"name": "password",
+    /// "value": …}`.
+    public static func namesAnother(_ name: some Sequence<UInt8>) -> Bool {
+        SecretNames.namesAnother(name)
+    }
+
+    /// Whether a name stands for the value that a sibling names (``namesAnother(_:)``).
+    public static func isValueOfAnother(_ name: some Sequence<UInt8>) -> Bool {
+        SecretNames.isValueOfAnother(name)
     }
 
     /// Whether a text mentions a secret name anywhere.

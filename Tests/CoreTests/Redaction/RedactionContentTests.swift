@@ -74,9 +74,51 @@ struct RedactionContentTests {
         }
     }
 
-    @Test("Content that is not text is shown by its size, and control characters are escaped")
+    @Test(
+        "Content of another type is shown by its size and its type",
+        arguments: [
+            "application/xml", "image/svg+xml", "text/csv", "text/tab-separated-values",
+            "text/event-stream", "text/yaml", "application/x-plist", "application/http",
+            "multipart/form-data", "application/octet-stream", "image/png",
+        ])
+    func otherTypes(type: String) {
+        #expect(shown("token=abc", MediaType(parsing: type)) == "(9 bytes of \(type))")
+        #expect(
+            shown("token=abc", MediaType(parsing: type + "; charset=utf-8; boundary=b"))
+                == "(9 bytes of \(type))")
+    }
+
+    @Test("Text in a charset whose bytes are not those of ASCII is shown by its size and its type")
+    func charsets() {
+        for charset in ["utf-16", "utf-32le", "utf-7", "shift_jis", "ibm037"] {
+            let type = MediaType(parsing: "text/plain; charset=\(charset)")
+            #expect(shown("password=hunter2", type) == "(16 bytes of text/plain)", "\(charset)")
+        }
+        for encoding in [String.Encoding.utf16, .utf16LittleEndian, .utf32BigEndian] {
+            for (text, type) in [
+                ("password=hunter2", MediaType.plainText), ("{\"password\":\"hunter2\"}", .json),
+            ] {
+                let data = text.data(using: encoding) ?? Data()
+                let shown = Redaction.standard.content(data, type: type)
+                #expect(shown == "(\(data.count) bytes of \(type.essence))")
+            }
+        }
+        #expect(shown("é password=hunter2", "text/plain; charset=UTF-8") == "é password=REDACTED")
+    }
+
+    @Test("XML in JSON is withheld if it mentions a secret, and a binary property list always")
+    func nested() {
+        let xml = shown(#"{"a":"<?xml version='1.0'?><token>hunter2</token>","b":1}"#, .json)
+        #expect(
+            xml.hasPrefix(#"{"a":"(withheld: XML of "#) && xml.hasSuffix(#"","b":1}"#), "\(xml)")
+        let plain = #"{"a":"<?xml version='1.0'?><b>kept</b>"}"#
+        #expect(shown(plain, .json) == plain)
+        let list = Data("bplist00 h\u{0}u\u{0}n\u{0}t\u{0}e\u{0}r\u{0}2".utf8).base64EncodedString()
+        #expect(!shown(#"{"a":"\#(list)"}"#, .json).contains(list))
+    }
+
+    @Test("Control characters are escaped")
     func other() {
-        #expect(shown("abc", .octetStream) == "(3 bytes)")
         #expect(shown("abc", nil) == "(3 bytes)")
         #expect(shown("", .octetStream) == "")
         let escaped = shown("a\u{1B}[31m\r\nb\u{0}", .plainText)

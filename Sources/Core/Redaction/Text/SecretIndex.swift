@@ -2,12 +2,13 @@
 
 import TurnpikeSupport
 
-/// The known secrets, searchable at a cost that does not depend on their number.
+/// The secrets that are known, searchable at a cost that does not depend on their number.
 ///
-/// The index is a trie of bytes. At each position of a text, the search follows the trie for at
-/// most ``depthLimit`` bytes unless it finds a secret. After a match, the search continues behind
-/// it.
-struct SecretIndex {
+/// A ``RedactionPass`` hides them wherever they occur, however they are escaped.
+public struct SecretIndex: Sendable {
+    // The index is a trie of bytes. At each position of a text, the search follows the trie for at
+    // most `depthLimit` bytes unless it finds a secret. After a match, the search continues behind
+    // it.
     private struct Edge: Hashable {
         let node: Int32
         let byte: UInt8
@@ -26,9 +27,10 @@ struct SecretIndex {
     private var reaches: [Reach?] = [nil]
     // Whether a secret begins with these two bytes. Allocated with the first secret.
     private var beginnings: [Bool] = []
-    private(set) var isFull = false
-    /// Grows with each addition.
-    private(set) var version = 0
+    /// Whether the limit was reached, so that later secrets may stay visible.
+    public private(set) var isFull = false
+    /// A number that grows with each secret.
+    public private(set) var version = 0
 
     // A match of this many bytes identifies a secret, however long the secret is.
     private static let depthLimit = 64
@@ -38,7 +40,19 @@ struct SecretIndex {
 
     var isEmpty: Bool { edges.isEmpty }
 
+    /// Creates an index without secrets.
+    public init() {}
+
     // MARK: Adding
+
+    /// Adds the secrets that a pass has found.
+    ///
+    /// Those of a recording are later also found in base64.
+    public mutating func insert(_ pass: RedactionPass) {
+        for (secret, reach) in pass.found {
+            insert(secret, reach, inBase64: pass.purpose == .record)
+        }
+    }
 
     /// Adds a secret in the spellings that are not decoded before a text is searched.
     ///
@@ -104,6 +118,21 @@ struct SecretIndex {
     }
 
     // MARK: Searching
+
+    /// Whether a text contains one of the secrets, as it is or escaped.
+    public func occurs(in text: [UInt8]) -> Bool {
+        var isFound = false
+        var work = 0
+        var spelling: Spelling? = Spelling(text)
+        for _ in 0...Spelling.maxLevels {
+            guard let current = spelling, !isFound else { break }
+            for one in [current, current.withoutZeros(), current.withoutLineEnds()] {
+                search(one?.bytes ?? [], isCut: false, work: &work) { _ in isFound = true }
+            }
+            spelling = current.unescaped()
+        }
+        return isFound
+    }
 
     /// Finds the secrets in a text.
     /// - Parameters:

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import TurnpikeCore
 import TurnpikeSupport
 
 /// Copies tables of text: CSV (RFC 4180) and TSV.
@@ -9,7 +10,7 @@ import TurnpikeSupport
 /// if a column is secret.
 struct TableRedactor {
     private let bytes: [UInt8]
-    private let pass: RedactionPass
+    private let contents: ContentRedactor
     private let isCut: Bool
     private let separator: UInt8
     private var output: [UInt8] = []
@@ -38,18 +39,17 @@ struct TableRedactor {
 
     /// - Throws: ``Unreadable`` if a quoted cell has no end.
     static func redacted(
-        _ bytes: [UInt8], isTabbed: Bool, isCut: Bool, in pass: RedactionPass
+        _ bytes: [UInt8], isTabbed: Bool, isCut: Bool, in contents: ContentRedactor
     ) throws(Unreadable) -> [UInt8] {
-        pass.work += 3 * bytes.count
         var redactor = TableRedactor(
-            bytes: bytes, pass: pass, isCut: isCut,
+            bytes: bytes, contents: contents, isCut: isCut,
             separator: isTabbed ? 0x09 : separator(of: bytes))
         return try redactor.redacted()
     }
 
-    private init(bytes: [UInt8], pass: RedactionPass, isCut: Bool, separator: UInt8) {
+    private init(bytes: [UInt8], contents: ContentRedactor, isCut: Bool, separator: UInt8) {
         self.bytes = bytes
-        self.pass = pass
+        self.contents = contents
         self.isCut = isCut
         self.separator = separator
         output.reserveCapacity(bytes.count)
@@ -167,7 +167,7 @@ struct TableRedactor {
             return
         }
         let content = bytes[start..<(row.cells.last.map { end(of: $0) } ?? row.end)]
-        if content.isEmpty || (pass.isRecorded && WithheldContent.isPlaceholder(content)) { return }
+        if content.isEmpty || contents.isPlaceholder(content) { return }
         let isLast = isCut && row.end == bytes.count
         let isWhole =
             row.cells.count == columns.count || (isLast && row.cells.count < columns.count)
@@ -175,12 +175,12 @@ struct TableRedactor {
         if hasSecrets, row.isOdd || !isWhole {
             return replace(
                 content.indices,
-                with: pass.withhold(
+                with: contents.withhold(
                     content, as: "a row", Unreadable("its cells do not fit the names above")))
         }
         var namesSecret = false
         for (cell, column) in zip(row.cells, columns) where column == .names {
-            namesSecret = namesSecret || pass.redaction.hides(key: meaning(of: cell))
+            namesSecret = namesSecret || contents.pass.redaction.hides(key: meaning(of: cell))
         }
         for (index, cell) in row.cells.enumerated() {
             let column = index < columns.count ? columns[index] : .plain
@@ -190,9 +190,9 @@ struct TableRedactor {
 
     private func column(_ cell: Cell) -> Column {
         let name = meaning(of: cell)
-        if pass.redaction.hides(key: name) { return .secret }
-        if SecretNames.namesAnother(name) { return .names }
-        return SecretNames.isValueOfAnother(name) ? .value : .plain
+        if contents.pass.redaction.hides(key: name) { return .secret }
+        if Redaction.namesAnother(name) { return .names }
+        return Redaction.isValueOfAnother(name) ? .value : .plain
     }
 
     private func end(of cell: Cell) -> Int {
@@ -202,11 +202,13 @@ struct TableRedactor {
     private mutating func copy(_ cell: Cell, isSecret: Bool) {
         let text = meaning(of: cell)
         if isSecret {
-            if !text.allSatisfy({ $0 <= 0x20 }) { replace(cell.range, with: pass.hide(text)) }
+            if !text.allSatisfy({ $0 <= 0x20 }) {
+                replace(cell.range, with: contents.pass.hide(text))
+            }
             return
         }
         let isLast = isCut && end(of: cell) == bytes.count
-        guard let shown = pass.leaf(text, isCut: isLast) else { return }
+        guard let shown = contents.pass.value(text, isCut: isLast) else { return }
         let needsQuotes =
             !cell.isQuoted && shown.contains { "\"\r\n".utf8.contains($0) || $0 == separator }
         let doubled =
