@@ -18,16 +18,32 @@ let package = Package(
     products: [
         .library(
             name: "Turnpike",
-            targets: ["Turnpike", "TurnpikeCore", "TurnpikeMiddleware", "TurnpikeSerializers"]),
+            targets: [
+                "Turnpike", "TurnpikeCore", "TurnpikeEssentials", "TurnpikeMiddleware",
+                "TurnpikeSerializers", "TurnpikeURLSession",
+            ]),
+        // The same without URLSession, for programs with another transport: they do not link
+        // FoundationNetworking.
+        .library(
+            name: "TurnpikeEssentials",
+            targets: [
+                "TurnpikeCore", "TurnpikeEssentials", "TurnpikeMiddleware", "TurnpikeSerializers",
+            ]),
         .library(name: "TurnpikeSupport", targets: ["TurnpikeSupport"]),
+        .library(name: "TurnpikeStackFiles", targets: ["TurnpikeStackFiles"]),
         .library(name: "TurnpikeInspection", targets: ["TurnpikeInspection"]),
         .library(name: "TurnpikeTesting", targets: ["TurnpikeTesting"]),
         .library(name: "TurnpikeCurl", targets: ["TurnpikeCurl"]),
+        .library(name: "TurnpikeCurlStackFiles", targets: ["TurnpikeCurlStackFiles"]),
         .library(name: "TurnpikeCache", targets: ["TurnpikeCache"]),
+        .library(name: "TurnpikeCacheStackFiles", targets: ["TurnpikeCacheStackFiles"]),
+        .library(name: "TurnpikeEndpoints", targets: ["TurnpikeEndpoints"]),
+        .library(name: "TurnpikeEndpointsStackFiles", targets: ["TurnpikeEndpointsStackFiles"]),
         .library(name: "TurnpikeXML", targets: ["TurnpikeXML"]),
         .library(name: "TurnpikeReachability", targets: ["TurnpikeReachability"]),
         .library(name: "TurnpikeValkey", targets: ["TurnpikeValkey"]),
         .library(name: "TurnpikeValkeyCache", targets: ["TurnpikeValkeyCache"]),
+        .library(name: "TurnpikeValkeyStackFiles", targets: ["TurnpikeValkeyStackFiles"]),
         .library(name: "TurnpikeCommandLine", targets: ["TurnpikeCommandLine"]),
         .executable(name: "turnpike", targets: ["TurnpikeProgram"]),
     ],
@@ -43,10 +59,30 @@ let package = Package(
         .target(
             name: "TurnpikeSerializers", dependencies: ["TurnpikeCore", "TurnpikeSupport"],
             path: "Sources/Serializers", swiftSettings: settings),
+        // The default transport, and all that imports FoundationNetworking.
+        .target(
+            name: "TurnpikeURLSession", dependencies: ["TurnpikeCore", "TurnpikeSupport"],
+            path: "Sources/URLSession", packageAccess: false, swiftSettings: settings),
+        .target(
+            name: "TurnpikeEssentials",
+            dependencies: ["TurnpikeCore", "TurnpikeMiddleware", "TurnpikeSerializers"],
+            path: "Sources/Essentials", packageAccess: false, swiftSettings: settings),
         .target(
             name: "Turnpike",
-            dependencies: ["TurnpikeCore", "TurnpikeMiddleware", "TurnpikeSerializers"],
-            path: "Sources/Turnpike", swiftSettings: settings),
+            dependencies: [
+                "TurnpikeCore", "TurnpikeEssentials", "TurnpikeMiddleware", "TurnpikeSerializers",
+                "TurnpikeURLSession",
+            ],
+            path: "Sources/Turnpike", packageAccess: false, swiftSettings: settings),
+        // What a stack file says, and what the settings of each gate mean. Each plugin's own are a target in its folder, so that
+        // who uses a plugin in code alone builds none of this.
+        .target(
+            name: "TurnpikeStackFiles",
+            dependencies: [
+                "TurnpikeCore", "TurnpikeMiddleware", "TurnpikeSerializers", "TurnpikeSupport",
+                "TurnpikeURLSession",
+            ],
+            path: "Sources/StackFiles", packageAccess: false, swiftSettings: settings),
         // What checks a stack, explains it, and shows traces; a service that does not import it pays nothing.
         .target(
             name: "TurnpikeInspection",
@@ -56,6 +92,7 @@ let package = Package(
             name: "TurnpikeTesting",
             dependencies: [
                 "TurnpikeCore", "TurnpikeInspection", "TurnpikeMiddleware", "TurnpikeSupport",
+                "TurnpikeURLSession",
             ],
             path: "Plugins/Testing", packageAccess: false, swiftSettings: settings),
         .target(
@@ -66,13 +103,37 @@ let package = Package(
             dependencies: [
                 "CTurnpikeCurl", "TurnpikeCore", "TurnpikeMiddleware", "TurnpikeSupport",
             ],
-            path: "Plugins/Curl", exclude: ["CCurl", "README.md"], packageAccess: false,
-            swiftSettings: settings),
+            path: "Plugins/Curl", exclude: ["CCurl", "README.md", "StackFiles"],
+            packageAccess: false, swiftSettings: settings),
+        .target(
+            name: "TurnpikeCurlStackFiles",
+            dependencies: [
+                "TurnpikeCore", "TurnpikeCurl", "TurnpikeStackFiles", "TurnpikeSupport",
+            ],
+            path: "Plugins/Curl/StackFiles", packageAccess: false, swiftSettings: settings),
         .target(
             name: "TurnpikeCache",
             dependencies: ["TurnpikeCore", "TurnpikeMiddleware", "TurnpikeSupport"],
-            path: "Plugins/Cache", exclude: ["README.md", "Store/Disk/FORMAT.md"],
+            path: "Plugins/Cache", exclude: ["README.md", "StackFiles", "Store/Disk/FORMAT.md"],
             packageAccess: false, swiftSettings: settings),
+        .target(
+            name: "TurnpikeCacheStackFiles",
+            dependencies: [
+                "TurnpikeCache", "TurnpikeCore", "TurnpikeMiddleware", "TurnpikeStackFiles",
+                "TurnpikeSupport",
+            ],
+            path: "Plugins/Cache/StackFiles", packageAccess: false, swiftSettings: settings),
+        .target(
+            name: "TurnpikeEndpoints",
+            dependencies: ["TurnpikeCore", "TurnpikeMiddleware", "TurnpikeSupport"],
+            path: "Plugins/Endpoints", exclude: ["README.md", "StackFiles"], packageAccess: false,
+            swiftSettings: settings),
+        .target(
+            name: "TurnpikeEndpointsStackFiles",
+            dependencies: [
+                "TurnpikeCore", "TurnpikeEndpoints", "TurnpikeMiddleware", "TurnpikeStackFiles",
+            ],
+            path: "Plugins/Endpoints/StackFiles", packageAccess: false, swiftSettings: settings),
         .target(
             name: "TurnpikeXML",
             dependencies: ["TurnpikeCore", "TurnpikeSerializers", "TurnpikeSupport"],
@@ -90,7 +151,7 @@ let package = Package(
             dependencies: [
                 "CTurnpikeValkey", "TurnpikeCore", "TurnpikeMiddleware", "TurnpikeSupport",
             ],
-            path: "Plugins/Valkey", exclude: ["CHiredis", "Cache", "README.md"],
+            path: "Plugins/Valkey", exclude: ["CHiredis", "Cache", "README.md", "StackFiles"],
             packageAccess: false, swiftSettings: settings),
         // A store of the cache plugin: a plugin on two others (ARCHITECTURE.md says why).
         .target(
@@ -100,12 +161,21 @@ let package = Package(
                 "TurnpikeValkey",
             ],
             path: "Plugins/Valkey/Cache", packageAccess: false, swiftSettings: settings),
+        .target(
+            name: "TurnpikeValkeyStackFiles",
+            dependencies: [
+                "TurnpikeCacheStackFiles", "TurnpikeCore", "TurnpikeMiddleware",
+                "TurnpikeStackFiles", "TurnpikeValkey", "TurnpikeValkeyCache",
+            ],
+            path: "Plugins/Valkey/StackFiles", packageAccess: false, swiftSettings: settings),
         // The command as a library, so that a program of a few lines can add to what it knows.
         .target(
             name: "TurnpikeCommandLine",
             dependencies: [
-                "Turnpike", "TurnpikeCache", "TurnpikeCore", "TurnpikeCurl", "TurnpikeInspection",
-                "TurnpikeSupport", "TurnpikeTesting", "TurnpikeValkey", "TurnpikeValkeyCache",
+                "Turnpike", "TurnpikeCache", "TurnpikeCore", "TurnpikeCurl",
+                "TurnpikeCurlStackFiles", "TurnpikeEndpointsStackFiles", "TurnpikeInspection",
+                "TurnpikeStackFiles", "TurnpikeSupport", "TurnpikeTesting", "TurnpikeValkey",
+                "TurnpikeValkeyStackFiles",
             ],
             path: "Plugins/CommandLine", exclude: ["Program"], packageAccess: false,
             swiftSettings: settings),
@@ -126,7 +196,9 @@ let package = Package(
             packageAccess: false, swiftSettings: settings),
         .executableTarget(
             name: "balance-study",
-            dependencies: ["StudySupport", "Turnpike", "TurnpikeCore", "TurnpikeTesting"],
+            dependencies: [
+                "StudySupport", "Turnpike", "TurnpikeCore", "TurnpikeEndpoints", "TurnpikeTesting",
+            ],
             path: "Examples/BalanceStudy", exclude: ["README.md", "balance.svg"],
             packageAccess: false, swiftSettings: settings),
         .executableTarget(
@@ -157,18 +229,36 @@ let package = Package(
             dependencies: ["TestSupport", "TurnpikeCore", "TurnpikeSupport", "TurnpikeTesting"],
             path: "Tests/CoreTests", swiftSettings: settings),
         .testTarget(
+            name: "URLSessionTests",
+            dependencies: ["TurnpikeCore", "TurnpikeTesting", "TurnpikeURLSession"],
+            path: "Tests/URLSessionTests", swiftSettings: settings),
+        .testTarget(
             name: "MiddlewareTests",
             dependencies: [
-                "ChildProcess",
-                "TestSupport", "TurnpikeCore", "TurnpikeMiddleware", "TurnpikeSupport",
-                "TurnpikeTesting",
+                "ChildProcess", "TestSupport", "TurnpikeCore", "TurnpikeMiddleware",
+                "TurnpikeStackFiles", "TurnpikeSupport", "TurnpikeTesting",
             ],
             path: "Tests/MiddlewareTests", swiftSettings: settings),
         .testTarget(
+            name: "StackFilesTests",
+            dependencies: [
+                "TestSupport", "TurnpikeCore", "TurnpikeMiddleware", "TurnpikeStackFiles",
+                "TurnpikeSupport", "TurnpikeTesting",
+            ],
+            path: "Tests/StackFilesTests", swiftSettings: settings),
+        .testTarget(
+            name: "EndpointsTests",
+            dependencies: [
+                "TestSupport", "TurnpikeCore", "TurnpikeEndpoints", "TurnpikeEndpointsStackFiles",
+                "TurnpikeMiddleware", "TurnpikeStackFiles",
+                "TurnpikeSupport", "TurnpikeTesting",
+            ],
+            path: "Tests/EndpointsTests", swiftSettings: settings),
+        .testTarget(
             name: "InspectionTests",
             dependencies: [
-                "TestSupport", "Turnpike", "TurnpikeCache", "TurnpikeCore", "TurnpikeInspection",
-                "TurnpikeMiddleware", "TurnpikeSupport", "TurnpikeTesting",
+                "TestSupport", "Turnpike", "TurnpikeCache", "TurnpikeCore", "TurnpikeEndpoints",
+                "TurnpikeInspection", "TurnpikeMiddleware", "TurnpikeSupport", "TurnpikeTesting",
             ],
             path: "Tests/InspectionTests", swiftSettings: settings),
         .testTarget(
@@ -181,16 +271,16 @@ let package = Package(
         .testTarget(
             name: "CommandLineTests",
             dependencies: [
-                "ChildProcess",
-                "TestSupport", "TurnpikeCommandLine", "Turnpike", "TurnpikeCache",
-                "TurnpikeCore", "TurnpikeTesting",
+                "ChildProcess", "TestSupport", "Turnpike", "TurnpikeCache", "TurnpikeCommandLine",
+                "TurnpikeCore", "TurnpikeStackFiles", "TurnpikeTesting",
             ],
             path: "Tests/CommandLineTests", swiftSettings: settings),
         .testTarget(
             name: "CacheTests",
             dependencies: [
-                "TestSupport", "TurnpikeCache", "TurnpikeCore", "TurnpikeMiddleware",
-                "TurnpikeSerializers", "TurnpikeSupport", "TurnpikeTesting",
+                "TestSupport", "TurnpikeCache", "TurnpikeCacheStackFiles", "TurnpikeCore",
+                "TurnpikeMiddleware", "TurnpikeSerializers", "TurnpikeStackFiles",
+                "TurnpikeSupport", "TurnpikeTesting",
             ],
             path: "Tests/CacheTests", swiftSettings: settings),
         .testTarget(
@@ -218,8 +308,8 @@ let package = Package(
             name: "CostTests",
             dependencies: [
                 "TestSupport", "TurnpikeCache", "TurnpikeCommandLine", "TurnpikeCore",
-                "TurnpikeCurl", "TurnpikeMiddleware", "TurnpikeSerializers", "TurnpikeSupport",
-                "TurnpikeTesting", "TurnpikeXML",
+                "TurnpikeCurl", "TurnpikeMiddleware", "TurnpikeSerializers", "TurnpikeStackFiles",
+                "TurnpikeSupport", "TurnpikeTesting", "TurnpikeURLSession", "TurnpikeXML",
             ],
             path: "Tests/CostTests", swiftSettings: settings),
         .testTarget(
@@ -239,31 +329,35 @@ let package = Package(
         .testTarget(
             name: "CurlTests",
             dependencies: [
-                "ChildProcess",
-                "TestSupport", "Turnpike", "TurnpikeCurl", "TurnpikeSupport", "TurnpikeTesting",
+                "ChildProcess", "TestSupport", "Turnpike", "TurnpikeCurl",
+                "TurnpikeCurlStackFiles", "TurnpikeEndpoints", "TurnpikeStackFiles",
+                "TurnpikeSupport",
+                "TurnpikeTesting",
             ],
             path: "Tests/CurlTests", swiftSettings: settings),
         .testTarget(
             name: "ValkeyTests",
             dependencies: [
-                "ChildProcess",
-                "TestSupport", "Turnpike", "TurnpikeMiddleware", "TurnpikeSupport",
-                "TurnpikeTesting", "TurnpikeValkey",
+                "ChildProcess", "TestSupport", "Turnpike", "TurnpikeMiddleware",
+                "TurnpikeStackFiles", "TurnpikeSupport", "TurnpikeTesting", "TurnpikeValkey",
+                "TurnpikeValkeyStackFiles",
             ],
             path: "Tests/ValkeyTests", swiftSettings: settings),
         .testTarget(
             name: "ValkeyCacheTests",
             dependencies: [
                 "TestSupport", "Turnpike", "TurnpikeCache", "TurnpikeMiddleware",
-                "TurnpikeSupport", "TurnpikeTesting", "TurnpikeValkey", "TurnpikeValkeyCache",
+                "TurnpikeStackFiles", "TurnpikeSupport", "TurnpikeTesting", "TurnpikeValkey",
+                "TurnpikeValkeyCache", "TurnpikeValkeyStackFiles",
             ],
             path: "Tests/ValkeyCacheTests", swiftSettings: settings),
         // Compiled like the code of a user: `public` access only, and no upcoming features.
         .testTarget(
             name: "TurnpikeTests",
             dependencies: [
-                "Turnpike", "TurnpikeCache", "TurnpikeInspection", "TurnpikeSupport",
-                "TurnpikeTesting", "TurnpikeXML",
+                "Turnpike", "TurnpikeCache", "TurnpikeEndpoints", "TurnpikeInspection",
+                "TurnpikeStackFiles",
+                "TurnpikeSupport", "TurnpikeTesting", "TurnpikeXML",
             ],
             path: "Tests/TurnpikeTests", exclude: ["Cookbook/Recordings"], packageAccess: false),
         // Compiled like an app whose declarations belong to the main actor (SE-0466).
@@ -278,7 +372,9 @@ let package = Package(
         .testTarget(
             name: "IntegrationTests",
             dependencies: [
-                "ChildProcess", "TestSupport", "Turnpike", "TurnpikeCurl", "TurnpikeTesting",
+                "ChildProcess", "TestSupport", "Turnpike", "TurnpikeCurl", "TurnpikeEndpoints",
+                "TurnpikeStackFiles",
+                "TurnpikeTesting",
             ],
             path: "Tests/IntegrationTests", swiftSettings: settings),
         .executableTarget(
@@ -328,7 +424,10 @@ let package = Package(
             path: "Tests/Programs/Traces", swiftSettings: settings),
         .executableTarget(
             name: "turnpike-endurance",
-            dependencies: ["ChildProcess", "Turnpike", "TurnpikeCurl", "TurnpikeTesting"],
+            dependencies: [
+                "ChildProcess", "Turnpike", "TurnpikeCurl", "TurnpikeCurlStackFiles",
+                "TurnpikeStackFiles", "TurnpikeTesting",
+            ],
             path: "Tests/Programs/Endurance", swiftSettings: settings),
     ]
 )

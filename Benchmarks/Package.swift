@@ -25,6 +25,7 @@ let package = Package(
                 .product(name: "Turnpike", package: "turnpike"),
                 .product(name: "TurnpikeCache", package: "turnpike"),
                 .product(name: "TurnpikeCurl", package: "turnpike"),
+                .product(name: "TurnpikeEndpoints", package: "turnpike"),
                 .product(name: "TurnpikeSupport", package: "turnpike"),
                 .product(name: "TurnpikeTesting", package: "turnpike"),
                 .product(name: "TurnpikeValkey", package: "turnpike"),

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Turnpike
+import TurnpikeEndpoints
 
 /// How a client chooses the endpoint of a request.
 enum Balancing: String, CaseIterable, Sendable {
@@ -13,7 +14,7 @@ enum Balancing: String, CaseIterable, Sendable {
     /// Of two random ones that with the lower product of latency and load.
     case peakEWMA
 
-    private var choice: EndpointChoice? {
+    private var policy: BalancingPolicy? {
         switch self {
         case .none: nil
         case .roundRobin: .roundRobin
@@ -38,9 +39,9 @@ enum Balancing: String, CaseIterable, Sendable {
                     .attemptTimeout(.seconds(1)), .idleTimeout(), .limits(),
                 ]
             }
-        if let choice {
+        if let policy {
             stack.gates.append(
-                Endpoints(for: Study.host, from: FleetResolver(fleet: fleet), choice: choice))
+                Endpoints(for: Study.host, from: FleetResolver(fleet: fleet), policy: policy))
         }
         return stack
     }

@@ -3,6 +3,7 @@
 import Synchronization
 import Turnpike
 import TurnpikeCore
+import TurnpikeEndpoints
 
 /// The endpoints of a run in their weather.
 final class Fleet: Sendable {

@@ -12,6 +12,7 @@ let package = Package(
             name: "TurnpikeRegions",
             dependencies: [
                 .product(name: "Turnpike", package: "turnpike"),
+                .product(name: "TurnpikeStackFiles", package: "turnpike"),
                 .product(name: "TurnpikeSupport", package: "turnpike"),
             ],
             path: "Sources/Regions"),
@@ -19,6 +20,7 @@ let package = Package(
             name: "RegionsTests",
             dependencies: [
                 "TurnpikeRegions",
+                .product(name: "TurnpikeStackFiles", package: "turnpike"),
                 .product(name: "TurnpikeTesting", package: "turnpike"),
             ],
             path: "Tests/RegionsTests"),

@@ -13,10 +13,10 @@ struct User: Codable, Sendable {
 struct Tour {
     func run() async throws {
         let server = try TestServer()
-        server.route("/users/1", .json(["id": 1, "name": "Ada"]))
+        server.route("/users/1", .ok(json: ["id": 1, "name": "Ada"]))
         // Fails twice before it answers.
-        server.route("/flaky", .status(503), .status(503), .json(["id": 2, "name": "Grace"]))
-        server.route("/settings", .data(try settings(), type: .propertyList))
+        server.route("/flaky", .status(503), .status(503), .ok(json: ["id": 2, "name": "Grace"]))
+        server.route("/settings", .ok(data: try settings(), type: .propertyList))
         server.route("/big", .bytes(8_000_000))
         let metrics = MetricsStore()
         let client = Client(baseURL: server.target, stack: stack(metrics: metrics))

@@ -11,7 +11,7 @@ struct Visit {
     func run() async throws {
         let metrics = MetricsStore()
         let client = Client(stack: stack(metrics: metrics))
-        let call = client.get(Target(url))
+        let call = client.get(url)
 
         print("1. The content, as a value of its type")
         let running = call.start(.auto)
@@ -35,7 +35,7 @@ struct Visit {
                 .status(200, headers: ["Content-Type": type ?? "text/plain"], body: content))
         ])
         let mocked = Client(transport: transport, stack: stack(metrics: MetricsStore()))
-        print("    \(describe(try await mocked.get(Target(url)).auto()))")
+        print("    \(describe(try await mocked.get(url).auto()))")
         print("    the mock was asked \(transport.sentCount) times")
     }
 

@@ -29,8 +29,9 @@ let package = Package(
             name: "CityService",
             dependencies: [
                 .product(name: "Turnpike", package: "turnpike"),
-                .product(name: "TurnpikeCache", package: "turnpike"),
-                .product(name: "TurnpikeCurl", package: "turnpike"),
+                .product(name: "TurnpikeCacheStackFiles", package: "turnpike"),
+                .product(name: "TurnpikeCurlStackFiles", package: "turnpike"),
+                .product(name: "TurnpikeStackFiles", package: "turnpike"),
                 .product(name: "TurnpikeConfiguration", package: "turnpike-configuration"),
                 .product(name: "TurnpikeHTTPTypes", package: "turnpike-http-types"),
                 .product(name: "TurnpikeLifecycle", package: "turnpike-lifecycle"),

@@ -2,6 +2,7 @@
 
 import Foundation
 import Turnpike
+import TurnpikeStackFiles
 import TurnpikeSupport
 
 #if canImport(Glibc)

@@ -65,6 +65,7 @@ enum CurlFault {
         if state.phase == .connecting, let status = handle.proxyStatus {
             return refused(status, underlying)
         }
+        if handle.needsHTTP1 { return needsHTTP1(underlying, state) }
         let kind = kind(
             of: handle.isLost || handle.isRefused ? aborted : code, text: text,
             Circumstances(
@@ -110,6 +111,16 @@ enum CurlFault {
             "the process has no descriptors left for a connection; raise its limit (ulimit -n), or"
                 + " set maxConnections below it",
             underlying: underlying, transfer: TransferState(.connecting))
+    }
+
+    // Its content cannot be read again, so it was not sent again by HTTP/1.1.
+    private static func needsHTTP1(_ underlying: CurlFailure, _ state: TransferState) -> ClientError
+    {
+        ClientError(
+            .protocol,
+            "the server wants this request by HTTP/1.1, and its body cannot be sent again; give it a"
+                + " replayable body, or set http2 to off",
+            underlying: underlying, transfer: state)
     }
 
     private static func refused(_ status: HTTPStatus, _ underlying: CurlFailure) -> ClientError {

@@ -37,6 +37,18 @@ public final class CurlTransport: Transport {
     /// Whether HTTP/2 is offered to servers over TLS.
     public let offersHTTP2: Bool
 
+    /// Returns what a transport with this configuration can do; nothing is opened.
+    /// - Throws: What ``init(configuration:)`` throws for it.
+    public static func capabilities(
+        with configuration: Configuration
+    ) throws -> TransportCapabilities {
+        try CurlOptions(configuration, library: .load()).capabilities
+    }
+
+    /// Whether the libcurl that was found has HTTP/2.
+    /// - Throws: ``/TurnpikeCore/ClientError/Code/unsupported`` if there is none.
+    public static var hasHTTP2: Bool { get throws { try CurlLibrary.load().hasHTTP2 } }
+
     /// Creates a transport with connections of its own.
     /// - Throws: ``/TurnpikeCore/ClientError/Code/unsupported`` where there is no libcurl, or it
     ///   cannot do what the configuration wants; ``/TurnpikeCore/ClientError/Code/configuration``

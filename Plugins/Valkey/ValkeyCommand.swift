@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import Foundation
+import Synchronization
 public import TurnpikeCore
 
 /// A command: its name and arguments, as bytes.
@@ -73,5 +74,73 @@ extension ValkeyCommand: DescriptionReflectable {
     public var description: String {
         let name = String(decoding: arguments.first ?? Data(), as: UTF8.self)
         return "\(ValkeyFault.shown(name)) (\(max(arguments.count - 1, 0)) arguments)"
+    }
+}
+
+/// A Lua script that a server runs as one step.
+///
+/// Keep it in a constant: a copy knows the digest that a server has told of it, a new value does not.
+public struct ValkeyScript: Sendable, Hashable {
+    /// What is known of the digest (SHA-1), by which a server finds a script that it has seen.
+    enum Digest: Sendable {
+        case unknown
+        /// A server is being asked.
+        case asked
+        case known(Data)
+        /// No server may be asked.
+        case withheld
+    }
+
+    final class Memory: Sendable {
+        let digest = Mutex(Digest.unknown)
+        let source: Data
+
+        init(_ source: String) { self.source = Data(source.utf8) }
+    }
+
+    /// The source.
+    public let source: String
+    let memory: Memory
+
+    /// Creates a script.
+    public init(_ source: String) {
+        self.source = source
+        memory = Memory(source)
+    }
+
+    /// Whether two scripts have the same source.
+    public static func == (left: Self, right: Self) -> Bool { left.source == right.source }
+
+    /// Hashes the source.
+    public func hash(into hasher: inout Hasher) { hasher.combine(source) }
+}
+
+/// A reply of a server (RESP2).
+public enum ValkeyValue: Sendable, Hashable {
+    /// There is no such value.
+    case null
+    /// A short text, such as `OK`.
+    case status(String)
+    /// An integer.
+    case integer(Int64)
+    /// Bytes.
+    case bytes(Data)
+    /// Several values.
+    case array([ValkeyValue])
+    /// An error within an array; as the whole reply, it is thrown.
+    case error(String)
+}
+
+extension ValkeyValue: DescriptionReflectable {
+    /// The kind of value, and its size instead of its bytes, which may be a secret.
+    public var description: String {
+        switch self {
+        case .null: "null"
+        case .status(let text): text
+        case .integer(let number): String(number)
+        case .bytes(let data): "(\(data.count) bytes)"
+        case .array(let values): "[\(values.map(\.description).joined(separator: ", "))]"
+        case .error(let text): "error: \(ValkeyFault.told(text))"
+        }
     }
 }

@@ -1,6 +1,53 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Foundation
 import TurnpikeCore
+
+/// Limits for reading an XML document, and whether it may have a document type.
+public struct XMLLimits: Sendable, Hashable {
+    /// How deeply elements may be nested.
+    public var depth: Int
+    /// The most elements and attributes in total.
+    public var nodes: Int
+    /// The most attributes of one element.
+    public var attributes: Int
+    /// The most bytes of names, values and text in UTF-8.
+    public var bytes: Int
+    /// Whether the document may have a document type declaration such as `<!DOCTYPE html>`.
+    ///
+    /// The declaration is skipped, and nothing that it refers to is read. A declaration with an
+    /// internal subset, which could declare entities and default attributes, is always rejected.
+    public var allowsDocumentType: Bool
+
+    /// Creates limits.
+    /// - Parameters:
+    ///   - depth: How deeply elements may be nested.
+    ///   - nodes: The most elements and attributes in total.
+    ///   - attributes: The most attributes of one element.
+    ///   - bytes: The most bytes of names, values and text; 100 MiB by default.
+    ///   - allowsDocumentType: Whether a document type without an internal subset is skipped
+    ///     instead of rejected.
+    public init(
+        depth: Int = 200, nodes: Int = 1_000_000, attributes: Int = 1000,
+        bytes: Int = 104_857_600, allowsDocumentType: Bool = false
+    ) {
+        self.depth = depth
+        self.nodes = nodes
+        self.attributes = attributes
+        self.bytes = bytes
+        self.allowsDocumentType = allowsDocumentType
+    }
+}
+
+/// An event of an XML parser.
+public enum XMLEvent: Sendable, Hashable {
+    /// An element starts.
+    case begin(name: String, attributes: [String: String])
+    /// Text with references and CDATA resolved; adjacent pieces form one event.
+    case text(String)
+    /// An element ends.
+    case end(name: String)
+}
 
 /// Reads a document in one pass according to XML 1.0 (fifth edition) and reports its elements and
 /// text.
@@ -178,5 +225,26 @@ struct XMLScanner {
     private mutating func readText() throws {
         if case .content = place { return try readCharacters() }
         guard skipBlanks() else { throw fault("has text outside of its root element") }
+    }
+}
+
+/// Reads a document within limits, and stops if a check throws.
+enum XMLReader {
+    /// Passes the events of a document to a closure.
+    /// - Parameters:
+    ///   - content: The document.
+    ///   - charset: The charset of the `Content-Type`.
+    ///   - limits: The limits.
+    ///   - check: Called between pieces; its errors end the reading.
+    ///   - handle: Receives the events.
+    /// - Throws: ``/TurnpikeCore/ClientError/Code/serialization``, and the errors of the closures.
+    static func read(
+        _ content: Data, charset: String? = nil, limits: XMLLimits,
+        check: () throws -> Void = { try Task.checkCancellation() },
+        _ handle: @escaping (XMLEvent) throws -> Void
+    ) throws {
+        var scanner = XMLScanner(
+            try XMLText.bytes(of: content, charset: charset), limits: limits, handle)
+        try scanner.run(check: check)
     }
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Foundation
 public import TurnpikeCore
 
 extension Response {
@@ -38,5 +39,91 @@ extension Response {
         _ type: Value.Type = Value.self
     ) async throws -> Value {
         try await serialize(with: DecodableSerializer(type))
+    }
+}
+
+extension ClientError {
+    /// Decodes the content of the response that was refused, such as an API's own description of an
+    /// error.
+    ///
+    /// ```swift
+    /// do {
+    ///     try await client.post("orders", json: order).decode(Order.self)
+    /// } catch let error as ClientError where error.response?.status == 422 {
+    ///     throw try error.decode(Rejection.self)
+    /// }
+    /// ```
+    /// - Parameters:
+    ///   - type: The type of the value.
+    ///   - table: The serializers; the media type of the content selects the decoder.
+    /// - Returns: The value.
+    /// - Throws: ``/TurnpikeCore/ClientError/Code/serialization`` if no content was kept, if it was
+    ///   cut, or if it is not of this type.
+    public func decode<Value: Decodable>(
+        _ type: Value.Type = Value.self, using table: SerializerTable = .standard
+    ) throws -> Value {
+        guard let response, !responseBody.isEmpty else {
+            throw ClientError(
+                .serialization, "the error has no content to decode", underlying: self)
+        }
+        if isResponseBodyCut {
+            throw ClientError(
+                .serialization,
+                "of the content the error keeps only the first \(responseBody.count) bytes; give"
+                    + " Validate more keptBytes", underlying: self)
+        }
+        let type = response.headers[.contentType].flatMap { MediaType(parsing: $0) }
+        guard let decoder = type.map({ table.decoder(for: $0) }) ?? table.firstDecoder else {
+            throw ClientError(
+                .serialization, "the table has no decoder for the error's content",
+                underlying: self)
+        }
+        do {
+            return try decoder.decode(Value.self, from: responseBody)
+        } catch {
+            throw ClientError.serialization(error, of: response, content: responseBody)
+        }
+    }
+}
+
+/// The error for empty content.
+///
+/// Empty content is valid only if the response never has any (204, 205, a response to HEAD).
+/// Elsewhere it is an error, because it is not text, JSON or any other value.
+enum EmptyContent {
+    static func error(_ what: String) -> ClientError {
+        ClientError(
+            .serialization,
+            "the response has no content, but \(what) is expected; use data() or empty() if that is valid"
+        )
+    }
+}
+
+extension Call {
+    /// Returns the serializer of the client's table with a name, if it has this type.
+    func table<Serializer: ResponseSerializer>(
+        _ type: Serializer.Type, _ name: String
+    ) -> Serializer? { serializers.serializer(type, named: name) }
+}
+
+extension ResponseBody {
+    /// Returns the first bytes for use in an error and drops the rest.
+    ///
+    /// If the body breaks off, the bytes before are returned.
+    /// - Throws: `CancellationError` if the task is cancelled.
+    func beginning(upTo maxBytes: Int) async throws -> Data {
+        var kept = Data()
+        do {
+            for try await chunk in self {
+                kept.append(chunk.prefix(maxBytes - kept.count))
+                if kept.count == maxBytes { break }
+            }
+        } catch let error as CancellationError {
+            throw error
+        } catch {
+            // The response is rejected in any case; that error says more than the broken body
+            // would.
+        }
+        return kept
     }
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import TurnpikeCore
-import TurnpikeSerializers
+public import TurnpikeEssentials
+import TurnpikeURLSession
 
 extension Client {
     /// Creates a client over URLSession.
@@ -18,41 +19,43 @@ extension Client {
         baseURL: Target? = nil, stack: Stack = .standard, trace: TraceStore? = nil
     ) {
         self.init(
-            baseURL: baseURL, transport: URLSessionTransport(unchosen: ()), stack: stack,
+            baseURL: baseURL, transport: URLSessionTransport(isChosen: false), stack: stack,
             trace: trace)
     }
 
-    /// Creates a client with the standard serializers.
-    /// - Parameters:
-    ///   - baseURL: The URL that relative targets are resolved against.
-    ///   - transport: Sends the requests.
-    ///   - stack: The gates, outermost first.
-    ///   - trace: Keeps traces of calls that fail, of slow ones, and of a share of the others; nil for
-    ///     none.
-    ///   - timeSource: The source of all time in calls.
-    ///   - randomSource: The source of all random values in calls.
+    /// Creates a client over URLSession, whose stack comes from a builder.
     public convenience init(
-        baseURL: Target? = nil, transport: any Transport, stack: Stack = .standard,
-        trace: TraceStore? = nil, timeSource: any TimeSource = SystemTimeSource(),
-        randomSource: any RandomSource = SystemRandomSource()
-    ) {
-        self.init(
-            baseURL: baseURL, transport: transport, stack: stack, serializers: .standard,
-            trace: trace, timeSource: timeSource, randomSource: randomSource)
-    }
-
-    /// Creates a client with the standard serializers, whose stack comes from a builder.
-    ///
-    /// Without a transport it is one over URLSession, as in a client without arguments.
-    public convenience init(
-        baseURL: Target? = nil, transport: (any Transport)? = nil,
-        trace: TraceStore? = nil, timeSource: any TimeSource = SystemTimeSource(),
+        baseURL: Target? = nil, trace: TraceStore? = nil,
+        timeSource: any TimeSource = SystemTimeSource(),
         randomSource: any RandomSource = SystemRandomSource(),
         @StackBuilder stack: () -> [any Gate]
     ) {
         self.init(
-            baseURL: baseURL, transport: transport ?? URLSessionTransport(unchosen: ()),
-            stack: Stack(stack()), serializers: .standard, trace: trace,
-            timeSource: timeSource, randomSource: randomSource)
+            baseURL: baseURL, transport: URLSessionTransport(isChosen: false),
+            stack: Stack(stack()), trace: trace, timeSource: timeSource,
+            randomSource: randomSource)
+    }
+}
+
+extension Client {
+    /// Creates a client over URLSession; the text is the URL that relative targets are resolved
+    /// against.
+    public convenience init(
+        baseURL: String, stack: Stack = .standard, trace: TraceStore? = nil
+    ) {
+        self.init(baseURL: Target(baseURL), stack: stack, trace: trace)
+    }
+
+    /// Creates a client over URLSession, whose stack comes from a builder; the text is the URL that
+    /// relative targets are resolved against.
+    public convenience init(
+        baseURL: String, trace: TraceStore? = nil,
+        timeSource: any TimeSource = SystemTimeSource(),
+        randomSource: any RandomSource = SystemRandomSource(),
+        @StackBuilder stack: () -> [any Gate]
+    ) {
+        self.init(
+            baseURL: Target(baseURL), trace: trace, timeSource: timeSource,
+            randomSource: randomSource, stack: stack)
     }
 }

@@ -4,6 +4,8 @@ import Foundation
 import Synchronization
 import TestSupport
 import Testing
+import TurnpikeCacheStackFiles
+import TurnpikeStackFiles
 import TurnpikeTesting
 
 @testable import TurnpikeCache
@@ -108,6 +110,8 @@ struct CacheSettingsTests {
         #expect(value("entries") == usages[0].entries + usages[1].entries)
         #expect(Int64(value("bytes")) == usages[0].bytes + usages[1].bytes)
         #expect(value("evictions") == usages[1].evictions && usages[1].evictions > 0)
+        // A cache that is gone counts nothing.
+        withExtendedLifetime(caches) {}
     }
 
     @Test("Services with one shared store do not see each other's responses, nor do prefixes")

@@ -4,6 +4,8 @@ import Foundation
 import Synchronization
 import TestSupport
 import Testing
+import TurnpikeCacheStackFiles
+import TurnpikeStackFiles
 import TurnpikeTesting
 
 @testable import TurnpikeCache

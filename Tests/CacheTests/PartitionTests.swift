@@ -163,6 +163,30 @@ struct PartitionTests {
         }
     }
 
+    @Test("Behind a transport that does not say what it proves, each client has its own part")
+    func silentTransport() async throws {
+        struct Silent: Transport {
+            let wrapped: MockTransport
+            var capabilities: TransportCapabilities { wrapped.capabilities }
+            func send(_ request: Request, context: Context) async throws -> Response {
+                try await wrapped.send(request, context: context)
+            }
+            func shutdown() async { await wrapped.shutdown() }
+        }
+        let (cache, mock) = (
+            Cache(), MockTransport { _ in .ok(text: "x", headers: ["Cache-Control": "max-age=60"]) }
+        )
+        for transport in [Silent(wrapped: mock), mock] as [any Transport] {
+            for _ in 0..<2 {
+                let client = Client(
+                    baseURL: "http://a.example/", transport: transport, stack: [cache],
+                    serializers: SerializerTable(), timeSource: ManualClock())
+                for _ in 0..<2 { _ = try await client.get("me").serialize(with: Text()) }
+            }
+        }
+        #expect(mock.sentCount == 3)
+    }
+
     @Test("Replicas with the same partition, and later processes, find what was stored")
     func replicas() async throws {
         for kind in [Kind.disk, .shared] {

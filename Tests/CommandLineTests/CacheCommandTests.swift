@@ -3,6 +3,7 @@
 import Foundation
 import Testing
 import Turnpike
+import TurnpikeStackFiles
 
 @testable import TurnpikeCache
 @testable import TurnpikeCommandLine

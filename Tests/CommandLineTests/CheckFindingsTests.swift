@@ -20,7 +20,7 @@ import TurnpikeInspection
 
     private let wrong = """
         {
-          "baseURL": "https://a.test/",
+          "baseURL": "https://a.test/", "transport": {"use": "mock"},
           "stack": [
             {"use": "retry", "attempts": 3},
               {"use": "deadline", "seconds": 30}, {"use": "limits"}
@@ -44,7 +44,8 @@ import TurnpikeInspection
     }
 
     @Test func `a rule that the file ignores is not told`() throws {
-        let file = #"{"stack": [{"use": "deadline"}], "lint": {"ignore": ["limits-missing"]}}"#
+        let ignored = #""lint": {"ignore": ["limits-missing", "server-ends-process"]}"#
+        let file = #"{"stack": [{"use": "deadline"}], \#(ignored)}"#
         #expect(try check(file) == 0)
         #expect(terminal.messages.isEmpty)
     }
@@ -131,10 +132,19 @@ import TurnpikeInspection
     }
 
     @Test func `a named stack and a missing one are judged as well`() throws {
-        #expect(try check(#"{"stack": "standard"}"#) == 0)
-        #expect(try check("{}") == 0)
+        #expect(try check(#"{"transport": {"use": "mock"}, "stack": "standard"}"#) == 0)
+        #expect(try check(#"{"transport": {"use": "mock"}}"#) == 0)
         #expect(terminal.messages.isEmpty)
     }
+
+    #if canImport(FoundationNetworking)
+    @Test(arguments: ["{}", #"{"transport": {"use": "urlsession"}}"#])
+    func `what a server can do over URLSession is told, named or not`(file: String) throws {
+        #expect(try check(file) == 0)
+        #expect(terminal.messages.contains("warning: a server can end the process"))
+        #expect(terminal.messages.contains("[server-ends-process]"))
+    }
+    #endif
 
     @Test func `other arguments are refused`() throws {
         #expect(try check("{}", "--jsn") == 2)

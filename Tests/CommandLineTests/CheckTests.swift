@@ -20,7 +20,7 @@ struct CheckTests {
 
     @Test("A file without mistakes prints nothing")
     func right() throws {
-        #expect(try check(["stack": "standard"]) == 0)
+        #expect(try check(["transport": ["use": "mock"], "stack": "standard"]) == 0)
         #expect(terminal.messages.isEmpty && terminal.text.isEmpty)
     }
 

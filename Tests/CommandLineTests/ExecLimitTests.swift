@@ -40,7 +40,7 @@ struct ExecLimitTests {
     func descriptors(transport: String) async throws {
         let server = try TestServer()
         let hold = TestHold()
-        server.fallback(.text("x").held(by: hold))
+        server.fallback(.ok(text: "x").held(by: hold))
         defer { hold.open() }
         let line: JSONValue = [
             "transport": ["use": .string(transport)], "stack": [["use": "deadline", "seconds": 3]],

@@ -132,8 +132,8 @@ struct ExecReadingTests {
         let server = try TestServer()
         let type: HTTPHeaders = ["Content-Type": "text/event-stream"]
         server.route(
-            "/x", .text("retry: 0\nid: 1\ndata: a\n\n", headers: type),
-            .text("id: 2\ndata: b\n\n", headers: type))
+            "/x", .ok(text: "retry: 0\nid: 1\ndata: a\n\n", headers: type),
+            .ok(text: "id: 2\ndata: b\n\n", headers: type))
         let result = await Exec.result(of: [
             "request": ["url": .string(server.url.absoluteString + "x")], "stack": [],
             "serialize": "events", "events": ["reconnects": 1, "lastEventID": "0"],

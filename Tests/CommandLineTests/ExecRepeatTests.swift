@@ -24,7 +24,7 @@ struct ExecRepeatTests {
         // The first is the slowest.
         server.fallback(
             .handler { request in
-                .text(request.path).delayed(by: .milliseconds(request.path == "/0" ? 60 : 0))
+                .ok(text: request.path).delayed(by: .milliseconds(request.path == "/0" ? 60 : 0))
             })
         let answer = await run("{i}", ["repeat": 4, "concurrency": 4, "serialize": "string"])
         let values = answer["results"]?.array?.map { $0["value"]?.string }
@@ -34,7 +34,7 @@ struct ExecRepeatTests {
 
     @Test("The index is also replaced in header values")
     func headers() async {
-        server.fallback(.text("x"))
+        server.fallback(.ok(text: "x"))
         _ = await Exec.answer(to: [
             "request": [
                 "url": .string(server.url.absoluteString + "?i={i}"),
@@ -49,7 +49,7 @@ struct ExecRepeatTests {
 
     @Test("No more repetitions run at once than requested", arguments: [1, 3])
     func concurrency(limit: Int) async {
-        server.fallback(.text("x").delayed(by: .milliseconds(5)))
+        server.fallback(.ok(text: "x").delayed(by: .milliseconds(5)))
         let answer = await run(
             "x", ["repeat": 12, "concurrency": .number(JSONNumber(limit))])
         #expect(answer["results"]?.array?.count == 12)
@@ -60,7 +60,7 @@ struct ExecRepeatTests {
 
     @Test("A repetition that fails makes the line an error, and the others keep their results")
     func mixed() async {
-        server.fallback(.text("x"))
+        server.fallback(.ok(text: "x"))
         server.route("/1", .close)
         let answer = await run("{i}", ["repeat": 3])
         #expect(answer["outcome"] == "error")
@@ -70,7 +70,7 @@ struct ExecRepeatTests {
 
     @Test("Starts are staggered")
     func stagger() async {
-        server.fallback(.text("x"))
+        server.fallback(.ok(text: "x"))
         let begin = ContinuousClock.now
         _ = await run("x", ["repeat": 4, "concurrency": 4, "stagger": 0.02])
         #expect(ContinuousClock.now - begin >= .milliseconds(60))
@@ -91,7 +91,7 @@ struct ExecRepeatTests {
 
     @Test("A cancellation after no time at all sends nothing", arguments: ["urlsession", "curl"])
     func cancelAtOnce(transport: String) async {
-        server.fallback(.text("x"))
+        server.fallback(.ok(text: "x"))
         for serialize in ["data", "lines", "events", "none"] {
             let answer = await run(
                 "x",
@@ -109,7 +109,7 @@ struct ExecRepeatTests {
 
     @Test("A cancellation that comes too late changes nothing")
     func lateCancellation() async {
-        server.fallback(.text("x"))
+        server.fallback(.ok(text: "x"))
         #expect(await run("x", ["cancelAfter": 30])["outcome"] == "response")
     }
 }

@@ -83,7 +83,7 @@ struct ExecutableTests {
     @Test("send writes the response to the output and exits with a status for the outcome")
     func send() async throws {
         let server = try TestServer()
-        server.route("/x", .text("hello"))
+        server.route("/x", .ok(text: "hello"))
         let sent = try await Child(["send", server.url.absoluteString + "x"]).end()
         #expect(sent.status == 0)
         #expect(sent.output == "hello")
@@ -198,7 +198,7 @@ struct ExecutableTests {
         arguments: ["send URL -o 'FOLDER/out'", "exec >'FOLDER/out'"])
     func fileSizeLimit(command: String) async throws {
         let server = try TestServer()
-        server.route("/x", .text("hello"))
+        server.route("/x", .ok(text: "hello"))
         let folder = TemporaryFolder()
         let line = command.replacingOccurrences(of: "URL", with: server.url.absoluteString + "x")
             .replacingOccurrences(of: "FOLDER", with: folder[""])
@@ -235,7 +235,7 @@ struct ExecutableTests {
         arguments: ["--help", "send --help", "send URL", "send --json URL", "cache list FOLDER"])
     func fullDevice(command: String) async throws {
         let server = try TestServer()
-        server.route("/x", .text("hello"))
+        server.route("/x", .ok(text: "hello"))
         let folder = TemporaryFolder()
         let cache = Cache(
             DiskStore(directory: folder["cache"], maxBytes: 1 << 20), partition: "test")
@@ -257,7 +257,7 @@ struct ExecutableTests {
         arguments: ["metrics", "log"], ["exec", "send"])
     func fullFile(gate: String, command: String) async throws {
         let server = try TestServer()
-        server.route("/x", .text("hello"))
+        server.route("/x", .ok(text: "hello"))
         let folder = TemporaryFolder()
         let stack = try folder.write(
             #"{"stack": [{"use": "\#(gate)", "to": "/dev/full"}]}"#, to: "stack.json")
@@ -277,7 +277,7 @@ struct ExecutableTests {
     @Test("A request whose content cannot be read ends as an error")
     func unreadableContent() async throws {
         let server = try TestServer()
-        server.route("/x", .text("hello"))
+        server.route("/x", .ok(text: "hello"))
         let url = server.url.absoluteString + "x"
         for redirection in ["<&-", "</"] {
             let end = try await Child(shell: "send \(url) -d @- \(redirection)").end()

@@ -3,6 +3,7 @@
 import TestSupport
 import Testing
 import Turnpike
+import TurnpikeStackFiles
 import TurnpikeTesting
 
 @testable import TurnpikeCommandLine

@@ -60,7 +60,7 @@ struct PseudoTerminalTests {
     @Test("JSON is indented, in colors unless the environment has NO_COLOR")
     func json() async throws {
         let server = try TestServer()
-        server.route("/x", .json(["a": "\u{9B}b"]))
+        server.route("/x", .ok(json: ["a": "\u{9B}b"]))
         let arguments = "send \(server.url)x"
         let colored = "{\n  \u{1B}[34;1m\"a\"\u{1B}[0m: \u{1B}[32m\"\\u009bb\"\u{1B}[0m\n}\n"
         let plain = "{\n  \"a\": \"\\u009bb\"\n}\n"
@@ -92,7 +92,7 @@ struct PseudoTerminalTests {
     )
     func password() async throws {
         let server = try TestServer()
-        server.route("/x", .text("ok"))
+        server.route("/x", .ok(text: "ok"))
         let line = "'\(Self.command)' send -v -u ada \(server.url)x | cat"
         let (shown, status) = try await typed(line, after: "Password of ada: ", "lovelace\r")
         #expect(status == 0)

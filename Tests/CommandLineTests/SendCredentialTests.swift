@@ -17,7 +17,7 @@ struct SendCredentialTests {
 
     init() throws {
         server = try TestServer()
-        server.route("/x", .text("ok"))
+        server.route("/x", .ok(text: "ok"))
     }
 
     private func url(_ path: String) -> String { server.url.absoluteString + path }
@@ -41,7 +41,7 @@ struct SendCredentialTests {
     @Test("A redirect takes the credential to no other origin")
     func redirect() async throws {
         let other = try TestServer()
-        other.route("/y", .text("there"))
+        other.route("/y", .ok(text: "there"))
         server.route("/r", .redirect(302, to: other.url.absoluteString + "y"))
         #expect(await send(url("r"), "-u", "ada:lovelace") == 0)
         #expect(server.requests.last?.headers[.authorization] == Self.field("ada:lovelace"))
@@ -121,7 +121,7 @@ struct SendCredentialTests {
     // The pool has a thread for each core, and each of these reads waits for the last one to begin.
     @Test("Input that does not come holds no thread of the pool")
     func blockingInput() async throws {
-        server.route("/x", .text("ok"))
+        server.route("/x", .ok(text: "ok"))
         let count = 2 * ProcessInfo.processInfo.activeProcessorCount
         let begun = Atomic(0)
         let gate = DispatchSemaphore(value: 0)

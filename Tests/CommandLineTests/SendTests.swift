@@ -27,7 +27,7 @@ struct SendTests {
     @Test("The response is written byte for byte")
     func bytes() async {
         let content = Data((0..<300_000).map { UInt8(truncatingIfNeeded: $0 * 7) })
-        server.route("/x", .data(content))
+        server.route("/x", .ok(data: content))
         #expect(await send(url("x")) == 0)
         #expect(terminal.output == content)
         #expect(terminal.messages.isEmpty)
@@ -48,7 +48,7 @@ struct SendTests {
 
     @Test("Method, header fields and content are sent as given")
     func request() async throws {
-        server.route("/x", .text("ok"))
+        server.route("/x", .ok(text: "ok"))
         let file = try folder.write("from a file", to: "body")
         #expect(await send("put", url("x"), "-H", "X-A: 1", "-H", "X-A: 2", "-d", "@" + file) == 0)
         #expect(await send(url("x"), "-d", "text", "-H", "Content-Type: text/csv") == 0)
@@ -64,7 +64,7 @@ struct SendTests {
 
     @Test("The input can be the content")
     func input() async throws {
-        server.route("/x", .text("ok"))
+        server.route("/x", .ok(text: "ok"))
         let terminal = FakeTerminal(input: "piped")
         #expect(await SendCommand.run([url("x"), "-d", "@-"], terminal.terminal()) == 0)
         #expect(server.requests.first?.body == Data("piped".utf8))
@@ -72,7 +72,7 @@ struct SendTests {
 
     @Test("Fields and files are sent as a multipart form")
     func form() async throws {
-        server.route("/x", .text("ok"))
+        server.route("/x", .ok(text: "ok"))
         let file = try folder.write("a photo", to: "sea.txt")
         #expect(await send(url("x"), "-F", "title=Sea & sun", "-F", "photo=@" + file) == 0)
         let request = try #require(server.requests.first)
@@ -116,14 +116,14 @@ struct SendTests {
     @Test("Redirects are followed, and transient failures retried")
     func gates() async {
         server.route("/a", .redirect(302, to: "/b"))
-        server.route("/b", .status(503), .text("there"))
+        server.route("/b", .status(503), .ok(text: "there"))
         #expect(await send(url("a")) == 0)
         #expect(terminal.text == "there")
     }
 
     @Test("A file holds the complete response")
     func file() async throws {
-        server.route("/x", .text("new"))
+        server.route("/x", .ok(text: "new"))
         try folder.write("old", to: "out")
         #expect(await send(url("x"), "-o", folder["out"]) == 0)
         #expect(folder.contents(of: "out") == Data("new".utf8))
@@ -133,7 +133,7 @@ struct SendTests {
 
     @Test("A file has the given name, whatever characters it contains")
     func fileNames() async throws {
-        server.route("/x", .text("new"))
+        server.route("/x", .ok(text: "new"))
         let names = ["a b", "100%", "%41", "ü?#", String(repeating: "語", count: 80)]
         for name in names {
             #expect(await send(url("x"), "-o", folder[name]) == 0)
@@ -144,7 +144,7 @@ struct SendTests {
 
     @Test("A file keeps its mode, and a link stays one")
     func fileModes() async throws {
-        server.route("/x", .text("new"))
+        server.route("/x", .ok(text: "new"))
         let manager = FileManager.default
         try folder.write("old", to: "out")
         try manager.setAttributes([.posixPermissions: 0o640], ofItemAtPath: folder["out"])
@@ -174,7 +174,7 @@ struct SendTests {
 
     @Test("A device is written to, not replaced")
     func device() async {
-        server.route("/x", .text("x"))
+        server.route("/x", .ok(text: "x"))
         #expect(await send(url("x"), "-o", "/dev/null") == 0)
         var info = stat()
         #expect(unsafe stat("/dev/null", &info) == 0)
@@ -183,7 +183,7 @@ struct SendTests {
 
     @Test("A file that cannot be written is reported before anything is stored")
     func badFile() async {
-        server.route("/x", .text("x"))
+        server.route("/x", .ok(text: "x"))
         #expect(await send(url("x"), "-o", folder["no/such/folder"]) == 7)
         #expect(terminal.messages.contains("cannot write"))
     }

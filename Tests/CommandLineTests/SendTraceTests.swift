@@ -32,7 +32,7 @@ struct SendTraceTests {
         "Both heads and the times are told on standard error, and the output is the content alone",
         arguments: ["curl", "urlsession"])
     func heads(transport: String) async throws {
-        server.route("/x", .text("hello", headers: ["X-A": "1"]))
+        server.route("/x", .ok(text: "hello", headers: ["X-A": "1"]))
         #expect(await send("-v", "--transport", transport, url("x"), "-H", "X-B: 2") == 0)
         #expect(terminal.text == "hello")
         #expect(messages.first == "* transport: \(transport)")
@@ -46,7 +46,7 @@ struct SendTraceTests {
 
     @Test("Secrets are hidden as in logs, and those of the content are not")
     func secrets() async {
-        server.route("/x", .text("hunter4", headers: ["Set-Cookie": "session=hunter3"]))
+        server.route("/x", .ok(text: "hunter4", headers: ["Set-Cookie": "session=hunter3"]))
         let target = url("x?api_key=hunter1")
         #expect(await send("-v", "-u", "ada:hunter2", target, "-H", "X-Token: hunter5") == 0)
         #expect(!terminal.messages.contains("hunter"))
@@ -63,7 +63,7 @@ struct SendTraceTests {
     @Test("Retries and redirects are told, with the heads of each exchange")
     func gates() async {
         server.route("/a", .redirect(302, to: "/b"))
-        server.route("/b", .status(503), .text("there"))
+        server.route("/b", .status(503), .ok(text: "there"))
         #expect(await send("-v", url("a")) == 0)
         #expect(messages.count { $0.hasPrefix("> GET") } == 3)
         #expect(messages.contains("* the redirect is followed"))
@@ -81,7 +81,7 @@ struct SendTraceTests {
 
     @Test("Control characters of a server are shown, and not obeyed")
     func control() async {
-        server.route("/x", .text("", headers: ["X-A": "a\u{9B}2Jb"]))
+        server.route("/x", .ok(text: "", headers: ["X-A": "a\u{9B}2Jb"]))
         #expect(await send("-v", url("x")) == 0)
         #expect(messages.contains("< X-A: a\\u{9b}2Jb"))
         #expect(!terminal.messages.contains("\u{9B}"))
@@ -129,7 +129,7 @@ struct SendTraceTests {
 
     @Test("-i writes the head to the output if the content goes to a file")
     func headBesideFile() async {
-        server.route("/x", .text("content"))
+        server.route("/x", .ok(text: "content"))
         #expect(await send("-i", url("x"), "-o", folder["out"]) == 0)
         #expect(terminal.text.hasPrefix("HTTP"))
         #expect(!terminal.text.contains("content"))

@@ -24,7 +24,7 @@ struct SendTraceViewTests {
 
     @Test("A waterfall is told on standard error, and the output is the content alone")
     func waterfall() async {
-        server.route("/x", .text("hello"))
+        server.route("/x", .ok(text: "hello"))
         #expect(await send(url("x?api_key=hunter1"), "--trace", "-u", "ada:hunter2") == 0)
         #expect(terminal.text == "hello")
         for name in ["GET /x", "Redirect", "Retry", "attempt 1", "body", "█"] {
@@ -47,7 +47,7 @@ struct SendTraceViewTests {
             ("a.json", "{\n  \"id\""), ("a.otlp.json", "{\"resourceSpans\""),
         ])
     func files(name: String, beginning: String) async throws {
-        server.route("/x", .text("hello"))
+        server.route("/x", .ok(text: "hello"))
         let path = folder.url.appending(path: name)
         #expect(await send(url("x"), "--trace=\(path.path())") == 0)
         #expect(try String(contentsOf: path, encoding: .utf8).hasPrefix(beginning))
@@ -66,7 +66,7 @@ struct SendTraceViewTests {
 
     @Test("A file that cannot be written is told, and the content is still written")
     func unwritable() async {
-        server.route("/x", .text("hello"))
+        server.route("/x", .ok(text: "hello"))
         let path = folder.url.appending(path: "none/a.har").path()
         #expect(await send(url("x"), "--trace=\(path)") == 7)
         #expect(terminal.text == "hello")
@@ -75,7 +75,7 @@ struct SendTraceViewTests {
 
     @Test("exec names the address of its trace server, which ends with the input")
     func serverOfExec() async throws {
-        server.route("/x", .text("hello"))
+        server.route("/x", .ok(text: "hello"))
         let input = "{\"request\": {\"url\": \"\(url("x"))\"}}\n"
         let terminal = FakeTerminal(input: input)
         let status = await ExecCommand.run(["--trace-server"], terminal.terminal())

@@ -1,31 +1,41 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Foundation
 import TestSupport
 import Testing
 import TurnpikeTesting
 
 @testable import TurnpikeCore
 
-@Suite("A target in a variable")
+@Suite("What a target can be")
 struct TextTargetTests {
-    @Test("Text in a variable is a target as a literal is, and its fault is the call's error")
-    func variable() async throws {
-        let transport = MockTransport { .ok(text: $0.targetURI.absoluteForm) }
+    @Test("Text in a variable, interpolated text, a URL and a template name the same target")
+    func kinds() async throws {
+        let transport = MockTransport { _ in .ok() }
         let client = Client(transport, clock: ManualClock(), [])
-        let good = String("http://a.example/x")
+        let (text, name) = (String("http://a.example/x"), "x")
+        let url = try #require(URL(string: text))
         for call in [
-            client.get(good), client.head(good), client.delete(good), client.options(good),
-            client.post(good), client.put(good), client.patch(good), client.request(.get, good),
-            client.upload(.empty, to: good), client.request(Request(.get, good)),
+            client.get(text), client.get("http://a.example/\(name)"), client.get(url),
+            client.get(Target(text)), client.get(.path("http://a.example/{name}", ["name": name])),
+            client.upload(.empty, to: text), client.request(Request(.get, text)),
+            client.request(Request(.get, url)), client.request(Request(.get, "http://a.example/x")),
         ] {
             _ = try await call.response()
         }
-        #expect(transport.sent.count == 10)
-        #expect(
-            transport.sent.allSatisfy { $0.request.targetURI.absoluteForm == "http://a.example/x" })
-        let error = await #expect(throws: ClientError.self) {
-            try await client.get(String("http://a.example/%zz")).response()
+        let sent = transport.sent.map(\.request.targetURI.absoluteForm)
+        #expect(sent == Array(repeating: text, count: 9))
+    }
+
+    @Test("A fault of text in a variable is the error of the call")
+    func fault() async throws {
+        let transport = MockTransport { _ in .ok() }
+        let client = Client(transport, clock: ManualClock(), [])
+        let text = String("http://a.example/%zz")
+        for call in [client.get(text), client.request(Request(.post, text))] {
+            let error = await #expect(throws: ClientError.self) { try await call.response() }
+            #expect(error?.message.contains("hexadecimal") == true)
         }
-        #expect(error?.message.contains("hexadecimal") == true)
+        #expect(transport.sentCount == 0)
     }
 }

@@ -10,6 +10,7 @@ import TurnpikeTesting
 @testable import TurnpikeCurl
 @testable import TurnpikeMiddleware
 @testable import TurnpikeSerializers
+@testable import TurnpikeURLSession
 
 /// What servers say in header fields, and what stands in URLs.
 @Suite("The cost of header fields and URLs")

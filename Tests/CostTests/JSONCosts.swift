@@ -2,6 +2,7 @@
 
 import Foundation
 import Testing
+import TurnpikeStackFiles
 import TurnpikeTesting
 
 @testable import TurnpikeCommandLine

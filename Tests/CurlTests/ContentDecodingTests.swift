@@ -29,7 +29,7 @@ struct ContentDecodingTests {
     }
 
     private func answer(_ data: Data, _ coding: String) {
-        server.route("/", .data(data, headers: ["Content-Encoding": coding]))
+        server.route("/", .ok(data: data, headers: ["Content-Encoding": coding]))
     }
 
     @Test(

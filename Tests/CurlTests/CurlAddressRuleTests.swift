@@ -20,7 +20,7 @@ struct CurlAddressRuleTests {
 
     init() throws {
         server = try TestServer()
-        server.fallback(.text("x"))
+        server.fallback(.ok(text: "x"))
     }
 
     private var target: ConnectTarget { .host("127.0.0.1", port: server.port) }
@@ -123,7 +123,7 @@ struct CurlAddressRuleTests {
 
     @Test("What a proxy connects to is not asked about; what it has as an exception is")
     func proxies() async throws {
-        server.route("http://other.example/", .text("proxied"))
+        server.route("http://other.example/", .ok(text: "proxied"))
         var proxy = CurlTransport.Proxy(host: "127.0.0.1", port: server.port)
         proxy.exceptions = ["name.example"]
         let client = Client(transport: try transport { $0.proxy = .through(proxy) }, stack: [])

@@ -67,7 +67,7 @@ struct CurlConnectTargetTests {
     @Test("Connections are reused for one endpoint of one origin, and shared with no other")
     func reuse() async throws {
         let servers = try (0..<3).map { _ in try TestServer() }
-        for (number, server) in servers.enumerated() { server.fallback(.text("\(number)")) }
+        for (number, server) in servers.enumerated() { server.fallback(.ok(text: "\(number)")) }
         // The third origin is the address of the first server itself.
         let origins = [
             "http://a.invalid", "http://b.invalid", "http://127.0.0.1:\(servers[0].port)",
@@ -102,8 +102,8 @@ struct CurlConnectTargetTests {
     func limits() async throws {
         let servers = try (0..<2).map { _ in try TestServer() }
         let hold = TestHold()
-        servers[0].fallback(.text("slow").held(by: hold))
-        servers[1].fallback(.text("quick"))
+        servers[0].fallback(.ok(text: "slow").held(by: hold))
+        servers[1].fallback(.ok(text: "quick"))
         let client = try client { $0.maxConnectionsPerHost = 1 }
         async let slow = call(client, "http://a.invalid/", at: local(servers[0])).string()
         try await servers[0].waitForRequests(1)
@@ -116,7 +116,7 @@ struct CurlConnectTargetTests {
     @Test("An endpoint is a name, too, and several engines keep them apart")
     func names() async throws {
         let server = try TestServer()
-        server.fallback(.text("x"))
+        server.fallback(.ok(text: "x"))
         let client = try client { $0.engines = 3 }
         for host in ["localhost", "127.0.0.1"] {
             for _ in 0..<3 {
@@ -130,7 +130,7 @@ struct CurlConnectTargetTests {
     @Test("A Unix socket is an endpoint, beside others and beside none")
     func unixSockets() async throws {
         let server = try TestServer()
-        server.fallback(.text("plain"))
+        server.fallback(.ok(text: "plain"))
         let sockets = [try UnixServer(), try UnixServer(parts: [Self.answer])]
         defer { for socket in sockets { socket.stop() } }
         let client = try client()
@@ -154,7 +154,7 @@ struct CurlConnectTargetTests {
     @Test("The request's own target goes before the transport's socket")
     func ownSocket() async throws {
         let server = try TestServer()
-        server.fallback(.text("endpoint"))
+        server.fallback(.ok(text: "endpoint"))
         let socket = try UnixServer()
         defer { socket.stop() }
         let client = try client { $0.unixSocket = socket.path }
@@ -211,7 +211,7 @@ struct CurlConnectTargetTests {
     @Test("Through a proxy a target is refused with a sentence; an exception has none")
     func proxies() async throws {
         let server = try TestServer()
-        server.fallback(.text("direct"))
+        server.fallback(.ok(text: "direct"))
         for scheme in CurlTransport.Proxy.Scheme.allCases {
             var proxy = CurlTransport.Proxy(scheme, host: "127.0.0.1", port: 1)
             proxy.exceptions = ["b.invalid", ".internal"]

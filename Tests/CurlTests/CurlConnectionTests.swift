@@ -95,7 +95,7 @@ struct CurlConnectionTests {
         defer { listener.close() }
         let fixture = try CurlFixture { $0.connectTimeout = .milliseconds(200) }
         // The thread sleeps for longer than that after these.
-        fixture.server.route("/", .text("x"))
+        fixture.server.route("/", .ok(text: "x"))
         for _ in 0..<3 { _ = try? await fixture.client.get("/").data() }
         let error = await #expect(throws: ClientError.self) {
             try await fixture.client.get("http://127.0.0.1:\(listener.port)/").data()
@@ -108,8 +108,8 @@ struct CurlConnectionTests {
     func firstAnswer() async throws {
         let fixture = try CurlFixture()
         let hold = TestHold()
-        fixture.server.route("/slow", .text("slow").held(by: hold))
-        fixture.server.route("/quick", .text("quick"))
+        fixture.server.route("/slow", .ok(text: "slow").held(by: hold))
+        fixture.server.route("/quick", .ok(text: "quick"))
         async let slow = fixture.client.get("slow").string()
         try await fixture.server.wait { $0.requests == 1 }
         #expect(try await fixture.client.get("quick").string() == "quick")
@@ -121,7 +121,7 @@ struct CurlConnectionTests {
     func idleConnections(limit: Int) async throws {
         let fixture = try CurlFixture { $0.maxIdleConnections = limit }
         let hold = TestHold()
-        fixture.server.fallback(.text("x").held(by: hold))
+        fixture.server.fallback(.ok(text: "x").held(by: hold))
         try await withThrowingTaskGroup(of: String.self) { group in
             for number in 0..<5 {
                 group.addTask { try await fixture.client.get("\(number)").string() }
@@ -139,12 +139,12 @@ struct CurlConnectionTests {
         let patient = try CurlFixture()
         let hasty = try CurlFixture { $0.idleConnectionTimeout = .seconds(1) }
         for fixture in [patient, hasty] {
-            fixture.server.route("/", .text("x"))
+            fixture.server.route("/", .ok(text: "x"))
             for _ in 0..<2 { _ = try await fixture.client.get("/").data() }
             #expect(fixture.server.counts.accepted == 1)
         }
         // libcurl counts whole seconds, by a clock of its own.
-        patient.server.route("/wait", .text("x").delayed(by: .milliseconds(2100)))
+        patient.server.route("/wait", .ok(text: "x").delayed(by: .milliseconds(2100)))
         _ = try await patient.client.get("wait").data()
         for fixture in [patient, hasty] { _ = try await fixture.client.get("/").data() }
         #expect(patient.server.counts.accepted == 1)
@@ -156,7 +156,7 @@ struct CurlConnectionTests {
         let fixture = try CurlFixture { $0.maxConnections = 2 }
         let servers = [fixture.server, try TestServer()]
         let hold = TestHold()
-        for server in servers { server.fallback(.text("x").held(by: hold)) }
+        for server in servers { server.fallback(.ok(text: "x").held(by: hold)) }
         try await withThrowingTaskGroup(of: String.self) { group in
             for server in servers {
                 group.addTask { try await fixture.client.get(server.target).string() }
@@ -180,7 +180,7 @@ struct CurlConnectionTests {
         let fixture = try CurlFixture { $0.engines = 3 }
         let others = try (0..<5).map { _ in try TestServer() }
         for server in [fixture.server] + others {
-            server.route("/", .text("x"))
+            server.route("/", .ok(text: "x"))
             for _ in 0..<5 {
                 #expect(try await fixture.client.get(Target(server.url)).string() == "x")
             }

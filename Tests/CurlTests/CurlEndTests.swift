@@ -19,7 +19,7 @@ struct CurlEndTests {
         server = fixture.server
         client = fixture.client
         server.route("/endless", .endless())
-        server.route("/ok", .text("x"))
+        server.route("/ok", .ok(text: "x"))
     }
 
     @Test("After a transfer that was given up while it was paused another one is as good")
@@ -66,7 +66,7 @@ struct CurlEndTests {
         .timeLimit(.minutes(1)))
     func grace() async throws {
         let hold = TestHold()
-        server.route("/held", .text("whole").held(by: hold))
+        server.route("/held", .ok(text: "whole").held(by: hold))
         let call = Task { try await client.get("held").string() }
         try await server.waitForRequests(1)
         let end = Task { await client.shutdown(grace: .seconds(60)) }

@@ -4,6 +4,7 @@ import Foundation
 import TestSupport
 import Testing
 import Turnpike
+import TurnpikeEndpoints
 
 @testable import TurnpikeCurl
 
@@ -24,7 +25,7 @@ struct CurlEndpointTLSTests {
             stack: [
                 .endpoints(
                     for: "localhost", from: .list(ports.map { "127.0.0.1:\($0)" }),
-                    choice: .roundRobin)
+                    policy: .roundRobin)
             ])
     }
 

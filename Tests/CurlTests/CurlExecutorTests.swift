@@ -20,9 +20,9 @@ struct CurlExecutorTests {
         server = try TestServer()
         transport = try CurlTransport()
         client = Client(baseURL: server.target, transport: transport, stack: .standard)
-        server.route("/plain", .data(Data(count: 1024)))
+        server.route("/plain", .ok(data: Data(count: 1024)))
         server.route("/large", .bytes(4 << 20))
-        server.route("/sink", .handler { .text(String($0.bodyBytes)) })
+        server.route("/sink", .handler { .ok(text: String($0.bodyBytes)) })
         server.route("/held", .silence)
     }
 

@@ -29,7 +29,7 @@ struct CurlLiveUploadTests {
         let content = AsyncStream.makeStream(of: Data.self)
         let ended = SharedValue<Void>()
         content.continuation.onTermination = { _ in ended.settle(.success(())) }
-        server.route("/", .text("x"))
+        server.route("/", .ok(text: "x"))
         let call = Task { try await client.post("/", body: body(content.stream)).data() }
         content.continuation.yield(Data("first".utf8))
         try await server.wait { $0.open == 1 }
@@ -41,8 +41,8 @@ struct CurlLiveUploadTests {
     @Test("Letting go of the answer ends it too", .timeLimit(.minutes(1)))
     func answer() async throws {
         let ended = SharedValue<Void>()
-        server.route("/", .handler { _ in .text("early") }.withoutReading())
-        server.route("/ok", .text("x"))
+        server.route("/", .handler { _ in .ok(text: "early") }.withoutReading())
+        server.route("/ok", .ok(text: "x"))
         // The answer may come before anybody reads the content; it ends all the same, since nobody has it.
         func post() async throws {
             let content = AsyncStream.makeStream(of: Data.self)

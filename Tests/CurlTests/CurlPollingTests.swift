@@ -17,9 +17,9 @@ struct CurlPollingTests {
     init() throws {
         let fixture = try CurlFixture { $0.busyPolling = .milliseconds(1) }
         (server, client) = (fixture.server, fixture.client)
-        server.route("/plain", .data(Data(count: 1024)))
+        server.route("/plain", .ok(data: Data(count: 1024)))
         server.route("/middle", .bytes(300_000))
-        server.route("/sink", .handler { .text(String($0.bodyBytes)) })
+        server.route("/sink", .handler { .ok(text: String($0.bodyBytes)) })
         server.route("/held", .silence)
     }
 
@@ -86,7 +86,7 @@ struct CurlPollingTests {
     @Test("What a turn runs at once may call another transport")
     func nested() async throws {
         let other = Client(baseURL: server.target, transport: try CurlTransport(), stack: [])
-        server.route("/late", .text("x").delayed(by: .milliseconds(1)))
+        server.route("/late", .ok(text: "x").delayed(by: .milliseconds(1)))
         try await withTaskExecutorPreference(InlineExecutor()) {
             for _ in 0..<50 {
                 // The answer of one is passed on in the turn in which the other begins.
@@ -137,7 +137,7 @@ struct CurlPollingTests {
 
     @Test("A connection that its server has closed in the meantime is replaced")
     func closedMeanwhile() async throws {
-        server.route("/last", .text("x", headers: [.connection: "close"]))
+        server.route("/last", .ok(text: "x", headers: [.connection: "close"]))
         for _ in 0..<50 {
             for _ in 0..<5 { _ = try await client.get("plain").data() }
             #expect(try await client.get("last").string() == "x")
@@ -148,7 +148,7 @@ struct CurlPollingTests {
     func shutdown() async throws {
         for _ in 0..<20 {
             let fixture = try CurlFixture { $0.busyPolling = .milliseconds(1) }
-            fixture.server.route("/plain", .data(Data(count: 1024)))
+            fixture.server.route("/plain", .ok(data: Data(count: 1024)))
             let caller = Task {
                 while true { _ = try await fixture.client.get("plain").data() }
             }

@@ -4,6 +4,8 @@ import Foundation
 import TestSupport
 import Testing
 import Turnpike
+import TurnpikeCurlStackFiles
+import TurnpikeStackFiles
 import TurnpikeTesting
 
 @testable import TurnpikeCurl
@@ -70,9 +72,9 @@ struct CurlProxyEnvironmentTests {
     func ways() async throws {
         let files = try #require(TLSFiles.shared)
         let origin = try TestServer()
-        origin.fallback(.text("direct"))
+        origin.fallback(.ok(text: "direct"))
         let plain = try TestServer()
-        plain.fallback(.text("through a proxy"))
+        plain.fallback(.ok(text: "through a proxy"))
         let tls = try TLSServer(files)
         defer { tls.stop() }
         let secure = try ProxyServer(to: tls.port)

@@ -19,7 +19,7 @@ struct CurlProxyTests {
 
     init() throws {
         server = try TestServer()
-        server.route("/", .text("here"))
+        server.route("/", .ok(text: "here"))
     }
 
     private func client(
@@ -83,7 +83,7 @@ struct CurlProxyTests {
     @Test("An exception from a proxy stands for a host and all that ends in it")
     func exceptions() async throws {
         let proxy = try TestServer()
-        proxy.fallback(.text("proxy"))
+        proxy.fallback(.ok(text: "proxy"))
         let port = server.port
         let names = [
             "intern.invalid", "api.intern.invalid", "notintern.invalid", "intern.invalid.org",

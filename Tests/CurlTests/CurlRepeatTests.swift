@@ -35,7 +35,7 @@ struct CurlRepeatTests {
     /// Opens so many connections, which are idle afterwards.
     private func warm(_ fixture: CurlFixture, _ count: Int) async throws {
         let hold = TestHold()
-        fixture.server.route("/warm", .text("x").held(by: hold))
+        fixture.server.route("/warm", .ok(text: "x").held(by: hold))
         try await withThrowingTaskGroup(of: Void.self) { group in
             for _ in 0..<count { group.addTask { try await fixture.client.get("warm").empty() } }
             try await fixture.server.wait { $0.open == count }

@@ -34,7 +34,7 @@ struct CurlRequestTrailerTests {
         arguments: RequestBody.Kind.allCases + [nil], [3, 700_000])
     func kinds(kind: RequestBody.Kind?, count: Int) async throws {
         defer { try? FileManager.default.removeItem(at: file) }
-        server.route("/", .text("x"))
+        server.route("/", .ok(text: "x"))
         let content = Data(count: kind == nil ? 0 : count)
         let body = try kind.map { try RequestBody.of($0, content, file: file) } ?? .empty
         for _ in 0..<3 {
@@ -61,7 +61,7 @@ struct CurlRequestTrailerTests {
 
     @Test("What cannot be sent breaks the request off", arguments: [false, true])
     func broken(isInjection: Bool) async throws {
-        server.route("/", .text("x"))
+        server.route("/", .ok(text: "x"))
         let body = RequestBody.text("abc").followed(by: ["X-A"]) {
             isInjection ? ["X-A": "1\r\n\r\nGET / HTTP/1.1"] : ["X-B": "1"]
         }
@@ -76,7 +76,7 @@ struct CurlRequestTrailerTests {
     @Test("A connection that died while it was idle costs none, and they are made anew")
     func keepAliveRace() async throws {
         let made = Mutex(0)
-        server.route("/first", .text("x").thenClose())
+        server.route("/first", .ok(text: "x").thenClose())
         server.route("/second", .echo)
         for count in 1...20 {
             let body = RequestBody.text("hello").followed(by: ["X-Send"]) {
@@ -101,7 +101,7 @@ struct CurlRequestTrailerTests {
 
     @Test("A request that died with its connection is sent again with them, or not at all")
     func replay() async throws {
-        server.route("/ok", .text("x"))
+        server.route("/ok", .ok(text: "x"))
         server.route("/again", .close, .echo)
         let made = Mutex(0)
         let body = RequestBody.text("hello").followed(by: ["X-Send"]) {

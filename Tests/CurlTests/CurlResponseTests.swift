@@ -40,7 +40,7 @@ struct CurlResponseTests {
         }
         server.route(
             "/",
-            .handler { request in .data(content(request.query.flatMap(Int.init) ?? 0)) })
+            .handler { request in .ok(data: content(request.query.flatMap(Int.init) ?? 0)) })
         var bodies: [Data] = []
         for number in 0..<1100 { bodies.append(try await client.get("/?\(number)").data()) }
         let isWhole = bodies.enumerated().allSatisfy { $0.element == content($0.offset) }
@@ -119,7 +119,7 @@ struct CurlResponseTests {
     @Test("A reader that does not pull holds the server back")
     func backpressure() async throws {
         server.route("/", .bytes(100_000_000).thenClose())
-        server.route("/ok", .text("x"))
+        server.route("/ok", .ok(text: "x"))
         let response = try await client.get("/").response()
         // Time for the whole body, if nothing held it back; then the server would close.
         for _ in 0..<300 { #expect(try await client.get("ok").string() == "x") }
@@ -135,7 +135,7 @@ struct CurlResponseTests {
     func backpressureInPieces() async throws {
         let content = Data(count: 3_000_000)
         server.route("/", .drip(content, bytes: 16_000, every: .milliseconds(1)))
-        server.route("/ok", .text("x"))
+        server.route("/ok", .ok(text: "x"))
         let response = try await client.get("/").response()
         // The system has all of it, or as much as it takes; then there is time for the rest.
         try await server.wait { $0.inFlight == 0 }
@@ -147,8 +147,8 @@ struct CurlResponseTests {
     @Test("A slow reader gets all bytes in order")
     func slowReader() async throws {
         let content = Data((0..<6_000_000).map { UInt8(truncatingIfNeeded: $0 / 251) })
-        server.route("/", .data(content))
-        server.route("/ok", .text("x"))
+        server.route("/", .ok(data: content))
+        server.route("/ok", .ok(text: "x"))
         var got = Data()
         for try await chunk in try await client.get("/").response().body {
             got.append(chunk)

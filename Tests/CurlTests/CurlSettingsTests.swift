@@ -4,6 +4,8 @@ import Foundation
 import TestSupport
 import Testing
 import Turnpike
+import TurnpikeCurlStackFiles
+import TurnpikeStackFiles
 import TurnpikeTesting
 
 @testable import TurnpikeCurl
@@ -24,7 +26,7 @@ struct CurlSettingsTests {
     @Test("A file may name it, with all its settings")
     func settings() async throws {
         let server = try TestServer()
-        server.route("http://origin.invalid/", .text("x"))
+        server.route("http://origin.invalid/", .ok(text: "x"))
         let configured = try client([
             "use": "curl", "connectTimeout": 2, "maxConnectionsPerHost": 4,
             "idleConnectionTimeout": 10, "http2": false, "busyPolling": 0,
@@ -44,7 +46,7 @@ struct CurlSettingsTests {
     @Test("A file names the meter of the pool, or where its figures are written")
     func metrics() async throws {
         let server = try TestServer()
-        server.route("/", .text("x"))
+        server.route("/", .ok(text: "x"))
         let store = MetricsStore()
         var registry = self.registry
         registry.register(meter: store, as: "service")

@@ -44,7 +44,7 @@ struct CurlSlotTests {
             $0.connectTimeout = .seconds(1)
         }
         let hold = TestHold()
-        fixture.server.route("/slow", .text("slow").held(by: hold))
+        fixture.server.route("/slow", .ok(text: "slow").held(by: hold))
         async let slow = fixture.client.get("slow").string()
         try await fixture.server.waitForRequests(1)
         try await withThrowingTaskGroup(of: ClientError?.self) { group in
@@ -75,7 +75,7 @@ struct CurlSlotTests {
         configuration.connectTimeout = .seconds(1)
         let server = try TestServer()
         let hold = TestHold()
-        server.route("/slow", .text("slow").held(by: hold))
+        server.route("/slow", .ok(text: "slow").held(by: hold))
         let client = Client(
             transport: try CurlTransport(configuration: configuration),
             stack: [.deadline(.seconds(30))])
@@ -103,7 +103,7 @@ struct CurlSlotTests {
     func room() async throws {
         let server = try TestServer()
         let hold = TestHold()
-        server.route("/", .text("here").held(by: hold))
+        server.route("/", .ok(text: "here").held(by: hold))
         let serial = try ProxyServer(to: server.port, isSerial: true)
         defer { serial.stop() }
         let client = Client(
@@ -122,11 +122,11 @@ struct CurlSlotTests {
     @Test("Idle connections are closed for those that wait, whatever the order of their peers")
     func roomOfTwo() async throws {
         let server = try TestServer()
-        server.route("/now", .text("here"))
+        server.route("/now", .ok(text: "here"))
         let first = TestHold()
         let second = TestHold()
-        server.route("/first", .text("here").held(by: first))
-        server.route("/second", .text("here").held(by: second))
+        server.route("/first", .ok(text: "here").held(by: first))
+        server.route("/second", .ok(text: "here").held(by: second))
         let one = try ProxyServer(to: server.port, isSerial: true)
         let two = try ProxyServer(to: server.port, isSerial: true)
         defer {
@@ -166,7 +166,7 @@ struct CurlSlotTests {
     func paused() async throws {
         let fixture = try CurlFixture()
         fixture.server.route("/large", .bytes(3_000_000))
-        fixture.server.route("/late", .text("late").delayed(by: .milliseconds(1500)))
+        fixture.server.route("/late", .ok(text: "late").delayed(by: .milliseconds(1500)))
         let large = try await fixture.client.get("large").response()
         #expect(try await fixture.client.get("late").string() == "late")
         #expect(try await large.body.collect(upTo: 3_000_000).count == 3_000_000)
@@ -178,7 +178,7 @@ struct CurlSlotTests {
         arguments: ["127.0.0.4", "[::1]"])
     func refusals(first: String) async throws {
         let server = try TestServer()
-        server.route("/", .text("here"))
+        server.route("/", .ok(text: "here"))
         var configuration = CurlTransport.Configuration()
         // Half of it would go by for one that is waited for: far more than the limit of this test.
         configuration.connectTimeout = .seconds(600)

@@ -64,7 +64,7 @@ struct CurlTargetTests {
 
     @Test("What is sent again on another connection goes where it went first")
     func sentAgain() async throws {
-        fixture.server.route("/last", .text("x").thenClose())
+        fixture.server.route("/last", .ok(text: "x").thenClose())
         for path in ["one", "two?q", "three%41"] {
             #expect(try await fixture.client.get("last").string() == "x")
             let echo = try await fixture.client.get(Target(path)).json()

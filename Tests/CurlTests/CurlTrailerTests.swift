@@ -147,7 +147,7 @@ struct CurlTrailerTests {
 
     @Test("A request may say that it wants them")
     func wanted() async throws {
-        server.route("/", .text("x"))
+        server.route("/", .ok(text: "x"))
         _ = try await client.get("/", headers: ["TE": "trailers"]).data()
         _ = try await client.get("/").data()
         let requests = server.requests

@@ -63,7 +63,7 @@ struct CurlTransportTests {
 
     @Test("The timeline tells a new connection from a kept one")
     func timeline() async throws {
-        server.route("/", .text("x"))
+        server.route("/", .ok(text: "x"))
         let first = try await client.get("/").response()
         _ = try await first.body.collect(upTo: 10)
         #expect(first.timeline.isConnectionReused == false)
@@ -83,7 +83,7 @@ struct CurlTransportTests {
 
     @Test("A log at level debug tells of the connection, of one that was not made too")
     func logOfTimes() async throws {
-        server.route("/", .text("x"))
+        server.route("/", .ok(text: "x"))
         let sink = MemoryLogSink()
         let client = Client(
             transport: try CurlTransport(),

@@ -26,7 +26,7 @@ struct CurlUploadTests {
     func live() async throws {
         let content = AsyncStream.makeStream(of: Data.self)
         server.route("/", .echo.withoutReading())
-        server.route("/", .handler { _ in .text("early") }.withoutReading())
+        server.route("/", .handler { _ in .ok(text: "early") }.withoutReading())
         let call = Task {
             try await client.post(
                 "/", body: .stream(live: true) { content.stream },
@@ -51,7 +51,7 @@ struct CurlUploadTests {
         "A request that may not be sent twice is not, though its connection died under it",
         arguments: [RequestBody.Kind.data, .stream, nil])
     func notTwice(kind: RequestBody.Kind?) async throws {
-        server.route("/ok", .text("x"))
+        server.route("/ok", .ok(text: "x"))
         server.route("/post", .close)
         #expect(try await client.get("ok").string() == "x")
         let body = try kind.map { try RequestBody.of($0, Data("hello".utf8), file: file) } ?? .empty
@@ -72,7 +72,7 @@ struct CurlUploadTests {
         "A request that died with its connection was sent, though no other connection can be had",
         arguments: [false, true])
     func sentBeforeRefusal(isRepeatable: Bool) async throws {
-        server.route("/ok", .text("x"))
+        server.route("/ok", .ok(text: "x"))
         server.route(
             "/post",
             .handler { [weak server] _ in
@@ -111,7 +111,7 @@ struct CurlUploadTests {
                 }
             }
         }
-        server.route("/ok", .text("x"))
+        server.route("/ok", .ok(text: "x"))
         #expect(try await client.get("ok").string() == "x")
         #expect(server.requests(to: "/").count == 1)
         #expect(server.requests(to: "/told").count == 1)
@@ -121,7 +121,7 @@ struct CurlUploadTests {
     func unreadableRewind() async throws {
         defer { removeFile() }
         let body = try RequestBody.of(.file, Data("hello".utf8), file: file)
-        server.route("/ok", .text("x"))
+        server.route("/ok", .ok(text: "x"))
         server.route(
             "/post",
             .handler { [file] _ in
@@ -138,7 +138,7 @@ struct CurlUploadTests {
 
     @Test("Many dead connections in a row are no failure")
     func deadConnections() async throws {
-        server.route("/", .text("x").thenClose())
+        server.route("/", .ok(text: "x").thenClose())
         for _ in 0..<60 { #expect(try await client.get("/").string() == "x") }
     }
 
@@ -189,7 +189,7 @@ struct CurlUploadTests {
         arguments: RequestBody.Kind.allCases)
     func progress(kind: RequestBody.Kind) async throws {
         defer { removeFile() }
-        server.route("/", .text("x"))
+        server.route("/", .ok(text: "x"))
         let content = Data(count: 900_000)
         let running = client.put("/", body: try .of(kind, content, file: file)).start(.data)
         var seen: [TransferProgress] = []

@@ -120,8 +120,13 @@ struct TransferLifeTests {
             ]
         } + [
             Transition(
-                .connecting, failure(.needsHTTP2), .awaitingContent, [.restart, .useHTTP2]),
-            Transition(.sending, failure(.needsHTTP2), .ended, ends.union(.fail)),
+                .connecting, failure(.needs(.http2)), .awaitingContent, [.restart, .useVersion]),
+            Transition(.sending, failure(.needs(.http2)), .ended, ends.union(.fail)),
+            Transition(
+                .sending, failure(.needs(.http1)), .awaitingContent, [.restart, .useVersion]),
+            Transition(
+                .sending, failure(.needs(.http1), canReopen: false), .ended, ends.union(.fail)),
+            Transition(receiving(), failure(.needs(.http1)), .ended, ends.union(.fail)),
             Transition(receiving(), failure(.refused), .ended, ends.union(.fail)),
             Transition(receiving(), failure(.other), .ended, ends.union(.fail)),
             Transition(receiving(.paused), failure(.other), .ended, ends.union(.fail)),

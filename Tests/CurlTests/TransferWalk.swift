@@ -60,7 +60,7 @@ struct TransferWalk {
 
     private func failure(_ random: inout SeededGenerator) -> TransferLife.Failure {
         let causes: [TransferLife.Cause] = [
-            .refused, .needsHTTP2, .droppedContent, .other,
+            .refused, .needs(.http1), .needs(.http2), .droppedContent, .other,
         ]
         return TransferLife.Failure(
             cause: causes[Int.random(in: 0..<causes.count, using: &random)],
@@ -116,7 +116,7 @@ struct TransferWalk {
         }
         require(hasHandle && !wasOpened, "nothing begins again after the head")
         require(
-            failure.cause == .refused || !wasSent,
+            failure.cause == .refused || failure.cause == .needs(.http1) || !wasSent,
             "nothing is sent twice that the server may have acted on")
         (hasTurn, hasHandle, wasSent) = (false, false, false)
     }

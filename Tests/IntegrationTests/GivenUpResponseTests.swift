@@ -131,7 +131,7 @@ struct GivenUpResponseTests {
                     defer { turn += 1 }
                     return turn
                 }
-                guard index < answers.count else { return .text("last") }
+                guard index < answers.count else { return .ok(text: "last") }
                 return content.served(answers[index].0, answers[index].1)
             })
         return Client(

@@ -186,6 +186,36 @@ struct HTTP2EndTests {
     }
 
     @Test(
+        "A request that the server wants by HTTP/1.1 is sent so, on a fresh connection and a used one",
+        .needs("node", if: has("node")), arguments: ["http1", "http1/read"], [10, 100_000])
+    func wantsHTTP1(path: String, size: Int) async throws {
+        for isUsed in [false, true] {
+            let client = try client("node", .on)
+            if isUsed { _ = try await client.get("version").data() }
+            let target = Target(path + "?\(isUsed)")
+            let response = try await client.post(target, body: .data(Data(count: size))).response()
+            #expect(response.head.version == "1.1")
+            #expect(try await response.body.collect(upTo: 10) == Data("1.1".utf8))
+        }
+    }
+
+    @Test(
+        "A body that cannot be sent again by HTTP/1.1 is an error that says so",
+        .needs("node", if: has("node")))
+    func wantsHTTP1Once() async throws {
+        let (chunks, writer) = AsyncStream.makeStream(of: Data.self)
+        writer.yield(Data(count: 10))
+        writer.finish()
+        let body = RequestBody.stream { chunks }
+        let error = await #expect(throws: ClientError.self) {
+            try await client("node", .on).post("http1/read", body: body).data()
+        }
+        #expect(error?.code == .protocol)
+        #expect(error?.message.contains("HTTP/1.1") == true)
+        #expect(error?.attempts == 1)
+    }
+
+    @Test(
         "A server that speaks HTTP/2 alone is asked by it, unless that is off",
         .needs("node", if: has("h2only")))
     func onlyHTTP2() async throws {

@@ -65,10 +65,10 @@ struct LateReadingTests {
         let coding: HTTPHeaders = ["Content-Encoding": "gzip"]
         let text = Data("in five pieces".utf8)
         switch content {
-        case .whole: server.route("/", .data(text))
+        case .whole: server.route("/", .ok(data: text))
         case .dripped: server.route("/", .drip(text, bytes: 3, every: .milliseconds(1)))
-        case .gzip, .decoded: server.route("/", .data(coded, headers: coding))
-        case .spilled: server.route("/", .data(Self.large))
+        case .gzip, .decoded: server.route("/", .ok(data: coded, headers: coding))
+        case .spilled: server.route("/", .ok(data: Self.large))
         }
         switch road {
         case .urlsession: return URLSessionTransport()

@@ -15,10 +15,10 @@ struct TransportConcurrencyTests {
     func storm(road: Road) async throws {
         let server = try TestServer()
         let client = try road.client(to: server)
-        server.route("/plain", .data(Data(count: 1024)))
+        server.route("/plain", .ok(data: Data(count: 1024)))
         let large = road == .curl ? 1 << 20 : 1 << 18
         server.route("/large", .bytes(Int64(large)))
-        server.route("/sink", .handler { .text(String($0.bodyBytes)) })
+        server.route("/sink", .handler { .ok(text: String($0.bodyBytes)) })
         server.route("/held", .silence)
         let (calls, atOnce) = road == .curl ? (1000, 50) : (200, 200)
         let ends = await withTaskGroup(of: Bool.self) { group in
@@ -58,7 +58,7 @@ struct TransportConcurrencyTests {
     @Test("A shutdown in the midst of work ends every call", arguments: Road.allCases)
     func shutdowns(road: Road) async throws {
         let server = try TestServer()
-        server.route("/plain", .data(Data(count: 1024)))
+        server.route("/plain", .ok(data: Data(count: 1024)))
         server.route("/held", .silence)
         for wave in 0..<(road == .curl ? 20 : 5) {
             let transport = try road.transport()

@@ -15,7 +15,7 @@ struct TransportEndTests {
         server = try TestServer()
         server.route("/silence", .silence)
         server.route("/endless", .endless())
-        server.route("/ok", .text("x"))
+        server.route("/ok", .ok(text: "x"))
     }
 
     private func expectClose(_ client: Client) async throws {

@@ -44,7 +44,7 @@ struct TransportRequestTests {
 
     @Test("Nothing is sent that was not asked for", arguments: Road.allCases)
     func defaultFields(road: Road) async throws {
-        server.route("/", .text("x"))
+        server.route("/", .ok(text: "x"))
         try await road.client(to: server).get("/").empty()
         let names = try #require(server.requests.first).headers.map(\.name.rawValue).sorted()
         let own = road == .urlSession ? ["Connection"] : []
@@ -58,7 +58,7 @@ struct TransportRequestTests {
     func kinds(road: Road, kind: RequestBody.Kind) async throws {
         // URLSession can send no body while it is made.
         if road == .urlSession, kind == .live { return }
-        server.route("/", .text("x"))
+        server.route("/", .ok(text: "x"))
         let content = Data((0..<900_000).map { UInt8(truncatingIfNeeded: $0 / 3) })
         let response = try await road.client(to: server).put(
             "/", body: .of(kind, content, file: file)
@@ -75,7 +75,7 @@ struct TransportRequestTests {
     @Test("A range of a file is sent, and no body as one of no bytes", arguments: Road.allCases)
     func range(road: Road) async throws {
         let client = try road.client(to: server)
-        server.route("/", .text("x"))
+        server.route("/", .ok(text: "x"))
         try Data(0...99).write(to: file)
         for body in [RequestBody.file(file, range: 10..<60), .empty] {
             try await client.put("/", body: body).empty()
@@ -87,7 +87,7 @@ struct TransportRequestTests {
     @Test("A stream that fails ends the call with its error", arguments: Road.allCases)
     func failing(road: Road) async throws {
         struct Broken: Error {}
-        server.route("/", .text("x"))
+        server.route("/", .ok(text: "x"))
         let body = RequestBody.stream {
             AsyncThrowingStream<Data, any Error> {
                 $0.yield(Data("ab".utf8)); $0.finish(throwing: Broken())
@@ -106,7 +106,7 @@ struct TransportRequestTests {
     @Test("HEAD, 204 and 304 have no content, whatever they announce", arguments: Road.allCases)
     func noContent(road: Road) async throws {
         let client = try road.client(to: server)
-        server.route("/", .data(Data(count: 100), headers: ["Content-Encoding": "gzip"]))
+        server.route("/", .ok(data: Data(count: 100), headers: ["Content-Encoding": "gzip"]))
         server.route("/304", .status(304, headers: ["Content-Length": "5", "ETag": "\"x\""]))
         server.route("/204", .status(204))
         let head = try await client.head("/").response()
@@ -158,7 +158,7 @@ struct TransportRequestTests {
             #expect(response.headers[.wwwAuthenticate]?.hasPrefix("Basic") == true)
             #expect(try await response.body.collect(upTo: 10) == Data("who?".utf8))
         }
-        server.route("/ok", .text("x"))
+        server.route("/ok", .ok(text: "x"))
         #expect(try await client.get("ok").string() == "x")
         #expect(server.requests.count == 4)
         #expect(server.requests.allSatisfy { !$0.headers.contains(.cookie) })
@@ -173,11 +173,11 @@ struct TransportRequestTests {
         let error = await #expect(throws: ClientError.self) { try await client.get("/").data() }
         #expect(error?.code == .connection)
         #expect(error?.transfer?.phase == .sending)
-        server.route("/flaky", .close, .text("x"))
+        server.route("/flaky", .close, .ok(text: "x"))
         let retrying = try road.client(
             to: server, stack: [.retry(backoff: Backoff(base: .zero))])
         #expect(try await retrying.get("flaky").string() == "x")
-        server.route("/post", .close, .text("x"))
+        server.route("/post", .close, .ok(text: "x"))
         await expectError(.connection) {
             try await retrying.post("post", body: .text("x")).string()
         }
@@ -188,7 +188,7 @@ struct TransportRequestTests {
         arguments: Road.allCases, [RequestBody.Kind.data, .stream, .known, .file])
     func keepAliveRace(road: Road, kind: RequestBody.Kind) async throws {
         let client = try road.client(to: server)
-        server.route("/first", .text("x").thenClose())
+        server.route("/first", .ok(text: "x").thenClose())
         server.route("/second", .echo)
         var answers = 0
         for _ in 0..<20 {
@@ -234,7 +234,7 @@ struct TransportRequestTests {
 
     @Test("After a shutdown calls fail, and the connections are closed", arguments: Road.allCases)
     func shutdown(road: Road) async throws {
-        server.route("/", .text("x"))
+        server.route("/", .ok(text: "x"))
         let transport = try road.transport()
         let client = Client(baseURL: server.target, transport: transport, stack: [])
         #expect(try await client.get("/").string() == "x")

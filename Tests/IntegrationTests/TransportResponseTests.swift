@@ -39,7 +39,7 @@ struct TransportResponseTests {
         #expect(response.body.length == nil)
         #expect(response.headers[.contentLength] == nil)
         #expect(try await response.body.collect(upTo: 10) == Data("abcd".utf8))
-        server.route("/next", .text("x"))
+        server.route("/next", .ok(text: "x"))
         #expect(try await client.get("next").string() == "x")
         #expect(server.counts.accepted == 1)
     }
@@ -48,7 +48,7 @@ struct TransportResponseTests {
     func interim(road: Road) async throws {
         server.route(
             "/",
-            .text("final").preceded(
+            .ok(text: "final").preceded(
                 by: [103, 102, 103, 100, 103], headers: ["X-Early": "1", "Set-Cookie": "e=1"]))
         let response = try await road.client(to: server).get("/").response()
         #expect(response.status == 200)
@@ -60,7 +60,7 @@ struct TransportResponseTests {
     func setCookie(road: Road) async throws {
         let cookies = ["a=1; Expires=Wed, 21 Oct 2065 07:28:00 GMT; Path=/", "b=2"]
         server.route(
-            "/", .text("x", headers: HTTPHeaders(cookies.map { ("Set-Cookie", $0) })))
+            "/", .ok(text: "x", headers: HTTPHeaders(cookies.map { ("Set-Cookie", $0) })))
         let response = try await road.client(to: server).get("/").response()
         #expect(response.headers.values(of: .setCookie) == cookies)
     }
@@ -75,8 +75,8 @@ struct TransportResponseTests {
             return .raw(
                 Data("HTTP/1.1 302 Found\r\n\(lines)Content-Length: 0\r\n\r\n".utf8), closes: false)
         }
-        server.route("/end", .text("end"))
-        server.route("/a,%20b", .text("one"))
+        server.route("/end", .ok(text: "end"))
+        server.route("/a,%20b", .ok(text: "one"))
         server.route("/same", redirect("/end", "/end"))
         server.route("/one", redirect("/a, b"))
         server.route("/two", redirect("/end", "/other"))

@@ -18,7 +18,7 @@ struct URLSessionTests {
 
     @Test("Several lines of a name, and names that differ in case, go out as one field")
     func mergedFields() async throws {
-        server.route("/", .text("x"))
+        server.route("/", .ok(text: "x"))
         var call = client.get("/")
         for (name, value) in [("X-A", "1"), ("x-a", "2"), ("Cookie", "a=1"), ("cookie", "b=2")] {
             call.request.headers.append(HTTPHeaders.Name(name), value)
@@ -31,7 +31,7 @@ struct URLSessionTests {
     @Test("A file that shrinks while it is sent ends the call")
     func shrinkingFile() async throws {
         let hold = TestHold()
-        server.route("/", .text("x").reading(heldBy: hold))
+        server.route("/", .ok(text: "x").reading(heldBy: hold))
         let file = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString)
         try Data(count: 30_000_000).write(to: file)
         defer { try? FileManager.default.removeItem(at: file) }
@@ -52,7 +52,7 @@ struct URLSessionTests {
         "A POST that met the end of an idle connection is sent again only if that is safe",
         arguments: [false, true])
     func keepAlivePost(isRetryable: Bool) async throws {
-        server.route("/first", .text("x"))
+        server.route("/first", .ok(text: "x"))
         server.route("/second", .close, .echo)
         #expect(try await client.get("first").string() == "x")
         var call = client.post("second", body: .text("hello"))
@@ -75,7 +75,7 @@ struct URLSessionTests {
 
     @Test("A second send that libcurl makes by itself is counted where it is seen")
     func countedResend() async throws {
-        server.route("/first", .text("x"))
+        server.route("/first", .ok(text: "x"))
         server.route("/second", .close, .echo)
         #expect(try await client.get("first").string() == "x")
         let response = try await client.put("second", body: .text("hello")).response()
@@ -104,10 +104,10 @@ struct URLSessionTests {
         ]
         let whole = (0..<60).map { "\($0 * 7919 % 1000)\n" }.joined()
         let data = try #require(Data(base64Encoded: coded[coding] ?? ""))
-        server.route("/", .data(data, headers: ["Content-Encoding": coding]))
+        server.route("/", .ok(data: data, headers: ["Content-Encoding": coding]))
         try #require(try await client.get("/").string() == whole)
         server.route(
-            "/", .data(data.prefix(data.count / 2), headers: ["Content-Encoding": coding]))
+            "/", .ok(data: data.prefix(data.count / 2), headers: ["Content-Encoding": coding]))
         let part = String(decoding: try await client.get("/").data(), as: UTF8.self)
         #expect(part.count < whole.count && whole.hasPrefix(part))
         #expect(part.isEmpty == (coding == "zstd"))
@@ -142,7 +142,7 @@ struct URLSessionTests {
             #expect(error?.code == .unsupported)
         }
         #expect(server.requests.isEmpty)
-        server.route("/", .text("x"))
+        server.route("/", .ok(text: "x"))
         let response = try await client.get("HTTP://127.0.0.1:\(server.port)/#fragment").response()
         #expect(try await response.body.collect(upTo: 9) == Data("x".utf8))
         #expect(response.url.fragment() == "fragment")
@@ -152,7 +152,7 @@ struct URLSessionTests {
     @Test("A reader slower than the server gets all bytes in order")
     func slowReader() async throws {
         let content = Data((0..<6_000_000).map { UInt8(truncatingIfNeeded: $0 / 251) })
-        server.route("/", .data(content))
+        server.route("/", .ok(data: content))
         let transport = URLSessionTransport(
             configuration: {
                 var configuration = URLSessionTransport.Configuration()
@@ -162,7 +162,7 @@ struct URLSessionTests {
         let response = try await Client(baseURL: server.target, transport: transport, stack: [])
             .get("/").response()
         // The server is done before the reader begins: the rest waits in a file.
-        server.route("/after", .text("x"))
+        server.route("/after", .ok(text: "x"))
         #expect(try await client.get("after").string() == "x")
         var got = Data()
         for try await chunk in response.body { got.append(chunk) }

@@ -24,25 +24,32 @@ struct LimitsOfOneCallTests {
         try await Simulation(seed: 1).run { simulation in
             let chunks = Array(repeating: Data("x".utf8), count: 100)
             let transport = MockTransport { request in
-                request.url.path() == "/silent"
-                    ? .ok().delayed(by: .seconds(600)) : .stream(chunks, every: .seconds(1))
+                switch request.url.path() {
+                case "/silent": .ok().delayed(by: .seconds(600))
+                case "/lost": .failure(ClientError(.connection, "x"))
+                default: .stream(chunks, every: .seconds(1))
+                }
             }
             let gate = Around { request, context, next in
                 if request.url.path() == "/held" { try await context.sleep(for: .seconds(600)) }
-                return try await next(request)
+                do { return try await next(request) } catch ClientError.Code.connection {
+                    try await context.sleep(for: .seconds(600))
+                    return try await next(request)
+                }
             }
             let client = Client(
                 transport, clock: simulation.clock, [.deadline(.seconds(10)), gate])
             for (path, place, attempts) in [
-                ("/held", "nothing was sent yet", 0), ("/silent", "the server had not answered", 1),
-                ("/drip", "the content had not ended", 1),
+                ("/held", "; nothing was sent yet", 0),
+                ("/silent", "; the server had not answered", 1),
+                ("/drip", "; the content had not ended", 1), ("/lost", "", 1),
             ] {
                 let error = await #expect(throws: ClientError.self) {
                     try await client.post("http://a.example" + path).serialize(with: Text())
                 }
                 #expect(
                     error?.message
-                        == "the call did not finish within its deadline of 10 s; " + place)
+                        == "the call did not finish within its deadline of 10 s" + place)
                 #expect(error?.description.contains("[POST http://a.example\(path)]") == true)
                 #expect(error?.attempts == attempts)
             }

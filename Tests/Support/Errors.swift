@@ -24,3 +24,13 @@ package func expectError<Value>(
     guard let error else { return }
     #expect(error.code == code, "\(error)", sourceLocation: sourceLocation)
 }
+
+/// The code of the error that a call ends with.
+package func code(of call: Call) async -> ClientError.Code? {
+    do {
+        _ = try await call.serialize(with: Text())
+        return nil
+    } catch {
+        return (error as? ClientError)?.code
+    }
+}

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+package import Testing
 import TurnpikeCore
 
 /// Chance for one run of a law.
@@ -31,4 +32,15 @@ package enum Law {
         ?? Runs.size(60, all: 300))
 
     package static func seed(_ run: UInt64) -> UInt64 { 0x7475_726E_7069_6B65 &+ run }
+
+    /// Records an issue with the run's seed where a condition does not hold; cheaper than `#expect`
+    /// for millions of them.
+    package static func holds(
+        _ condition: Bool, _ run: UInt64, _ what: @autoclosure () -> String = "the law",
+        sourceLocation: SourceLocation = #_sourceLocation
+    ) {
+        if condition { return }
+        Issue.record(
+            "seed \(seed(run)): \(what()) does not hold", sourceLocation: sourceLocation)
+    }
 }

@@ -8,7 +8,7 @@ import TurnpikeTesting
 struct DefaultTransportTests {
     private func notes(of make: (Target, Stack) -> Client) async throws -> [String] {
         let server = try TestServer()
-        server.route("/x", .text("x"))
+        server.route("/x", .ok(text: "x"))
         let sink = MemoryLogSink()
         let client = make(server.target, [.log(to: sink)])
         for _ in 0..<3 { _ = try await client.get("x").string() }

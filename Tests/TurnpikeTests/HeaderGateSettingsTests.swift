@@ -3,6 +3,7 @@
 import Foundation
 import Testing
 import Turnpike
+import TurnpikeStackFiles
 
 @Suite("Settings of gates that set header fields")
 struct HeaderGateSettingsTests {

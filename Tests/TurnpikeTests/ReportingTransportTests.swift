@@ -4,6 +4,7 @@ import Foundation
 import Synchronization
 import Testing
 import Turnpike
+import TurnpikeStackFiles
 import TurnpikeTesting
 
 /// A transport as somebody else would write it: it answers by itself and reports what it does.

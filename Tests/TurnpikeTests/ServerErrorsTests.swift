@@ -3,6 +3,7 @@
 import Foundation
 import Testing
 import Turnpike
+import TurnpikeStackFiles
 
 private struct Rejection: Decodable, Equatable {
     let reason: String

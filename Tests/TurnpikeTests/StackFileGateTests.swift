@@ -3,6 +3,7 @@
 import Foundation
 import Testing
 import Turnpike
+import TurnpikeStackFiles
 import TurnpikeTesting
 
 /// The settings of each gate and transport that a stack file may name.

@@ -3,6 +3,7 @@
 import Foundation
 import Testing
 import Turnpike
+import TurnpikeStackFiles
 import TurnpikeTesting
 
 /// What authors of gates write to have them in the reference and in the schema.
@@ -95,7 +96,6 @@ struct StackFileReferenceTests {
         ("compressBodies", .compressBodies()), ("concurrencyLimit", .concurrencyLimit()),
         ("cookies", .cookies()), ("deadline", .deadline()), ("defaultHeaders", .defaultHeaders()),
         ("digest", .digest(user: "u", password: "p")),
-        ("endpoints", .endpoints(for: "a.example", from: .list(["10.0.0.7:80"]))),
         ("fallback", .fallback(status: .ok)),
         ("hedge", .hedge()), ("hsts", .hsts()), ("idempotencyKey", .idempotencyKey()),
         ("idleTimeout", .idleTimeout()), ("limits", .limits()), ("log", .log(to: .standardError)),

@@ -4,7 +4,9 @@ import Foundation
 import Testing
 import Turnpike
 import TurnpikeMiddleware
+import TurnpikeStackFiles
 import TurnpikeValkey
+import TurnpikeValkeyStackFiles
 
 @Suite("Valkey in stack files")
 struct ValkeySettingsTests {

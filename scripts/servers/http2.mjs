@@ -2,6 +2,7 @@
 // /early/STATUS/SIZE[/length] responds before it reads the request, then resets the stream with NO_ERROR (RFC 9113 §8.1).
 // /goaway/N ends the connection at each Nth stream and ignores its later streams; /close ends it at each stream.
 // /refuse/N refuses each Nth stream (REFUSED_STREAM); /refuse/N/read does so after content has arrived.
+// /http1 wants HTTP/1.1 (HTTP_1_1_REQUIRED), by which it responds as /version; /http1/read says so after content has arrived.
 // /cut/SIZE resets the stream with NO_ERROR within content without a length.
 // /count responds with the number of ids (queries), and of those that came twice; /version with the HTTP version, and the
 // number of the connection as a header field.
@@ -29,6 +30,12 @@ function answer(request, response) {
     else refuse()
     return
   }
+  if (kind === 'http1' && stream) {
+    const require = () => stream.close(http2.constants.NGHTTP2_HTTP_1_1_REQUIRED)
+    if (first === 'read') request.once('data', require)
+    else require()
+    return
+  }
   const session = stream?.session
   if (session?.last && stream.id > session.last) return
   seen.set(id, (seen.get(id) ?? 0) + 1)
@@ -54,6 +61,7 @@ function answer(request, response) {
       sendAtEnd()
       break
     case 'close': session?.close(); sendAtEnd(); break
+    case 'http1':
     case 'version':
       if (session) response.setHeader('x-connection', session.number ??= ++sessions)
       // After the whole request: an earlier end of the stream is the subject of /early alone.

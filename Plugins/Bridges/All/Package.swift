@@ -25,7 +25,8 @@ func products(_ names: String..., of package: String) -> [Target.Dependency] {
 
 /// The module of a bridge and its tests, which depend on all that the module does.
 func bridge(
-    _ folder: String, on dependencies: [Target.Dependency],
+    _ folder: String, over face: String = "TurnpikeEssentials",
+    on dependencies: [Target.Dependency],
     tests: [Target.Dependency], settings: [SwiftSetting] = settings,
     testSettings: [SwiftSetting]? = nil
 ) -> [Target] {
@@ -33,12 +34,13 @@ func bridge(
     return [
         .target(
             name: name,
-            dependencies: turnpike("Turnpike", "TurnpikeSupport") + dependencies,
+            dependencies: turnpike(face, "TurnpikeStackFiles", "TurnpikeSupport") + dependencies,
             path: "\(folder)/Sources/\(name)", swiftSettings: settings),
         .testTarget(
             name: "\(name)Tests",
             dependencies: [.byName(name: name)]
-                + turnpike("Turnpike", "TurnpikeSupport", "TurnpikeTesting") + dependencies + tests,
+                + turnpike("Turnpike", "TurnpikeStackFiles", "TurnpikeSupport", "TurnpikeTesting")
+                + dependencies + tests,
             path: "\(folder)/Tests/\(name)Tests", swiftSettings: testSettings ?? settings),
     ]
 }
@@ -69,7 +71,9 @@ let targets =
         "Lifecycle", on: products("ServiceLifecycle", of: "swift-service-lifecycle"),
         tests: products("ServiceLifecycleTestKit", of: "swift-service-lifecycle")
             + products("Logging", of: "swift-log"))
-    + bridge("Configuration", on: products("Configuration", of: "swift-configuration"), tests: [])
+    + bridge(
+        "Configuration", over: "Turnpike",
+        on: products("Configuration", of: "swift-configuration"), tests: [])
     + bridge(
         "HTTPTypes", on: products("HTTPTypes", of: "swift-http-types"),
         tests: turnpike("TurnpikeCurl"))
@@ -90,7 +94,10 @@ let targets =
             dependencies: [
                 "TurnpikeConfiguration", "TurnpikeHTTPTypes", "TurnpikeLifecycle",
                 "TurnpikeLogging", "TurnpikeMetrics", "TurnpikeTracing",
-            ] + turnpike("Turnpike", "TurnpikeCache", "TurnpikeCurl")
+            ]
+                + turnpike(
+                    "Turnpike", "TurnpikeCacheStackFiles", "TurnpikeCurlStackFiles",
+                    "TurnpikeStackFiles")
                 + products("Configuration", of: "swift-configuration")
                 + products("Hummingbird", of: "hummingbird") + products("NIOCore", of: "swift-nio")
                 + products("InMemoryTracing", "Tracing", of: "swift-distributed-tracing")

@@ -28,7 +28,8 @@ let package = Package(
         .target(
             name: "TurnpikeAsyncHTTPClient",
             dependencies: [
-                .product(name: "Turnpike", package: "turnpike"),
+                .product(name: "TurnpikeEssentials", package: "turnpike"),
+                .product(name: "TurnpikeStackFiles", package: "turnpike"),
                 .product(name: "TurnpikeSupport", package: "turnpike"),
                 .product(name: "AsyncHTTPClient", package: "async-http-client"),
                 .product(name: "NIOCore", package: "swift-nio"),
@@ -53,6 +54,7 @@ let package = Package(
             dependencies: [
                 "TurnpikeAsyncHTTPClient",
                 .product(name: "Turnpike", package: "turnpike"),
+                .product(name: "TurnpikeStackFiles", package: "turnpike"),
                 .product(name: "TurnpikeSupport", package: "turnpike"),
                 .product(name: "TurnpikeTesting", package: "turnpike"),
                 .product(name: "AsyncHTTPClient", package: "async-http-client"),

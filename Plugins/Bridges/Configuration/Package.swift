@@ -25,6 +25,7 @@ let package = Package(
             name: "TurnpikeConfiguration",
             dependencies: [
                 .product(name: "Turnpike", package: "turnpike"),
+                .product(name: "TurnpikeStackFiles", package: "turnpike"),
                 .product(name: "Configuration", package: "swift-configuration"),
             ],
             swiftSettings: settings),
@@ -32,6 +33,7 @@ let package = Package(
             name: "TurnpikeConfigurationTests",
             dependencies: [
                 "TurnpikeConfiguration",
+                .product(name: "TurnpikeStackFiles", package: "turnpike"),
                 .product(name: "TurnpikeTesting", package: "turnpike"),
             ],
             swiftSettings: settings),

@@ -21,7 +21,7 @@ let package = Package(
         .target(
             name: "TurnpikeHTTPTypes",
             dependencies: [
-                .product(name: "Turnpike", package: "turnpike"),
+                .product(name: "TurnpikeEssentials", package: "turnpike"),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
             ],
             swiftSettings: settings),
@@ -29,6 +29,7 @@ let package = Package(
             name: "TurnpikeHTTPTypesTests",
             dependencies: [
                 "TurnpikeHTTPTypes",
+                .product(name: "Turnpike", package: "turnpike"),
                 .product(name: "TurnpikeCurl", package: "turnpike"),
                 .product(name: "TurnpikeTesting", package: "turnpike"),
             ],

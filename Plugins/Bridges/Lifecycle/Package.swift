@@ -24,7 +24,7 @@ let package = Package(
         .target(
             name: "TurnpikeLifecycle",
             dependencies: [
-                .product(name: "Turnpike", package: "turnpike"),
+                .product(name: "TurnpikeEssentials", package: "turnpike"),
                 .product(name: "TurnpikeSupport", package: "turnpike"),
                 .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
             ],

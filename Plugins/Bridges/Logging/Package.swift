@@ -21,7 +21,7 @@ let package = Package(
         .target(
             name: "TurnpikeLogging",
             dependencies: [
-                .product(name: "Turnpike", package: "turnpike"),
+                .product(name: "TurnpikeEssentials", package: "turnpike"),
                 .product(name: "TurnpikeSupport", package: "turnpike"),
                 .product(name: "Logging", package: "swift-log"),
             ],

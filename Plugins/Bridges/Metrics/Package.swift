@@ -21,7 +21,7 @@ let package = Package(
         .target(
             name: "TurnpikeMetrics",
             dependencies: [
-                .product(name: "Turnpike", package: "turnpike"),
+                .product(name: "TurnpikeEssentials", package: "turnpike"),
                 .product(name: "TurnpikeSupport", package: "turnpike"),
                 .product(name: "CoreMetrics", package: "swift-metrics"),
             ],

@@ -22,7 +22,8 @@ let package = Package(
         .target(
             name: "TurnpikeTracing",
             dependencies: [
-                .product(name: "Turnpike", package: "turnpike"),
+                .product(name: "TurnpikeEssentials", package: "turnpike"),
+                .product(name: "TurnpikeStackFiles", package: "turnpike"),
                 .product(name: "TurnpikeSupport", package: "turnpike"),
                 .product(name: "Tracing", package: "swift-distributed-tracing"),
             ],
@@ -32,6 +33,7 @@ let package = Package(
             dependencies: [
                 "TurnpikeTracing",
                 .product(name: "Turnpike", package: "turnpike"),
+                .product(name: "TurnpikeStackFiles", package: "turnpike"),
                 .product(name: "TurnpikeCache", package: "turnpike"),
                 .product(name: "TurnpikeInspection", package: "turnpike"),
                 .product(name: "TurnpikeTesting", package: "turnpike"),

@@ -63,6 +63,19 @@ public struct Cache: Interceptor {
             state: CacheState(store: store, meter: meter), partition: partition, options: options)
     }
 
+    /// Returns a cache of the same responses that finds those of another partition, or stores and
+    /// serves by other options; both report to one meter.
+    /// - Parameters:
+    ///   - partition: Names the service and the account; nil if each client has its own responses.
+    ///   - options: What is stored and served.
+    /// - Returns: The cache.
+    public func with(partition: String?, options: Options) -> Cache {
+        Cache(state: state, partition: partition, options: options)
+    }
+
+    /// Reports to another meter from now on, or to none.
+    public func report(to meter: (any GateMeter)?) { state.counts.move(to: meter) }
+
     /// Creates a cache over a state.
     init(state: CacheState, partition: String?, options: Options = Options()) {
         self.state = state

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
+public import Foundation
+public import TurnpikeCore
+
 /// Where a cache keeps responses.
 ///
 /// A store knows nothing of HTTP. It finds what it was given, whole and unchanged, or does not find it.
@@ -103,4 +106,98 @@ extension CacheStore {
 
     /// Does nothing.
     public func release(_ token: String, of key: CacheKey, waitersGo: Bool) async throws {}
+}
+
+/// How a store answers who wants to fetch what is not stored.
+public enum CacheClaim: Sendable, Hashable {
+    /// The caller is to fetch it, and then to release the claim by this token.
+    case granted(token: String)
+    /// Somebody else fetches it, for at most this time.
+    case held(atMost: Duration)
+    /// Whoever asks fetches it: nobody waits, because the response to the last one was not stored.
+    case unneeded
+}
+
+/// A stored response and its content, which can be read even if the store removes the entry meanwhile.
+public struct CacheEntry: Sendable {
+    /// The response.
+    public let response: StoredResponse
+    /// Its content.
+    public let content: any CachedContent
+
+    /// Creates an entry.
+    public init(response: StoredResponse, content: any CachedContent) {
+        self.response = response
+        self.content = content
+    }
+}
+
+/// An entry of a list.
+public struct CacheListing: Sendable {
+    /// The response.
+    public let response: StoredResponse
+    /// The bytes of its content.
+    public let length: Int64
+
+    /// Creates an entry of a list.
+    public init(response: StoredResponse, length: Int64) {
+        self.response = response
+        self.length = length
+    }
+}
+
+/// The content of a stored response.
+public protocol CachedContent: Sendable {
+    /// The number of bytes.
+    var length: Int64 { get }
+
+    /// A body that reads a part of it, as it is pulled.
+    /// - Parameter range: Which bytes, within 0..<``length``.
+    /// - Returns: The body.
+    func body(_ range: Range<Int64>) -> ResponseBody
+}
+
+/// Takes the content of one response; one task uses it at a time.
+public protocol CacheWriter: Sendable {
+    /// Takes the next bytes.
+    func write(_ chunk: Data) async throws
+
+    /// Ends the content; from then on the entry can be found, as a whole.
+    func commit() async throws
+
+    /// Gives the entry up, from any thread; nothing of it is kept.
+    func abandon()
+}
+
+/// How much a store holds.
+public struct CacheUsage: Sendable, Hashable {
+    /// The number of entries that the store knows of.
+    public var entries: Int
+    /// The bytes that the entries take, heads included.
+    public var bytes: Int64
+    /// How many entries were removed to make room.
+    public var evictions: Int
+    /// Whether this is all; false for a store elsewhere, which would have to be asked.
+    public var isComplete = true
+
+    /// Creates a usage.
+    public init(entries: Int = 0, bytes: Int64 = 0, evictions: Int = 0) {
+        self.entries = entries
+        self.bytes = bytes
+        self.evictions = evictions
+    }
+}
+
+/// What storing one response takes at most, for explanations of a stack.
+public struct CacheEntryBounds: Sendable, Hashable {
+    /// The bytes in memory.
+    public var memory: Int64
+    /// The bytes on disk.
+    public var disk: Int64
+
+    /// Creates bounds.
+    public init(memory: Int64 = 0, disk: Int64 = 0) {
+        self.memory = memory
+        self.disk = disk
+    }
 }

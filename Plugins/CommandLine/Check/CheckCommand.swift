@@ -2,11 +2,11 @@
 
 import Foundation
 import Turnpike
-import TurnpikeCache
-import TurnpikeCurl
+import TurnpikeCurlStackFiles
+import TurnpikeEndpointsStackFiles
 import TurnpikeInspection
-import TurnpikeValkey
-import TurnpikeValkeyCache
+import TurnpikeStackFiles
+import TurnpikeValkeyStackFiles
 
 /// The command `turnpike check FILE`.
 enum CheckCommand {
@@ -68,6 +68,7 @@ extension Registry {
     static var commandLine: Registry {
         var registry = Registry.standard
         registry.registerCurl(environment: TurnpikeCommand.proxyVariables)
+        registry.registerEndpoints()
         registry.registerValkeyCache()
         registry.registerValkey()
         return registry

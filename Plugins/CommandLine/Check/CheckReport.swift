@@ -3,6 +3,7 @@
 import Foundation
 import Turnpike
 import TurnpikeInspection
+import TurnpikeStackFiles
 import TurnpikeSupport
 
 /// What `turnpike check` says of one stack file.

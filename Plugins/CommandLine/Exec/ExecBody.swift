@@ -3,6 +3,7 @@
 import Foundation
 import Turnpike
 import TurnpikeCore
+import TurnpikeStackFiles
 
 /// Reads the body of an `exec` request.
 enum ExecBody {

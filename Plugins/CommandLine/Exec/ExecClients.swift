@@ -2,6 +2,7 @@
 
 import Foundation
 import Turnpike
+import TurnpikeStackFiles
 
 /// The clients of `exec`: one for each name, created by the first line that uses it.
 final class ExecClients {

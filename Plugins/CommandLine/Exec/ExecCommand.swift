@@ -2,6 +2,7 @@
 
 import Foundation
 import Turnpike
+import TurnpikeStackFiles
 import TurnpikeTesting
 
 /// The command `turnpike exec`: writes one line of output for each line of input.

@@ -3,6 +3,7 @@
 import Foundation
 import Turnpike
 import TurnpikeCore
+import TurnpikeStackFiles
 
 /// The request of an `exec` line.
 struct ExecRequest: Sendable {

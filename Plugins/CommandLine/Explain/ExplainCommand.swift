@@ -4,6 +4,7 @@ import Foundation
 import Turnpike
 import TurnpikeCore
 import TurnpikeInspection
+import TurnpikeStackFiles
 
 /// The command `turnpike explain FILE [METHOD] [URL]`.
 enum ExplainCommand {

@@ -4,6 +4,9 @@ import Foundation
 import Synchronization
 import Turnpike
 import TurnpikeCore
+import TurnpikeCurl
+import TurnpikeStackFiles
+import TurnpikeSupport
 
 /// The command `turnpike send`: one request, for interactive use.
 enum SendCommand {
@@ -60,5 +63,78 @@ enum SendCommand {
         let isPatient = options.content != .none || options.timeout != nil
         let patience: Stack = isPatient ? [] : [.attemptTimeout(.seconds(60))]
         return Stack([.redirect(), .retry()] + patience.gates + [.idleTimeout(), .limits()])
+    }
+}
+
+/// The transport of `turnpike send` if no stack file names one.
+struct SendTransport: Sendable {
+    /// The transports to choose from, by their names in stack files.
+    enum Name: String, CaseIterable, Sendable {
+        case curl, urlsession
+    }
+
+    let transport: any Transport
+    /// The name, and why it is not that of libcurl if nobody has chosen it.
+    let description: String
+
+    /// Creates a transport.
+    /// - Parameters:
+    ///   - name: The name; nil for curl where libcurl can be loaded, otherwise urlsession.
+    ///   - curl: Creates a transport over libcurl.
+    /// - Throws: The error of a transport that was chosen.
+    init(_ name: Name?, curl: () throws -> any Transport = { try CurlTransport() }) throws {
+        do {
+            if name != .urlsession {
+                transport = try curl()
+                description = Name.curl.rawValue
+                return
+            }
+        } catch  where name == nil {
+            let reason = (error as? ClientError)?.shownMessage ?? "\(error)"
+            transport = URLSessionTransport()
+            description = "\(Name.urlsession.rawValue), because \(reason)"
+            return
+        }
+        transport = URLSessionTransport()
+        description = Name.urlsession.rawValue
+    }
+}
+
+extension SendOptions {
+    /// Asks for the password of `-u user`, which is better kept out of the list of processes.
+    mutating func askForPassword(_ terminal: Terminal) async throws {
+        guard let user, user.password == nil else { return }
+        let name = Grammar.escaped(user.name)
+        set(password: try await terminal.password("Password of \(name): "))
+    }
+}
+
+extension HTTPHeaders {
+    /// Adds a credential for Basic authentication, in UTF-8 (RFC 7617 §2).
+    ///
+    /// It is a field of the request, so that it goes before a credential of the stack, and a
+    /// redirect takes it to no other origin.
+    mutating func authorize(_ user: SendOptions.User?) {
+        guard let user else { return }
+        let text = "\(user.name):\(user.password ?? "")".precomposedStringWithCanonicalMapping
+        self[.authorization] = "Basic " + Data(text.utf8).base64EncodedString()
+    }
+}
+
+extension RequestBody {
+    /// Creates a form of texts and files as `multipart/form-data` (RFC 7578).
+    ///
+    /// Files are read while they are sent.
+    static func form(of fields: [SendOptions.Field]) -> RequestBody {
+        var form = MultipartFormData()
+        for field in fields {
+            switch field.value {
+            case .text(let text): form.append(text, name: field.name)
+            case .file(let path):
+                let file = URL(filePath: path)
+                form.append(file: file, name: field.name, filename: file.lastPathComponent)
+            }
+        }
+        return .multipart(form)
     }
 }

@@ -18,7 +18,7 @@ bool tpc_http2_has_answered(transfer_t *this) {
 void tpc_http2_begin(transfer_t *this) {
     this->shown.is_http2 = tpc_tls_is_http2(this->connection.session);
     this->http2.stream = this->http2.last_stream = -1;
-    this->http2.was_refused = false;
+    this->http2.was_refused = this->http2.needs_http1 = false;
     bool is_verbose = this->changed & CHANGED_VERBOSE;
     if (is_verbose == this->shown.is_http2) return;
     tpc_curl.easy_setopt(this->easy, CURLOPT_VERBOSE, (long)this->shown.is_http2);
@@ -72,6 +72,9 @@ int tpc_http2_on_text(CURL *easy, int type, char *text, size_t count, void *user
         if (skip(&at, end, ", last_stream=")) tell_last_stream(this, skip_number(&at, end));
     } else if (skip(&at, end, "REFUSED_STREAM, retrying")) {
         this->http2.was_refused = true;
+    } else if (skip(&at, end, "HTTP/2 stream ")) {
+        skip_number(&at, end);
+        if (skip(&at, end, " was not closed cleanly: HTTP_1_1_REQUIRED")) this->http2.needs_http1 = true;
     }
     return 0;
 }

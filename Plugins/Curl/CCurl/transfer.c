@@ -162,7 +162,7 @@ void tpc_transfer_end(tpc_transfer *transfer) {
     tpc_hold(this, false);
     this->socket.descriptor = -1;
     memset(&this->connection, 0, sizeof this->connection);
-    this->http2.was_refused = this->has_resolved = false;
+    this->http2.was_refused = this->http2.needs_http1 = this->has_resolved = false;
     tpc_buffer head = this->shown.head;
     head.count = 0;
     if (head.capacity > KEPT_HEAD) tpc_buffer_free(&head);
@@ -196,12 +196,18 @@ void tpc_transfer_mark(transfer_t *this) {
     if (this->next_ready == &this->shown) tpc_loop_mark(this->loop, &this->shown, &this->next_ready);
 }
 
-// libcurl sends again, whatever the method, what a connection that had served before did not answer with a byte. Only the client
-// may, which counts what it sends.
+// Why a request that was sent got no answer: what HTTP/2 says, or that its connection had served before.
+static tpc_cause cause_of_repeat(transfer_t *this) {
+    if (this->http2.needs_http1) return TPC_CAUSE_NEEDS_HTTP1;
+    if (tpc_http2_is_refused(this)) return TPC_CAUSE_REFUSED;
+    return this->shown.is_reused ? TPC_CAUSE_LOST : TPC_CAUSE_NONE;
+}
+
+// libcurl sends again, whatever the method, what a connection that had served before did not answer with a byte, and what the
+// server wants by HTTP/1.1. Only the client may, which counts what it sends.
 void tpc_transfer_refuse_repeat(transfer_t *this) {
     // After a 417 it would send again without Expect, and drop the content of the response, which is one like any other.
-    if (this->shown.phase != TPC_PHASE_HEAD) this->shown.cause = TPC_CAUSE_SKIPPED;
-    else this->shown.cause = tpc_http2_is_refused(this) ? TPC_CAUSE_REFUSED : TPC_CAUSE_LOST;
+    this->shown.cause = this->shown.phase != TPC_PHASE_HEAD ? TPC_CAUSE_SKIPPED : cause_of_repeat(this);
 }
 
 bool tpc_transfer_may_connect(tpc_transfer *transfer) {
@@ -231,6 +237,7 @@ void tpc_transfer_finish(tpc_transfer *transfer, int result) {
     if (transfer->cause == TPC_CAUSE_NONE && met_dead_connection(transfer, result)) transfer->cause = TPC_CAUSE_LOST;
     bool has_no_cause = transfer->cause == TPC_CAUSE_NONE || transfer->cause == TPC_CAUSE_LOST;
     if (result && has_no_cause && tpc_http2_is_refused(this)) transfer->cause = TPC_CAUSE_REFUSED;
+    if (result && has_no_cause && this->http2.needs_http1) transfer->cause = TPC_CAUSE_NEEDS_HTTP1;
     // A connection of HTTP/2 may have other transfers.
     if (result == 0 && this->socket.descriptor >= 0 && !tpc_http2_has_answered(this))
         tpc_connection_set_idle(this->loop, this->socket.descriptor, transfer);

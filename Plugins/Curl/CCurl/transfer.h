@@ -76,10 +76,11 @@ typedef struct transfer {
         bool has_close_notify;
     } connection;
     // What libcurl says of HTTP/2 since the last send: the number of the stream, the last stream of the connection that the server
-    // will answer (GOAWAY, RFC 9113 §6.8), -1 if unknown, and whether the server has refused the stream (REFUSED_STREAM, §8.7).
+    // will answer (GOAWAY, RFC 9113 §6.8), -1 if unknown, whether the server has refused the stream (REFUSED_STREAM, §8.7), and whether
+    // it wants HTTP/1.1 for this request (HTTP_1_1_REQUIRED, §7).
     struct {
         int64_t stream, last_stream;
-        bool was_refused;
+        bool was_refused, needs_http1;
     } http2;
     // The descriptor that libcurl waits for, -1 if unknown, and whether its reading is held back.
     struct {

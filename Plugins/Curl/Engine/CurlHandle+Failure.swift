@@ -26,6 +26,8 @@ extension CurlHandle {
     var hasGoAway: Bool { unsafe tpc_transfer_has_goaway(pointer) }
     /// Whether the transfer has failed and the server has certainly not acted on what was sent last.
     var isRefused: Bool { unsafe pointer.pointee.cause == TPC_CAUSE_REFUSED }
+    /// Whether the server wants the request by HTTP/1.1.
+    var needsHTTP1: Bool { unsafe pointer.pointee.cause == TPC_CAUSE_NEEDS_HTTP1 }
     /// Whether the response came with all of its content, even if the request failed.
     ///
     /// Over HTTP/2, a server may answer early and then end the stream (RFC 9113 §8.1). After a

@@ -38,7 +38,7 @@ import TurnpikeCore
     func begin(_ transfer: CurlTransfer) -> Int32 {
         unsafe pointer.pointee.owner = Unmanaged.passRetained(transfer).toOpaque()
         return unsafe transfer.request.withPointers(
-            needsHTTP2: transfer.needsHTTP2, isShared: transfer.sharedHost != nil
+            version: transfer.version, isShared: transfer.sharedHost != nil
         ) { request in
             var request = unsafe request
             return unsafe tpc_transfer_begin(pointer, &request)
@@ -100,7 +100,7 @@ import TurnpikeCore
         let result = unsafe pointer.pointee.result
         guard Int(result) == TPC_RUNNING else { return result }
         // It would send again, and waits for a connection.
-        return isLost || isRefused || skipsContent ? CurlFault.aborted : nil
+        return isLost || isRefused || needsHTTP1 || skipsContent ? CurlFault.aborted : nil
     }
     /// Whether libcurl drops the content, because it wanted to send the request again.
     var skipsContent: Bool { unsafe pointer.pointee.cause == TPC_CAUSE_SKIPPED }

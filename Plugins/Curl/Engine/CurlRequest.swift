@@ -78,13 +78,14 @@ struct CurlRequest: Sendable {
 
     /// Calls a closure with the request in the form of C.
     ///
-    /// `needsHTTP2` is for a server that supports no other version.
+    /// The server may have said that it takes only one version.
     func withPointers(
-        needsHTTP2: Bool, isShared: Bool, _ body: (tpc_request) -> Int32
+        version only: TransferLife.Version?, isShared: Bool, _ body: (tpc_request) -> Int32
     ) -> Int32 {
         // libcurl sends no trailers over HTTP/2.
-        let isHTTP1 = hasTrailers || (route?.needsHTTP1 == true && !needsHTTP2)
-        let version = isHTTP1 ? TPC_HTTP_1_1 : needsHTTP2 ? TPC_HTTP_2_TLS : 0
+        let isHTTP1 =
+            hasTrailers || only == .http1 || (route?.needsHTTP1 == true && only != .http2)
+        let version = isHTTP1 ? TPC_HTTP_1_1 : only == .http2 ? TPC_HTTP_2_TLS : 0
         return unsafe url.withCString { url in
             unsafe target.withCString { target in
                 unsafe withPointers { fields, method in

@@ -39,8 +39,6 @@ final class CurlTransfer: @unchecked Sendable {
     var turn = HostTurns.Turn.unasked
     /// When it must have a connection, by the loop's clock.
     var connectDue: Int64 = 0
-    /// Whether its server speaks no other version of HTTP.
-    private(set) var needsHTTP2 = false
     /// The host, or the place that is connected to instead, if one connection to it may carry many
     /// transfers at once; see ``HostTurns``.
     private(set) var sharedHost: Destination?
@@ -98,10 +96,13 @@ extension CurlTransfer {
     /// The protocol that it goes by, once it has a connection; nil before.
     var isHTTP2: Bool? { handle.flatMap { $0.sends > 0 ? $0.isHTTP2 : nil } }
 
-    /// Notes that its server speaks HTTP/2 alone.
-    func needHTTP2(of destination: Destination) {
-        needsHTTP2 = true
-        if request.isShareable { sharedHost = destination }
+    /// The only version of HTTP that its server takes; nil until it has said so.
+    var version: TransferLife.Version? { life.version }
+
+    /// Offers one version alone, and shares a connection to a place if there is one.
+    func need(_ version: TransferLife.Version, of shared: Destination?) {
+        life.version = version
+        if request.isShareable { sharedHost = shared }
     }
 
     /// Handles an event, and carries out the actions that concern the transfer alone.
@@ -254,8 +255,10 @@ extension CurlTransfer {
     ) -> TransferLife.Event {
         if result == 0 || handle.isWhole(result) { return .handleSucceeded(wasCut: handle.wasCut) }
         let cause: TransferLife.Cause =
-            if fallsBack, !needsHTTP2, handle.wasOfferedNoVersion {
-                .needsHTTP2
+            if fallsBack, version == nil, handle.wasOfferedNoVersion {
+                .needs(.http2)
+            } else if handle.needsHTTP1 {
+                .needs(.http1)
             } else if handle.isRefused {
                 .refused
             } else {

@@ -93,11 +93,18 @@ struct TransferLife {
         let canReopen: Bool
     }
 
+    /// The only version of HTTP that a server takes.
+    enum Version: Equatable {
+        case http1
+        case http2
+    }
+
     enum Cause: Equatable {
         /// The server has certainly done nothing with the request (RFC 9113 §8.7).
         case refused
-        /// The server speaks HTTP/2 alone, which was not offered.
-        case needsHTTP2
+        /// The server speaks this version alone, which was not offered, or wants it for this request
+        /// (HTTP_1_1_REQUIRED, RFC 9113 §7).
+        case needs(Version)
         /// libcurl wanted to send the request again after the head, and dropped the content.
         case droppedContent
         case other
@@ -114,8 +121,8 @@ struct TransferLife {
         static let passTurn = Actions(rawValue: 1 << 0)
         /// Free the handle, give the turn back, and open the request's content again.
         static let restart = Actions(rawValue: 1 << 1)
-        /// Offer nothing but HTTP/2 from now on.
-        static let useHTTP2 = Actions(rawValue: 1 << 2)
+        /// Offer nothing but the version that the server needs.
+        static let useVersion = Actions(rawValue: 1 << 2)
         /// Ask for a turn at the host.
         static let takeTurn = Actions(rawValue: 1 << 3)
         /// Take a handle, and have libcurl begin.
@@ -141,6 +148,8 @@ struct TransferLife {
     }
 
     private(set) var state: State
+    /// The only version of HTTP that the server takes; nil until it has said so.
+    var version: Version?
     private var repeats = 0
 
     // As often as libcurl itself.
@@ -225,14 +234,16 @@ struct TransferLife {
     private mutating func restart(after failure: Failure) -> Actions? {
         let mayRepeat =
             switch failure.cause {
-            case .refused: true
-            case .needsHTTP2: state == .connecting
+            case .refused, .needs(.http1): true
+            case .needs(.http2): state == .connecting
             case .droppedContent, .other: false
             }
         guard mayRepeat, failure.canReopen, repeats < Self.maxRepeats else { return nil }
         repeats += 1
         state = .awaitingContent
-        return failure.cause == .needsHTTP2 ? [.restart, .useHTTP2] : .restart
+        guard case .needs(let version) = failure.cause else { return .restart }
+        self.version = version
+        return [.restart, .useVersion]
     }
 
     private mutating func move(to next: State, _ actions: Actions = []) -> Actions {

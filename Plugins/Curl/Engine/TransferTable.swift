@@ -100,7 +100,7 @@ struct TransferTable {
 
     private mutating func add(_ transfer: CurlTransfer) {
         if !http2Places.isEmpty, let place = transfer.destination, http2Places.contains(place) {
-            transfer.needHTTP2(of: place)
+            transfer.need(.http2, of: place)
         }
         transfer.place = running.count
         running.append(transfer)
@@ -123,7 +123,7 @@ struct TransferTable {
         if actions.contains(.restart) {
             // After a GOAWAY many transfers of a connection begin again at once.
             ready += turns.remove(transfer)
-            if actions.contains(.useHTTP2) { remember(transfer) }
+            if actions.contains(.useVersion) { useVersion(of: transfer) }
             offerContent(of: transfer)
         }
         if actions.contains(.takeTurn) { takeTurn(transfer) }
@@ -143,11 +143,13 @@ struct TransferTable {
         ready += turns.connected(transfer, isHTTP2: isHTTP2)
     }
 
-    private mutating func remember(_ transfer: CurlTransfer) {
+    private mutating func useVersion(of transfer: CurlTransfer) {
+        // The server may want it for this request alone.
+        guard transfer.version == .http2 else { return transfer.need(.http1, of: nil) }
         guard let place = transfer.destination else { return }
         if http2Places.count >= Self.maxPlaces { http2Places = [] }
         http2Places.insert(place)
-        transfer.needHTTP2(of: place)
+        transfer.need(.http2, of: place)
     }
 
     private mutating func takeTurn(_ transfer: CurlTransfer) {

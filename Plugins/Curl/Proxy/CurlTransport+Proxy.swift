@@ -104,15 +104,15 @@ extension CurlTransport.Proxy: CustomStringConvertible, CustomReflectable {
         return "\(scheme.rawValue)://\(encode(user ?? ""))\(secret)@\(authority)"
     }
 
-    /// What is expected of the text of a proxy, for errors.
-    static let form =
+    /// The form of the text of a proxy, for messages that say what was expected.
+    public static let form =
         "a URL such as http://user:password@host:port, with the scheme http, socks5 or socks5h"
 
     /// Creates a proxy from a URL, with user and password in it, or nil where it is none.
     /// - Parameters:
     ///   - text: The URL.
     ///   - port: The port where the URL has none; that of HTTP or SOCKS by default.
-    init?(_ text: String, port: Int? = nil) {
+    public init?(_ text: String, port: Int? = nil) {
         guard let components = URLComponents(string: text), let url = components.url,
             TargetURI(url).authorityFault == nil,
             let scheme = components.scheme.flatMap({ Scheme(rawValue: $0.lowercased()) }),
@@ -124,5 +124,126 @@ extension CurlTransport.Proxy: CustomStringConvertible, CustomReflectable {
         self.init(scheme, host: bare, port: ownPort)
         user = components.user
         password = components.password
+    }
+}
+
+/// The proxies for http and https, and the hosts that are reached without them.
+struct ProxyRoutes: Sendable {
+    private(set) var http: CurlTransport.Proxy?
+    private(set) var https: CurlTransport.Proxy?
+    /// As libcurl takes them.
+    private(set) var exceptions = ""
+
+    /// - Throws: ``/TurnpikeCore/ClientError/Code/configuration`` for a variable of the environment
+    ///   that is no URL of a proxy.
+    init(_ choice: CurlTransport.ProxyChoice) throws {
+        switch choice.kind {
+        case .direct: break
+        case .through(let proxy):
+            http = proxy
+            https = proxy
+            exceptions = proxy.exceptions.joined(separator: ",")
+        case .variables(let environment):
+            // A server that runs CGI programs sets HTTP_PROXY from a request's field `Proxy`.
+            http = try Self.proxy(named: "http_proxy", "all_proxy", "ALL_PROXY", in: environment)
+            https = try Self.proxy(
+                named: "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY", in: environment)
+            exceptions = Self.value("no_proxy", "NO_PROXY", in: environment)?.value ?? ""
+        }
+    }
+
+    /// Whether there are none.
+    var isEmpty: Bool { http == nil && https == nil }
+
+    /// Whether all requests go through one.
+    var takeAll: Bool { http != nil && https != nil && exceptions.isEmpty }
+
+    /// Returns whether requests for an origin go through a proxy.
+    func route(_ origin: Origin) -> Bool {
+        guard (origin.scheme == "https" ? https : http) != nil else { return false }
+        return exceptions.isEmpty || !ProxyExceptions(exceptions).contain(origin.host)
+    }
+
+    // The first that is set.
+    private static func value(
+        _ names: String..., in environment: [String: String]
+    ) -> (name: String, value: String)? { value(names, in: environment) }
+
+    private static func value(
+        _ names: [String], in environment: [String: String]
+    ) -> (name: String, value: String)? {
+        for name in names {
+            if let value = environment[name], !value.isEmpty { return (name, value) }
+        }
+        return nil
+    }
+
+    private static func proxy(
+        named names: String..., in environment: [String: String]
+    ) throws -> CurlTransport.Proxy? {
+        guard let (name, text) = value(names, in: environment) else { return nil }
+        let url = text.contains("://") ? text : "http://" + text
+        if let proxy = CurlTransport.Proxy(url, port: 1080) { return proxy }
+        throw ClientError(
+            .configuration,
+            "found another text in the variable \(name); expected \(CurlTransport.Proxy.form)")
+    }
+}
+
+/// The hosts that are reached without a proxy, by libcurl's rules (`CURLOPT_NOPROXY`): names with all
+/// that ends in them, addresses, networks such as `10.0.0.0/8`, and `*` for all hosts.
+///
+/// libcurl asks them by itself. They are asked here where it matters before it can tell what it has
+/// chosen: for a request that names where to connect to, or which addresses are allowed.
+struct ProxyExceptions {
+    private let text: String
+
+    init(_ text: String) { self.text = text }
+
+    /// Returns whether a host is among them; an IPv6 address comes without its brackets.
+    func contain(_ host: String) -> Bool {
+        if text == "*" { return true }
+        let host = Self.withoutDot(host.lowercased()[...])
+        let address = Self.bits(of: host)
+        return text.lowercased().split { $0 == "," || $0.isWhitespace }.contains { entry in
+            guard let address else { return Self.matches(entry, name: host) }
+            return Self.matches(entry, address)
+        }
+    }
+
+    private static func withoutDot(_ name: Substring) -> Substring {
+        name.hasSuffix(".") ? name.dropLast() : name
+    }
+
+    private static func matches(_ entry: Substring, name: Substring) -> Bool {
+        let entry = withoutDot(entry.hasPrefix(".") ? entry.dropFirst() : entry)
+        if entry.isEmpty { return false }
+        return name == entry || name.hasSuffix("." + entry)
+    }
+
+    private static func matches(_ entry: Substring, _ address: [UInt8]) -> Bool {
+        let parts = entry.split(separator: "/", maxSplits: 1, omittingEmptySubsequences: false)
+        guard let network = bits(of: parts[0]), network.count == address.count else { return false }
+        guard parts.count > 1 else { return network == address }
+        guard let length = Int(parts[1]), (0...address.count).contains(length) else { return false }
+        // libcurl takes no bits at all for the whole address.
+        let count = length == 0 ? address.count : length
+        return network.prefix(count) == address.prefix(count)
+    }
+
+    // The bits of an address in its usual form; nil for a name.
+    private static func bits(of text: Substring) -> [UInt8]? {
+        let isBracketed = text.hasPrefix("[") && text.hasSuffix("]")
+        let bare = isBracketed ? text.dropFirst().dropLast() : text
+        let isIPv6 = bare.contains(":")
+        guard isIPv6 || bare.split(separator: ".").count == 4, let address = IPAddress(bare) else {
+            return nil
+        }
+        let radix = isIPv6 ? 16 : 10
+        let width = isIPv6 ? 16 : 8
+        return "\(address)".split(separator: isIPv6 ? ":" : ".").flatMap { group in
+            let value = Int(group, radix: radix) ?? 0
+            return (0..<width).reversed().map { UInt8(value >> $0 & 1) }
+        }
     }
 }

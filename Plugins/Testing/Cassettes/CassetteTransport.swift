@@ -3,6 +3,7 @@
 public import Foundation
 import Synchronization
 public import TurnpikeCore
+import TurnpikeURLSession
 
 /// Records the exchanges of a transport, and replays them without a network.
 ///
@@ -77,6 +78,9 @@ public final class CassetteTransport: Transport {
 
     /// That of the wrapped transport; false in ``Mode/replay``.
     public var provesClient: Bool { wrapped?.provesClient ?? false }
+
+    /// That of the wrapped transport; false in ``Mode/replay``.
+    public var canEndProcess: Bool { wrapped?.canEndProcess ?? false }
 
     // MARK: Results
 

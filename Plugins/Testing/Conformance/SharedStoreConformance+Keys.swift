@@ -3,6 +3,7 @@
 import Foundation
 import TurnpikeCore
 import TurnpikeMiddleware
+import TurnpikeSupport
 
 extension SharedStoreConformance {
     static var replicas: [Check] {
@@ -93,5 +94,120 @@ extension SharedStoreConformance {
         guard case .coolingDown = answer else {
             throw ConformanceFailure("it should cool down, but it says \(answer)")
         }
+    }
+}
+
+extension SharedStoreConformance {
+    static var changes: [Check] {
+        [
+            check("Permits that are given back can be taken again") { site in
+                let rules = [hourly(5), hourly(8)]
+                try await site.take(5, of: rules, 1...10)
+                try await site.first.giveBack(2, to: site.key, rules: rules)
+                let grant = try await site.take(2, of: rules, 1...10)
+                try requireOffsets(grant, hours: -1, -4)
+                try await site.takeNothing(of: rules, firstAfter: hour)
+            },
+            check("Permits that are given back make no quota more than whole") { site in
+                let rules = [hourly(5)]
+                try await site.first.giveBack(1, to: site.key, rules: rules)
+                try await site.take(1, of: rules)
+                try await site.first.giveBack(1000, to: site.key, rules: rules)
+                try await site.take(5, of: rules, 1...10)
+                try await site.takeNothing(of: rules, firstAfter: hour)
+            },
+            check("A negative number charges permits, even those that are not there") { site in
+                let rules = [hourly(5)]
+                try await site.first.giveBack(-3, to: site.key, rules: rules)
+                try await site.take(2, of: rules, 1...10)
+                try await site.first.giveBack(-4, to: site.key, rules: rules)
+                try await site.takeNothing(of: rules, firstAfter: hour * 5)
+            },
+            check("A charge stops a quota for two bursts and a period at most") { site in
+                let rules = [hourly(2)]
+                try await site.first.giveBack(-1_000_000_000, to: site.key, rules: rules)
+                try await site.takeNothing(of: rules, firstAfter: hour * 4)
+            },
+            check("Lowering leaves as many permits as were told") { site in
+                let rules = [hourly(5), hourly(9)]
+                try await site.first.lower(to: 2, of: site.key, rule: 0, rules: rules)
+                let grant = try await site.take(2, of: rules, 1...10)
+                try requireOffsets(grant, hours: -1, -8)
+                let key = site.key + "-second"
+                try await site.first.lower(to: 0, of: key, rule: 1, rules: rules)
+                try await site.takeNothing(of: rules, firstAfter: hour, key: key)
+            },
+            check("Lowering never gives permits") { site in
+                let rules = [hourly(5)]
+                try await site.take(4, of: rules, 1...4)
+                try await site.first.lower(to: 3, of: site.key, rule: 0, rules: rules)
+                try await site.first.lower(to: 1000, of: site.key, rule: 0, rules: rules)
+                try await site.take(1, of: rules, 1...10)
+                try await site.first.lower(to: 0, of: site.key, rule: 0, rules: rules)
+                try await site.takeNothing(of: rules, firstAfter: hour)
+            },
+            check("Lowering takes fractions") { site in
+                let rules = [hourly(5)]
+                try await site.first.lower(to: 0.5, of: site.key, rule: 0, rules: rules)
+                try await site.takeNothing(of: rules, firstAfter: hour / 2)
+            },
+        ]
+    }
+
+    static var cooldowns: [Check] {
+        [
+            check("A cool-down comes before the quota, takes nothing, and ends") { site in
+                let rules = [hourly(3)]
+                try await site.first.coolDown(for: .milliseconds(400), site.key)
+                let answer = try await site.take(rules)
+                guard case .coolingDown(let left) = answer else {
+                    throw ConformanceFailure("a cool-down holds, but it says \(answer)")
+                }
+                try require(
+                    left > .zero && left <= .milliseconds(401),
+                    "the cool-down has \(left.text) left")
+                try await wait(for: "The end of the cool-down") {
+                    try await site.second.cooldown(of: site.key) == nil
+                }
+                try await site.take(3, of: rules, 1...10)
+            },
+            check("A cool-down also comes before a quota of which permits were taken") { site in
+                let rules = [hourly(3)]
+                try await site.take(1, of: rules)
+                try await site.first.coolDown(for: .seconds(100), site.key)
+                let answer = try await site.take(rules)
+                guard case .coolingDown(let left) = answer else {
+                    throw ConformanceFailure("a cool-down holds, but it says \(answer)")
+                }
+                try requireTime(left, .seconds(100), "the time left")
+            },
+            check("A cool-down is prolonged, and never shortened") { site in
+                try await site.first.coolDown(for: .seconds(1000), site.key)
+                try await site.first.coolDown(for: .milliseconds(1), site.key)
+                try await requireCooldown(site, .seconds(1000))
+                try await site.first.coolDown(for: .seconds(2000), site.key)
+                try await requireCooldown(site, .seconds(2000))
+            },
+            check("A cool-down without a duration is none") { site in
+                try await site.first.coolDown(for: .zero, site.key)
+                let left = try await site.second.cooldown(of: site.key)
+                try require(left == nil || left == .zero, "it has \(left ?? .zero) left")
+                try await site.take(3, of: [hourly(3)], 1...10)
+            },
+            check("A cool-down belongs to its key") { site in
+                try await site.first.coolDown(for: .seconds(100), site.key)
+                try require(
+                    try await site.second.cooldown(of: site.key + "2") == nil,
+                    "another key cools down")
+                try await site.take(3, of: [hourly(3)], 1...10, key: site.key + "2")
+            },
+        ]
+    }
+
+    private static func requireCooldown(_ site: Site, _ expected: Duration) async throws {
+        guard let left = try await site.second.cooldown(of: site.key) else {
+            throw ConformanceFailure("it forgets the cool-down")
+        }
+        try requireTime(left, expected, "the time left")
     }
 }

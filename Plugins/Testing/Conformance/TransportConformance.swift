@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import Synchronization
 public import TurnpikeCore
 
 /// The requirements for every transport, checked over real sockets with a ``TestServer``.
@@ -57,5 +58,121 @@ public enum TransportConformance {
             server.stop()
             await transport.shutdown()
         }
+    }
+}
+
+extension TransportConformance {
+    static var connections: [Check] {
+        [
+            check("A connect target moves the connection and no name, if declared") { road in
+                guard road.transport.capabilities.contains(.connectTargets) else { return }
+                road.server.fallback(.ok(text: "plain"))
+                let endpoints = try (0..<2).map { _ in try TestServer() }
+                defer { for endpoint in endpoints { endpoint.stop() } }
+                for (number, endpoint) in endpoints.enumerated() {
+                    endpoint.fallback(.ok(text: "endpoint \(number)"))
+                }
+                // The same origin by itself and at each endpoint, in turn.
+                for _ in 0..<3 {
+                    let plain = try await road.text(of: road.get("/"))
+                    try require(plain == "plain", "a request without a target got \(plain)")
+                    for (number, endpoint) in endpoints.enumerated() {
+                        let target = ConnectTarget.host("127.0.0.1", port: endpoint.port)
+                        let text = try await road.text(of: road.call("/", at: target))
+                        try require(text == "endpoint \(number)", "\(target) got \(text)")
+                    }
+                }
+                for server in endpoints + [road.server] {
+                    let host = server.requests.first?.headers[.host]
+                    try require(
+                        host == "127.0.0.1:\(road.server.port)", "the Host is \(host ?? "missing")")
+                    try require(
+                        server.counts.accepted == 1,
+                        "3 calls in a row took \(server.counts.accepted) connections to one place")
+                }
+            },
+            check("The URL's host is not looked up where there is a connect target, if declared") {
+                road in
+                guard road.transport.capabilities.contains(.connectTargets) else { return }
+                road.server.fallback(.ok(text: "x"))
+                let target = ConnectTarget.host("127.0.0.1", port: road.server.port)
+                let response = try await road.call("http://logical.invalid/a?b", at: target)
+                    .response()
+                _ = try await response.body.collect(upTo: 10)
+                let request = road.server.requests.first
+                try require(request?.target == "/a?b", "the target is \(request?.target ?? "")")
+                try require(request?.headers[.host] == "logical.invalid", "the Host was changed")
+                try require(response.url.host() == "logical.invalid", "the URL was changed")
+            },
+            check("An endpoint that refuses the connection is an error of the call, if declared") {
+                road in
+                guard road.transport.capabilities.contains(.connectTargets) else { return }
+                road.server.fallback(.ok(text: "plain"))
+                let endpoint = try TestServer()
+                endpoint.stop()
+                let target = ConnectTarget.host("127.0.0.1", port: endpoint.port)
+                let error = try await requireError(.connection) {
+                    _ = try await road.content(of: road.call("/", at: target))
+                }
+                try require(
+                    error.transfer?.isUnsent == true, "the error does not say that nothing was sent"
+                )
+                try require(road.server.counts.requests == 0, "it went to the URL's host")
+            },
+            check("An address rule is asked before each connection and request, if declared") {
+                road in
+                guard road.transport.capabilities.contains(.addressRules) else { return }
+                road.server.fallback(.ok(text: "x"))
+                let rule = Rule()
+                func call() -> Call { road.call("/", allowing: rule.addressRule) }
+                // A new connection, then one that is kept.
+                for isKept in [false, true] {
+                    if isKept { _ = try await road.content(of: call()) }
+                    rule.allows(false)
+                    let error = try await requireError(.urlPolicy) {
+                        _ = try await road.content(of: call())
+                    }
+                    try require(
+                        error.transfer?.isUnsent == true,
+                        "the error does not say that nothing was sent")
+                    try require(
+                        road.server.counts.requests == (isKept ? 1 : 0), "a request was sent")
+                    rule.allows(true)
+                }
+                _ = try await road.content(of: call())
+                try require(
+                    rule.asked == [IPAddress(v4: 0x7F00_0001)],
+                    "it was asked about \(rule.asked)")
+            },
+        ]
+    }
+
+    /// An address rule that allows all addresses or none, and notes which it was asked about.
+    private final class Rule: Sendable {
+        private let state = Mutex((isOpen: true, asked: Set<IPAddress>()))
+
+        var asked: Set<IPAddress> { state.withLock { $0.asked } }
+
+        func allows(_ isOpen: Bool) { state.withLock { $0.isOpen = isOpen } }
+
+        var addressRule: AddressRule {
+            AddressRule { address in
+                self.state.withLock { state in
+                    state.asked.insert(address)
+                    return state.isOpen
+                }
+            }
+        }
+    }
+}
+
+extension TransportConformance.Road {
+    fileprivate func call(
+        _ target: Target, at endpoint: ConnectTarget? = nil, allowing rule: AddressRule? = nil
+    ) -> Call {
+        var request = Request(.get, target, relativeTo: server.url)
+        request.options.connectTarget = endpoint
+        request.options.addressRule = rule
+        return client.request(request)
     }
 }

@@ -142,9 +142,12 @@ final class ContentRedactor {
 
     /// Whether recorded content is a placeholder.
     func isPlaceholder(_ content: some Collection<UInt8>) -> Bool {
-        guard isRecorded, content.count < 300, content.starts(with: "(withheld: ".utf8) else {
-            return false
-        }
+        isRecorded && Self.looksWithheld(content)
+    }
+
+    /// Whether content has the form of a placeholder.
+    static func looksWithheld(_ content: some Collection<UInt8>) -> Bool {
+        guard content.count < 300, content.starts(with: "(withheld: ".utf8) else { return false }
         let text = String(decoding: content, as: UTF8.self)
         return text.wholeMatch(
             of: /\(withheld: [A-Za-z0-9 ]+ of \d+ bytes, SHA-256 [0-9a-f]{16}: [^\r\n]+\)/) != nil

@@ -5,9 +5,11 @@ import TurnpikeSupport
 
 /// Copies tables of text: CSV (RFC 4180) and TSV.
 ///
-/// The first row names the columns. The cells of a column with a secret name are hidden, and so are
-/// the secrets in all other cells. A row whose cells cannot be assigned to the columns is withheld
-/// if a column is secret.
+/// The first row names the columns, and so does each of the next few that has a secret name: titles
+/// and remarks may stand above the names. A blank line may begin another table, so the rows behind
+/// one are looked at in the same way. The cells of a column with a secret name are hidden from there
+/// on, and so are the secrets in all other cells. A row whose cells cannot be assigned to the columns
+/// is withheld if a column is secret.
 struct TableRedactor {
     private let bytes: [UInt8]
     private let contents: ContentRedactor
@@ -16,6 +18,11 @@ struct TableRedactor {
     private var output: [UInt8] = []
     private var copied = 0
     private var columns: [Column]?
+    // Since the first row with several cells, or since a blank line.
+    private var rows = 0
+
+    // So many rows may stand between a title that looks like names of columns and these names.
+    private static let mostTitles = 5
 
     private enum Column {
         case plain, secret
@@ -34,6 +41,7 @@ struct TableRedactor {
         var cells: [Cell] = []
         /// Whether a cell has a quote within, so that others may see other cells.
         var isOdd = false
+        var isBeforeBlankLine = false
         var end = 0
     }
 
@@ -43,7 +51,7 @@ struct TableRedactor {
     ) throws(Unreadable) -> [UInt8] {
         var redactor = TableRedactor(
             bytes: bytes, contents: contents, isCut: isCut,
-            separator: isTabbed ? 0x09 : separator(of: bytes))
+            separator: isTabbed ? 0x09 : separator(of: bytes, contents.pass.redaction))
         return try redactor.redacted()
     }
 
@@ -55,25 +63,40 @@ struct TableRedactor {
         output.reserveCapacity(bytes.count)
     }
 
+    private static let separators = Array(",;\t|".utf8)
+
     // Returns the separator that the first lines have most of: spreadsheets of some countries write
-    // semicolons.
-    private static func separator(of bytes: [UInt8]) -> UInt8 {
-        var counts: [(byte: UInt8, count: Int)] = ",;\t|".utf8.map { ($0, 0) }
-        for line in bytes.prefix(65_536).split(whereSeparator: { $0 == 0x0A || $0 == 0x0D }).prefix(
-            3)
-        {
-            var isQuoted = false
-            for byte in line {
-                if byte == UInt8(ascii: "\"") { isQuoted.toggle() }
-                if isQuoted { continue }
-                if let index = counts.firstIndex(where: { $0.byte == byte }) {
-                    counts[index].count += 1
-                }
+    // semicolons. A title may hold another one than the table below it, which a line without the
+    // title's shows if it names secret columns.
+    private static func separator(of bytes: [UInt8], _ redaction: Redaction) -> UInt8 {
+        let lines = bytes.prefix(65_536).split { $0 == 0x0A || $0 == 0x0D }.prefix(mostTitles + 1)
+        var counts = [Int](repeating: 0, count: separators.count)
+        for line in lines.prefix(3) {
+            for byte in unquoted(line) {
+                if let index = separators.firstIndex(of: byte) { counts[index] += 1 }
             }
-            if counts.contains(where: { $0.count > 0 }) { break }
+            if counts.contains(where: { $0 > 0 }) { break }
         }
-        let most = counts.map(\.count).max() ?? 0
-        return counts.first { $0.count == most }?.byte ?? UInt8(ascii: ",")
+        let usual = separators[counts.firstIndex(of: counts.max() ?? 0) ?? 0]
+        let others = lines.filter { !unquoted($0).contains(usual) }
+        return separators.first { separator in
+            // Within quotes it separates nothing.
+            separator != usual
+                && others.contains { line in
+                    line.contains(separator)
+                        && line.split(separator: separator).contains { name in
+                            redaction.hides(key: name.filter { $0 != UInt8(ascii: "\"") })
+                        }
+                }
+        } ?? usual
+    }
+
+    private static func unquoted(_ line: ArraySlice<UInt8>) -> [UInt8] {
+        var isQuoted = false
+        return line.filter { byte in
+            if byte == UInt8(ascii: "\"") { isQuoted.toggle() }
+            return !isQuoted
+        }
     }
 
     private mutating func redacted() throws(Unreadable) -> [UInt8] {
@@ -98,10 +121,13 @@ struct TableRedactor {
             guard position < bytes.count, bytes[position] == separator else { break }
             position += 1
         }
+        let end = min(position, bytes.count)
         while position < bytes.count, bytes[position] == 0x0A || bytes[position] == 0x0D {
             position += 1
         }
         row.end = min(position, bytes.count)
+        let breaks = bytes[end..<row.end]
+        row.isBeforeBlankLine = breaks.count > 1 && !breaks.elementsEqual("\r\n".utf8)
         return row
     }
 
@@ -154,6 +180,8 @@ struct TableRedactor {
     // MARK: Rows
 
     private mutating func copy(_ row: Row, from start: Int) {
+        defer { rows = row.isBeforeBlankLine || columns == nil ? 0 : rows + 1 }
+        addNames(in: row, from: start)
         guard let columns else {
             // Titles and remarks may stand above the names of the columns.
             let namesSecret = row.cells.contains {
@@ -166,7 +194,7 @@ struct TableRedactor {
             for cell in row.cells { copy(cell, isSecret: false) }
             return
         }
-        let content = bytes[start..<(row.cells.last.map { end(of: $0) } ?? row.end)]
+        let content = bytes[start..<end(of: row)]
         if content.isEmpty || contents.isPlaceholder(content) { return }
         let isLast = isCut && row.end == bytes.count
         let isWhole =
@@ -188,12 +216,37 @@ struct TableRedactor {
         }
     }
 
+    // A title with a separator has been taken for the names. Where one column names the values of
+    // another, its cells are no names of columns.
+    private mutating func addNames(in row: Row, from start: Int) {
+        guard rows <= Self.mostTitles, var columns,
+            !ContentRedactor.looksWithheld(bytes[start..<end(of: row)])
+        else { return }
+        let names = row.cells.map(column)
+        guard names.contains(where: { $0 != .plain }) else { return }
+        // Rows that do not fit secret names are withheld.
+        if columns.contains(.secret), names.count != columns.count { return }
+        let hasPairs = columns.contains(.names) && columns.contains(.value)
+        for (index, name) in names.enumerated() {
+            if index >= columns.count {
+                columns.append(name)
+            } else if hasPairs ? name == .secret && columns[index] != .names : name != .plain,
+                columns[index] != .secret
+            {
+                columns[index] = name
+            }
+        }
+        self.columns = columns
+    }
+
     private func column(_ cell: Cell) -> Column {
         let name = meaning(of: cell)
         if contents.pass.redaction.hides(key: name) { return .secret }
         if Redaction.namesAnother(name) { return .names }
         return Redaction.isValueOfAnother(name) ? .value : .plain
     }
+
+    private func end(of row: Row) -> Int { row.cells.last.map { end(of: $0) } ?? row.end }
 
     private func end(of cell: Cell) -> Int {
         min(cell.range.upperBound + (cell.isQuoted ? 1 : 0), bytes.count)

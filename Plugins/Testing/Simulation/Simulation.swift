@@ -3,6 +3,7 @@
 public import Foundation
 import Synchronization
 public import TurnpikeCore
+import TurnpikeSupport
 
 /// Runs concurrent code on one thread, in an order that a seed decides, with simulated time.
 ///
@@ -169,4 +170,19 @@ private final class SharedBox<Value: Sendable>: Sendable {
     var value: Result<Value, any Error>? { state.withLock { $0 } }
 
     func set(_ result: Result<Value, any Error>) { state.withLock { $0 = result } }
+}
+
+/// Why a ``Simulation`` could not finish.
+public struct SimulationError: Error, CustomStringConvertible {
+    /// The seed that reproduces the failure.
+    public let seed: UInt64
+    /// The simulated time of the failure.
+    public let elapsed: Duration
+    /// The reason.
+    public let message: String
+
+    /// The reason, the time and the seed.
+    public var description: String {
+        "the simulation with seed \(seed) after \(elapsed.text): \(message)"
+    }
 }

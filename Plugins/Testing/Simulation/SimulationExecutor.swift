@@ -1,8 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Dispatch
+public import struct Foundation.Date
 import Synchronization
-import TurnpikeCore
+public import TurnpikeCore
+public import TurnpikeSupport
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#elseif canImport(Darwin)
+import Darwin
+#endif
 
 /// Runs the jobs of a simulation one at a time, in an order that a seed decides.
 final class SimulationExecutor: TaskExecutor {
@@ -49,4 +59,104 @@ final class SimulationExecutor: TaskExecutor {
         state.withLock { $0.isClosed = true }
         while runOne() {}
     }
+}
+
+/// The clock of a ``Simulation``: it stands still while a task can run, and otherwise advances to
+/// the next timer.
+public final class SimulationClock: TimeSource {
+    private struct State {
+        var now = MonotonicInstant(nanoseconds: 0)
+        var heap = TimerHeap()
+    }
+
+    private let start: Date
+    private let state = Mutex(State())
+
+    init(start: Date) { self.start = start }
+
+    /// The simulated time since the start.
+    public var now: MonotonicInstant { state.withLock { $0.now } }
+
+    /// The simulated wall-clock time.
+    public var date: Date { start.addingTimeInterval(Double(now.nanoseconds) / 1e9) }
+
+    /// Schedules a handler, which the simulation runs when it is due.
+    public func schedule(
+        after delay: Duration, _ handler: @escaping @Sendable () -> Void
+    ) -> any TimerToken {
+        state.withLock { state in
+            let due = state.now.advanced(by: max(delay, .zero))
+            return state.heap.insert(due: due.nanoseconds, owner: self, handler)
+        }
+    }
+
+    /// Advances to the next timer and runs it.
+    /// - Returns: Whether there was a timer.
+    func runNext() -> Bool {
+        let handler = state.withLock { state -> TimerHeap.Action? in
+            guard let next = state.heap.nextDue else { return nil }
+            state.now = max(state.now, MonotonicInstant(nanoseconds: next))
+            return state.heap.popDue(at: next)
+        }
+        handler?()
+        return handler != nil
+    }
+}
+
+extension SimulationClock: TimerHeap.Owner {
+    /// Removes a timer; called by the timer itself.
+    public func cancel(_ timer: TimerHeap.Timer) {
+        let handler = state.withLock { $0.heap.remove(timer) }
+        _ = handler
+    }
+}
+
+/// A detached system thread that runs a closure.
+///
+/// Foundation's `Thread` does not report whether it could be started.
+enum SystemThread {
+    private final class Work {
+        let body: @Sendable () -> Void
+        init(_ body: @escaping @Sendable () -> Void) { self.body = body }
+    }
+
+    /// Starts a thread.
+    /// - Parameters:
+    ///   - stackBytes: The size of its stack.
+    ///   - body: The code to run.
+    /// - Returns: Whether it was started; the limits of the system or the process may prevent it.
+    static func start(stackBytes: Int, _ body: @escaping @Sendable () -> Void) -> Bool {
+        // Allocated uninitialised, because its members are private to the C library.
+        let attributes = UnsafeMutablePointer<pthread_attr_t>.allocate(capacity: 1)
+        defer { unsafe attributes.deallocate() }
+        guard unsafe pthread_attr_init(attributes) == 0 else { return false }
+        defer { unsafe pthread_attr_destroy(attributes) }
+        unsafe pthread_attr_setdetachstate(attributes, CInt(PTHREAD_CREATE_DETACHED))
+        guard unsafe pthread_attr_setstacksize(attributes, stackBytes) == 0 else { return false }
+        #if canImport(Darwin)
+        var thread: pthread_t?
+        #else
+        var thread = pthread_t()
+        #endif
+        let work = unsafe Unmanaged.passRetained(Work(body))
+        let status = unsafe pthread_create(&thread, attributes, main, work.toOpaque())
+        if status != 0 { unsafe work.release() }
+        return status == 0
+    }
+
+    #if canImport(Darwin)
+    private static let main: @convention(c) (UnsafeMutableRawPointer) -> UnsafeMutableRawPointer? =
+        { work in
+            unsafe Unmanaged<Work>.fromOpaque(work).takeRetainedValue().body()
+            return nil
+        }
+    #else
+    private static let main: @convention(c) (UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? =
+        { work in
+            if let work = unsafe work {
+                unsafe Unmanaged<Work>.fromOpaque(work).takeRetainedValue().body()
+            }
+            return nil
+        }
+    #endif
 }

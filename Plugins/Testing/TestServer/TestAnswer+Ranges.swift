@@ -25,7 +25,7 @@ extension TestAnswer {
             var headers: HTTPHeaders = ["Accept-Ranges": "bytes"]
             headers[.eTag] = tag
             headers[.lastModified] = lastModified.map(HTTPDate.format)
-            let whole = TestAnswer.data(content, type: type, headers: headers)
+            let whole = TestAnswer.ok(data: content, type: type, headers: headers)
             guard request.method == .get, let field = request.headers[.range],
                 isCurrent(request.headers[.ifRange], tag, headers[.lastModified]),
                 let wanted = ByteRanges(parsing: field)

@@ -40,18 +40,18 @@ public struct TestAnswer: Sendable {
     }
 
     /// 200 with text.
-    public static func text(_ text: String, headers: HTTPHeaders = [:]) -> TestAnswer {
+    public static func ok(text: String = "", headers: HTTPHeaders = [:]) -> TestAnswer {
         typed("text/plain; charset=utf-8", headers, Data(text.utf8))
     }
 
     /// 200 with JSON.
-    public static func json(_ value: JSONValue, headers: HTTPHeaders = [:]) -> TestAnswer {
-        typed("application/json", headers, value.data())
+    public static func ok(json: JSONValue, headers: HTTPHeaders = [:]) -> TestAnswer {
+        typed("application/json", headers, json.data())
     }
 
     /// 200 with bytes.
-    public static func data(
-        _ data: Data, type: MediaType = .octetStream, headers: HTTPHeaders = [:]
+    public static func ok(
+        data: Data, type: MediaType = .octetStream, headers: HTTPHeaders = [:]
     ) -> TestAnswer { typed(type.description, headers, data) }
 
     /// A number of equal bytes, which are not held in memory.

@@ -9,8 +9,8 @@ public import TurnpikeCore
 ///
 /// ```swift
 /// let server = try TestServer()
-/// server.route("/flaky", .status(503), .status(503), .json(["id": 1]))
-/// server.route("/slow", .text("late").delayed(by: .milliseconds(50)))
+/// server.route("/flaky", .status(503), .status(503), .ok(json: ["id": 1]))
+/// server.route("/slow", .ok(text: "late").delayed(by: .milliseconds(50)))
 /// let client = Client(baseURL: server.target, stack: [.retry()])
 /// let value = try await client.get("flaky").json()
 /// #expect(server.requests(to: "/flaky").count == 3)
@@ -228,4 +228,17 @@ public final class TestServer: Sendable {
 
 private func startThread(_ body: @escaping @Sendable () -> Void) -> Bool {
     SystemThread.start(stackBytes: 262_144, body)
+}
+
+/// Delays responses of a ``TestServer`` until a test opens it.
+public final class TestHold: Sendable {
+    private let opened = Atomic(false)
+
+    /// Creates a closed hold.
+    public init() {}
+
+    /// Releases the waiting response and all later ones.
+    public func open() { opened.store(true, ordering: .releasing) }
+
+    var isOpen: Bool { opened.load(ordering: .acquiring) }
 }

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Foundation
+import TurnpikeCore
+
 /// Where a node listens: a host and a port, or the path of a socket.
 struct NodeAddress: Hashable, Sendable, CustomStringConvertible {
     /// A name, an IP address without brackets, or a path that begins with `/`.
@@ -42,5 +45,19 @@ struct NodeAddress: Hashable, Sendable, CustomStringConvertible {
             let port = Int64(text[text.index(after: colon)...])
         else { return nil }
         self.init(named: String(text[..<colon]), port: port, by: server)
+    }
+}
+
+/// The user and the password of a connection, which nothing prints.
+struct Credentials: Sendable, DescriptionReflectable {
+    /// The user of an ACL; nil for a password alone.
+    let user: String?
+    let password: String
+
+    var description: String { Redaction.mark }
+
+    /// The arguments of `AUTH`.
+    var arguments: [Data] {
+        (["AUTH"] + [user].compactMap(\.self) + [password]).map { Data($0.utf8) }
     }
 }

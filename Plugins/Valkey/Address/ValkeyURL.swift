@@ -145,3 +145,16 @@ extension ValkeyURL: DescriptionReflectable {
         return "\(isSecure ? "rediss" : "redis")://\(user)\(hosts)/\(database)"
     }
 }
+
+extension ValkeyURL {
+    /// Whether nobody can read what is sent: it is encrypted, or does not leave the machine.
+    var hidesTraffic: Bool { isSecure || addresses.allSatisfy(\.isLocal) }
+}
+
+extension NodeAddress {
+    // `host` is the path of a socket, or a name or address.
+    fileprivate var isLocal: Bool {
+        host.hasPrefix("/") || host == "localhost" || host == "::1"
+            || (host.hasPrefix("127.") && host.utf8.allSatisfy { $0 < 0x3A })
+    }
+}

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import TurnpikeCore
 import TurnpikeMiddleware
 import TurnpikeSupport
 
@@ -45,5 +46,70 @@ enum SharedKey {
             }
         }
         return tag
+    }
+}
+
+/// The reply of a script of shared state: a list of numbers.
+struct SharedReply {
+    // How long the operations of shared state may take. The gates wait for a shorter time, and need
+    // a late answer to give its permits back.
+    static let timeLimit = Duration.seconds(2)
+
+    private let values: [ValkeyValue]
+
+    init(_ value: ValkeyValue) {
+        if case .array(let values) = value { self.values = values } else { values = [value] }
+    }
+
+    var count: Int { values.count }
+
+    /// A whole number within a range.
+    /// - Throws: An error if there is none.
+    func integer(_ index: Int, in range: ClosedRange<Int> = 0...Int.max) throws -> Int {
+        let number: Int? =
+            switch values.indices.contains(index) ? values[index] : .null {
+            case .integer(let number): Int(exactly: number)
+            case .bytes(let data): Int(String(decoding: data, as: UTF8.self))
+            default: nil
+            }
+        guard let number, range.contains(number) else { throw Self.fault }
+        return number
+    }
+
+    /// A time in microseconds, rounded up to a nanosecond, because nothing must happen early; but not
+    /// because of an inexact addition.
+    /// - Throws: An error if there is none.
+    func time(_ index: Int) throws -> Duration {
+        guard values.indices.contains(index), case .bytes(let data) = values[index],
+            let microseconds = Double(String(decoding: data, as: UTF8.self)), !microseconds.isNaN
+        else { throw Self.fault }
+        let whole = (microseconds * 1000 - 0.01).rounded(.up)
+        return .nanoseconds(Int64(exactly: whole) ?? (whole < 0 ? .min : .max))
+    }
+
+    /// The error of a reply that a script of this version does not give.
+    static var fault: ClientError {
+        ClientError(
+            .protocol,
+            "the server's reply to a script of shared state is not what the script returns; check"
+                + " that it is a Valkey or Redis server of version 5 or later")
+    }
+}
+
+extension Data {
+    /// An argument of a script.
+    init(_ number: Double) { self.init("\(number)".utf8) }
+    /// An argument of a script.
+    init(_ number: Int) { self.init("\(number)".utf8) }
+}
+
+extension Duration {
+    /// Microseconds, as scripts count.
+    var microseconds: Double { Double(wholeNanoseconds) / 1000 }
+
+    /// Whole milliseconds, rounded up, at least 1, and so few that a server can add them to its time.
+    var expiryMilliseconds: Int {
+        let nanoseconds = min(max(wholeNanoseconds, 1), .max - 1_000_000)
+        return Int(truncatingIfNeeded: (nanoseconds + 999_999) / 1_000_000)
     }
 }

@@ -63,3 +63,118 @@ extension QuotaRule {
     /// The time between two permits in microseconds, as scripts count.
     fileprivate var interval: Double { nanosecondsPerPermit / 1000 }
 }
+
+/// The scripts of shared quotas (``/TurnpikeMiddleware/QuotaStore``).
+///
+/// The state of a rule is the text `<backlog> <time>` under a key of its own: how far ahead of the
+/// time of the last change its theoretical arrival time (TAT) was, and that time, both in
+/// microseconds. A backlog keeps the precision of a double for intervals far below a microsecond,
+/// which a point in time would not. A rule that is whole has no key. A text that is none of these
+/// counts as a whole rule.
+enum QuotaScripts {
+    // The time counts from 2026-01-01. If the server's clock has gone back, no time has passed, so
+    // TAT goes back with it; that must be written, or the backlog would stay until the clock is where
+    // it was.
+    private static let state = """
+        local time = redis.call('TIME')
+        local now = (time[1] - 1767225600) * 1000000 + time[2]
+
+        local function failed(reply) return type(reply) == 'table' and reply.err end
+
+        local function keep(key, backlog)
+          if backlog <= 0 then return redis.pcall('DEL', key) end
+          -- A key may not expire later than a server can count.
+          local life = math.min(math.ceil(backlog / 1000) + 1, 1e14)
+          return redis.pcall('SET', key, string.format('%.17g %.0f', backlog, now),
+            'PX', string.format('%.0f', life))
+        end
+
+        local function read(key)
+          local value = redis.pcall('GET', key)
+          if not value then return 0 end
+          if failed(value) then
+            if string.find(value.err, 'WRONGTYPE', 1, true) then
+              value = redis.error_reply('WRONGTYPE ' .. key .. ' is no quota')
+            end
+            return 0, value
+          end
+          local backlog, at = string.match(value, '^(%d[%d.e+-]*) (-?%d+)$')
+          backlog, at = tonumber(backlog), tonumber(at)
+          if not backlog or not at then return 0 end
+          if at <= now then return math.max(backlog - (now - at), 0) end
+          local reply = keep(key, backlog)
+          return backlog, failed(reply) and reply or nil
+        end
+
+        """
+
+    /// Takes permits, or none.
+    ///
+    /// The first key is that of the cool-down, and each rule has one. The arguments: the minimum, the
+    /// maximum, the reach, and the interval and burst of each rule. The reply: 0, the permits and the
+    /// offset of each rule; 1 and the time until the first permit; or 2 and the milliseconds of the
+    /// cool-down. What is due within a nanosecond counts as due, because additions are not exact.
+    static let take = ValkeyScript(
+        state + """
+            local left = redis.call('PTTL', KEYS[1])
+            if left > 0 then return {2, left} end
+            local minimum, permits = tonumber(ARGV[1]), tonumber(ARGV[2])
+            local reach = ARGV[3] + 0.001
+            local backlogs, offsets, first = {}, {}, 0
+            for n = 2, #KEYS do
+              local fault
+              backlogs[n], fault = read(KEYS[n])
+              if fault then return fault end
+              offsets[n] = backlogs[n] - (ARGV[2 * n + 1] - 1) * ARGV[2 * n]
+              if n == 2 or offsets[n] > first then first = offsets[n] end
+            end
+            if first > reach then return {1, string.format('%.17g', first)} end
+            for n = 2, #KEYS do
+              permits = math.min(permits, math.floor((reach - offsets[n]) / ARGV[2 * n]) + 1)
+            end
+            permits = math.max(permits, minimum)
+            local answer = {0, string.format('%.0f', permits)}
+            for n = 2, #KEYS do
+              local reply = keep(KEYS[n], backlogs[n] + permits * ARGV[2 * n])
+              if failed(reply) then return reply end
+              answer[n + 1] = string.format('%.17g', offsets[n])
+            end
+            return answer
+            """)
+
+    /// Gives permits back, or charges more of them.
+    ///
+    /// Each rule has a key. The arguments: the permits, and for each rule the interval, and how far
+    /// ahead a charge may put TAT.
+    static let giveBack = ValkeyScript(
+        state + """
+            local permits = tonumber(ARGV[1])
+            for n = 1, #KEYS do
+              local backlog, fault = read(KEYS[n])
+              if fault then return fault end
+              local changed = backlog - permits * ARGV[2 * n]
+              if permits < 0 then
+                changed = math.max(backlog, math.min(changed, tonumber(ARGV[2 * n + 1])))
+              end
+              if changed ~= backlog then
+                local reply = keep(KEYS[n], changed)
+                if failed(reply) then return reply end
+              end
+            end
+            return 0
+            """)
+
+    /// Lowers the permits that are left under the rule of the key.
+    ///
+    /// The argument: the least backlog.
+    static let lower = ValkeyScript(
+        state + """
+            local backlog, fault = read(KEYS[1])
+            if fault then return fault end
+            if backlog < tonumber(ARGV[1]) then
+              local reply = keep(KEYS[1], tonumber(ARGV[1]))
+              if failed(reply) then return reply end
+            end
+            return 0
+            """)
+}

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Foundation
+
 /// Which node of a cluster has which slots.
 struct SlotTable {
     private(set) var nodes: [NodeAddress] = []
@@ -58,5 +60,52 @@ struct SlotTable {
         guard nodes.count < Self.nodeLimit else { return nil }
         nodes.append(address)
         return UInt16(nodes.count - 1)
+    }
+}
+
+/// The slot of a key in a cluster.
+enum KeySlot {
+    static let count = 16_384
+
+    /// Returns the slot of a key: of what stands between its first braces, if that is not empty.
+    static func of(_ key: Data) -> Int {
+        guard let open = key.firstIndex(of: UInt8(ascii: "{")) else { return crc(key) }
+        let rest = key[key.index(after: open)...]
+        guard let close = rest.firstIndex(of: UInt8(ascii: "}")), close > rest.startIndex else {
+            return crc(key)
+        }
+        return crc(rest[..<close])
+    }
+
+    private static func crc(_ bytes: Data) -> Int {
+        var sum: UInt16 = 0
+        for byte in bytes { sum = sum << 8 ^ table[Int(UInt8(sum >> 8) ^ byte)] }
+        return Int(sum) % count
+    }
+
+    // CRC-16/XMODEM.
+    private static let table: [UInt16] = (0..<256).map { byte in
+        (0..<8).reduce(UInt16(byte) << 8) { sum, _ in
+            sum & 0x8000 == 0 ? sum << 1 : sum << 1 ^ 0x1021
+        }
+    }
+}
+
+/// Where a node of a cluster sends a command that is not for it.
+enum ClusterRedirect: Equatable {
+    /// The slot has moved.
+    case moved(slot: Int, to: NodeAddress)
+    /// The slot is on its way; the command is to be sent there once.
+    case ask(NodeAddress)
+
+    /// Reads `MOVED 3999 127.0.0.1:6381` or `ASK 3999 127.0.0.1:6381`.
+    /// - Returns: Nil if the text is something else, or names what cannot be a node.
+    init?(_ text: String, by server: NodeAddress) {
+        guard text.hasPrefix("MOVED ") || text.hasPrefix("ASK ") else { return nil }
+        let words = text.split(separator: " ")
+        guard words.count >= 3, let slot = Int(words[1]), slot >= 0, slot < KeySlot.count,
+            let address = NodeAddress(redirect: words[2], by: server)
+        else { return nil }
+        self = words[0] == "MOVED" ? .moved(slot: slot, to: address) : .ask(address)
     }
 }

@@ -2,6 +2,85 @@
 
 import Synchronization
 
+/// Why something is given up before its end.
+public struct CancelReason: Sendable {
+    /// Who gives it up.
+    public enum Owner: Sendable {
+        /// The task that waits for it.
+        case task
+        /// The running handle, or the client's shutdown.
+        case handle
+        /// The value was released.
+        case drop
+        /// A gate: a limit, a check.
+        case gate
+        /// A gate whose time is up; see ``CancelReason/expired(_:)``.
+        case timeLimit
+    }
+
+    /// Who gives it up.
+    public let owner: Owner
+    /// What the one who waits for it is told.
+    public let error: any Error
+
+    /// Creates a reason.
+    public init(_ owner: Owner, error: any Error = CancellationError()) {
+        self.owner = owner
+        self.error = error
+    }
+
+    /// The task that waits was cancelled.
+    public static let task = CancelReason(.task)
+    /// The handle was cancelled.
+    public static let handle = CancelReason(.handle)
+    /// The value was released.
+    public static let drop = CancelReason(.drop)
+
+    /// A gate gives it up with an error.
+    public static func failed(_ error: any Error) -> CancelReason {
+        CancelReason(.gate, error: error)
+    }
+
+    /// The time limit of a gate is over: what is still under way ends with the error.
+    ///
+    /// A body that is complete or broken is not affected (``ResponseBodyArrival``): one that is complete
+    /// can be read at any later time, and one that broke off fails with the error that broke it
+    /// off.
+    public static func expired(_ error: any Error) -> CancelReason {
+        CancelReason(.timeLimit, error: error)
+    }
+
+    /// The reason once it is known that the time limit came first: it then ends everything.
+    var decided: CancelReason { owner == .timeLimit ? .failed(error) : self }
+
+    var bodyEndReason: ResponseBodyEnd.Reason {
+        switch owner {
+        case .task, .handle: .cancelled
+        case .drop: .dropped
+        case .gate, .timeLimit: ResponseBodyEnd.Reason(error)
+        }
+    }
+}
+
+/// A handler that waits for a cancellation.
+///
+/// The registration keeps its context alive, so that cancelling an outer context still reaches the
+/// handler.
+public struct CancelRegistration: Sendable {
+    private let context: Context
+    private let place: CancelPlace?
+
+    init(context: Context, place: CancelPlace?) {
+        self.context = context
+        self.place = place
+    }
+
+    /// Removes the handler, so that it is not called from now on.
+    public func end() {
+        if let place { context.call.cancelTree.remove(place) }
+    }
+}
+
 /// A scope that can be cancelled.
 ///
 /// Each context has one, inside the scopes of its outer contexts.

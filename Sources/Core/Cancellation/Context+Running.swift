@@ -14,7 +14,7 @@ extension Context {
     /// - Returns: The value.
     /// - Throws: The error of the operation or of the cancellation. If the context is already
     ///   cancelled, the operation is not run.
-    package func running<Value: Sendable>(
+    public func running<Value: Sendable>(
         _ operation: @escaping @Sendable () async throws -> Value,
         orAbandoning abandon: @escaping @Sendable (Value) -> Void = { _ in }
     ) async throws -> Value {

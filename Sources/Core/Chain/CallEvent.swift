@@ -234,8 +234,12 @@ extension Context {
     /// Reports what a gate does to the loggers outside it, for example why it sends nothing.
     /// - Parameters:
     ///   - gate: The gate's name.
-    ///   - message: What the gate does, without secrets. Evaluated only if there is a logger.
-    public func note(gate: String, _ message: @autoclosure () -> String) {
+    ///   - message: What the gate does, without secrets. Evaluated only if there is a logger or a trace.
+    ///   - isDecision: Whether the gate's pass in the call's trace has the message beside its name.
+    public func note(
+        gate: String, _ message: @autoclosure () -> String, isDecision: Bool = false
+    ) {
+        if isDecision { call.recorder?.describe(span, of: gate, message) }
         guard observers != nil else { return }
         emit(.note(gate: gate, message: Redaction.standard.text(message())), request: nil)
     }

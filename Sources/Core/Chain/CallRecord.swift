@@ -16,6 +16,8 @@ package final class CallRecord: Sendable {
         var wait: (text: String, sends: Int)?
         var hasFailed = false
         var lostConnections = 0
+        // Where the call was when its deadline passed.
+        var placeAtDeadline: String?
         var hasResent = false
         var described: Request?
         var lastSent: Request?
@@ -96,23 +98,28 @@ package final class CallRecord: Sendable {
 
     /// Adds to the error of a deadline how far the call had come.
     func placed(_ error: ClientError) -> ClientError {
-        guard error.code == .deadlineExceeded, let place else { return error }
+        guard error.code == .deadlineExceeded,
+            let place = state.withLock({ $0.placeAtDeadline }) ?? place
+        else { return error }
         return error.adding(toMessage: "; " + place)
     }
 
-    /// Where a call is that runs out of time; nil if an answer was complete.
+    /// Notes how far the call has come, before the deadline that passes ends what is under way.
+    func deadlinePasses() {
+        let place = place
+        state.withLock { $0.placeAtDeadline = place }
+    }
+
+    /// Where a call is that runs out of time; nil if nothing is under way.
     private var place: String? {
         if let pendingWait { return "it was waiting \(pendingWait)" }
         return state.withLock { state in
             if state.sends == 0 { return "nothing was sent yet" }
-            // The attempt that the deadline has ended may be listed already.
-            let ended = state.history.count {
-                $0.errorType != "\(ClientError.Code.deadlineExceeded)"
+            return switch state.exchanges.awaited {
+            case .head: "the server had not answered"
+            case .content: "the content had not ended"
+            case nil: nil
             }
-            guard state.sends > ended + state.hops.count else { return nil }
-            let timeline = state.exchanges.timeline
-            if timeline.head == nil { return "the server had not answered" }
-            return timeline.bodyEnd == nil ? "the content had not ended" : nil
         }
     }
 
@@ -124,10 +131,10 @@ package final class CallRecord: Sendable {
     ///
     /// It is left out while an earlier send may still be under way.
     /// - Parameter text: What it waits for: `in line for …`. Nil ends the wait; so does a send.
-    package func waits(_ text: String?) {
+    func waits(_ text: String?) {
         state.withLock { state in
             // Of a hedged call another branch may be on its way to the server.
-            let isUnderWay = state.sends > state.history.count + state.hops.count
+            let isUnderWay = state.exchanges.awaited != nil
             state.wait = isUnderWay ? nil : text.map { ($0, state.sends) }
         }
     }
@@ -149,9 +156,6 @@ package final class CallRecord: Sendable {
     var lostConnections: Int { state.withLock { $0.lostConnections } }
 
     func didLoseConnection() { state.withLock { $0.lostConnections += 1 } }
-
-    /// Counts a send that a transport could not prevent.
-    func didSendAgain() { state.withLock { $0.sends += 1 } }
 
     /// Takes the one send that a call without a retry has after a lost connection.
     func takeResend(limit: Int) -> Bool {
@@ -186,6 +190,7 @@ package final class CallRecord: Sendable {
                 return (nil, [], state.exchanges.progress)
             }
             state.sends += 1
+            state.placeAtDeadline = nil
             state.attempts = max(state.attempts, attempt)
             state.lastSent = request
             let hadMoved = state.exchanges.progress.hasMoved
@@ -214,7 +219,10 @@ package final class CallRecord: Sendable {
 
     /// Records what a transport reports about the last exchange of an attempt.
     func take(_ reports: [TransportReport], ofAttempt attempt: Int) {
-        advance { $0.exchanges.take(reports, ofAttempt: attempt) }
+        advance { state in
+            for case .sentAgain in reports { state.sends += 1 }
+            return state.exchanges.take(reports, ofAttempt: attempt)
+        }
     }
 
     /// Records that content bytes of the response of an exchange were read.
@@ -230,6 +238,9 @@ package final class CallRecord: Sendable {
         }
         for handler in handlers { handler(progress) }
     }
+
+    /// Records that an exchange ended without a response.
+    func didFail(_ exchange: Int) { didEndBody(at: nil, in: exchange) }
 
     /// Records the end of the body of an exchange's response.
     func didEndBody(at now: MonotonicInstant?, in exchange: Int) {

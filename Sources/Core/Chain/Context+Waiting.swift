@@ -34,12 +34,31 @@ extension Context {
     /// Without a trace it only runs the operation.
     /// - Parameters:
     ///   - name: What is waited for, for people: `back-off`. Asked for only if there is a trace.
+    ///   - phrase: What the error of a deadline says that passes meanwhile, after "it was waiting": `in
+    ///     line for a permit`. Nil for nothing; an earlier exchange that is still under way goes first.
     ///   - operation: The operation. It gets the context for what it does, which is this one but for
     ///     the place in the trace: exchanges that it makes there lie within the wait.
     /// - Returns: What the operation returns.
     /// - Throws: The error of the operation.
     public func waiting<Value>(
-        _ name: @autoclosure () -> String, _ operation: (Context) async throws -> Value
+        _ name: @autoclosure () -> String, atDeadline phrase: @autoclosure () -> String? = nil,
+        _ operation: (Context) async throws -> Value
+    ) async rethrows -> Value {
+        guard let phrase = phrase() else { return try await marked(name, operation) }
+        call.record.waits(phrase)
+        do {
+            let value = try await marked(name, operation)
+            call.record.waits(nil)
+            return value
+        } catch {
+            // Only a deadline that passed ended the wait for want of what it waits for.
+            if timeLeft.map({ $0 > .zero }) ?? true { call.record.waits(nil) }
+            throw error
+        }
+    }
+
+    private func marked<Value>(
+        _ name: () -> String, _ operation: (Context) async throws -> Value
     ) async rethrows -> Value {
         guard let recorder = call.recorder, let wait = recorder.beginWait(name, in: span) else {
             return try await operation(self)
@@ -52,14 +71,6 @@ extension Context {
             recorder.end(wait, RecordedTrace.Outcome(error))
             throw error
         }
-    }
-
-    /// Adds to the name of a gate's pass in the call's trace what it has decided.
-    /// - Parameters:
-    ///   - gate: The gate's name.
-    ///   - detail: The decision, for people. Asked for only if there is a trace.
-    package func describePass(of gate: String, _ detail: @autoclosure () -> String) {
-        call.recorder?.describe(span, of: gate, detail)
     }
 
     /// The recorder of the trace, if the call waits for what happens here.

@@ -17,17 +17,17 @@ extension Plan {
     func retry(
         _ retrier: any RequestRetrier, _ request: Request, from position: Int, in context: Context
     ) async throws -> Response {
+        let rule: ResendRule? = retrier.decidesResend(of: request) ? .retried : nil
         let present = Plan.retryPass
         let outer = present.hasEnded ? nil : present
         if let outer, !outer.belongs(to: context.call) {
             return try await run(
                 request, from: position,
-                in: context.freshAttempt(context.call.record.nextAttempt()))
+                in: context.freshAttempt(context.call.record.nextAttempt(), rule))
         }
         // The outermost retry of a call creates the pass and ends it.
         let pass = outer ?? RetryPass(context.call)
         defer { if outer == nil { pass.end() } }
-        let rule: ResendRule? = retrier.decidesResend(of: request) ? .retried : nil
         var attempts = 0
         var number = context.call.record.nextAttempt()
         var previousDelay: Duration?

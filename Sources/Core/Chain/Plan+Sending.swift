@@ -60,7 +60,15 @@ extension Plan {
             request.body.isReplayable, !request.options.isOneTime, !Task.isCancelled,
             context.cancelReason == nil, record.takeResend(limit: Self.sendLimit)
         else { return false }
-        return limits.allSatisfy { $0() }
+        var given: [@Sendable () -> Void] = []
+        for limit in limits {
+            guard let giveBack = limit() else {
+                for giveBack in given { giveBack() }
+                return false
+            }
+            given.append(giveBack)
+        }
+        return true
     }
 
     /// Passes a request to the transport, and records it.
@@ -83,6 +91,7 @@ extension Plan {
             response = try await transport.send(request, context: mark?.context ?? context)
         } catch {
             mark?.fail(error)
+            record.didFail(number)
             throw error
         }
         mark?.receive(response)

@@ -39,6 +39,18 @@ struct RecordedExchanges {
 
     var progress: TransferProgress { shown.progress }
 
+    /// What an exchange waits for.
+    enum Awaited {
+        case head
+        case content
+    }
+
+    /// What is awaited of the exchanges that have not ended; nil if all have.
+    var awaited: Awaited? {
+        let open = shown.phase == .ended ? others.last { $0.phase != .ended } : shown
+        return open.map { $0.phase == .sent ? .head : .content }
+    }
+
     /// Whether there are exchanges beside the shown one.
     var isContested: Bool { !others.isEmpty }
 

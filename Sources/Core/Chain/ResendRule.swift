@@ -7,7 +7,7 @@ enum ResendRule: Sendable {
     case retried
     /// No gate does: a repeatable request is sent once more where these limits, outermost first,
     /// have a permit for it at once.
-    case ownOnce([@Sendable () -> Bool])
+    case ownOnce([@Sendable () -> (@Sendable () -> Void)?])
 }
 
 extension Context {
@@ -17,9 +17,12 @@ extension Context {
     /// A gate that counts sends uses it. If a retry decides of such requests
     /// (``RequestRetrier/decidesResend(of:)``), the limit is not asked: the request comes through the
     /// gate again.
-    /// - Parameter limit: Takes a permit if there is one at once, and says whether it did.
+    /// - Parameter limit: Takes a permit if there is one at once, and returns what gives it back; nil if
+    ///   there is none. It is given back if a limit further in has none, so that nothing is sent.
     /// - Returns: The context to pass to `next`.
-    public func asking(beforeResend limit: @escaping @Sendable () -> Bool) -> Context {
+    public func asking(beforeResend limit: @escaping @Sendable () -> (@Sendable () -> Void)?)
+        -> Context
+    {
         guard case .ownOnce(let limits) = resendRule else { return self }
         return child(resendRule: .ownOnce(limits + [limit]))
     }

@@ -32,6 +32,12 @@ public struct Stack: Sendable {
                 + options.gates(at: .innermost, unless: handled))
     }
 
+    /// Returns the error that every call of a client with this stack fails with, or nil; see
+    /// ``Client/fault``.
+    public func fault(over transport: any Transport) -> ClientError? {
+        Plan(gates: gates, transport: transport).fault
+    }
+
     /// Returns the gates of `outer` around those of `inner`.
     public static func + (outer: Stack, inner: Stack) -> Stack { Stack(outer.gates + inner.gates) }
 }

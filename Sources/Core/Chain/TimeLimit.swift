@@ -31,7 +31,11 @@ extension Next {
             case .head: context.childUpToHead()
             case .body: context.child(deadline: timeSource.now.advanced(by: limit))
             }
-        let timer = timeSource.schedule(after: limit) { inner.cancel(.expired(fault(limit))) }
+        let timer = timeSource.schedule(after: limit) {
+            let fault = fault(limit)
+            if fault.code == .deadlineExceeded { inner.call.record.deadlinePasses() }
+            inner.cancel(.expired(fault))
+        }
         do {
             let response = try await promptly(request, in: inner)
             switch extent {

@@ -17,8 +17,8 @@ import TurnpikeSupport
 public final class Client: Sendable {
     private struct State {
         var plan: Plan
-        // What the gates of a stack file share.
-        var shared: (any SharedPart)?
+        // Ends what the gates share.
+        var onShutdown: (@Sendable () async -> Void)?
         // Cancelling this context cancels all calls that were started under it.
         var generation: Context
         var nextNumber: UInt64 = 0
@@ -79,7 +79,7 @@ public final class Client: Sendable {
     /// The error that every call fails with, or nil: an invalid base URL, or a gate without a role.
     ///
     /// It is known as soon as the client is created or its stack is replaced. Each call fails with
-    /// it before any gate runs, and a stack file with such a fault is rejected.
+    /// it before any gate runs.
     public var fault: ClientError? { baseFault ?? state.withLock { $0.plan }.fault }
 
     private var baseFault: ClientError? {
@@ -91,20 +91,33 @@ public final class Client: Sendable {
     /// Running calls keep their stack and transport; later calls use the new ones. A replaced
     /// transport closes after its last call.
     public func replace(stack: Stack, transport: (any Transport)? = nil) {
-        replace(stack, transport, sharing: state.withLock { $0.shared })
+        put(stack, transport, state.withLock { $0.onShutdown })
     }
 
-    /// Replaces the stack, the transport if one is given, and what the gates share.
-    func replace(
-        _ stack: Stack, _ transport: (any Transport)?, sharing shared: (any SharedPart)?
+    /// Replaces the stack, the transport if one is given, and what ends with the client.
+    /// - Parameters:
+    ///   - stack: The new stack.
+    ///   - transport: The new transport, or nil.
+    ///   - onShutdown: Runs in ``shutdown(grace:)`` when the gates have shut down, for what they
+    ///     share; it replaces the one before.
+    public func replace(
+        stack: Stack, transport: (any Transport)? = nil,
+        onShutdown: @escaping @Sendable () async -> Void
+    ) {
+        put(stack, transport, onShutdown)
+    }
+
+    private func put(
+        _ stack: Stack, _ transport: (any Transport)?,
+        _ onShutdown: (@Sendable () async -> Void)?
     ) {
         stack.placeGates()
         let old = state.withLock { state in
-            let old = (state.plan, state.shared)
+            let old = (state.plan, state.onShutdown)
             state.plan = Plan(
                 gates: stack.gates, transport: transport ?? state.plan.transport,
                 generation: state.plan.generation + 1)
-            state.shared = shared
+            state.onShutdown = onShutdown
             return old
         }
         // The old plan is destroyed outside the lock.
@@ -128,10 +141,11 @@ public final class Client: Sendable {
     ///   - body: The content.
     /// - Returns: A call. Invalid parts fail it before anything is sent.
     public func request(
-        _ method: HTTPMethod, _ target: Target, query: Query = [:], headers: HTTPHeaders = [:],
-        body: RequestBody = .empty
+        _ method: HTTPMethod, _ target: some TargetConvertible, query: Query = [:],
+        headers: HTTPHeaders = [:], body: RequestBody = .empty
     ) -> Call {
-        let target = query.items.isEmpty ? target : target.appending(query)
+        var target = target.asTarget()
+        if !query.items.isEmpty { target = target.appending(query) }
         let request = Request(method, target, relativeTo: base, headers: headers, body: body)
         return Call(client: self, request: request)
     }
@@ -215,7 +229,7 @@ public final class Client: Sendable {
     /// The ends of cancelled calls are awaited for at most one second, so that gates see them before
     /// shutdown; a response that somebody holds without reading it does not end by itself. The gates
     /// shut down one after the other, outermost first, each in its own time: nothing bounds the sum.
-    /// What they share by a stack file follows.
+    /// What they share follows (``replace(stack:transport:onShutdown:)``).
     /// Cancelling the task ends only the grace period: when this method returns, everything is
     /// closed.
     /// - Parameter grace: How long running calls may continue.
@@ -230,16 +244,16 @@ public final class Client: Sendable {
     }
 
     private func shutdown(grace: Duration, _ reason: CancelReason) async {
-        let (generation, plan, shared) = state.withLock { state in
+        let (generation, plan, onShutdown) = state.withLock { state in
             state.isShutDown = true
-            return (state.generation, state.plan, state.shared)
+            return (state.generation, state.plan, state.onShutdown)
         }
         await waitUntilIdle(for: grace, isCancellable: true)
         generation.cancel(reason)
         // Cancelled calls end soon, unless somebody holds a response.
         await waitUntilIdle(for: .seconds(1), isCancellable: false)
         for gate in plan.gates { await gate.shutdown() }
-        await shared?.shutdown()
+        await onShutdown?()
         await plan.transport.shutdown()
     }
 

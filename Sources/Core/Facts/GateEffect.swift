@@ -109,3 +109,46 @@ public enum GateEffect: Sendable, Hashable {
     /// Holds bytes on disk for each call.
     case holdsDisk(atMost: Int64?)
 }
+
+/// What a time limit covers.
+public enum GateTimeExtent: Sendable, Hashable {
+    /// Everything up to the last byte of the body; for a call that streams, up to the head.
+    case body
+    /// Everything up to the head of the response.
+    case head
+    /// Each silence between two portions of the body.
+    case silence
+}
+
+/// What a gate writes into header fields.
+public enum GateFieldContent: Sendable, Hashable {
+    /// What is no secret.
+    case plain
+    /// A secret.
+    ///
+    /// `isBound` tells whether it goes only to origins that the gate knows, and `variesByCall`
+    /// whether it tells apart the users for whom one client makes its calls.
+    case secret(isBound: Bool, variesByCall: Bool = false)
+}
+
+/// How a gate answers without what stands inside it.
+public enum GateAnswer: Sendable, Hashable {
+    /// With a stored response.
+    case stored
+    /// With the response of another call that is under way.
+    case shared
+    /// With an error.
+    case refusal
+    /// With a response that it makes.
+    case substitute
+}
+
+/// What a gate keeps in a store that replicas share.
+public enum GateSharedContent: Sendable, Hashable {
+    /// Counts and times, such as those of a quota.
+    case counts
+    /// Secrets, such as tokens.
+    case secrets
+    /// Responses, with their content.
+    case responses
+}

@@ -53,6 +53,9 @@ public final class GateFigures: Sendable {
         }
     }
 
+    /// The meter that they are reported to, or nil.
+    public var meter: (any GateMeter)? { state.withLock { $0.meter } }
+
     private func describe(to meter: (any GateMeter)?) {
         guard let meter else { return }
         meter.describe(help)

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
+public import Foundation
+import TurnpikeSupport
+
 /// Converts a response into a value.
 ///
 /// A serializer that needs the whole content conforms to ``ContentSerializer``. One that streams
@@ -36,4 +39,197 @@ extension ResponseSerializer {
     public var accept: [MediaType] { [] }
     /// Returns ``accept``, whatever the table.
     public func accept(in table: SerializerTable) -> [MediaType] { accept }
+}
+
+/// A serializer that needs the whole content.
+///
+/// ```swift
+/// struct CSV: ContentSerializer {
+///     var accept: [MediaType] { ["text/csv"] }
+///     func serialize(_ content: Data, of head: ResponseHead) throws -> [[Substring]] {
+///         String(decoding: content, as: UTF8.self).split(separator: "\n").map { $0.split(separator: ",") }
+///     }
+/// }
+/// ```
+public protocol ContentSerializer<Output>: ResponseSerializer {
+    /// The type of the value.
+    associatedtype Output
+
+    /// Converts content into a value.
+    ///
+    /// The content is empty if the response has none.
+    func serialize(_ content: Data, of head: ResponseHead) throws -> Output
+
+    /// The value of a response that never has content: a 204, a 205, or a response to HEAD.
+    ///
+    /// If it is nil, the default, ``serialize(_:of:)`` is called with empty content.
+    var emptyOutput: Output? { get }
+}
+
+extension ContentSerializer {
+    /// All of the content.
+    public func collectedBytes(in table: SerializerTable) -> Int { .max }
+
+    /// Nil.
+    public var emptyOutput: Output? { nil }
+
+    /// Collects the content and converts it into a value.
+    /// - Throws: ``ClientError/Code/serialization`` with the head and up to 1 KiB of the content.
+    public func serialize(_ response: Response, context: SerializationContext) async throws
+        -> Output
+    {
+        try await serialize(response, context: context) { try serialize($0, of: $1) }
+    }
+
+    /// Collects the content and converts it with `read`, in the way in which
+    /// `serialize(_:context:)` uses ``serialize(_:of:)``.
+    public func serialize(
+        _ response: Response, context: SerializationContext,
+        by read: (Data, ResponseHead) throws -> Output
+    ) async throws -> Output {
+        let content = try await response.body.collect(upTo: context.maxBytes)
+        let head = response.head
+        if content.isEmpty, context.expectsNoContent(of: head.status) {
+            return try serializeNothing(head, by: read)
+        }
+        return try serialize(all: content, head, by: read)
+    }
+
+    private func serialize(
+        all content: Data, _ head: ResponseHead, by read: (Data, ResponseHead) throws -> Output
+    ) throws -> Output {
+        do {
+            return try read(content, head)
+        } catch let error as CancellationError {
+            throw error
+        } catch {
+            throw ClientError.serialization(error, of: head, content: content)
+        }
+    }
+
+    // Not inlined: a function that holds an optional value pays for its type metadata on every
+    // call.
+    @inline(never)
+    private func serializeNothing(
+        _ head: ResponseHead, by read: (Data, ResponseHead) throws -> Output
+    ) throws -> Output {
+        if let emptyOutput { return emptyOutput }
+        return try serialize(all: Data(), head, by: read)
+    }
+}
+
+/// The information that a serializer gets about the call.
+public struct SerializationContext: Sendable {
+    /// The request at the start of the call.
+    public let request: Request
+    /// The serializers of the client.
+    public let table: SerializerTable
+    /// The most content bytes to collect in memory.
+    public let maxBytes: Int
+    /// The longest line, item or event of a stream, in bytes.
+    public let maxLineBytes: Int
+
+    /// Creates a context.
+    public init(
+        request: Request, table: SerializerTable = SerializerTable(),
+        maxBytes: Int = 104_857_600, maxLineBytes: Int = 1_048_576
+    ) {
+        self.request = request
+        self.table = table
+        self.maxBytes = maxBytes
+        self.maxLineBytes = maxLineBytes
+    }
+}
+
+extension SerializationContext {
+    /// Whether the response may have no content: it is a 204, a 205, or a response to HEAD.
+    ///
+    /// A 304 does not count, because it refers to content that was stored earlier.
+    package func expectsNoContent(of status: HTTPStatus) -> Bool {
+        status == 204 || status == 205 || request.method == .head
+    }
+}
+
+/// The most content bytes that a call collects in memory: 100 MiB unless a gate sets another limit.
+package enum CollectLimit: ContextKey {
+    /// 100 MiB.
+    package static var defaultValue: Int { 104_857_600 }
+}
+
+/// The longest line, item or event of a streamed response in bytes: 1 MiB unless a gate sets
+/// another limit.
+package enum LineLimit: ContextKey {
+    /// 1 MiB.
+    package static var defaultValue: Int { 1_048_576 }
+}
+
+extension ClientError {
+    /// Creates the error for content that could not be converted into a value.
+    package static func serialization(
+        _ error: any Error, of head: ResponseHead, content: Data
+    ) -> ClientError {
+        if let error = error as? ClientError {
+            return error.completed(response: head)
+        }
+        let type =
+            head.headers[.contentType].map { " (\(Grammar.escaped($0, upTo: 100)))" } ?? ""
+        return ClientError(
+            .serialization, "the content\(type) cannot be read: \(Self.reason(error))",
+            underlying: error, response: head, responseBody: content.prefix(1024),
+            isResponseBodyCut: content.count > 1024)
+    }
+
+    // The coding path is more useful than the description, which quotes the content.
+    private static func reason(_ error: any Error) -> String {
+        (error as? DecodingError).map(reason) ?? String(describing: error)
+    }
+
+    /// Returns the reason of a decoding error without the content.
+    static func reason(_ error: DecodingError) -> String {
+        switch error {
+        case .typeMismatch(let type, let context):
+            let kind = found(context).map { " but \($0)" } ?? ""
+            return "\(path(context.codingPath)) is not of type \(type)" + kind
+        case .valueNotFound(let type, let context):
+            return "\(path(context.codingPath)) is null instead of \(type)"
+        case .keyNotFound(let key, let context):
+            return "\(path(context.codingPath + [key])) is missing"
+        case .dataCorrupted(let context):
+            return "\(path(context.codingPath)) " + fault(context)
+        @unknown default: return "it does not match the expected type"
+        }
+    }
+
+    // The texts of decoders may quote the content: only these words of Foundation's are taken over.
+    private static func found(_ context: DecodingError.Context) -> String? {
+        let kinds = [
+            ("a string", "a string"), ("a dictionary", "an object"), ("an array", "an array"),
+            ("number", "a number"), ("a number", "a number"), ("bool", "a boolean"),
+            ("a boolean", "a boolean"), ("null", "null"), ("a date", "a date"),
+            ("a data value", "data"),
+        ]
+        return kinds.first { context.debugDescription.hasSuffix(" but found \($0.0) instead.") }?.1
+    }
+
+    private static func fault(_ context: DecodingError.Context) -> String {
+        let text = context.debugDescription
+        let verb = context.codingPath.isEmpty ? "has" : "is"
+        if text.contains("does not fit in") {
+            return "\(verb) a number that the type cannot hold"
+        }
+        if text.contains("ISO8601") {
+            return "\(verb) a date that is not in the form of ISO 8601"
+        }
+        return "is not valid"
+    }
+
+    // A name may be a member's that the server chose. In a deep path both ends are shown.
+    private static func path(_ keys: [any CodingKey]) -> String {
+        if keys.isEmpty { return "the content" }
+        let parts = keys.map { key in
+            key.intValue.map { "[\($0)]" } ?? "." + Grammar.escaped(key.stringValue, upTo: 64)
+        }
+        if parts.count <= 12 { return "$" + parts.joined() }
+        return "$" + parts.prefix(6).joined() + "…" + parts.suffix(6).joined()
+    }
 }

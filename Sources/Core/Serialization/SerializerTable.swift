@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Foundation
+public import Foundation
 
 /// The serializers and decoders of a client: named entries with media ranges, in order.
 ///
@@ -178,4 +178,10 @@ public struct SerializerTable: Sendable {
         let byRange = entries.filter { $0.ranges.contains { $0.contains(type) } }
         return exact + bySuffix + byRange
     }
+}
+
+/// Decodes content of a format, such as JSON or property lists, into `Decodable` types.
+public protocol ValueDecoder: Sendable {
+    /// Decodes a value.
+    func decode<Value: Decodable>(_ type: Value.Type, from content: Data) throws -> Value
 }

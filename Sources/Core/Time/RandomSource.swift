@@ -15,3 +15,46 @@ extension RandomNumberGenerator {
     /// Returns a uniformly distributed number in 0..<1.
     public mutating func unit() -> Double { Double(next() >> 11) * 0x1p-53 }
 }
+
+/// The system's cryptographically secure generator.
+public struct SystemRandomSource: RandomSource {
+    /// Creates the source.
+    public init() {}
+
+    /// Returns the system's generator.
+    public func generator(forCall call: UInt64) -> any RandomNumberGenerator & Sendable {
+        SystemRandomNumberGenerator()
+    }
+}
+
+/// A reproducible source for tests and simulations.
+///
+/// It must not be used for secrets.
+public struct SeededRandomSource: RandomSource {
+    private let seed: UInt64
+
+    /// Creates a source; equal seeds produce equal choices.
+    public init(seed: UInt64) { self.seed = seed }
+
+    /// Returns a generator that depends only on the seed and the number of the call.
+    public func generator(forCall call: UInt64) -> any RandomNumberGenerator & Sendable {
+        SeededGenerator(seed: seed &+ (call &+ 1) &* 0xD134_2543_DE82_EF95)
+    }
+}
+
+/// SplitMix64 (Steele, Lea and Flood, 2014): small, fast, reproducible.
+public struct SeededGenerator: RandomNumberGenerator, Sendable {
+    private var state: UInt64
+
+    /// Creates a generator; equal seeds produce equal sequences.
+    public init(seed: UInt64) { state = seed }
+
+    /// Returns the next 64 bits.
+    public mutating func next() -> UInt64 {
+        state &+= 0x9E37_79B9_7F4A_7C15
+        var bits = state
+        bits = (bits ^ (bits >> 30)) &* 0xBF58_476D_1CE4_E5B9
+        bits = (bits ^ (bits >> 27)) &* 0x94D0_49BB_1331_11EB
+        return bits ^ (bits >> 31)
+    }
+}

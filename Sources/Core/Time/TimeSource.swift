@@ -1,6 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Dispatch
 public import struct Foundation.Date
+import Synchronization
+import TurnpikeSupport
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#endif
 
 /// The source of all times in calls: deadlines, back-off, expiry, measurements.
 ///
@@ -25,3 +34,136 @@ public protocol TimeSource: Sendable {
         after delay: Duration, _ handler: @escaping @Sendable () -> Void
     ) -> any TimerToken
 }
+
+/// A scheduled handler.
+public protocol TimerToken: AnyObject, Sendable {
+    /// Prevents the handler from running, if it has not started.
+    ///
+    /// Cancelling twice has no effect.
+    func cancel()
+}
+
+/// A point in time on a clock that never goes back.
+///
+/// Only differences are meaningful.
+public struct MonotonicInstant: Hashable, Sendable, InstantProtocol {
+    /// Nanoseconds since an origin that the time source chooses.
+    public let nanoseconds: Int64
+
+    /// Creates an instant, for time sources.
+    /// - Parameter nanoseconds: The distance from the origin of the time source.
+    public init(nanoseconds: Int64) { self.nanoseconds = nanoseconds }
+
+    /// Returns the instant after a duration; clamped to 292 years around the origin.
+    public func advanced(by duration: Duration) -> Self {
+        let (sum, overflow) = nanoseconds.addingReportingOverflow(duration.wholeNanoseconds)
+        return Self(nanoseconds: overflow ? (duration < .zero ? .min : .max) : sum)
+    }
+
+    /// Returns the time from this instant to another.
+    public func duration(to other: Self) -> Duration {
+        let (difference, overflow) = other.nanoseconds.subtractingReportingOverflow(nanoseconds)
+        return .nanoseconds(overflow ? (other > self ? .max : .min) : difference)
+    }
+
+    /// Whether one instant comes before another.
+    public static func < (left: Self, right: Self) -> Bool { left.nanoseconds < right.nanoseconds }
+}
+
+/// The machine's clocks, with one timer queue for the whole process.
+public struct SystemTimeSource: TimeSource {
+    /// Creates the time source; all instances share one timer queue.
+    public init() {}
+
+    /// The time since the system booted, not counting sleep.
+    public var now: MonotonicInstant { TimerQueue.now }
+
+    /// The current wall-clock time.
+    public var date: Date { Date() }
+
+    /// Runs a handler once after a delay, on the thread of the timer queue.
+    public func schedule(
+        after delay: Duration, _ handler: @escaping @Sendable () -> Void
+    ) -> any TimerToken {
+        TimerQueue.shared.schedule(at: now.advanced(by: max(delay, .zero)), handler)
+    }
+}
+
+/// The timers of the process, driven by one dispatch source.
+///
+/// Most timers are limits: they are scheduled in order and cancelled long before they are due.
+/// Scheduling a timer that is later than all others needs no move in the heap and no system call.
+/// Cancelling a timer removes it at once, so nothing is kept alive until it is due.
+final class TimerQueue: TimerHeap.Owner {
+    static let shared = TimerQueue()
+
+    static var now: MonotonicInstant {
+        #if os(Linux)
+        // The clock of `DispatchTime`, without its conversions.
+        var time = timespec()
+        unsafe clock_gettime(CLOCK_MONOTONIC, &time)
+        return MonotonicInstant(
+            nanoseconds: Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec))
+        #else
+        MonotonicInstant(nanoseconds: Int64(clamping: DispatchTime.now().uptimeNanoseconds))
+        #endif
+    }
+
+    private struct State {
+        var heap = TimerHeap()
+        // When the dispatch source fires next; `.max` while it is idle.
+        var armed = MonotonicInstant(nanoseconds: .max)
+    }
+
+    private let state = Mutex(State())
+    // SAFETY: dispatch sources may be used from any thread; this one is only scheduled under the
+    // lock.
+    private nonisolated(unsafe) let source: any DispatchSourceTimer
+
+    private init() {
+        let queue = DispatchQueue(label: "turnpike.timers", qos: .userInitiated)
+        unsafe source = DispatchSource.makeTimerSource(queue: queue)
+        unsafe source.setEventHandler { [weak self] in self?.runDue() }
+        unsafe source.activate()
+    }
+
+    func schedule(
+        at due: MonotonicInstant, _ handler: @escaping @Sendable () -> Void
+    ) -> any TimerToken {
+        state.withLock { state in
+            let timer = state.heap.insert(due: due.nanoseconds, owner: self, handler)
+            arm(&state)
+            return timer
+        }
+    }
+
+    func cancel(_ timer: TimerHeap.Timer) {
+        // The handler is destroyed outside the lock, because its captures may run code of their
+        // own.
+        let handler = state.withLock { $0.heap.remove(timer) }
+        _ = handler
+    }
+
+    private func runDue() {
+        while true {
+            let handler = state.withLock { state -> TimerHeap.Action? in
+                if let handler = state.heap.popDue(at: Self.now.nanoseconds) { return handler }
+                state.armed = MonotonicInstant(nanoseconds: .max)
+                arm(&state)
+                return nil
+            }
+            guard let handler else { return }
+            handler()
+        }
+    }
+
+    private func arm(_ state: inout State) {
+        guard let next = state.heap.nextDue, next < state.armed.nanoseconds else { return }
+        state.armed = MonotonicInstant(nanoseconds: next)
+        unsafe source.schedule(
+            deadline: DispatchTime(uptimeNanoseconds: UInt64(max(next, 1))),
+            leeway: .nanoseconds(0))
+    }
+}
+
+extension TimerHeap.Timer: TimerToken {}

@@ -16,9 +16,16 @@ public protocol Transport: Sendable {
 
     /// Whether connections prove who the client is, as a client certificate does.
     ///
-    /// A cache then takes no two clients for one (``Next/provesClient``). The default is false; a
+    /// A cache then takes no two clients for one (``Next/provesClient``). The default is true, so that a
+    /// transport that does not say loses hits and never shows one client what another one was sent. A
     /// transport that wraps another one has its value.
     var provesClient: Bool { get }
+
+    /// Whether a server can end the process over the transport, by what it sends.
+    ///
+    /// The linter warns of such a transport. The default is false; a transport that wraps another one
+    /// has its value.
+    var canEndProcess: Bool { get }
 
     /// Sends a request and returns when the head of its response has arrived.
     /// - Throws: ``ClientError`` with a ``TransferState``, from which gates decide whether sending
@@ -34,6 +41,9 @@ public protocol Transport: Sendable {
 }
 
 extension Transport {
-    /// False: connections prove nothing.
-    public var provesClient: Bool { false }
+    /// True: connections may prove who the client is.
+    public var provesClient: Bool { true }
+
+    /// False: the process stays, whatever a server sends.
+    public var canEndProcess: Bool { false }
 }

@@ -2,7 +2,8 @@
 
 /// A fact about an exchange that only its transport knows.
 ///
-/// It is recorded in the call's ``Timeline``; sent bytes also count in the call's progress.
+/// It is recorded in the call's ``Timeline``; sent bytes also count in the call's progress, and what
+/// was sent again in ``Context/sendCount``.
 public enum TransportReport: Sendable {
     /// The host name was resolved.
     case resolved(at: MonotonicInstant)
@@ -21,6 +22,8 @@ public enum TransportReport: Sendable {
     /// The number of bytes of the request content sent so far; it starts again at 0 if the
     /// transport sends the content again.
     case sent(bytes: Int64)
+    /// The library below has sent the request again, which the transport could not prevent.
+    case sentAgain
 }
 
 extension Context {

@@ -38,3 +38,146 @@ public struct StackBounds: Sendable, Hashable {
     /// The most bytes that gates hold on disk.
     public let disk: StackBound<Int64>
 }
+
+/// The most of something in one call, and what bounds it.
+public struct StackBound<Value: Sendable & Hashable>: Sendable, Hashable {
+    /// How much at most.
+    public enum Limit: Sendable, Hashable {
+        /// So much.
+        case atMost(Value)
+        /// Nothing bounds it.
+        case unbounded
+        /// It depends on a gate that states no facts, or the stack is too long for bounds
+        /// (`StackBounds.Extent.nothing`).
+        case unknown
+    }
+
+    /// How much at most.
+    public let limit: Limit
+    /// The places of the gates without which the limit would be another, outermost first.
+    ///
+    /// Of a limit that is unbounded or unknown, they are the gates that make it so; if there is
+    /// none, no gate bounds it. Empty for a stack of more than 100 gates
+    /// (`StackBounds.Extent.limits`).
+    public let places: [String]
+    /// The limit of the framework that has a part in it, or nil: `12 sends, redirects apart`.
+    public let framework: String?
+
+    /// The value, if there is one.
+    public var value: Value? { if case .atMost(let value) = limit { value } else { nil } }
+}
+
+extension StackBounds {
+    /// The most gates of a stack of which each is left out in turn, to see which ones bound.
+    static let maxAttributed = 100
+    /// The most gates of a stack whose worst case is computed; ``note`` names the number.
+    static let maxComputed = 1000
+
+    /// Computes the worst case of a stack, and which gates bound it: those without which it would
+    /// be another.
+    ///
+    /// Of a long stack, less is computed (``Extent``): the time for the limits grows with the
+    /// number of gates, and that for the gates that bound them with its square.
+    init(_ parts: [WorstCase.Part], places: [String], isStreaming: Bool, mayResend: Bool) {
+        let extent = Extent(gates: places.count)
+        let all = extent == .nothing ? WorstCase.transport : WorstCase.of(parts)
+        var absence = Absence(extent == .full ? parts : [])
+        func bound<Value>(
+            framework: String? = nil, isLimited: Bool = false, _ read: (WorstCase) -> Amount,
+            _ make: (Int64) -> Value
+        ) -> StackBound<Value> {
+            guard extent != .nothing else {
+                return StackBound(limit: .unknown, places: [], framework: nil)
+            }
+            let amount = read(all)
+            let bounding = extent == .full ? absence.bounding(amount, read) : []
+            let limit: StackBound<Value>.Limit =
+                amount == .unbounded
+                ? .unbounded : amount.value.map { .atMost(make($0)) } ?? .unknown
+            return StackBound(
+                limit: limit, places: bounding.map { places[$0] },
+                framework: isLimited ? framework : nil)
+        }
+        let sendLimit = "\(Ledger.sendLimit) sends, redirects apart"
+        func time(_ account: @escaping (WorstCase) -> Ledger) -> StackBound<Duration> {
+            bound(
+                framework: sendLimit, isLimited: account(all).inOneCall < account(all).free,
+                { account($0).inOneCall }, { .nanoseconds($0) })
+        }
+        self.extent = extent
+        func sends(_ worst: WorstCase) -> Ledger {
+            mayResend ? worst.sends.then(.oneSend) : worst.sends
+        }
+        let isLimited = sends(all).inOneCall < sends(all).free
+        self.sends = bound(
+            framework: isLimited ? sendLimit : "one more where a kept-alive connection ends",
+            isLimited: isLimited || mayResend, { sends($0).inOneCall }, { $0 })
+        let head = time { $0.head }
+        self.head = head
+        self.time = isStreaming ? head : time { $0.whole }
+        waiting = time { $0.waiting }
+        memory = bound(
+            framework: "100 MiB of content in memory",
+            isLimited: !isStreaming && all.content == .unbounded,
+            { isStreaming ? $0.memory : $0.collected + $0.memory }, { $0 })
+        disk = bound({ $0.disk }, { $0 })
+    }
+}
+
+extension StackBounds.Extent {
+    fileprivate init(gates count: Int) {
+        if count <= StackBounds.maxAttributed {
+            self = .full
+        } else {
+            self = count <= StackBounds.maxComputed ? .limits : .nothing
+        }
+    }
+}
+
+/// The worst cases of a stack without some of its gates.
+private struct Absence {
+    private let parts: [WorstCase.Part]
+    /// Without one gate each, outermost first.
+    private let single: [(number: Int, worst: WorstCase)]
+    // Without the innermost gate, without the two innermost, and so on; computed when it is needed.
+    private var growing: [(number: Int, worst: WorstCase)]?
+
+    init(_ parts: [WorstCase.Part]) {
+        self.parts = parts
+        single = WorstCase.withoutOne(parts)
+    }
+
+    /// Returns the numbers of the gates that bound an amount of the whole stack.
+    mutating func bounding(_ amount: Amount, _ read: (WorstCase) -> Amount) -> [Int] {
+        let bounding = single.filter { read($0.worst) != amount }.map { $0.number }
+        if !bounding.isEmpty || amount == read(.transport) { return bounding }
+        // Where two gates set the same limit, neither alone makes a difference. The gates are then
+        // left out one after another, innermost first, and the last that made a difference bounds.
+        var (before, last) = (amount, Int?.none)
+        for (number, worst) in withoutMore() {
+            let after = read(worst)
+            if after != before { last = number }
+            before = after
+        }
+        return last.map { [$0] } ?? []
+    }
+
+    private mutating func withoutMore() -> [(number: Int, worst: WorstCase)] {
+        if let growing { return growing }
+        var absent: Set<Int> = []
+        var cases: [(number: Int, worst: WorstCase)] = []
+        for (number, _) in single.reversed() {
+            absent.insert(number)
+            cases.append((number, WorstCase.of(parts, without: absent)))
+        }
+        growing = cases
+        return cases
+    }
+}
+
+extension WorstCase {
+    /// The most bytes of content that a call collects: 100 MiB where no gate sets another limit.
+    fileprivate var collected: Amount {
+        content == .unbounded ? Amount(104_857_600 as Int64) : content
+    }
+}

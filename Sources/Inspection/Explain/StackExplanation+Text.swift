@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+public import TurnpikeCore
 import TurnpikeSupport
 
 extension StackExplanation: CustomStringConvertible {
@@ -68,5 +69,149 @@ extension GateExplanation {
 extension String {
     fileprivate func padded(to width: Int) -> String {
         self + String(repeating: " ", count: Swift.max(width - count, 0))
+    }
+}
+
+/// One bound of the worst case, in words; what all forms of an explanation show.
+struct BoundRow {
+    /// What is bounded.
+    let label: String
+    /// The most of it.
+    let value: String
+    /// What bounds it.
+    let reason: String
+
+    /// The rows of an explanation, in the order in which they are shown.
+    static func rows(of explanation: StackExplanation) -> [BoundRow] {
+        let worst = explanation.worst
+        func row<Value>(
+            _ label: String, _ bound: StackBound<Value>, _ text: (Value) -> String
+        ) -> BoundRow {
+            BoundRow(
+                label: label, value: bound.text(text), reason: explanation.reason(for: bound))
+        }
+        return [
+            row("sends", worst.sends) { String($0) },
+            row("time to the end", worst.time) { $0.text },
+            row("time to the head", worst.head) { $0.text },
+            row("waits in all", worst.waiting) { $0.text },
+            row("bytes in memory", worst.memory) { ByteCount.text($0) },
+            row("bytes on disk", worst.disk) { ByteCount.text($0) },
+        ]
+    }
+}
+
+extension StackBound {
+    func text(_ text: (Value) -> String) -> String {
+        switch limit {
+        case .atMost(let value): text(value)
+        case .unbounded: "UNBOUNDED"
+        case .unknown: "unknown"
+        }
+    }
+}
+
+extension StackBounds {
+    /// What is not computed for a stack of this length; nil if all is.
+    var note: String? {
+        switch extent {
+        case .full: nil
+        case .limits:
+            "which gates bound it is not computed for more than \(Self.maxAttributed) gates"
+        case .nothing: "not computed for a stack of more than 1,000 gates"
+        }
+    }
+}
+
+extension StackExplanation {
+    fileprivate func reason<Value>(for bound: StackBound<Value>) -> String {
+        var parts = bound.places.map { place in
+            "\(gate(at: place)?.name ?? "?") (\(place))"
+        }
+        if let framework = bound.framework { parts.append("the framework's \(framework)") }
+        if let note = worst.note { return (parts + [note]).joined(separator: "; ") }
+        let names = parts.joined(separator: ", ")
+        return switch bound.limit {
+        case .atMost: parts.isEmpty ? "no gate adds to it" : names
+        case .unbounded: parts.isEmpty ? "no gate bounds it" : "because of \(names)"
+        case .unknown:
+            parts.isEmpty
+                ? "several gates state no facts" : "because of \(names): no facts are stated"
+        }
+    }
+}
+
+extension StackExplanation {
+    /// The explanation as JSON.
+    ///
+    /// Durations are in seconds, sizes in bytes. A limit is a number, `"unbounded"` or `"unknown"`.
+    /// Of a long stack, a note in `worst` says what is not computed (`StackBounds.Extent`).
+    public var json: JSONValue {
+        var members: [(String, JSONValue)] = [
+            ("method", .string(method)), ("url", .string(url)), ("transport", .string(transport)),
+        ]
+        if let fault { members.append(("fault", .string(fault))) }
+        members.append(("gates", .array(gates.map(\.json))))
+        members.append(("worst", worst.json))
+        return .object(JSONObject(members))
+    }
+}
+
+extension GateExplanation {
+    fileprivate var json: JSONValue {
+        var members: [(String, JSONValue)] = [
+            ("place", .string(place)), ("name", .string(name)), ("runs", .string(runs.rawValue)),
+        ]
+        switch status {
+        case .applies: members.append(("status", "applies"))
+        case .passedOver(let reason):
+            members += [("status", "passedOver"), ("reason", .string(reason))]
+        case .skipped(let reason): members += [("status", "skipped"), ("reason", .string(reason))]
+        case .unknown: members.append(("status", "unknown"))
+        }
+        if mayChange { members.append(("mayChange", true)) }
+        if let summary { members.append(("summary", .string(summary))) }
+        if !fields.isEmpty {
+            let fields = fields.map { field -> JSONValue in
+                ["name": .string(field.name), "value": .string(field.value)]
+            }
+            members.append(("fields", .array(fields)))
+        }
+        if !gates.isEmpty { members.append(("gates", .array(gates.map(\.json)))) }
+        return .object(JSONObject(members))
+    }
+}
+
+extension StackBounds {
+    fileprivate var json: JSONValue {
+        var members: [(String, JSONValue)] = [
+            ("sends", sends.json { .number(JSONNumber(Int($0))) }),
+            ("time", time.json(Self.seconds)), ("head", head.json(Self.seconds)),
+            ("waiting", waiting.json(Self.seconds)),
+            ("memory", memory.json { .number(JSONNumber(Int($0))) }),
+            ("disk", disk.json { .number(JSONNumber(Int($0))) }),
+        ]
+        if let note { members.append(("note", .string(note))) }
+        return .object(JSONObject(members))
+    }
+
+    private static func seconds(_ time: Duration) -> JSONValue {
+        JSONNumber(time.inSeconds).map { .number($0) } ?? .null
+    }
+}
+
+extension StackBound {
+    fileprivate func json(_ json: (Value) -> JSONValue) -> JSONValue {
+        let limit: JSONValue =
+            switch self.limit {
+            case .atMost(let value): json(value)
+            case .unbounded: "unbounded"
+            case .unknown: "unknown"
+            }
+        var members: [(String, JSONValue)] = [
+            ("limit", limit), ("by", .array(places.map { .string($0) })),
+        ]
+        if let framework { members.append(("framework", .string(framework))) }
+        return .object(JSONObject(members))
     }
 }

@@ -17,6 +17,8 @@ struct LintSubject: Sendable {
         let conditions: Set<[Int]>
         /// Whether one of them goes by origins.
         let isBoundByOrigin: Bool
+        /// The origins that those which go by origins list; nil if none does.
+        let originsAround: Set<Origin>?
         /// What is true of it for a request to the client's base URL; nil if no such request passes
         /// it, or if there is no base URL.
         let factsAtBase: GateFacts?
@@ -38,25 +40,17 @@ struct LintSubject: Sendable {
 
     init(_ stack: Stack, _ transport: any Transport, baseURL: Target?) {
         capabilities = transport.capabilities
-        canEndProcess = transport is URLSessionTransport && Self.isFoundationNetworking
+        canEndProcess = transport.canEndProcess
         let request = baseURL.map { Request(.get, $0) }
         base = request?.origin
         var entries: [Entry] = []
-        Self.add(stack.gates, at: [], [], isBound: false, request, to: &entries)
+        Self.add(stack.gates, at: [], [], isBound: false, in: nil, request, to: &entries)
         self.entries = entries
-    }
-
-    private static var isFoundationNetworking: Bool {
-        #if canImport(FoundationNetworking)
-        true
-        #else
-        false
-        #endif
     }
 
     private static func add(
         _ gates: [any Gate], at path: [Int], _ conditions: Set<[Int]>, isBound: Bool,
-        _ request: Request?, to entries: inout [Entry]
+        in origins: Set<Origin>?, _ request: Request?, to entries: inout [Entry]
     ) {
         for (number, gate) in gates.enumerated() where entries.count < maxGates {
             let path = path + [number]
@@ -68,7 +62,8 @@ struct LintSubject: Sendable {
                 Entry(
                     index: entries.count, path: path, name: gate.gateName, facts: facts,
                     isUnknown: facts == nil && gate is any Interceptor, conditions: conditions,
-                    isBoundByOrigin: isBound, factsAtBase: passes ? atBase : nil))
+                    isBoundByOrigin: isBound, originsAround: origins,
+                    factsAtBase: passes ? atBase : nil))
             guard let group else { continue }
             var (inner, isInnerBound) = (conditions, isBound)
             // Nothing is known of when a group without facts applies.
@@ -77,9 +72,11 @@ struct LintSubject: Sendable {
                 inner.insert(path)
                 if byOrigin { isInnerBound = true }
             }
+            let listed = facts?.origins
             add(
-                group.gates, at: path, inner, isBound: isInnerBound, passes ? request : nil,
-                to: &entries)
+                group.gates, at: path, inner, isBound: isInnerBound,
+                in: origins.map { $0.intersection(listed ?? $0) } ?? listed,
+                passes ? request : nil, to: &entries)
         }
     }
 
@@ -183,6 +180,16 @@ extension LintSubject.Entry {
         if effects.contains(.answers(.substitute)) { return nil }
         for case .waits(_, let reason) in effects { return reason }
         return nil
+    }
+
+    /// The origins that are listed for the secrets that it sets.
+    var secretOrigins: Set<Origin> {
+        if let listed = facts?.origins { return listed.intersection(originsAround ?? listed) }
+        // What the gate binds by itself goes to its own origin, which only the client knows.
+        let isUnbound = effects.contains {
+            if case .setsFields(_, .secret(isBound: false, _)) = $0 { true } else { false }
+        }
+        return isUnbound ? originsAround ?? [] : []
     }
 
     /// The fields with secrets that it sets: their names, whether origins bound them, and whether

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Foundation
 import TurnpikeCore
+import TurnpikeSupport
 
 /// A trace as the tree that its views draw: rows from the outside to the inside, with figures.
 struct TraceTree {
@@ -84,5 +86,183 @@ struct TraceTree {
             factor += 1
         }
         return (0...Int(end / step)).map { step * $0 }
+    }
+}
+
+/// The phases of an exchange that its transport has reported, each with the time that it took.
+struct TracePhases {
+    /// A phase, by the name that the recorder gives to its span.
+    enum Name: String, CaseIterable {
+        case queue
+        case resolution = "DNS"
+        case connect
+        case tls = "TLS"
+        case send = "request sent"
+        case firstByte = "first byte"
+        case head
+        case body
+
+        /// The name of its color in ``TraceColors``.
+        var color: String {
+            switch self {
+            case .queue: "queue"
+            case .resolution: "dns"
+            case .connect: "connect"
+            case .tls: "tls"
+            case .send: "send"
+            case .firstByte: "first"
+            case .head: "head"
+            case .body: "body"
+            }
+        }
+    }
+
+    private var durations: [Name: Duration] = [:]
+
+    /// Reads the phases right inside an exchange.
+    init(of span: TraceSpan, in children: [TraceSpan]) {
+        for child in children {
+            guard child.kind == .phase || child.kind == .body, let name = Name(rawValue: child.name)
+            else { continue }
+            durations[name, default: .zero] += max(child.duration ?? .zero, .zero)
+        }
+    }
+
+    /// How long a phase took, or nil if it is not known.
+    subscript(name: Name) -> Duration? { durations[name] }
+
+    /// The sum of all that are known.
+    var sum: Duration { durations.values.reduce(.zero, +) }
+}
+
+/// The colors of spans and phases, in pictures and on pages.
+///
+/// Neighbors differ in lightness as well as in hue, for readers who see fewer colors.
+enum TraceColors {
+    /// A color for each class, on white.
+    static let light: [(name: String, color: String)] = [
+        ("call", "#57606a"), ("gate", "#8c959f"), ("attempt", "#8250df"), ("wait", "#d4a72c"),
+        ("exchange", "#4a9fdc"), ("queue", "#b9c2cc"), ("dns", "#1b7c83"), ("connect", "#e0823d"),
+        ("tls", "#a475f9"), ("send", "#6cb6ff"), ("first", "#2da44e"), ("head", "#116329"),
+        ("body", "#0969da"),
+        ("phase", "#9aa4af"), ("bad", "#cf222e"),
+    ]
+
+    /// A color for each class, on black.
+    static let dark: [(name: String, color: String)] = [
+        ("call", "#9da7b3"), ("gate", "#6e7781"), ("attempt", "#a371f7"), ("wait", "#bb8009"),
+        ("exchange", "#388bfd"), ("queue", "#57606a"), ("dns", "#39c5cf"), ("connect", "#db6d28"),
+        ("tls", "#8957e5"), ("send", "#79c0ff"), ("first", "#3fb950"), ("head", "#7ee787"),
+        ("body", "#1f6feb"),
+        ("phase", "#768390"), ("bad", "#f85149"),
+    ]
+
+    /// The color of text that tells a failure.
+    static let badText = (light: "#b31d28", dark: "#ff7b72")
+
+    /// Rules of a style sheet that fill each class.
+    static func rules(_ colors: [(name: String, color: String)]) -> String {
+        colors.map { ".\($0.name){fill:\($0.color)}" }.joined()
+    }
+
+    /// Variables of a style sheet with the colors.
+    static func variables(_ colors: [(name: String, color: String)]) -> String {
+        colors.map { "--\($0.name):\($0.color);" }.joined()
+    }
+}
+
+/// How the views of a trace write times, sizes and outcomes.
+enum TraceText {
+    /// A time, as errors and logs write it: `312 µs`, `4.2 ms`, `1.42 s`.
+    static func time(_ duration: Duration) -> String { max(duration, .zero).text }
+
+    /// A count of bytes: `512 B`, `1.5 KiB`, `20 MiB`.
+    static func bytes(_ count: Int64) -> String {
+        if count < 1024 { return "\(count) B" }
+        var value = Double(count)
+        var unit = "B"
+        for next in ["KiB", "MiB", "GiB", "TiB"] where value >= 1024 {
+            value /= 1024
+            unit = next
+        }
+        return (value < 9.95 ? fixed(value, 1) : fixed(value, 0)) + " " + unit
+    }
+
+    /// How a span ended, in a word.
+    static func outcome(_ outcome: TraceSpan.Outcome?) -> String {
+        switch outcome {
+        case .returned(let status): status.map { "\($0.code)" } ?? ""
+        case .failed(let label, _): Grammar.escaped(label)
+        case .cancelled: "cancelled"
+        case .dropped: "dropped"
+        case nil: "under way"
+        }
+    }
+
+    /// A date in UTC for people: `2026-11-23 16:40:00.123 UTC`.
+    static func date(_ date: Date) -> String {
+        HARFormat.date(date).replacing("T", with: " ").replacing("Z", with: " UTC")
+    }
+
+    // Not `String(format:)`, which depends on the locale.
+    static func fixed(_ value: Double, _ places: Int) -> String {
+        var scale = 1
+        for _ in 0..<places { scale *= 10 }
+        let whole = Int((value * Double(scale)).rounded())
+        if places == 0 { return "\(whole)" }
+        let rest = String(whole % scale)
+        return "\(whole / scale)." + String(repeating: "0", count: places - rest.count) + rest
+    }
+}
+
+extension TraceSpan {
+    /// Whether the span ended otherwise than with a response below 400, or is none that fails.
+    var isBad: Bool {
+        switch outcome {
+        case .failed: true
+        case .returned(let status): (status?.code ?? 0) >= 400
+        case .cancelled, .dropped, nil: false
+        }
+    }
+
+    /// The name of the kind in JSON and in attributes.
+    var kindName: String {
+        switch kind {
+        case .call: "call"
+        case .gate: "gate"
+        case .attempt: "attempt"
+        case .wait: "wait"
+        case .exchange: "exchange"
+        case .phase: "phase"
+        case .body: "body"
+        }
+    }
+}
+
+/// The address of a peer in its parts: `192.0.2.1`, `192.0.2.1:80`, `[2001:db8::7]:80`, or the path of
+/// a Unix socket.
+struct TracePeer {
+    /// The address without its port, or the path.
+    let host: String
+    let port: Int?
+
+    /// Whether it is the path of a Unix socket.
+    var isPath: Bool { host.hasPrefix("/") }
+
+    init(_ address: String) {
+        let end = address.lastIndex(of: ":")
+        let isBracketed = address.hasPrefix("[")
+        let hasPort =
+            !address.hasPrefix("/") && end != nil
+            && (isBracketed ? !address.hasSuffix("]") : end == address.firstIndex(of: ":"))
+        guard hasPort || isBracketed else {
+            (host, port) = (address, nil)
+            return
+        }
+        host =
+            isBracketed
+            ? String(address.dropFirst().prefix { $0 != "]" })
+            : String(address.prefix { $0 != ":" })
+        port = hasPort ? end.flatMap { Int(address[address.index(after: $0)...]) } : nil
     }
 }

@@ -107,3 +107,93 @@ enum TracePage {
             + model + drawing + acting
     }()
 }
+
+extension TracePage {
+    /// The style sheet.
+    static let style = """
+        :root{color-scheme:light dark;--page:#fff;--text:#1f2328;--dim:#59636e;--line:#d8dee4;
+        --stripe:#f6f8fa;--focus:#0969da;--chosen:#ddf4ff;--badtext:\(TraceColors.badText.light);
+        \(TraceColors.variables(TraceColors.light))}
+        @media(prefers-color-scheme:dark){:root{--page:#0d1117;--text:#e6edf3;--dim:#9198a1;
+        --line:#2a313c;--stripe:#151b23;--focus:#4493f8;--chosen:#12283f;
+        --badtext:\(TraceColors.badText.dark);\(TraceColors.variables(TraceColors.dark))}}
+        *{box-sizing:border-box}
+        html,body{height:100%;margin:0}
+        body{display:flex;flex-direction:column;background:var(--page);color:var(--text);
+        font:13px/1.45 system-ui,sans-serif;font-variant-numeric:tabular-nums}
+        header{display:flex;flex-wrap:wrap;align-items:center;gap:6px 16px;padding:12px 16px 8px}
+        h1{font-size:17px;margin:0}
+        #summary{margin:0;color:var(--dim)}
+        #tools{display:flex;flex-wrap:wrap;gap:6px;margin-left:auto}
+        button,input{font:inherit;color:inherit;background:var(--page);border:1px solid var(--line);
+        border-radius:6px;padding:3px 10px}
+        button{cursor:pointer}
+        button:hover{background:var(--stripe)}
+        button[aria-pressed=true]{background:var(--chosen);border-color:var(--focus)}
+        #legend{display:flex;flex-wrap:wrap;gap:4px 14px;width:100%;margin:0;padding:0;
+        list-style:none;color:var(--dim);font-size:12px}
+        #legend i{display:inline-block;width:10px;height:10px;border-radius:2px;margin-right:5px}
+        main{flex:1;min-height:0;display:flex;border-top:1px solid var(--line)}
+        #grid{flex:1;min-width:0;overflow:auto;scrollbar-gutter:stable}
+        .row{display:grid;grid-template-columns:minmax(11rem,28%) 7rem 5.2rem 5.2rem minmax(9rem,1fr);
+        align-items:center;height:26px;column-gap:12px;padding:0 12px;cursor:default}
+        .row:nth-child(even){background:var(--stripe)}
+        .row.head{position:sticky;top:0;z-index:2;background:var(--page);color:var(--dim);
+        border-bottom:1px solid var(--line);font-size:12px}
+        .row[aria-level="1"]:not(.head){border-top:1px solid var(--line)}
+        .row[aria-selected=true]{background:var(--chosen)}
+        .row:focus{outline:2px solid var(--focus);outline-offset:-2px;border-radius:4px}
+        .row>*{overflow:hidden;text-overflow:ellipsis;white-space:nowrap}
+        .name{display:flex;align-items:center;min-width:0}
+        .name span:last-child{overflow:hidden;text-overflow:ellipsis}
+        .fold{flex:none;width:16px;color:var(--dim);text-align:center;font-size:10px;cursor:pointer}
+        .row[aria-level="1"] .name{font-weight:600}
+        .gate .name,.phase .name,.body .name{color:var(--dim)}
+        .time{text-align:right}
+        .own{text-align:right;color:var(--dim)}
+        .outcome.failed,.bad{color:var(--badtext)}
+        .outcome.failed::before{content:"✗ "}
+        .bars{position:relative;height:100%;overflow:hidden!important}
+        .bars>*{position:absolute;min-width:2px;border-radius:2px}
+        .tick{top:0;bottom:0;width:1px;min-width:1px!important;background:var(--line);z-index:0}
+        .label{top:5px;transform:translateX(-50%);font-size:11px;color:var(--dim)}
+        .label.first{transform:none}
+        .label.last{transform:translateX(-100%)}
+        .bar{top:7px;height:12px;z-index:1}
+        .bar.inside{top:12px;height:2px;opacity:.45}
+        .bar.under{top:20px;height:2px}
+        .bar.chunk{top:4px;height:2px;opacity:.8}
+        .bar.open{border-radius:2px 0 0 2px;
+        mask-image:linear-gradient(to right,#000 calc(100% - 14px),transparent)}
+        \(classes)
+        #details{flex:none;width:min(440px,50%);overflow:auto;padding:12px 16px;
+        border-left:1px solid var(--line);overflow-wrap:anywhere}
+        #details:focus{outline:2px solid var(--focus);outline-offset:-2px}
+        #details h2{font-size:15px;margin:0 28px 8px 0}
+        #details h3{font-size:12px;margin:14px 0 4px;color:var(--dim);font-weight:600}
+        #details table{border-collapse:collapse;width:100%}
+        #details th{text-align:left;font-weight:400;color:var(--dim);vertical-align:top;
+        padding:1px 12px 1px 0;width:34%}
+        #details td{padding:1px 0;vertical-align:top;font-family:ui-monospace,monospace;font-size:12px}
+        #close{float:right;padding:0 8px}
+        #tip{position:fixed;z-index:9;max-width:420px;padding:8px 10px;border-radius:6px;
+        background:var(--page);border:1px solid var(--line);box-shadow:0 4px 16px rgb(0 0 0/.25);
+        pointer-events:none;overflow-wrap:anywhere}
+        #tip b{display:block;margin-bottom:2px}
+        #tip div{display:flex;justify-content:space-between;gap:18px}
+        #tip div span:first-child{color:var(--dim)}
+        footer{padding:6px 16px;border-top:1px solid var(--line);color:var(--dim);font-size:12px}
+        noscript{padding:16px}
+        .empty{padding:32px 16px;color:var(--dim)}
+        @media(max-width:760px){.row{grid-template-columns:minmax(8rem,40%) 4.6rem minmax(6rem,1fr)}
+        .row>.outcome,.row>.own{display:none}footer{display:none}
+        #details{position:fixed;inset:20% 0 0 0;width:auto;background:var(--page);z-index:5;
+        border-left:0;border-top:2px solid var(--line)}}
+        @media(forced-colors:active){.bar,#legend i{forced-color-adjust:none}}
+        """
+
+    // The class of a span or phase gives its color.
+    private static let classes = TraceColors.light.map { entry in
+        ".bar.\(entry.name),#legend .\(entry.name){background:var(--\(entry.name))}"
+    }.joined(separator: "\n")
+}

@@ -61,16 +61,14 @@ public struct AdmissionControl: Interceptor {
     ) {
         let rules = AdmissionShare.Rules(
             threshold: threshold, recovery: recovery, slowness: slowness)
-        self.init(AdmissionShares(rules, meter: meter), verdict: verdict)
-    }
-
-    init(
-        _ shares: AdmissionShares,
-        verdict: @escaping @Sendable (Outcome) -> CircuitVerdict = AdmissionControl.standardVerdict
-    ) {
-        self.shares = shares
+        shares = AdmissionShares(rules, meter: meter)
         decide = verdict
     }
+
+    /// Takes the rules and the meter of another gate; the shares stay.
+    ///
+    /// So a client whose stack is replaced keeps what it knows of its servers.
+    public func update(to other: AdmissionControl) { shares.update(to: other.shares) }
 
     /// The default rule: 429, 503, 504 and what takes too long are rejections.
     ///
@@ -93,7 +91,7 @@ public struct AdmissionControl: Interceptor {
 
     private static let rejections: Set<HTTPStatus> = [429, 503, 504]
 
-    /// Writes the figures of the meter, if a stack file says where to.
+    /// Has the meter pass on what it holds.
     public func shutdown() async { await shares.figures.flush() }
 
     /// The share of the calls to an origin that is admitted: 0 to 1.
@@ -227,27 +225,6 @@ public struct AdmissionControl: Interceptor {
 }
 
 extension AdmissionControl: PromptlyCancellable {}
-
-extension AdmissionControl {
-    init(settings: Settings) {
-        let isBlind = settings.isNull("slowness")
-        let rules = AdmissionShare.Rules(
-            threshold: settings.double("threshold", default: 0.7, in: 0...0.99),
-            recovery: settings.seconds("recovery", default: .seconds(15)),
-            slowness: isBlind
-                ? nil : settings.double("slowness", default: 4, in: 1...1_000_000))
-        // The shares are kept whatever the rules: an origin that rejects calls still does.
-        let meter = settings.meter()
-        let shares = settings.kept(
-            "shares", for: true,
-            updating: {
-                $0.update(rules)
-                $0.tell(meter)
-            },
-            { AdmissionShares(rules, meter: meter) })
-        self.init(shares)
-    }
-}
 
 extension Gate where Self == AdmissionControl {
     /// Refuses some of the calls to an origin that rejects most of them; see

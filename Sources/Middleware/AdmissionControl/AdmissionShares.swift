@@ -40,8 +40,12 @@ final class AdmissionShares: Sendable {
     /// How many origins are remembered.
     var count: Int { state.withLock { $0.shares.count } }
 
-    /// Replaces the rules; what is known of the origins stays.
-    func update(_ rules: AdmissionShare.Rules) { state.withLock { $0.rules = rules } }
+    /// Takes the rules and the meter of others; what is known of the origins stays.
+    func update(to other: AdmissionShares) {
+        let rules = other.rules
+        state.withLock { $0.rules = rules }
+        figures.move(to: other.figures.meter)
+    }
 
     func share(of origin: Origin, at now: MonotonicInstant) -> Double {
         state.withLock { $0.shares[origin]?.share(at: now, $0.rules) ?? 1 }
@@ -105,7 +109,4 @@ final class AdmissionShares: Sendable {
             return gauges
         }
     }
-
-    /// Reports to another meter from now on.
-    func tell(_ meter: (any GateMeter)?) { figures.move(to: meter) }
 }

@@ -77,10 +77,6 @@ enum AttemptTimeoutOption: RequestOptionKey {
     static var gatePlace: GatePlace { .innermost }
 }
 
-extension AttemptTimeout {
-    init(settings: Settings) { self.init(settings.seconds("seconds", default: .seconds(10))) }
-}
-
 extension Gate where Self == AttemptTimeout {
     /// Ends an attempt whose response does not arrive in time; see ``AttemptTimeout/init(_:)``.
     public static func attemptTimeout(_ limit: Duration = .seconds(10)) -> Self {

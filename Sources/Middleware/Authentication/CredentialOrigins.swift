@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import Synchronization
 public import TurnpikeCore
 
 /// The origins that a credential may be sent to; it is sent to no other.
@@ -12,17 +13,40 @@ public import TurnpikeCore
 /// Once a redirect has led a call to an origin that is not among them, the call no longer carries
 /// the credential, even back at a listed origin: no other server may choose what is done with it.
 public struct CredentialOrigins: Sendable, Hashable {
+    /// The one origin of ``CredentialOrigins/own``, once it is known.
+    public final class Own: Sendable, Hashable {
+        let origin = Mutex<Origin?>(nil)
+
+        /// An origin that is not known.
+        public init() {}
+
+        /// Whether they are the same object.
+        public static func == (left: Own, right: Own) -> Bool { left === right }
+
+        /// Hashes the identity of the object.
+        public func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(self)) }
+    }
+
     let listed: Set<Origin>?
     let fault: String?
+    /// What gates share; nil if each has an origin of its own.
+    let shared: Own?
 
-    private init(listed: Set<Origin>?, fault: String? = nil) {
+    private init(listed: Set<Origin>?, fault: String? = nil, shared: Own? = nil) {
         self.listed = listed
         self.fault = fault
+        self.shared = shared
     }
 
     /// The origin of the client's base URL; without a base URL, the origin of the first request
     /// that passes the gate, permanently.
     public static let own = CredentialOrigins(listed: nil)
+
+    /// Returns ``own`` for gates that have one such origin together, such as that of a stack and
+    /// that of the stack that replaces it.
+    public static func own(_ shared: Own) -> CredentialOrigins {
+        CredentialOrigins(listed: nil, shared: shared)
+    }
 
     /// Creates a list of origins.
     public init(_ origins: some Sequence<Origin>) { self.init(listed: Set(origins)) }
@@ -44,8 +68,10 @@ public struct CredentialOrigins: Sendable, Hashable {
         self.init(listed: origins, fault: fault)
     }
 
-    /// The origin that a text names, or nil if the text is anything but one origin.
-    static func origin(_ text: String) -> Origin? {
+    /// Whether a text is an origin, and nothing else: `https://api.example.com`.
+    public static func isOrigin(_ text: String) -> Bool { origin(text) != nil }
+
+    private static func origin(_ text: String) -> Origin? {
         guard let uri = URL(string: text).map({ TargetURI($0) }), uri.originForm == "/",
             uri.absoluteForm == uri.text
         else { return nil }
@@ -61,26 +87,4 @@ public struct CredentialOrigins: Sendable, Hashable {
 extension CredentialOrigins: ExpressibleByArrayLiteral {
     /// Creates a list from texts; see ``init(parsing:)``.
     public init(arrayLiteral elements: String...) { self.init(parsing: elements) }
-}
-
-extension Settings {
-    /// The scope of a credential.
-    ///
-    /// A reload keeps the origin that the first request has set.
-    func credentialScope() -> CredentialScope {
-        let origins = credentialOrigins()
-        return kept("scope", for: origins) { CredentialScope(origins) }
-    }
-
-    /// The origins of a credential: the list under `origins`, or ``CredentialOrigins/own``.
-    func credentialOrigins() -> CredentialOrigins {
-        guard let texts = optionalStrings("origins") else { return .own }
-        for (index, text) in texts.enumerated() where CredentialOrigins.origin(text) == nil {
-            issue(at: "origins[\(index)]", "expected a scheme, host and port, and nothing else")
-        }
-        if texts.isEmpty {
-            issue(at: "origins", "is empty; leave it out to use the client's own origin")
-        }
-        return CredentialOrigins(parsing: texts)
-    }
 }

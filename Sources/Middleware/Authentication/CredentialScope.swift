@@ -4,12 +4,17 @@ import Synchronization
 import TurnpikeCore
 
 /// Decides whether a request may carry a gate's credential.
-final class CredentialScope: Sendable {
+struct CredentialScope: Sendable {
     private let origins: CredentialOrigins
-    // The one origin of ``CredentialOrigins/own``, once it is known.
-    private let own = Mutex<Set<Origin>>([])
+    private let own: CredentialOrigins.Own
 
-    init(_ origins: CredentialOrigins) { self.origins = origins }
+    init(_ origins: CredentialOrigins) {
+        self.origins = origins
+        own = origins.shared ?? CredentialOrigins.Own()
+    }
+
+    /// The origins, if they are listed.
+    var listed: Set<Origin>? { origins.listed }
 
     /// Whether a request may carry the credential, and has no credential of its own.
     ///
@@ -35,7 +40,7 @@ final class CredentialScope: Sendable {
     /// Whether a request that was not redirected goes to one of the origins; nil if only the client
     /// knows.
     func mayReach(_ request: Request) -> Bool? {
-        let known = origins.listed ?? own.withLock { $0.isEmpty ? nil : $0 }
+        let known = origins.listed ?? own.origin.withLock { $0.map { [$0] } }
         return known.map { known in request.origin.map(known.contains) ?? false }
     }
 
@@ -57,9 +62,10 @@ final class CredentialScope: Sendable {
 
     // The caller chooses where a call begins, but not where a redirect leads.
     private func bound(to first: Origin, in context: Context) -> Set<Origin> {
-        own.withLock { own in
-            if own.isEmpty { own = [context.baseOrigin ?? first] }
-            return own
+        own.origin.withLock { own in
+            let known = own ?? context.baseOrigin ?? first
+            own = known
+            return [known]
         }
     }
 }

@@ -50,15 +50,16 @@ public struct CircuitBreaker: Interceptor {
         let rules = Circuit.Rules(
             failureRatio: failureRatio, minimum: minimum, open: open, maxOpen: maxOpen,
             probes: probes)
-        self.init(circuits: Circuits(rules, window: window, meter: meter), verdict: verdict)
-    }
-
-    init(circuits: Circuits, verdict: @escaping @Sendable (Outcome) -> CircuitVerdict) {
-        self.circuits = circuits
+        circuits = Circuits(rules, window: window, meter: meter)
         decide = verdict
     }
 
-    /// Writes the figures of the meter, if a stack file says where to.
+    /// Takes the rules and the meter of another breaker; an open circuit stays open.
+    ///
+    /// So a client whose stack is replaced can keep its circuits.
+    public func update(to other: CircuitBreaker) { circuits.update(to: other.circuits) }
+
+    /// Has the meter pass on what it holds.
     public func shutdown() async { await circuits.figures.flush() }
 
     /// The state of an origin's circuit after its last call.
@@ -146,28 +147,6 @@ public struct CircuitBreaker: Interceptor {
 }
 
 extension CircuitBreaker: PromptlyCancellable {}
-
-extension CircuitBreaker {
-    init(settings: Settings) {
-        let window = settings.seconds("window", default: .seconds(30))
-        let rules = Circuit.Rules(
-            failureRatio: settings.double("failureRatio", default: 0.5, in: 0.01...1),
-            minimum: settings.int("minimum", default: 20, in: 1...1_000_000),
-            open: settings.seconds("open", default: .seconds(15)),
-            maxOpen: settings.seconds("maxOpen", default: .seconds(120)),
-            probes: settings.int("probes", default: 3, in: 1...10_000))
-        // The circuits are kept whatever the rules: an open circuit stays open.
-        let meter = settings.meter()
-        let circuits = settings.kept(
-            "circuits", for: true,
-            updating: {
-                $0.update(rules, window: window)
-                $0.tell(meter)
-            },
-            { Circuits(rules, window: window, meter: meter) })
-        self.init(circuits: circuits, verdict: CircuitVerdict.standard)
-    }
-}
 
 extension Gate where Self == CircuitBreaker {
     /// Stops sending to an origin that fails; see

@@ -32,13 +32,16 @@ final class Circuits: Sendable {
         state = Mutex(State(rules: rules, window: window))
     }
 
-    /// Replaces the rules; circuits keep their state, and count anew if the window has changed.
-    func update(_ rules: Circuit.Rules, window: Duration) {
+    /// Takes the rules and the meter of others; circuits keep their state, and count anew if the
+    /// window has changed.
+    func update(to other: Circuits) {
+        let (rules, window) = other.state.withLock { ($0.rules, $0.window) }
         state.withLock { state in
             state.rules = rules
             if window != state.window { state.circuits.updateAll { $0.count(over: window) } }
             state.window = window
         }
+        tell(other.figures.meter)
     }
 
     func state(of origin: Origin) -> CircuitState {
@@ -92,8 +95,8 @@ final class Circuits: Sendable {
         }
     }
 
-    /// Reports to another meter from now on, at once for each circuit that is not closed.
-    func tell(_ meter: (any GateMeter)?) {
+    // Reports to another meter from now on, at once for each circuit that is not closed.
+    private func tell(_ meter: (any GateMeter)?) {
         figures.move(to: meter)
         let origins = state.withLock { $0.circuits.keys { $0.state != .closed } }
         for origin in origins { tell(of: origin) }

@@ -147,12 +147,6 @@ extension RequestOptions {
     }
 }
 
-extension Coalesce {
-    init(settings: Settings) {
-        self.init(maxBody: settings.int("maxBody", default: 1_048_576, in: 0...1_073_741_824))
-    }
-}
-
 extension Gate where Self == Coalesce {
     /// Sends identical requests once; see ``Coalesce/init(maxBody:ignoring:)``.
     public static func coalesce(

@@ -125,15 +125,6 @@ public struct CompressBodies: SynchronousRequestAdapter {
     }
 }
 
-extension CompressBodies {
-    init(settings: Settings) {
-        let coding: Coding = settings.choice("coding", default: .gzip)
-        self.init(
-            coding, level: settings.int("level", default: 6, in: 1...9),
-            minimum: Int64(settings.int("minimum", default: 1024, in: 0...Int.max)))
-    }
-}
-
 extension Gate where Self == CompressBodies {
     /// Compresses request bodies; see ``CompressBodies/init(_:level:minimum:)``.
     public static func compressBodies(_ coding: CompressBodies.Coding = .gzip) -> Self {

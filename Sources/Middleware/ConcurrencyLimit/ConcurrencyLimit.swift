@@ -45,14 +45,16 @@ public struct ConcurrencyLimit: Interceptor {
         total: Int = 256, perOrigin: Int = 64, queue: Int = 1000, adaptive: AdaptiveLimit? = nil,
         meter: (any GateMeter)? = nil
     ) {
-        self.init(
-            permits: Permits(
-                total: total, perOrigin: perOrigin, queue: queue, adaptive: adaptive, meter: meter))
+        permits = Permits(
+            total: total, perOrigin: perOrigin, queue: queue, adaptive: adaptive, meter: meter)
     }
 
-    init(permits: Permits) { self.permits = permits }
+    /// Takes the limits and the meter of another gate; calls under way keep their permits.
+    ///
+    /// So a client whose stack is replaced still counts the calls that began before.
+    public func update(to other: ConcurrencyLimit) { permits.update(to: other.permits) }
 
-    /// Writes the figures of the meter, if a stack file says where to.
+    /// Has the meter pass on what it holds.
     public func shutdown() async { await permits.figures.flush() }
 
     /// How many calls are under way.
@@ -105,7 +107,6 @@ public struct ConcurrencyLimit: Interceptor {
     }
 
     private func wait(_ waiter: Waiter, for origin: Origin, in context: Context) async throws {
-        context.call.record.waits("in line for a permit to call \(origin)")
         if waiter.beginsLine {
             context.note(
                 gate: gateName,
@@ -114,16 +115,10 @@ public struct ConcurrencyLimit: Interceptor {
         }
         permits.tell(of: origin)
         defer { permits.tell(of: origin) }
-        do {
-            try await waiter.wait(in: context, for: "line for a permit") { [permits] in
-                permits.leave(origin, $0)
-            }
-        } catch {
-            // Only a deadline that passed ended the wait for want of a permit.
-            if context.timeLeft.map({ $0 > .zero }) ?? true { context.call.record.waits(nil) }
-            throw error
-        }
-        context.call.record.waits(nil)
+        try await waiter.wait(
+            in: context, for: "line for a permit",
+            atDeadline: "in line for a permit to call \(origin)"
+        ) { [permits] in permits.leave(origin, $0) }
     }
 
     private func take(_ origin: Origin, in context: Context) throws -> Waiter? {
@@ -138,38 +133,6 @@ public struct ConcurrencyLimit: Interceptor {
 }
 
 extension ConcurrencyLimit: PromptlyCancellable {}
-
-extension ConcurrencyLimit {
-    init(settings: Settings) {
-        let rules = Permits.Rules(
-            total: settings.int("total", default: 256, in: 1...1_000_000),
-            perOrigin: settings.int("perOrigin", default: 64, in: 1...1_000_000),
-            queue: settings.int("queue", default: 1000, in: 0...1_000_000),
-            adaptive: settings.object("adaptive").map { AdaptiveLimit(settings: $0) })
-        // The permits are kept whatever the rules, because calls under way hold some of them.
-        let meter = settings.meter()
-        let permits = settings.kept(
-            "permits", for: true,
-            updating: {
-                $0.update(rules)
-                $0.figures.move(to: meter)
-            },
-            { Permits(rules, meter: meter) })
-        self.init(permits: permits)
-    }
-}
-
-extension AdaptiveLimit {
-    fileprivate init(settings: Settings) {
-        let standard = AdaptiveLimit()
-        self.init(
-            initial: settings.int("initial", default: 20, in: 1...1_000_000),
-            min: settings.int("min", default: standard.min, in: 1...1_000_000),
-            decrease: settings.double("decrease", default: standard.decrease, in: 0...0.99),
-            pause: settings.seconds("pause", default: standard.pause, orZero: true))
-        settings.finish()
-    }
-}
 
 extension Gate where Self == ConcurrencyLimit {
     /// Limits how many calls are under way at once; see

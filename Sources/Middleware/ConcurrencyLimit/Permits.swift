@@ -89,11 +89,16 @@ final class Permits: Sendable {
             meter: meter)
     }
 
-    /// Replaces the rules.
+    /// Takes the rules and the meter of others.
     ///
     /// Calls under way keep their permits. If the limit is lower now, the next permit is given out
     /// when enough have been returned.
-    func update(_ rules: Rules) {
+    func update(to other: Permits) {
+        update(other.currentRules)
+        figures.move(to: other.figures.meter)
+    }
+
+    private func update(_ rules: Rules) {
         isAdaptive.store(rules.adaptive != nil, ordering: .relaxed)
         let (served, origins) = state.withLock { state in
             state.rules = rules

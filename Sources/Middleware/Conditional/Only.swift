@@ -35,10 +35,12 @@ public struct Only: GateGroup {
     public func facts(for request: Request?) -> GateFacts? {
         let isMet = request.map { $0.origin.map(origins.contains) ?? false } ?? true
         let names = origins.map(\.description).sorted().joined(separator: ", ")
-        return GateFacts(
+        var facts = GateFacts(
             "applies to requests to \(names.isEmpty ? "no origin" : names)",
             .selects(byOrigin: true),
             passedOver: isMet ? nil : "the request goes to another origin")
+        facts.origins = origins
+        return facts
     }
 
     /// Whether the request goes to one of the origins.

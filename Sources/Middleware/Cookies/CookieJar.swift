@@ -144,7 +144,7 @@ public final class CookieJar: CookieStorage {
     ///
     /// Cookies that reach beyond their host are removed if their domain is a suffix. If the list is
     /// empty, all of them are removed, because no host could replace them.
-    func apply(_ suffixes: PublicSuffixes) {
+    public func apply(_ suffixes: PublicSuffixes) {
         self.suffixes.withLock { $0 = suffixes }
         state.withLock { $0.removeShared { suffixes.isEmpty || suffixes.contains($0) } }
     }

@@ -78,32 +78,6 @@ public struct Cookies: Interceptor {
 
 extension Cookies: PromptlyCancellable {}
 
-extension Cookies {
-    init(settings: Settings) throws {
-        let path = settings.string("file")
-        let list = settings.string("publicSuffixes")
-        if settings.isDryRun {
-            self.init()
-            return
-        }
-        let suffixes =
-            try list.map { try PublicSuffixes(contentsOf: URL(filePath: $0)) } ?? .standard
-        let jar = try settings.kept(
-            "jar", for: path, updating: { $0.apply(suffixes) },
-            {
-                guard let path else { return CookieJar(suffixes: suffixes) }
-                let jars = settings.common("cookieFiles") { FileKeepers<CookieJar>() }
-                return try jars.keeper(at: path) {
-                    let jar = try CookieJar(file: path, suffixes: suffixes)
-                    // As in a reload: the file may have been written when there was a list.
-                    jar.apply(suffixes)
-                    return jar
-                }
-            })
-        self.init(jar)
-    }
-}
-
 extension Gate where Self == Cookies {
     /// Sends and stores cookies; see ``Cookies``.
     public static func cookies(_ storage: any CookieStorage = CookieJar()) -> Self {

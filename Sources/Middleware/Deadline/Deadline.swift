@@ -69,10 +69,6 @@ extension Deadline: PromptlyCancellable {
     public var promptness: Promptness { .always }
 }
 
-extension Deadline {
-    init(settings: Settings) { self.init(settings.seconds("seconds", default: .seconds(30))) }
-}
-
 extension Gate where Self == Deadline {
     /// Ends a call that takes longer than a limit; see ``Deadline/init(_:)``.
     public static func deadline(_ limit: Duration = .seconds(30)) -> Self { Deadline(limit) }

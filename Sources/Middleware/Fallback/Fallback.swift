@@ -100,24 +100,6 @@ public struct Fallback: Interceptor {
     }
 }
 
-extension Fallback {
-    init(settings: Settings) {
-        let text = settings.string("text")
-        let status = settings.int("status", default: 200, in: 200...599)
-        var content = Data((text ?? "").utf8)
-        if let base64 = settings.string("base64") {
-            if let data = Data(base64Encoded: base64), text == nil {
-                content = data
-            } else {
-                settings.issue(
-                    at: "base64",
-                    text == nil ? "is not valid Base64" : "cannot be combined with \"text\"")
-            }
-        }
-        self.init(status: HTTPStatus(status), headers: settings.headers("headers"), body: content)
-    }
-}
-
 extension Gate where Self == Fallback {
     /// Returns the response of a closure when a call fails; see ``Fallback/init(when:_:)``.
     public static func fallback(

@@ -83,22 +83,6 @@ public struct HSTS: Interceptor {
 
 extension HSTS: PromptlyCancellable {}
 
-extension HSTS {
-    init(settings: Settings) throws {
-        let path = settings.string("file")
-        if settings.isDryRun {
-            self.init()
-            return
-        }
-        self.init(
-            try settings.kept("hosts", for: path) {
-                guard let path else { return HSTSStore() }
-                let stores = settings.common("hstsFiles") { FileKeepers<HSTSStore>() }
-                return try stores.keeper(at: path) { try HSTSStore(file: path) }
-            })
-    }
-}
-
 extension Gate where Self == HSTS {
     /// Sends requests over TLS to hosts that have asked for it; see ``HSTS``.
     public static func hsts(_ store: HSTSStore = HSTSStore()) -> Self { HSTS(store) }

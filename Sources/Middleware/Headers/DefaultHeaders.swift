@@ -35,6 +35,7 @@ public struct DefaultHeaders: SynchronousRequestAdapter {
         let names = headers.map(\.name).filter { request?.headers.contains($0) != true }
         var facts = GateFacts("sets header fields that are missing")
         facts.effects = secrets.effects(of: names, on: request)
+        facts.origins = secrets.listed
         facts.fields = facts.fields(from: headers)
         if request != nil, facts.effects.isEmpty {
             facts.passedOver = "no field of it is missing"
@@ -69,7 +70,7 @@ public struct DefaultHeaders: SynchronousRequestAdapter {
         }.joined(separator: ", ")
     }
 
-    static func isLanguageRange(_ text: String) -> Bool {
+    private static func isLanguageRange(_ text: String) -> Bool {
         if text == "*" { return true }
         return text.split(separator: "-", omittingEmptySubsequences: false).allSatisfy { part in
             (1...8).contains(part.utf8.count)
@@ -80,18 +81,6 @@ public struct DefaultHeaders: SynchronousRequestAdapter {
 
 extension Unicode.Scalar.Properties {
     fileprivate var isAlphanumeric: Bool { isAlphabetic || numericType != nil }
-}
-
-extension DefaultHeaders {
-    init(settings: Settings) {
-        let languages = settings.strings("languages")
-        for (index, language) in languages.enumerated() where !Self.isLanguageRange(language) {
-            settings.issue(
-                at: "languages[\(index)]", "expected a language range such as en or de-AT")
-        }
-        self.init(
-            settings.headers("set"), languages: languages, origins: settings.secretOrigins())
-    }
 }
 
 extension Gate where Self == DefaultHeaders {

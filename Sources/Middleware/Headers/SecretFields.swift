@@ -12,6 +12,9 @@ struct SecretFields: Sendable {
 
     init(for origins: CredentialOrigins?) { scope = origins.map { CredentialScope($0) } }
 
+    /// The origins that receive secrets, if they are listed.
+    var listed: Set<Origin>? { scope?.listed }
+
     /// The effects of a gate that sets fields, of which some may be secrets.
     ///
     /// Secrets that go only to listed origins are left out for a request to another one.
@@ -51,14 +54,6 @@ struct SecretFields: Sendable {
         let place = request.origin?.description ?? "?"
         context.note(gate: gate, "leaves out fields with secrets, which must not go to \(place)")
         return Set(secrets)
-    }
-}
-
-extension Settings {
-    /// The origins that receive fields with secrets; nil, if the setting is missing, is the origin
-    /// where a call begins.
-    func secretOrigins() -> CredentialOrigins? {
-        value("origins") == nil ? nil : credentialOrigins()
     }
 }
 

@@ -32,6 +32,7 @@ public struct SetHeaders: SynchronousRequestAdapter {
         let names = (replacing.map(\.name) + adding.map(\.name))
         var facts = GateFacts("sets header fields")
         facts.effects = secrets.effects(of: names, on: request)
+        facts.origins = secrets.listed
         facts.fields = facts.fields(from: Array(replacing) + Array(adding))
         if request != nil, facts.effects.isEmpty {
             facts.passedOver = "no field of it is for this origin"
@@ -58,14 +59,6 @@ public struct SetHeaders: SynchronousRequestAdapter {
         for field in adding where !heldBack.contains(field.name) {
             request.headers.append(field.name, field.value)
         }
-    }
-}
-
-extension SetHeaders {
-    init(settings: Settings) {
-        self.init(
-            settings.headers("set"), adding: settings.headers("add"),
-            origins: settings.secretOrigins())
     }
 }
 

@@ -30,28 +30,25 @@ public struct Hedge: Interceptor {
     ///   - attempts: The most attempts of one pass, including the first.
     ///   - budget: The share of all calls that may be sent again. Pass the budget of the ``Retry``,
     ///     so that both withdraw from one. nil sets no bound.
+    ///   - latencies: What a percentile is taken of; gates that have the same learn from each other.
     public init(
         after delay: HedgeDelay = .percentile(), attempts: Int = 2,
-        budget: RetryBudget? = RetryBudget()
+        budget: RetryBudget? = RetryBudget(), latencies: Latencies = Latencies()
     ) {
-        self.init(after: delay, attempts: attempts, budget: budget, latencies: Latencies())
-    }
-
-    /// Creates a gate that hedges after a fixed time; see ``init(after:attempts:budget:)``.
-    public init(
-        after delay: Duration, attempts: Int = 2, budget: RetryBudget? = RetryBudget()
-    ) {
-        self.init(after: .fixed(delay), attempts: attempts, budget: budget)
-    }
-
-    init(after delay: HedgeDelay, attempts: Int, budget: RetryBudget?, latencies: Latencies) {
         self.delay = delay
         self.attempts = attempts
         self.budget = budget
         self.latencies = latencies
     }
 
-    /// Writes the figures of the budget's meter, if a stack file says where to.
+    /// Creates a gate that hedges after a fixed time; see ``init(after:attempts:budget:latencies:)``.
+    public init(
+        after delay: Duration, attempts: Int = 2, budget: RetryBudget? = RetryBudget()
+    ) {
+        self.init(after: .fixed(delay), attempts: attempts, budget: budget)
+    }
+
+    /// Has the meter of the budget pass on what it holds.
     public func shutdown() async { await budget?.flush() }
 
     /// Sends the request, and again if the response is late.
@@ -137,23 +134,9 @@ public struct Hedge: Interceptor {
     }
 }
 
-extension Hedge {
-    init(settings: Settings) {
-        let part = settings.double("percentile", default: 0.95, in: 0.01...0.9999)
-        let atLeast = settings.seconds("atLeast", default: .milliseconds(50), orZero: true)
-        let fixed = settings.optionalSeconds("after", orZero: true)
-        let delay = fixed.map { HedgeDelay.fixed($0) } ?? .percentile(part, atLeast: atLeast)
-        self.init(
-            after: delay,
-            attempts: settings.int("attempts", default: 2, in: 1...12),
-            budget: RetryBudget.shared(settings),
-            latencies: settings.kept("latencies", for: true) { Latencies() })
-    }
-}
-
 extension Gate where Self == Hedge {
     /// Sends a request a second time if the response is late; see
-    /// ``Hedge/init(after:attempts:budget:)-(HedgeDelay,_,_)``.
+    /// ``Hedge/init(after:attempts:budget:latencies:)``.
     public static func hedge(
         after delay: HedgeDelay = .percentile(), attempts: Int = 2,
         budget: RetryBudget? = RetryBudget()
@@ -162,7 +145,7 @@ extension Gate where Self == Hedge {
     }
 
     /// Sends a request a second time if the response takes longer than a fixed time; see
-    /// ``Hedge/init(after:attempts:budget:)-(HedgeDelay,_,_)``.
+    /// ``Hedge/init(after:attempts:budget:latencies:)``.
     public static func hedge(
         after delay: Duration, attempts: Int = 2, budget: RetryBudget? = RetryBudget()
     ) -> Self {

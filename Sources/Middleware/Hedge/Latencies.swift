@@ -4,10 +4,17 @@ import Synchronization
 import TurnpikeCore
 import TurnpikeSupport
 
-/// How long attempts to each origin took, over the last 30 to 60 seconds.
-final class Latencies: Sendable {
-    private let histograms = Mutex(OriginMap<LatencyHistogram>())
+extension Hedge {
+    /// How long attempts to each origin took, over the last 30 to 60 seconds.
+    public final class Latencies: Sendable {
+        fileprivate let histograms = Mutex(OriginMap<LatencyHistogram>())
 
+        /// Creates a record without measurements.
+        public init() {}
+    }
+}
+
+extension Hedge.Latencies {
     func record(_ elapsed: Duration, _ origin: Origin, at now: MonotonicInstant) {
         histograms.withLock { histograms in
             histograms.update(origin, orMake: LatencyHistogram()) { $0.record(elapsed, at: now) }

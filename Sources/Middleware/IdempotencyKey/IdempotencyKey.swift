@@ -48,12 +48,6 @@ public struct IdempotencyKey: SynchronousRequestAdapter {
     }
 }
 
-extension IdempotencyKey {
-    init(settings: Settings) {
-        self.init(header: settings.headerName("header", default: .idempotencyKey))
-    }
-}
-
 extension Gate where Self == IdempotencyKey {
     /// Sets idempotency keys; see ``IdempotencyKey/init(header:methods:)``.
     public static func idempotencyKey(

@@ -101,16 +101,6 @@ enum IdleTimeoutOption: RequestOptionKey {
     static var gatePlace: GatePlace { .innermost }
 }
 
-extension IdleTimeout {
-    init(settings: Settings) {
-        self.init(
-            settings.seconds("seconds", default: .seconds(30)),
-            minBytesPerSecond: settings.int(
-                "minBytesPerSecond", default: 0, in: 0...1_000_000_000_000),
-            window: settings.seconds("window", default: .seconds(10)))
-    }
-}
-
 extension Gate where Self == IdleTimeout {
     /// Ends a transfer whose body stalls; see ``IdleTimeout/init(_:minBytesPerSecond:window:)``.
     public static func idleTimeout(

@@ -170,23 +170,6 @@ enum LimitsOption: RequestOptionKey {
 
 extension Limits: PromptlyCancellable {}
 
-extension Limits {
-    init(settings: Settings) { self.init(Bounds(settings)) }
-}
-
-extension Limits.Bounds {
-    /// Creates bounds from the settings of a stack file, or of one call.
-    public init(_ settings: Settings) {
-        self.init(
-            body: settings.optionalInt("body", in: 0...Int.max),
-            headers: settings.int("headers", default: 262_144, in: 0...Int.max),
-            headerCount: settings.int("headerCount", default: 1000, in: 0...Int.max),
-            ratio: settings.int("ratio", default: 100, in: 1...1_000_000),
-            codings: settings.int("codings", default: 2, in: 1...100),
-            line: settings.int("line", default: 1_048_576, in: 1...Int.max))
-    }
-}
-
 extension Gate where Self == Limits {
     /// Bounds responses; see ``Limits/Bounds``.
     public static func limits(_ bounds: Limits.Bounds = .init()) -> Self { Limits(bounds) }

@@ -70,13 +70,14 @@ public final class LineSink: LogSink {
     /// Creates a sink that appends to a file, and creates it with mode 0600 if it is missing.
     ///
     /// A FIFO without a reader is refused, because opening it would wait for one.
-    public convenience init(appendingTo path: String, capacity: Int = 4096) throws {
-        try self.init(appendingTo: path, capacity: capacity, onWrite: nil)
-    }
-
-    /// Creates a sink that appends to a file, and tells how each write has ended.
-    convenience init(
-        appendingTo path: String, capacity: Int = 4096, onWrite: (@Sendable ((any Error)?) -> Void)?
+    /// - Parameters:
+    ///   - path: The file.
+    ///   - capacity: How many lines may wait.
+    ///   - onWrite: Is told how each write has ended: with an error, or nil.
+    /// - Throws: An error if the file cannot be opened.
+    public convenience init(
+        appendingTo path: String, capacity: Int = 4096,
+        onWrite: (@Sendable ((any Error)?) -> Void)? = nil
     ) throws {
         let flags = O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC
         let descriptor = unsafe open(path, flags | O_NONBLOCK, 0o600)

@@ -9,30 +9,19 @@ public import TurnpikeCore
 /// `http.client.request.duration`. Placed outermost, it measures calls.
 public struct Metrics: MetricsRecorder {
     private let store: MetricsStore
-    private let exposition: (@Sendable (String) -> Void)?
-    private let hold: MetricsHold?
+    private let exposition: (@Sendable (String) async -> Void)?
 
     /// Creates a gate that records into a store, which may be shared.
     /// - Parameters:
     ///   - store: The store.
     ///   - exposition: Receives the store as Prometheus text when the client is shut down.
-    public init(_ store: MetricsStore, exposition: (@Sendable (String) -> Void)? = nil) {
+    public init(_ store: MetricsStore, exposition: (@Sendable (String) async -> Void)? = nil) {
         self.store = store
         self.exposition = exposition
-        hold = nil
     }
 
-    init(_ output: MetricsOutput) {
-        store = output.store
-        exposition = nil
-        hold = MetricsHold(output)
-    }
-
-    /// Passes the store's text to `exposition`, and writes the output that a stack file names.
-    public func shutdown() async {
-        exposition?(store.prometheusText)
-        await hold?.flush()
-    }
+    /// Passes the store's text to `exposition`.
+    public func shutdown() async { await exposition?(store.prometheusText) }
 
     /// What is true of this gate; see ``/TurnpikeCore/GateFacts``.
     public func facts(for request: Request?) -> GateFacts? {
@@ -44,12 +33,6 @@ public struct Metrics: MetricsRecorder {
 
     /// Records a pass.
     public func record(_ measurement: CallMeasurement) { store.record(measurement) }
-}
-
-extension Metrics {
-    init(settings: Settings) {
-        self.init(settings.metricsOutput("to", default: "stderr"))
-    }
 }
 
 extension Gate where Self == Metrics {

@@ -99,7 +99,7 @@ public final class MetricsStore: Sendable {
     }
 
     /// Whether nothing has been measured yet.
-    var isEmpty: Bool {
+    public var isEmpty: Bool {
         state.withLock { $0.series.isEmpty && $0.figures.isEmpty && $0.histograms.isEmpty }
     }
 

@@ -49,8 +49,12 @@ final class QuotaLines: Sendable {
     /// How many calls may wait.
     var queue: Int { state.withLock { $0.queue } }
 
-    /// Changes how many calls may wait; calls that already wait stay.
-    func update(queue: Int) { state.withLock { $0.queue = max(queue, 0) } }
+    /// Takes the queue and the meter of others; calls that already wait stay.
+    func update(to other: QuotaLines) {
+        let queue = other.queue
+        state.withLock { $0.queue = queue }
+        figures.move(to: other.figures.meter)
+    }
 
     /// Reports the number of waiting calls to the meter.
     func tell() { figures.tell { [.gauge("turnpike.rate_limit.waiting"): Double(waitingCount)] } }

@@ -86,9 +86,11 @@ struct QuotaPlan: Sendable {
     /// Learns which limits of the same stack stand outside of this one.
     ///
     /// Of limits with the same rule, each has a state of its own for it, told by how many stand before
-    /// it; so the same ones share in all replicas, and other gates around them are of no matter.
+    /// it; so the same ones share in all replicas, and other gates around them are of no matter. A limit
+    /// in the stacks of several clients keeps the place in the first one, so that its state never
+    /// becomes another one.
     func place(after others: [QuotaPlan]) {
-        guard let access else { return }
+        guard let access, places.all.isEmpty else { return }
         let others = others.filter { $0.key == nil && $0.access?.group == access.group }
         places.all = rules.map { rule in
             others.count { $0.rules.contains { $0.identity == rule.identity } }

@@ -86,19 +86,17 @@ public struct RateLimit: Interceptor {
         shared: SharedState? = nil, key: String? = nil, cooldowns: Cooldowns? = nil,
         meter: (any GateMeter)? = nil
     ) {
-        self.init(
-            lines: QuotaLines(
-                rules, queue: queue, shared: shared, key: key, cooldowns: cooldowns, meter: meter),
-            scope: scope)
-    }
-
-    init(lines: QuotaLines, scope: Scope) {
-        self.lines = lines
+        lines = QuotaLines(
+            rules, queue: queue, shared: shared, key: key, cooldowns: cooldowns, meter: meter)
         self.scope = scope
     }
 
-    /// Gives back what was reserved in a shared quota, and writes the figures of the meter, if a
-    /// stack file says where to.
+    /// Takes the length of the line and the meter of another limit; permits that were taken stay so.
+    ///
+    /// So a client whose stack is replaced by one with the same rules keeps to them.
+    public func update(to other: RateLimit) { lines.update(to: other.lines) }
+
+    /// Gives back what was reserved in a shared quota, and has the meter pass on what it holds.
     public func shutdown() async {
         await lines.drain()
         await lines.plan.access?.flush()
@@ -127,7 +125,8 @@ public struct RateLimit: Interceptor {
         let sends = context.call.record.sends
         let response: Response
         let inner = context.asking(beforeResend: { [lines, timeSource = context.timeSource] in
-            lines.takeNow(key, cost: cost, timeSource: timeSource)
+            guard lines.takeNow(key, cost: cost, timeSource: timeSource) else { return nil }
+            return { lines.correct(cost, of: key, timeSource) }
         })
         do { response = try await next(request, context: inner) } catch {
             if context.call.record.sends == sends, ClientError.isCancellation(error) {

@@ -178,15 +178,6 @@ extension Redirect: PromptlyCancellable {
     public var promptness: Promptness { onRedirect == nil ? .withInside : .unknown }
 }
 
-extension Redirect {
-    init(settings: Settings) {
-        self.init(
-            limit: settings.int("limit", default: 10, in: 0...100),
-            allowDowngrade: settings.bool("allowDowngrade", default: false),
-            sensitiveHeaders: settings.headerNames("sensitiveHeaders"))
-    }
-}
-
 extension Gate where Self == Redirect {
     /// Follows redirects; see ``Redirect/init(limit:allowDowngrade:sensitiveHeaders:onRedirect:)``.
     public static func redirect(

@@ -36,12 +36,6 @@ public struct RequestID: SynchronousRequestAdapter {
     }
 }
 
-extension RequestID {
-    init(settings: Settings) {
-        self.init(header: settings.headerName("header", default: "X-Request-ID"))
-    }
-}
-
 extension Gate where Self == RequestID {
     /// Gives each call an ID; see ``RequestID/init(header:)``.
     public static func requestID(header: HTTPHeaders.Name = "X-Request-ID") -> Self {

@@ -209,7 +209,7 @@ public struct Retry: RequestRetrier {
         budget?.giveBack(for: outcome.request.origin, at: context.timeSource.now)
     }
 
-    /// Writes the figures of the budget's meter, if a stack file says where to.
+    /// Has the meter of the budget pass on what it holds.
     public func shutdown() async { await budget?.flush() }
 
     // The outcome stands, and the resulting error says why.

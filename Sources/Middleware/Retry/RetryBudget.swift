@@ -17,7 +17,7 @@ import TurnpikeSupport
 public final class RetryBudget: Sendable {
     private let ratio: Double
     private let floor: Double
-    private let accounts: RetryAccounts
+    private let accounts: Accounts
     private let meter: (any GateMeter)?
 
     private static let refusals = "turnpike.retry_budget.refusals"
@@ -33,13 +33,18 @@ public final class RetryBudget: Sendable {
         meter: (any GateMeter)? = nil
     ) {
         self.init(
-            RetryAccounts(window: window), ratio: ratio, floorPerSecond: floorPerSecond,
+            Accounts(window: window), ratio: ratio, floorPerSecond: floorPerSecond,
             meter: meter)
     }
 
-    /// Creates a budget on shared accounts.
-    init(
-        _ accounts: RetryAccounts, ratio: Double, floorPerSecond: Double = 10,
+    /// Creates a budget with a ratio of its own that counts the same calls and retries as others.
+    /// - Parameters:
+    ///   - accounts: The calls and retries.
+    ///   - ratio: The retries allowed for each call.
+    ///   - floorPerSecond: The retries per second that are always allowed.
+    ///   - meter: Counts retries and hedges that found no room (`turnpike.retry_budget.refusals`).
+    public init(
+        _ accounts: Accounts, ratio: Double = 0.2, floorPerSecond: Double = 10,
         meter: (any GateMeter)? = nil
     ) {
         self.accounts = accounts
@@ -81,24 +86,30 @@ public final class RetryBudget: Sendable {
     fileprivate var account: ObjectIdentifier { ObjectIdentifier(accounts) }
 }
 
-/// The recent calls and retries, by origin.
-final class RetryAccounts: Sendable {
-    private struct Account: OriginEntry {
-        // Its first count is calls, its second retries.
-        var window: SlidingWindow
-        var isInUse: Bool { false }
+extension RetryBudget {
+    /// The recent calls and retries, by origin.
+    public final class Accounts: Sendable {
+        /// The time over which they are counted, in seconds.
+        let seconds: Int
+        fileprivate let accounts = Mutex(OriginMap<Account>())
+
+        /// Creates accounts.
+        /// - Parameter window: The time over which calls and retries are counted, in whole seconds.
+        public init(window: Duration = .seconds(10)) {
+            seconds = Int(Swift.min(Swift.max(window.inSeconds.rounded(), 1), 3600))
+        }
     }
+}
 
-    /// The time over which they are counted, in seconds.
-    let seconds: Int
-    private let accounts = Mutex(OriginMap<Account>())
+private struct Account: OriginEntry {
+    // Its first count is calls, its second retries.
+    var window: SlidingWindow
+    var isInUse: Bool { false }
+}
 
-    init(window: Duration = .seconds(10)) {
-        seconds = Int(Swift.min(Swift.max(window.inSeconds.rounded(), 1), 3600))
-    }
-
+extension RetryBudget.Accounts {
     @discardableResult
-    func update<Result: Sendable>(
+    fileprivate func update<Result: Sendable>(
         _ origin: Origin?, _ now: MonotonicInstant,
         _ change: @Sendable (inout SlidingWindow) -> Result
     ) -> Result? {

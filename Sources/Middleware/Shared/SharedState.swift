@@ -73,7 +73,7 @@ public final class SharedState: Sendable {
     public var isReachable: Bool { access.isReachable }
 
     /// Returns when the meter has passed on its figures.
-    func flush() async { await access.flush() }
+    public func flush() async { await access.flush() }
 
     /// Asks the store, within the time limit.
     /// - Parameters:

@@ -66,12 +66,6 @@ public struct TraceContext: SynchronousRequestAdapter {
     private static let tracestate: HTTPHeaders.Name = "tracestate"
 }
 
-extension TraceContext {
-    init(settings: Settings) {
-        self.init(sampling: settings.double("sampling", default: 1, in: 0...1))
-    }
-}
-
 extension Gate where Self == TraceContext {
     /// Propagates the trace context; see ``TraceContext/init(sampling:)``.
     public static func traceContext(sampling: Double = 1) -> Self {

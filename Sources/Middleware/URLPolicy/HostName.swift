@@ -23,7 +23,7 @@ enum HostName: Hashable {
         let isName = text.utf8.allSatisfy {
             $0 > 0x20 && $0 < 0x7F && !Self.delimiters.contains($0)
         }
-        guard isName, !text.isEmpty, !IPv4Text.isNumeric(last) else {
+        guard isName, !text.isEmpty, !IPAddress.readsAsNumber(last) else {
             self = .unclear
             return
         }

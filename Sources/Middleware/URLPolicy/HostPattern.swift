@@ -38,7 +38,7 @@ public struct HostPattern: Hashable, Sendable {
     }
 
     /// Whether the pattern is a host or a domain at all; a star is allowed only in front.
-    var isUsable: Bool {
+    public var isUsable: Bool {
         switch kind {
         case .host(.address): true
         case .host(.unclear): false

@@ -44,9 +44,11 @@ public final class SystemHostResolver: HostResolver {
     private static let capacity = 1024
 
     /// Creates a resolver.
-    /// - Parameter width: How many names are looked up at once, at least one.
-    public convenience init(width: Int = 8) {
-        self.init(width: width, ask: Self.askSystem)
+    /// - Parameters:
+    ///   - width: How many names are looked up at once, at least one.
+    ///   - keeping: How long the addresses of a name are used again.
+    public convenience init(width: Int = 8, keeping: Duration = .seconds(10)) {
+        self.init(width: width, keeping: keeping, ask: Self.askSystem)
     }
 
     init(
@@ -56,11 +58,6 @@ public final class SystemHostResolver: HostResolver {
         self.width = max(width, 1)
         self.keeping = keeping
         self.ask = ask
-    }
-
-    /// Creates a resolver for one name, whose addresses its user caches.
-    static func forEndpoints() -> SystemHostResolver {
-        SystemHostResolver(width: 1, keeping: .zero, ask: askSystem)
     }
 
     /// The addresses of a name.

@@ -151,30 +151,6 @@ public struct URLPolicy: RequestAdapter {
     }
 }
 
-extension URLPolicy {
-    init(settings: Settings) {
-        let schemes = settings.optionalStrings("schemes") ?? ["http", "https"]
-        for (index, scheme) in schemes.enumerated() where Origin.defaultPort(scheme) == nil {
-            settings.issue(at: "schemes[\(index)]", "expected \"http\" or \"https\"")
-        }
-        func patterns(_ key: String) -> [HostPattern]? {
-            settings.optionalStrings(key)?.enumerated().map { index, text in
-                let pattern = HostPattern(text)
-                if !pattern.isUsable {
-                    settings.issue(at: "\(key)[\(index)]", "expected a host or \"*.domain\"")
-                }
-                return pattern
-            }
-        }
-        let resolves = settings.bool("resolve", default: true)
-        self.init(
-            schemes: Set(schemes), allowedHosts: patterns("allowedHosts"),
-            deniedHosts: patterns("deniedHosts") ?? [],
-            denyPrivate: settings.choice("denyPrivate", default: PrivateAddresses.never),
-            resolver: resolves ? SystemHostResolver() : nil)
-    }
-}
-
 extension Gate where Self == URLPolicy {
     /// Decides which URLs a client may send to; see
     /// ``URLPolicy/init(schemes:allowedHosts:deniedHosts:denyPrivate:resolver:)``.

@@ -82,16 +82,6 @@ public struct UserAgent: SynchronousRequestAdapter {
     }
 }
 
-extension UserAgent {
-    init(settings: Settings) {
-        let value = settings.string("value")
-        var trial = HTTPHeaders()
-        if let value { trial.append(.userAgent, value) }
-        if let defect = trial.defect { settings.issue(at: "value", defect.description) }
-        self.init(value)
-    }
-}
-
 extension Gate where Self == UserAgent {
     /// Sets `User-Agent`; see ``UserAgent/init(_:)``.
     public static func userAgent(_ value: String? = nil) -> Self { UserAgent(value) }

@@ -36,7 +36,8 @@ extension Client {
     ///   - headers: Header fields; a `Content-Type` among them overrides that of the encoder.
     /// - Returns: The call.
     public func request(
-        _ method: HTTPMethod, _ target: Target, parameters: some Encodable & Sendable,
+        _ method: HTTPMethod, _ target: some TargetConvertible,
+        parameters: some Encodable & Sendable,
         encoder: FormEncoder = FormEncoder(), in destination: ParameterDestination = .byMethod,
         headers: HTTPHeaders = [:]
     ) -> Call {
@@ -50,14 +51,15 @@ extension Client {
             return request(method, target, headers: headers, body: .catching { throw error })
         }
         guard destination.isBody(for: method) else {
-            return request(method, target.appending(encodedQuery: text), headers: headers)
+            return request(
+                method, target.asTarget().appending(encodedQuery: text), headers: headers)
         }
         return request(method, target, headers: headers, body: encoder.body(text))
     }
 
     /// Describes a GET with the members of a value as its query.
     public func get(
-        _ target: Target, parameters: some Encodable & Sendable,
+        _ target: some TargetConvertible, parameters: some Encodable & Sendable,
         encoder: FormEncoder = FormEncoder(), headers: HTTPHeaders = [:]
     ) -> Call {
         request(.get, target, parameters: parameters, encoder: encoder, headers: headers)
@@ -65,7 +67,8 @@ extension Client {
 
     /// Describes a POST with the members of a value as a form.
     public func post(
-        _ target: Target, form: some Encodable & Sendable, encoder: FormEncoder = FormEncoder(),
+        _ target: some TargetConvertible, form: some Encodable & Sendable,
+        encoder: FormEncoder = FormEncoder(),
         headers: HTTPHeaders = [:]
     ) -> Call {
         request(.post, target, parameters: form, encoder: encoder, in: .body, headers: headers)
@@ -98,4 +101,14 @@ extension ParameterDestination {
         case .byMethod: method != .get && method != .head && method != .delete
         }
     }
+}
+
+/// Where the parameters of a request go.
+public enum ParameterDestination: Sendable, Hashable {
+    /// The query for GET, HEAD and DELETE; the body for any other method.
+    case byMethod
+    /// The query, after the items that it already has.
+    case query
+    /// The body.
+    case body
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Foundation
+public import Foundation
 public import TurnpikeCore
+import TurnpikeSupport
 
 /// The parts of a multipart response as they arrive: `multipart/mixed`, `multipart/byteranges`,
 /// `multipart/x-mixed-replace` and others.
@@ -101,5 +102,168 @@ extension Response {
     /// - Returns: A sequence of parts.
     public func parts(maxBytes: Int = 1_048_576) -> ReceivedParts {
         ReceivedParts { (self, maxBytes) }
+    }
+}
+
+/// One part of a multipart response (RFC 2046 §5.1).
+public struct ReceivedPart: Sendable {
+    /// The part's header fields.
+    public let headers: HTTPHeaders
+    /// The part's content.
+    public let content: Data
+
+    /// The part's media type; `text/plain` if it has none.
+    public var type: MediaType {
+        headers[.contentType].flatMap { MediaType(parsing: $0) } ?? .plainText
+    }
+}
+
+/// Splits multipart content into parts, in time linear in its size.
+struct PartParser {
+    private let delimiter: [UInt8]
+    private let maxBytes: Int
+    private var buffer: [UInt8]
+    // The start of the current part, and the position before which no delimiter occurs.
+    private var start = 0
+    private var searched = 0
+    private var isInPart = false
+
+    /// Whether the closing delimiter was found.
+    private(set) var hasEnded = false
+
+    private static let maxHeaderBytes = 16_384
+    // The most whitespace after a boundary (RFC 2046 §5.1.1).
+    private static let maxBlanks = 256
+
+    init(_ head: ResponseHead, maxBytes: Int) throws {
+        let type = head.headers[.contentType].flatMap { MediaType(parsing: $0) }
+        guard let type, type.type == "multipart", let boundary = type[parameter: "boundary"],
+            (1...200).contains(boundary.utf8.count)
+        else {
+            throw ClientError(
+                .serialization, "the response is not multipart with a boundary", response: head)
+        }
+        delimiter = Array("\r\n--\(boundary)".utf8)
+        self.maxBytes = maxBytes
+        // The first delimiter may be at the very beginning, without a line break before it.
+        buffer = [0x0D, 0x0A]
+    }
+
+    mutating func append(_ chunk: Data) {
+        if start > 65_536, start > buffer.count / 2 {
+            buffer.removeFirst(start)
+            searched -= start
+            start = 0
+        }
+        buffer += chunk
+    }
+
+    /// Returns the next complete part, or nil if more bytes are needed or no part follows.
+    mutating func next() throws -> ReceivedPart? {
+        while !hasEnded {
+            guard let found = find() else {
+                let pending = buffer.count - start
+                // Subtracts rather than adds, because the limit may be `Int.max`.
+                if isInPart, pending - Self.maxHeaderBytes > maxBytes { throw tooLarge() }
+                if !isInPart {
+                    // Drops the preamble.
+                    start = max(start, buffer.count - delimiter.count - 2)
+                    searched = max(searched, start)
+                }
+                return nil
+            }
+            guard let lineEnd = endOfLine(after: found + delimiter.count) else { return nil }
+            let wasInPart = isInPart
+            let content = buffer[start..<found]
+            switch lineEnd {
+            case .closing: hasEnded = true
+            case .next(let position):
+                isInPart = true
+                start = position
+                searched = position
+            case .none:
+                searched = found + 1
+                continue
+            }
+            if wasInPart { return try part(content) }
+        }
+        return nil
+    }
+
+    private enum LineEnd {
+        case closing
+        case next(Int)
+        case none
+    }
+
+    /// Returns what follows a delimiter: `--`, or whitespace and a line break.
+    ///
+    /// Returns nil if more bytes are needed to tell.
+    private func endOfLine(after position: Int) -> LineEnd? {
+        var position = position
+        if position + 1 < buffer.count, buffer[position] == UInt8(ascii: "-"),
+            buffer[position + 1] == UInt8(ascii: "-")
+        {
+            return .closing
+        }
+        let limit = position + Self.maxBlanks
+        while position < buffer.count, Grammar.isBlank(buffer[position]) { position += 1 }
+        if position > limit { return LineEnd.none }
+        guard position + 1 < buffer.count else { return nil }
+        // The line break is kept, because in an empty part it also begins the next delimiter.
+        return buffer[position] == 0x0D && buffer[position + 1] == 0x0A
+            ? .next(position) : LineEnd.none
+    }
+
+    private mutating func find() -> Int? {
+        let last = buffer.count - delimiter.count
+        while searched <= last {
+            let candidate = buffer[searched...last].firstIndex(of: 0x0D) ?? last + 1
+            searched = candidate
+            if candidate > last { break }
+            if buffer[candidate...].starts(with: delimiter) { return candidate }
+            searched += 1
+        }
+        return nil
+    }
+
+    /// Creates a part from its bytes, which begin with the line break after the delimiter.
+    private func part(_ bytes: ArraySlice<UInt8>) throws -> ReceivedPart {
+        var headers = HTTPHeaders()
+        var rest = bytes.dropFirst(2)
+        var headerBytes = 0
+        while !rest.isEmpty {
+            let line = Self.fieldLine(&rest)
+            if line.isEmpty { break }
+            headerBytes += line.count
+            guard headerBytes <= Self.maxHeaderBytes else {
+                throw ClientError(.tooLarge, "the header fields of a part are too large")
+            }
+            guard let colon = line.firstIndex(of: UInt8(ascii: ":")) else {
+                throw ClientError(.serialization, "a header field of a part has no colon")
+            }
+            headers.append(
+                HTTPHeaders.Name(String(decoding: line[..<colon], as: UTF8.self)),
+                String(decoding: line[(colon + 1)...], as: UTF8.self))
+        }
+        if rest.count > maxBytes { throw tooLarge() }
+        return ReceivedPart(headers: headers, content: Data(rest))
+    }
+
+    /// Removes a field line and returns it without its line break, including folded lines (RFC 5322
+    /// §2.2.3).
+    private static func fieldLine(_ rest: inout ArraySlice<UInt8>) -> [UInt8] {
+        var line: [UInt8] = []
+        while true {
+            let end = rest.firstIndex(of: 0x0A) ?? rest.endIndex
+            line += rest[..<end]
+            rest = end < rest.endIndex ? rest[(end + 1)...] : rest[rest.endIndex...]
+            if line.last == 0x0D { line.removeLast() }
+            guard !line.isEmpty, let next = rest.first, Grammar.isBlank(next) else { return line }
+        }
+    }
+
+    private func tooLarge() -> ClientError {
+        ClientError(.tooLarge, "a part has more than \(maxBytes) bytes; raise the limit")
     }
 }

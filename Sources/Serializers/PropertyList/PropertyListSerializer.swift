@@ -3,6 +3,129 @@
 public import Foundation
 public import TurnpikeCore
 
+/// Any property list value.
+public enum PropertyListValue: Sendable, Hashable {
+    /// Text.
+    case string(String)
+    /// An integer.
+    case integer(Int64)
+    /// An integer above `Int64.max`.
+    case unsigned(UInt64)
+    /// A number with a fraction.
+    case real(Double)
+    /// `true` or `false`.
+    case bool(Bool)
+    /// A date.
+    case date(Date)
+    /// Bytes.
+    case data(Data)
+    /// An array.
+    case array([PropertyListValue])
+    /// A dictionary; property lists do not keep the order of members.
+    case dictionary([String: PropertyListValue])
+
+    /// The member with a name, or nil if the value is not a dictionary or has no such member.
+    public subscript(name: String) -> PropertyListValue? {
+        guard case .dictionary(let members) = self else { return nil }
+        return members[name]
+    }
+
+    /// The element at a position, or nil if the value is not an array or is shorter.
+    public subscript(position: Int) -> PropertyListValue? {
+        guard case .array(let elements) = self, elements.indices.contains(position) else {
+            return nil
+        }
+        return elements[position]
+    }
+
+    /// The text, or nil for another kind.
+    public var string: String? {
+        guard case .string(let value) = self else { return nil }
+        return value
+    }
+
+    /// The integer, or nil for another kind.
+    public var int: Int? {
+        guard case .integer(let value) = self else { return nil }
+        return Int(exactly: value)
+    }
+}
+
+extension PropertyListValue {
+    /// Parses an XML or binary property list.
+    ///
+    /// Refuses other formats, excessive nesting and cyclic references.
+    public init(parsing content: Data) throws {
+        try PropertyListGuard.check(content)
+        self = try Self.convert(
+            try unsafe PropertyListSerialization.propertyList(
+                from: content, options: [], format: nil))
+    }
+
+    /// Converts a Foundation property list: dictionaries, arrays, strings, numbers, dates and data.
+    /// - Throws: ``/TurnpikeCore/ClientError/Code/serialization`` if it contains anything else,
+    ///   including names that are not strings.
+    public init(untyped value: Any) throws {
+        do {
+            self = try Self.convert(value)
+        } catch {
+            throw ClientError(
+                .serialization,
+                "the value is not a property list: keys must be strings, and values dictionaries,"
+                    + " arrays, strings, numbers, dates or data", underlying: error)
+        }
+    }
+
+    /// Returns the value as an encoded property list.
+    /// - Throws: ``/TurnpikeCore/ClientError/Code/serialization`` if a string contains a character
+    ///   that XML does not allow, or Foundation's error.
+    public func data(format: PropertyListSerialization.PropertyListFormat = .xml) throws -> Data {
+        let content = try PropertyListSerialization.data(
+            fromPropertyList: foundation, format: format, options: 0)
+        if format == .xml { try PropertyListGuard.checkWritten(content) }
+        return content
+    }
+
+    private static func convert(_ value: Any) throws -> PropertyListValue {
+        switch value {
+        case let value as String: return .string(value)
+        case let value as [Any]: return .array(try value.map(convert))
+        case let value as [String: Any]: return .dictionary(try value.mapValues(convert))
+        case let value as Date: return .date(value)
+        case let value as Data: return .data(value)
+        // An `NSNumber` converts to any number type, so its original type must be asked for. On
+        // Linux, a Bool arrives as `Bool`.
+        case let value as NSNumber: return convert(value)
+        default:
+            throw CocoaError(.propertyListReadCorrupt)
+        }
+    }
+
+    private static func convert(_ number: NSNumber) -> PropertyListValue {
+        switch UInt8(bitPattern: unsafe number.objCType.pointee) {
+        case UInt8(ascii: "d"), UInt8(ascii: "f"): return .real(number.doubleValue)
+        case UInt8(ascii: "c"), UInt8(ascii: "B"): return .bool(number.boolValue)
+        default:
+            return Int64(exactly: number).map(PropertyListValue.integer)
+                ?? .unsigned(number.uint64Value)
+        }
+    }
+
+    private var foundation: Any {
+        switch self {
+        case .string(let value): value
+        case .integer(let value): value
+        case .unsigned(let value): value
+        case .real(let value): value
+        case .bool(let value): value
+        case .date(let value): value
+        case .data(let value): value
+        case .array(let elements): elements.map(\.foundation)
+        case .dictionary(let members): members.mapValues(\.foundation)
+        }
+    }
+}
+
 /// Parses the content as any property list value, XML or binary.
 public struct PropertyListSerializer: ContentSerializer {
     /// Creates the serializer.
@@ -29,4 +152,84 @@ extension Call {
         try await serialize(
             with: table(PropertyListSerializer.self, "property-list") ?? PropertyListSerializer())
     }
+}
+
+/// Decodes XML and binary property lists with Foundation's `PropertyListDecoder`.
+///
+/// The structure is checked first: nesting that would overflow the stack and cyclic references are
+/// refused.
+public struct PropertyListValueDecoder: ValueDecoder {
+    /// Creates a decoder.
+    public init() {}
+
+    /// Decodes a value.
+    public func decode<Value: Decodable>(_ type: Value.Type, from content: Data) throws -> Value {
+        try PropertyListGuard.check(content)
+        return try PropertyListDecoder().decode(type, from: content)
+    }
+}
+
+extension RequestBody {
+    /// Writes a property list as `application/x-plist`.
+    /// - Parameters:
+    ///   - value: The value.
+    ///   - format: XML or binary.
+    /// - Returns: The body.
+    /// - Throws: ``/TurnpikeCore/ClientError/Code/serialization`` if the value cannot be written.
+    public static func propertyList(
+        _ value: PropertyListValue, format: PropertyListSerialization.PropertyListFormat = .xml
+    ) throws -> RequestBody { try encoded { try value.data(format: format) } }
+
+    /// Encodes a value as a property list, as `application/x-plist`.
+    /// - Parameters:
+    ///   - value: The value.
+    ///   - format: XML or binary.
+    /// - Returns: The body.
+    /// - Throws: ``/TurnpikeCore/ClientError/Code/serialization`` if the value cannot be encoded.
+    public static func propertyList(
+        encoding value: some Encodable, format: PropertyListSerialization.PropertyListFormat = .xml
+    ) throws -> RequestBody {
+        try encoded {
+            let encoder = PropertyListEncoder()
+            encoder.outputFormat = format
+            let content = try encoder.encode(value)
+            if format == .xml { try PropertyListGuard.checkWritten(content) }
+            return content
+        }
+    }
+
+    private static func encoded(_ encode: () throws -> Data) throws -> RequestBody {
+        do {
+            return .data(try encode(), type: .propertyList)
+        } catch let error as ClientError {
+            throw error
+        } catch {
+            throw ClientError(
+                .serialization, "the value cannot be encoded as a property list: \(error)",
+                underlying: error)
+        }
+    }
+}
+
+extension Client {
+    /// Describes a request with a property list body.
+    ///
+    /// A value that cannot be encoded fails the call before anything is sent.
+    public func request(
+        _ method: HTTPMethod, _ target: some TargetConvertible,
+        propertyList value: some Encodable & Sendable,
+        format: PropertyListSerialization.PropertyListFormat = .xml, headers: HTTPHeaders = [:]
+    ) -> Call {
+        request(
+            method, target, headers: headers,
+            body: .catching { try .propertyList(encoding: value, format: format) })
+    }
+}
+
+/// The media types in use for property lists; none is registered.
+enum PropertyListFormat {
+    static let mediaTypes: [MediaType] = [
+        .propertyList, "application/x-apple-plist", "application/xml", "text/xml",
+        "application/x-bplist",
+    ]
 }

@@ -8,6 +8,22 @@ import Musl
 import Darwin
 #endif
 
+/// A framing of compressed bytes, named like its content coding (RFC 9110 §8.4.1).
+public enum CompressionFormat: String, Sendable, CaseIterable {
+    /// gzip (RFC 1952).
+    case gzip
+    /// The framing of zlib (RFC 1950), which HTTP calls deflate.
+    case deflate
+}
+
+/// Why bytes could not be compressed or inflated.
+public enum CompressionFault: Error, Equatable {
+    /// The system has no zlib, or an incompatible one.
+    case noLibrary
+    /// The bytes do not have the format.
+    case corrupt
+}
+
 /// The system's zlib, loaded when it is first needed, so that nothing has to be linked against it.
 ///
 /// All compression in Turnpike uses ``Deflater`` and ``Inflater``.

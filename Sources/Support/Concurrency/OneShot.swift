@@ -85,3 +85,78 @@ public final class OneShot<Value: Sendable>: Sendable {
         }
     }
 }
+
+/// A value that is settled once and awaited by any number of tasks, each of which may stop waiting.
+public final class SharedValue<Value: Sendable>: Sendable {
+    private struct State {
+        var result: Result<Value, any Error>?
+        var nextWaiter: UInt64 = 0
+        var waiters: [UInt64: OneShot<Value>] = [:]
+        var handlers: [@Sendable () -> Void] = []
+    }
+
+    private let state = Mutex(State())
+
+    /// Creates an unsettled value.
+    public init() {}
+
+    /// The result, if the value was settled.
+    public var result: Result<Value, any Error>? { state.withLock { $0.result } }
+
+    /// Settles the value.
+    ///
+    /// Returns false, and changes nothing, if it was already settled.
+    @discardableResult
+    public func settle(_ result: Result<Value, any Error>) -> Bool {
+        let before = state.withLock { state -> State? in
+            guard state.result == nil else { return nil }
+            defer {
+                state.result = result
+                state.waiters = [:]
+                state.handlers = []
+            }
+            return state
+        }
+        guard let before else { return false }
+        for (_, waiter) in before.waiters.sorted(by: { $0.key < $1.key }) { waiter.settle(result) }
+        for handler in before.handlers { handler() }
+        return true
+    }
+
+    /// Calls a handler when the value is settled, or at once if it already is.
+    public func whenSettled(_ handler: @escaping @Sendable () -> Void) {
+        let isSettled = state.withLock { state in
+            if state.result == nil { state.handlers.append(handler) }
+            return state.result != nil
+        }
+        if isSettled { handler() }
+    }
+
+    /// Waits for the value.
+    ///
+    /// Cancelling the waiting task ends only its own wait.
+    public func value() async throws -> Value { try await value { _ in } }
+
+    /// Waits for the value, or until something else ends this wait.
+    ///
+    /// Cancelling the waiting task also ends it.
+    /// - Parameter arrange: Receives a waiter that a timer or a context may settle. Not called if
+    ///   the value was already settled.
+    /// - Returns: The value.
+    /// - Throws: The error that the value or this wait was settled with.
+    public func value(
+        endedBy arrange: (OneShot<Value>) -> Void
+    ) async throws -> Value {
+        let waiter = OneShot<Value>()
+        let (result, id) = state.withLock { state in
+            state.nextWaiter += 1
+            if state.result == nil { state.waiters[state.nextWaiter] = waiter }
+            return (state.result, state.nextWaiter)
+        }
+        if let result { return try result.get() }
+        // Many tasks may stop waiting before the value is settled.
+        defer { _ = state.withLock { $0.waiters.removeValue(forKey: id) } }
+        arrange(waiter)
+        return try await waiter.value { waiter.settle(.failure(CancellationError())) }
+    }
+}

@@ -2,6 +2,14 @@
 
 public import Foundation
 
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#elseif canImport(Darwin)
+import Darwin
+#endif
+
 /// SHA-256 (FIPS 180-4), of bytes at once or in portions, of files, and of request bodies.
 ///
 /// ```swift
@@ -147,4 +155,102 @@ struct SHA256Compression: BlockCompression {
         0x748f82ee, 0x78a5636f, 0x84c87814, 0x8cc70208, 0x90befffa, 0xa4506ceb, 0xbef9a3f7,
         0xc67178f2,
     ]
+}
+
+extension SHA256 {
+    /// Returns the digest of a file's content, of any size.
+    ///
+    /// The file is read to its end in portions of 64 KiB, on a thread that may block, so that
+    /// neither memory nor the threads of other tasks are used up.
+    /// - Parameter url: A regular file; a symbolic link is followed.
+    /// - Returns: 32 bytes.
+    /// - Throws: ``FileFault`` if the file cannot be read or is no regular file, or
+    ///   `CancellationError` soon after the task was cancelled.
+    public static func digest(ofFile url: URL) async throws -> Data {
+        let path = url.path(percentEncoded: false)
+        return try await BlockingExecutor.run { try digest(ofFile: path) }
+    }
+
+    private static let portionBytes = 65_536
+
+    private static func digest(ofFile path: String) throws -> Data {
+        // Without O_NONBLOCK a FIFO would be waited for.
+        let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
+        guard descriptor >= 0 else { throw FileFault("read \(path)") }
+        defer { close(descriptor) }
+        var status = stat()
+        guard unsafe fstat(descriptor, &status) == 0 else { throw FileFault("read \(path)") }
+        guard status.st_mode & S_IFMT == S_IFREG else {
+            let found = status.st_mode & S_IFMT == S_IFDIR ? "a folder" : "a device or a pipe"
+            throw FileFault(
+                refusing: path, "found \(found); expected a regular file", code: EINVAL)
+        }
+        var hash = SHA256()
+        var portion = [UInt8](repeating: 0, count: portionBytes)
+        while true {
+            try Task.checkCancellation()
+            let count = unsafe portion.withUnsafeMutableBytes { bytes in
+                let count = unsafe read(descriptor, bytes.baseAddress, bytes.count)
+                if count > 0 {
+                    unsafe hash.update(UnsafeRawBufferPointer(rebasing: bytes[..<count]))
+                }
+                return count
+            }
+            if count == 0 { return hash.finalize() }
+            if count < 0, errno != EINTR { throw FileFault("read \(path)") }
+        }
+    }
+}
+
+/// HMAC with SHA-256 (RFC 2104), for gates that sign requests.
+///
+/// ```swift
+/// struct Signature: SynchronousRequestAdapter {
+///     let key: Data
+///     func adapt(_ request: inout Request, context: Context) {
+///         let message = "\(request.method) \(request.targetURI.originForm)"
+///         let code = HMACSHA256.code(for: Data(message.utf8), key: key)
+///         request.headers["X-Signature"] = code.base64EncodedString()
+///     }
+/// }
+/// ```
+///
+/// To cover the content too, sign its digest, `SHA256.digest(of: request.body)` (see ``SHA256``). The
+/// gate is then a `RequestAdapter`, because reading a file or a stream waits.
+///
+/// Provided here because neither Foundation on Linux nor the C library has it.
+public enum HMACSHA256 {
+    /// Returns the authentication code of a message.
+    /// - Parameters:
+    ///   - message: The message.
+    ///   - key: The key, of any length; more than 32 random bytes add no security.
+    /// - Returns: 32 bytes.
+    public static func code(for message: Data, key: Data) -> Data {
+        var block = [UInt8](key.count > 64 ? SHA256.digest(of: key) : key)
+        block += repeatElement(0, count: 64 - block.count)
+        let inner = hash(block, 0x36, message)
+        return hash(block, 0x5C, inner)
+    }
+
+    /// Whether a code is that of a message, for a server that checks what a client has signed.
+    ///
+    /// The time depends only on the lengths, never on the place of the first byte that differs: a
+    /// comparison with `==` would tell a sender how much of a guess was right.
+    /// - Parameters:
+    ///   - code: The code that came with the message.
+    ///   - message: The message, byte for byte as it came.
+    ///   - key: The key.
+    /// - Returns: Whether the code is valid; a code of another length is not.
+    public static func isValid(_ code: Data, for message: Data, key: Data) -> Bool {
+        let expected = Self.code(for: message, key: key)
+        guard code.count == expected.count else { return false }
+        return zip(code, expected).reduce(UInt8(0)) { $0 | ($1.0 ^ $1.1) } == 0
+    }
+
+    private static func hash(_ block: [UInt8], _ pad: UInt8, _ rest: Data) -> Data {
+        var hash = SHA256()
+        hash.update(Data(block.map { $0 ^ pad }))
+        hash.update(rest)
+        return hash.finalize()
+    }
 }

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Foundation
+
 /// The characters that need no percent-encoding in a part of a URL.
 public struct PercentEncoding: Sendable {
     private let low: UInt64
@@ -54,5 +56,80 @@ public struct PercentEncoding: Sendable {
 
     private static func digit(_ value: UInt8) -> UInt8 {
         value < 10 ? UInt8(ascii: "0") + value : UInt8(ascii: "A") + value - 10
+    }
+}
+
+/// A decoded item of a query or a form.
+public struct FormField: Hashable, Sendable {
+    /// The name.
+    public let name: String
+    /// The value; empty if there is no equals sign.
+    public let value: String
+
+    /// Creates a field.
+    public init(name: String, value: String) {
+        self.name = name
+        self.value = value
+    }
+
+    /// Parses the items of an encoded query or form, in order.
+    public static func parse(_ text: some StringProtocol) -> [FormField] {
+        // Splits bytes, because a delimiter and a combining mark form one character.
+        text.utf8.split(separator: UInt8(ascii: "&")).map { item in
+            let equals = item.firstIndex(of: UInt8(ascii: "=")) ?? item.endIndex
+            return FormField(
+                name: decoded(item[..<equals]), value: decoded(item[equals...].dropFirst()))
+        }
+    }
+
+    private static func decoded(_ text: some Sequence<UInt8>) -> String {
+        let spaced = text.map { $0 == UInt8(ascii: "+") ? UInt8(ascii: " ") : $0 }
+        let text = String(decoding: spaced, as: UTF8.self)
+        return text.removingPercentEncoding ?? text
+    }
+
+    /// Whether names and values have the same bytes.
+    public static func == (left: Self, right: Self) -> Bool {
+        Grammar.areSame(left.name, right.name) && Grammar.areSame(left.value, right.value)
+    }
+}
+
+/// Parameter values in the extended notation (RFC 8187): `UTF-8'en'%e2%82%ac%20rates`.
+public enum ExtendedValue {
+    /// Decodes a value, without its language.
+    /// - Parameter text: The value with its character encoding: UTF-8, or ISO-8859-1, which older senders
+    ///   use.
+    /// - Returns: The value, or nil if the text is not in this notation.
+    public static func decode(_ text: String) -> String? {
+        let parts = text.split(separator: "'", maxSplits: 2, omittingEmptySubsequences: false)
+        guard parts.count == 3, let bytes = bytes(of: parts[2]) else { return nil }
+        switch parts[0].lowercased() {
+        case "utf-8": return String(validating: bytes, as: UTF8.self)
+        case "iso-8859-1":
+            var scalars = String.UnicodeScalarView()
+            for byte in bytes { scalars.append(Unicode.Scalar(byte)) }
+            return String(scalars)
+        default: return nil
+        }
+    }
+
+    private static func bytes(of text: Substring) -> [UInt8]? {
+        var bytes: [UInt8] = []
+        var rest = text.utf8[...]
+        while let byte = rest.popFirst() {
+            if byte == UInt8(ascii: "%") {
+                guard let high = rest.popFirst().flatMap(digit),
+                    let low = rest.popFirst().flatMap(digit)
+                else { return nil }
+                bytes.append(high << 4 | low)
+            } else {
+                bytes.append(byte)
+            }
+        }
+        return bytes
+    }
+
+    private static func digit(_ byte: UInt8) -> UInt8? {
+        Character(Unicode.Scalar(byte)).hexDigitValue.map { UInt8($0) }
     }
 }

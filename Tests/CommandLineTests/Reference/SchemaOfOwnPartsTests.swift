@@ -2,6 +2,7 @@
 
 import Testing
 import Turnpike
+import TurnpikeStackFiles
 
 @testable import TurnpikeCommandLine
 

@@ -2,7 +2,7 @@
 
 import TurnpikeCore
 
-@testable import TurnpikeCore
+@testable import TurnpikeStackFiles
 
 /// Values that a setting may have or not.
 enum SettingSamples {

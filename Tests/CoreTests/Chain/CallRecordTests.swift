@@ -32,6 +32,15 @@ struct CallRecordTests {
         record.didEndBody(at: instant(time), in: exchange)
     }
 
+    @Test("What a library has sent again is counted, of whichever attempt")
+    func sentAgain() throws {
+        _ = try send(attempt: 1, at: 1)
+        _ = try send(attempt: 2, at: 2)
+        record.take([.sentAgain], ofAttempt: 1)
+        record.take([.sent(bytes: 3), .sentAgain], ofAttempt: 2)
+        #expect(record.sends == 4)
+    }
+
     @Test("A losing attempt whose head comes late leaves the winner's times and progress alone")
     func loserIsLate() throws {
         let progress = Progress()

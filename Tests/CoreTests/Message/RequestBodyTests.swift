@@ -96,4 +96,23 @@ struct RequestBodyTests {
         #expect(throws: Bad.self) { try body.open() }
         #expect(RequestBody.catching { .text("x") }.fault == nil)
     }
+
+    @Test("A body has segments of data and files, unless some of it is made while it is sent")
+    func segments() throws {
+        let path = URL(filePath: #filePath).resolvingSymlinksInPath()
+        let file = RequestBody.file(path, range: 2..<5)
+        let segments = try RequestBody.concatenating([.text("a"), file]).segments()
+        guard case .data(let data) = segments?.first,
+            case .file(let name, let range) = segments?.last
+        else {
+            Issue.record("\(String(describing: segments))")
+            return
+        }
+        #expect(segments?.count == 2 && data == Data("a".utf8))
+        #expect(name == path.path(percentEncoded: false) && range == 2..<5)
+        let stream = RequestBody.stream { [self] in chunks("b") }
+        #expect(try RequestBody.concatenating([file, stream]).segments() == nil)
+        #expect(try RequestBody.text("a").followed(by: ["X-A": "1"]).segments() == nil)
+        #expect(try RequestBody.empty.segments()?.isEmpty == true)
+    }
 }

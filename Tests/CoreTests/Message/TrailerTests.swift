@@ -95,9 +95,4 @@ struct TrailerTests {
 
         func shutdown() async {}
     }
-
-    @Test("URLSession does not declare trailers")
-    func capability() {
-        #expect(!URLSessionTransport().capabilities.contains(.trailers))
-    }
 }

@@ -83,9 +83,9 @@ struct ConnectionRecipeTests {
     @Test("Requests go through the proxy of the environment, but for its exceptions")
     func proxy() async throws {
         let server = try TestServer()
-        server.fallback(.text("proxied"))
+        server.fallback(.ok(text: "proxied"))
         let proxy = try TestServer()
-        proxy.fallback(.text("proxied"))
+        proxy.fallback(.ok(text: "proxied"))
         for (exceptions, count) in [("", 1), ("127.0.0.1", 1)] {
             let client = try makeProxyClient(
                 server.target,

@@ -25,7 +25,7 @@ struct CurlPoolEndpointTests {
     private func servers(_ count: Int) throws -> [TestServer] {
         try (0..<count).map { _ in
             let server = try TestServer()
-            server.fallback(.text("x"))
+            server.fallback(.ok(text: "x"))
             return server
         }
     }
@@ -96,7 +96,7 @@ struct CurlPoolEndpointTests {
         let client = Client(transport: transport, stack: [])
         for server in servers {
             let hold = TestHold()
-            server.route("/slow", .text("slow").held(by: hold))
+            server.route("/slow", .ok(text: "slow").held(by: hold))
             let slow = request(
                 "http://users.invalid/slow", at: .host("127.0.0.1", port: server.port))
             let warm = Task { try await transport.prewarm(slow, connections: 3) }

@@ -58,7 +58,7 @@ struct CurlPoolTests {
     func life() async throws {
         let fixture = try fixture()
         let hold = TestHold()
-        fixture.server.route("/", .text("x").held(by: hold))
+        fixture.server.route("/", .ok(text: "x").held(by: hold))
         let port = String(fixture.server.port)
         let labels = [
             "server.address": "127.0.0.1", "server.port": port, "network.peer.address": "127.0.0.1",
@@ -84,7 +84,7 @@ struct CurlPoolTests {
             $0.maxConnectionsPerHost = 8
             $0.engines = 2
         }
-        fixture.server.fallback(.text("x"))
+        fixture.server.fallback(.ok(text: "x"))
         try await withThrowingTaskGroup(of: Void.self) { group in
             for number in 0..<200 {
                 group.addTask { _ = try await fixture.client.get("\(number)").string() }
@@ -107,7 +107,7 @@ struct CurlPoolTests {
             case "reset": .reset
             case "close": .close
             case "cut": .bytes(100_000).cut(after: 5000)
-            case "dead": .text("x").thenClose()
+            case "dead": .ok(text: "x").thenClose()
             case "cancel": .bytes(10_000_000)
             default: .silence
             }
@@ -157,7 +157,7 @@ struct CurlPoolTests {
     func dropped() async throws {
         do {
             let fixture = try fixture()
-            fixture.server.route("/", .text("x"))
+            fixture.server.route("/", .ok(text: "x"))
             _ = try await fixture.client.get("/").string()
         }
         try await until("no connection") {
@@ -182,7 +182,7 @@ struct CurlPoolTests {
     @Test("Each figure has a help text, and the histogram its unit")
     func help() async throws {
         let fixture = try fixture()
-        fixture.server.route("/", .text("x"))
+        fixture.server.route("/", .ok(text: "x"))
         for _ in 0..<2 { _ = try await fixture.client.get("/").string() }
         await fixture.client.shutdown()
         let text = store.prometheusText
@@ -200,14 +200,14 @@ struct CurlPoolTests {
     @Test("A connection that is too old is not used again, and a younger one is")
     func age() async throws {
         let fixture = try fixture { $0.maxConnectionAge = .seconds(1) }
-        fixture.server.route("/", .text("x"))
+        fixture.server.route("/", .ok(text: "x"))
         try await eventually("another connection") {
             let text = try await fixture.client.get("/").string()
             #expect(text == "x")
             return fixture.server.counts.accepted >= Runs.size(2, all: 3)
         }
         let other = try self.fixture { $0.maxConnectionAge = .seconds(3600) }
-        other.server.route("/", .text("x"))
+        other.server.route("/", .ok(text: "x"))
         for _ in 0..<10 { _ = try await other.client.get("/").string() }
         #expect(other.server.counts.accepted == 1)
     }
@@ -216,7 +216,7 @@ struct CurlPoolTests {
     func idle() async throws {
         let fixture = try fixture { $0.idleConnectionTimeout = .seconds(1) }
         let hold = TestHold()
-        fixture.server.route("/", .text("x").held(by: hold))
+        fixture.server.route("/", .ok(text: "x").held(by: hold))
         try await withThrowingTaskGroup(of: Void.self) { group in
             for _ in 0..<3 { group.addTask { _ = try await fixture.client.get("/").string() } }
             try await fixture.server.wait { $0.requests == 3 }
@@ -240,7 +240,7 @@ struct CurlPoolTests {
         let fixture = try fixture { $0.idleConnectionTimeout = .seconds(1) }
         let chunks = Array(repeating: Data(count: 12_000), count: 1024)
         fixture.server.route("/large", .chunked(chunks))
-        fixture.server.route("/", .text("x"))
+        fixture.server.route("/", .ok(text: "x"))
         let large = try await withThrowingTaskGroup(of: Response.self) { group in
             for _ in 0..<8 { group.addTask { try await fixture.client.get("large").response() } }
             return try await group.reduce(into: []) { $0.append($1) }
@@ -257,7 +257,7 @@ struct CurlPoolTests {
     @Test("Addresses of a name are tried in an order that differs, if that is asked for")
     func shuffle() async throws {
         let server = try TestServer()
-        server.route("/", .text("x"))
+        server.route("/", .ok(text: "x"))
         // It answers at each address of this machine.
         let proxy = try ProxyServer(to: server.port)
         defer { proxy.stop() }

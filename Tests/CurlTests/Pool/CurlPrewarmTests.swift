@@ -14,7 +14,7 @@ struct CurlPrewarmTests {
 
     init() throws {
         server = try TestServer()
-        server.route("/", .text("x"))
+        server.route("/", .ok(text: "x"))
     }
 
     private func transport(
@@ -33,7 +33,7 @@ struct CurlPrewarmTests {
     func count() async throws {
         let transport = try transport()
         let hold = TestHold()
-        server.route("/slow", .text("slow").held(by: hold))
+        server.route("/slow", .ok(text: "slow").held(by: hold))
         let warm = Task { try await transport.prewarm(request("slow"), connections: 5) }
         // All of them before the first answer.
         try await server.wait { $0.requests == 5 }
@@ -53,13 +53,13 @@ struct CurlPrewarmTests {
     func again() async throws {
         let transport = try transport()
         let hold = TestHold()
-        server.route("/slow", .text("slow").held(by: hold))
+        server.route("/slow", .ok(text: "slow").held(by: hold))
         let few = Task { try await transport.prewarm(request("slow"), connections: 2) }
         try await server.wait { $0.requests == 2 }
         hold.open()
         _ = try await few.value
         let second = TestHold()
-        server.route("/again", .text("slow").held(by: second))
+        server.route("/again", .ok(text: "slow").held(by: second))
         let more = Task { try await transport.prewarm(request("again"), connections: 6) }
         try await server.wait { $0.requests == 8 }
         second.open()
@@ -87,7 +87,7 @@ struct CurlPrewarmTests {
     @Test("A server that closes its connections says why none is there")
     func closing() async throws {
         let transport = try transport()
-        server.route("/", .text("x", headers: ["Connection": "close"]))
+        server.route("/", .ok(text: "x", headers: ["Connection": "close"]))
         let error = await #expect(throws: ClientError.self) {
             try await transport.prewarm(request("", .get), connections: 2)
         }
@@ -98,7 +98,7 @@ struct CurlPrewarmTests {
     @Test("Some that fail are told, and those that are there are counted")
     func partly() async throws {
         let transport = try transport()
-        server.route("/", .text("x"), .reset, .text("x"), .reset)
+        server.route("/", .ok(text: "x"), .reset, .ok(text: "x"), .reset)
         let prewarmed = try await transport.prewarm(request("", .get), connections: 3)
         #expect(prewarmed.connections == 2)
         #expect(prewarmed.failures.count == 1)

@@ -5,6 +5,7 @@ import Testing
 import Turnpike
 import TurnpikeCache
 import TurnpikeCore
+import TurnpikeEndpoints
 import TurnpikeInspection
 
 /// The stacks that README, articles, comments and examples show have no finding.

@@ -3,6 +3,7 @@
 import Turnpike
 import TurnpikeCache
 import TurnpikeCore
+import TurnpikeEndpoints
 
 // Which endpoint of a host gets a request.
 extension LintCase {

@@ -58,6 +58,22 @@ extension LintCase {
             [.digest(user: "u", password: "p"), Sign()], baseURL: "http://api.example.com/v1/",
             "Authorization goes to http://api.example.com in plain text"),
         LintCase(
+            "secret-over-http",
+            [.basic(user: "u", password: "p", origins: ["https://a.test", "http://b.test:81"])],
+            [.basic(user: "u", password: "p", origins: ["https://a.test", "http://localhost:81"])],
+            baseURL: "https://a.test/", "Authorization goes to http://b.test:81 in plain text"),
+        LintCase(
+            "secret-over-http", [.setHeaders(["X-Api-Key": "k"], origins: ["http://b.test"])],
+            [.only(for: [tls], [.setHeaders(["X-Api-Key": "k"], origins: ["http://b.test"])])],
+            "X-Api-Key goes to http://b.test in plain text"),
+        LintCase(
+            "secret-over-http", [.only(for: [plain, tls], [.setHeaders(["X-Api-Key": "k"])])],
+            [.only(for: [plain], [.only(for: [tls], [.setHeaders(["X-Api-Key": "k"])])])],
+            "X-Api-Key goes to http://b.test in plain text"),
+        LintCase(
+            "secret-over-http", [.bearer(token: "t", origins: ["http://b.test"])],
+            [.only(for: [plain], [.bearer(token: "t")])], baseURL: "https://a.test/"),
+        LintCase(
             "secret-over-http", [.bearer(token: "t")],
             [.bearer(token: "t", origins: ["https://api.example.com"])],
             baseURL: "http://api.example.com/"),
@@ -90,6 +106,9 @@ extension LintCase {
         LintCase(
             "decoding-limit-not-kept", [.limits(.init(ratio: 5))], [.limits()], "more than 5 times"),
     ]
+
+    private static let plain = Origin(scheme: "http", host: "b.test", port: 80)
+    private static let tls = Origin(scheme: "https", host: "a.test", port: 443)
 }
 
 /// Signs the date of a request.

@@ -4,6 +4,7 @@ import Testing
 import Turnpike
 import TurnpikeCache
 import TurnpikeCore
+import TurnpikeEndpoints
 import TurnpikeInspection
 import TurnpikeTesting
 

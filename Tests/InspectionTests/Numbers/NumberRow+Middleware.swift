@@ -4,6 +4,7 @@ import Foundation
 import TestSupport
 import Turnpike
 import TurnpikeCore
+import TurnpikeEndpoints
 import TurnpikeInspection
 import TurnpikeTesting
 
@@ -35,10 +36,10 @@ private func changed<Value>(_ value: Value, _ change: (inout Value) -> Void) -> 
 private func endpoints(
     _ list: [Endpoint] = [Endpoint("h", port: 1), Endpoint("i", port: 1)],
     zone: EndpointZone? = nil, subset: EndpointSubset? = nil,
-    choice: EndpointChoice = .leastRequests, health: EndpointHealth = EndpointHealth()
+    policy: BalancingPolicy = .leastRequests, health: EndpointHealth = EndpointHealth()
 ) -> any Gate {
     Endpoints(
-        for: "a.example", from: FixedEndpoints(list), choice: choice, zone: zone, subset: subset,
+        for: "a.example", from: FixedEndpoints(list), policy: policy, zone: zone, subset: subset,
         health: health)
 }
 
@@ -162,6 +163,9 @@ extension NumberRow {
         .whole("Retry.maxKeptBytes") { Retry(maxKeptBytes: $0) },
         .real("RetryBudget.ratio") { Retry(budget: RetryBudget(ratio: $0)) },
         .time("RetryBudget.window") { Retry(budget: RetryBudget(window: $0)) },
+        .time("RetryBudget.Accounts.window") {
+            Retry(budget: RetryBudget(RetryBudget.Accounts(window: $0)))
+        },
         .real("RetryBudget.floorPerSecond") { Retry(budget: RetryBudget(floorPerSecond: $0)) },
         .whole("RefreshPolicy.maxRefreshes") { value in bearer { $0.maxRefreshes = value } },
         .time("RefreshPolicy.window") { value in bearer { $0.window = value } },
@@ -187,10 +191,10 @@ extension NumberRow {
         .whole("Endpoint.port") { endpoints([Endpoint("h", port: $0), Endpoint("i", port: 1)]) },
         .real("Endpoint.weight") {
             endpoints(
-                [Endpoint("h", port: 1, weight: $0), Endpoint("i", port: 1)], choice: .weighted)
+                [Endpoint("h", port: 1, weight: $0), Endpoint("i", port: 1)], policy: .weighted)
         },
         .real("Endpoint.weight") {
-            endpoints([Endpoint("h", port: 1, weight: $0)], choice: .hash(of: "X"))
+            endpoints([Endpoint("h", port: 1, weight: $0)], policy: .hash(of: "X"))
         },
         .time("EndpointFile.interval") {
             Endpoints(for: "a.example", from: EndpointFile("/none", interval: $0))
@@ -233,6 +237,7 @@ extension NumberRow {
         .whole("EndpointSubset.of") { endpoints(subset: EndpointSubset(size: 1, of: $0)) },
         .real("EndpointZone.spill") { endpoints(zone: EndpointZone("a", spill: $0)) },
         .whole("SystemHostResolver.width") { width, _ in _ = SystemHostResolver(width: width) },
+        .time("SystemHostResolver.keeping") { time, _ in _ = SystemHostResolver(keeping: time) },
     ]
 
     static let observing: [NumberRow] = [

@@ -132,6 +132,5 @@ extension NumberRow {
         "Timeline.encodedBodyBytes", "TransferProgress.bytesReceived",
         "TransferProgress.bytesSent", "TransferProgress.totalToSend",
         "TransferProgress.totalToReceive", "TransferState.bodyBytesSent",
-        "SharedStoreSettings.fleetLock", "SharedStoreSettings.maxEntryBytes",
     ]
 }

@@ -14,7 +14,8 @@ struct PublicNumbersTests {
     func complete() throws {
         let known = Set(Self.rows.map(\.name)).union(NumberRow.figures)
         let modules = [
-            "TurnpikeMiddleware", "TurnpikeCache", "TurnpikeCore",
+            "TurnpikeMiddleware", "TurnpikeCache", "TurnpikeCore", "TurnpikeEndpoints",
+            "TurnpikeURLSession",
         ]
         let numbers = try modules.reduce(into: Set<String>()) {
             $0.formUnion(try PublicNumbers.of($1))

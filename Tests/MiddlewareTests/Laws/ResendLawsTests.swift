@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Foundation
 import Synchronization
 import TestSupport
 import Testing
@@ -129,6 +130,40 @@ struct ResendLawsTests {
             Law.holds(sends <= loss.permits ?? .max, number, "the permits")
             Law.holds(sends <= 12, number, "the send limit")
         }
+    }
+
+    @Test("A permit for a send that a limit further in refuses is given back")
+    func permits() async throws {
+        let day = Duration.seconds(86_400)
+        let outer = RateLimit([QuotaRule(2, per: day, burst: 2)], queue: 0)
+        let inner = RateLimit([QuotaRule(1, per: day, burst: 1)], queue: 0)
+        let clock = ManualClock()
+        let transport = MockTransport { $0.url.path() == "/lost" ? Self.lost : .ok() }
+        let both = Client(transport, clock: clock, [outer, inner])
+        let error = await #expect(throws: ClientError.self) {
+            try await both.get("http://a.example/lost").response()
+        }
+        #expect(error?.attempts == 1)
+        let one = Client(transport, clock: clock, [outer])
+        #expect(try await one.get("http://a.example/").response().status == 200)
+        await expectError(.rateLimited) {
+            try await one.get("http://a.example/").response()
+        }
+    }
+
+    @Test("A retry of a client that another client's retry uses decides of its own sends")
+    func innerClient() async throws {
+        let transport = MockTransport { _ in Self.lost }
+        let inner = Client(
+            transport, clock: ManualClock(), [Retry(attempts: 1, policy: .standard, budget: nil)])
+        let gate = Around { request, _, _ in try await inner.request(request).response() }
+        let outer = Client(
+            MockTransport { _ in .ok() }, clock: ManualClock(),
+            [Retry(attempts: 1, policy: .standard, budget: nil), gate])
+        await expectError(.connection) {
+            try await outer.get(anywhere).response()
+        }
+        #expect(transport.sentCount == 1)
     }
 
     @Test("A breaker does not count a kept-alive connection that ends")

@@ -25,10 +25,10 @@ final class OpenThings {
         server = try TestServer()
         let large = Data(repeating: 7, count: 2 << 20)
         let fresh: HTTPHeaders = ["Cache-Control": "max-age=600", "Set-Cookie": "a=1; Max-Age=99"]
-        server.route("/cached", .data(large, headers: fresh))
+        server.route("/cached", .ok(data: large, headers: fresh))
         server.route("/endless", .endless(every: .milliseconds(1)))
-        server.route("/idle", .text("x"))
-        server.route("/upload", .text("x").reading(heldBy: hold))
+        server.route("/idle", .ok(text: "x"))
+        server.route("/upload", .ok(text: "x").reading(heldBy: hold))
         let store = DiskStore(directory: path("cache"))
         let log = try LineSink(appendingTo: path("log"))
         let carrier: any Transport =

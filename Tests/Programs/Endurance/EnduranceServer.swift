@@ -41,16 +41,16 @@ struct EnduranceServer {
     /// Prints the address and serves until standard input ends.
     static func serve() throws {
         let server = try TestServer(keepsRecord: false)
-        server.route("/plain", .data(Data(count: 1000)))
+        server.route("/plain", .ok(data: Data(count: 1000)))
         // "hello" times 1000.
         let coded = "H4sIAAAAAAACA+3EoQ0AAAgDsGtJJpbwv+MKXCuaaTeSJEmSJEmSPjvWqsWSiBMAAA=="
         let zipped = Data(base64Encoded: coded) ?? Data()
-        server.route("/a.json", .data(zipped, headers: ["Content-Encoding": "gzip"]))
+        server.route("/a.json", .ok(data: zipped, headers: ["Content-Encoding": "gzip"]))
         server.route("/elsewhere", .redirect(308, to: "/sink"))
         server.route("/big.bin", .bytes(32 << 20))
         for size in sizes { server.route("/large/\(size)", .bytes(Int64(size) << 20)) }
         server.route("/busy", .status(503))
-        server.route("/sink", .handler { .text("\($0.bodyBytes) bytes") })
+        server.route("/sink", .handler { .ok(text: "\($0.bodyBytes) bytes") })
         server.route("/cut", .short(declared: 1000, sent: Data(count: 500)))
         server.route("/reset", .reset)
         server.route("/silence", .silence)

@@ -3,6 +3,8 @@
 import Foundation
 import Turnpike
 import TurnpikeCurl
+import TurnpikeCurlStackFiles
+import TurnpikeStackFiles
 
 /// The requests of a run, of many kinds in turn, each with an outcome of its own.
 struct EnduranceTraffic {

@@ -45,7 +45,7 @@ enum Fault {
             let small = try await cost(ofUploading: 65_000, client, server)
             return try await cost(ofUploading: 70_000, client, server) > small + 0.25
         case "second-head":
-            server.route("/", .text("x"), .close)
+            server.route("/", .ok(text: "x"), .close)
             _ = try await client.get("/").data()
             _ = try? await client.post("/", body: .text("x")).data()
             try await server.wait { $0.open == 0 }
@@ -90,7 +90,7 @@ enum Fault {
     private static func cost(
         ofUploading count: Int, _ client: Client, _ server: TestServer
     ) async throws -> Double {
-        server.route("/", .text("x"), .text("x").delayed(by: .seconds(1)))
+        server.route("/", .ok(text: "x"), .ok(text: "x").delayed(by: .seconds(1)))
         // The first answer of a connection costs as much.
         _ = try await client.get("/").data()
         let before = clock()

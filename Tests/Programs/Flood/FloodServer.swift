@@ -31,7 +31,7 @@ final class FloodServer {
         let server = try TestServer(keepsRecord: false)
         server.route("/down", .handler { .bytes($0.query.flatMap { Int64($0) } ?? 0) })
         server.route("/file", .handler(part))
-        server.route("/up", .handler { .text(String($0.bodyBytes)) })
+        server.route("/up", .handler { .ok(text: String($0.bodyBytes)) })
         FileHandle.standardOutput.write(Data((server.url.absoluteString + "\n").utf8))
         while readLine() != nil {}
         server.stop()

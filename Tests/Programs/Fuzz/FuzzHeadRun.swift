@@ -15,7 +15,7 @@ struct FuzzHeadRun {
     func run() async throws -> JSONValue {
         let begin = ContinuousClock.now
         let server = try TestServer(keepsRecord: false)
-        server.route("/sound", .text("sound"))
+        server.route("/sound", .ok(text: "sound"))
         server.route(
             "/bent",
             .handler { [seed] request in

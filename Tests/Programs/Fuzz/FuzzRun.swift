@@ -18,13 +18,14 @@ final class FuzzRun {
     init(_ options: FuzzOptions) throws {
         self.options = options
         server = try TestServer(keepsRecord: false)
-        server.fallback(.text("a line\nand a second one\n"))
-        server.route("/json", .json(["a": [1, 2, ["b": .null]]]))
+        server.fallback(.ok(text: "a line\nand a second one\n"))
+        server.route("/json", .ok(json: ["a": [1, 2, ["b": .null]]]))
         server.route("/gone", .status(404, body: Data("gone".utf8)))
         server.route("/moved", .redirect(302, to: "/json"))
-        server.route("/flaky", .status(503), .close, .text("there"))
+        server.route("/flaky", .status(503), .close, .ok(text: "there"))
         server.route(
-            "/events", .text("id: 1\ndata: a\n\n", headers: ["Content-Type": "text/event-stream"]))
+            "/events",
+            .ok(text: "id: 1\ndata: a\n\n", headers: ["Content-Type": "text/event-stream"]))
         // The command may write files, if a bent line asks for it: in a folder that goes.
         folder = FileManager.default.temporaryDirectory.appending(
             path: "turnpike-fuzz-" + UUID().uuidString)

@@ -18,14 +18,14 @@ struct StormServer {
         self.file = file
         try Data(repeating: 0x66, count: Self.largeUpload).write(to: file)
         server = try TestServer(keepsRecord: false)
-        server.route("/plain", .data(Data(repeating: 0x70, count: 1024)))
-        server.route("/delayed", .text("late").delayed(by: .milliseconds(8)))
+        server.route("/plain", .ok(data: Data(repeating: 0x70, count: 1024)))
+        server.route("/delayed", .ok(text: "late").delayed(by: .milliseconds(8)))
         server.route(
             "/drip", .drip(Data(repeating: 0x64, count: 200), bytes: 20, every: .milliseconds(2)))
         server.route("/large", .bytes(Int64(Self.largeBytes)))
         server.route("/found", .redirect(302, to: "/plain"))
         server.route("/kept", .redirect(307, to: "/sink"))
-        server.route("/sink", .handler { .text(String($0.bodyBytes)) })
+        server.route("/sink", .handler { .ok(text: String($0.bodyBytes)) })
         server.route("/held", .silence)
     }
 

@@ -63,14 +63,14 @@ enum Traces {
                 Data(repeating: 0x61, count: 24_576), bytes: 4_096, every: .milliseconds(12)
             ).delayed(by: .milliseconds(60)))
         server.route(
-            "/stock", TestAnswer.text("late").delayed(by: .milliseconds(400)),
-            TestAnswer.text("soon").delayed(by: .milliseconds(50)))
-        server.route("/orders", TestAnswer.text("done").delayed(by: .milliseconds(70)))
+            "/stock", TestAnswer.ok(text: "late").delayed(by: .milliseconds(400)),
+            TestAnswer.ok(text: "soon").delayed(by: .milliseconds(50)))
+        server.route("/orders", TestAnswer.ok(text: "done").delayed(by: .milliseconds(70)))
         server.route("/old", .redirect(HTTPStatus(302), to: "/orders"))
         server.route("/gone", TestAnswer.raw(Data()))
         server.fallback(
-            .text(
-                "hunter1",
+            .ok(
+                text: "hunter1",
                 headers: [
                     "X-Name": "</script><img src=x onerror=\"document.title='broken'\">",
                     "Set-Cookie": "session=hunter2; Path=/",

@@ -32,10 +32,10 @@ struct CassetteWireTests {
         let server = try TestServer()
         server.route("/start", .redirect(302, to: "/login"))
         server.route(
-            "/login", .text("welcome", headers: ["Set-Cookie": "sid=s3cret-cookie-1; Path=/"]))
+            "/login", .ok(text: "welcome", headers: ["Set-Cookie": "sid=s3cret-cookie-1; Path=/"]))
         server.route(
-            "/items", .status(503, headers: ["Retry-After": "0"]), .json(["items": [1, 2]]))
-        server.route("/image", .data(Data([0, 255, 1, 254]), type: "image/png"))
+            "/items", .status(503, headers: ["Retry-After": "0"]), .ok(json: ["items": [1, 2]]))
+        server.route("/image", .ok(data: Data([0, 255, 1, 254]), type: "image/png"))
         func session(over cassette: CassetteTransport) async throws -> [String] {
             let client = Client(
                 baseURL: server.target, transport: cassette,

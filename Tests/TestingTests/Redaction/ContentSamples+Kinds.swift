@@ -28,6 +28,27 @@ extension ContentSample {
         ContentSample("CSV", "text/csv", "id,password,b\nKEPT,SECRET,x\n1,\"SECRET\",\"y, z\"\n"),
         ContentSample(
             "CSV with semicolons", "text/csv", "sep=;\r\nid;Api key\r\nKEPT;\"a;\"\"SECRET\"\r\n"),
+        ContentSample(
+            "CSV below a title with a separator", "text/csv",
+            "Users, 2026\nid,password,b\nKEPT,SECRET,x\n"),
+        ContentSample(
+            "CSV below a title that is a name", "text/csv", "name, 2026\npassword,id\nSECRET,KEPT\n"
+        ),
+        ContentSample(
+            "CSV below titles and remarks", "text/csv",
+            "Users, 2026\nby, anna\nfrom, a\nto, b\nall, of them\nid,password\nKEPT,SECRET\n"),
+        ContentSample(
+            "CSV below many titles", "text/csv",
+            "A\nB\nC\nD\nE\nF\nUsers, 2026\nid,password\nKEPT,SECRET\n"),
+        ContentSample(
+            "CSV below a title with another separator", "text/csv",
+            "Users, 2026\nid;pin;b\nKEPT;SECRET;\"x, y\"\n"),
+        ContentSample(
+            "two tables in CSV", "text/csv",
+            "id,b\n1,x\n2,x\n3,x\n4,x\n5,x\n6,x\n7,x\n\r\nid,password\nKEPT,SECRET\n"),
+        ContentSample(
+            "CSV below a title that looks like pairs", "text/csv",
+            "name, value\nid,password\nKEPT,SECRET\n"),
         ContentSample("CSV of names", "text/csv", "name,value\na,KEPT\ntoken,SECRET\n"),
         ContentSample(
             "CSV in Latin-1", "text/csv; charset=iso-8859-1",

@@ -51,7 +51,7 @@ struct TestServerTests {
 
     @Test("What was sent is read as at a mock, and a late answer is late by its delay")
     func content() async throws {
-        server.route("/x", .text("x").delayed(by: .milliseconds(1)))
+        server.route("/x", .ok(text: "x").delayed(by: .milliseconds(1)))
         _ = try await client.post("x", json: ["a": 1]).string()
         let sent = try #require(server.requests(to: "/x").first)
         #expect(sent.text == #"{"a":1}"#)
@@ -98,7 +98,7 @@ struct TestServerTests {
     @Test("The gauges count connections and requests: open, accepted and the most at once")
     func gauges() async throws {
         let hold = TestHold()
-        server.route("/held", .text("late").held(by: hold))
+        server.route("/held", .ok(text: "late").held(by: hold))
         async let answers: [String] = withThrowingTaskGroup { group in
             for _ in 0..<3 { group.addTask { [client] in try await client.get("held").string() } }
             return try await group.reduce(into: []) { $0.append($1) }
@@ -180,16 +180,16 @@ struct TestServerTests {
         func head(_ path: String) -> String {
             "POST \(path) HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\nExpect: 100-continue\r\n\r\n"
         }
-        server.route("/go", .text("done").thenClose())
+        server.route("/go", .ok(text: "done").thenClose())
         let asked = await rawExchange(port: server.port, head("/go") + "ab")
         #expect(asked.hasPrefix("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200"))
         server.route("/no", .status(417).withoutReading().thenClose())
         #expect(await rawExchange(port: server.port, head("/no")).hasPrefix("HTTP/1.1 417"))
-        server.route("/still", .text("done").withoutContinue().thenClose())
+        server.route("/still", .ok(text: "done").withoutContinue().thenClose())
         #expect(
             await rawExchange(port: server.port, head("/still") + "ab").hasPrefix("HTTP/1.1 200"))
         let hold = TestHold()
-        server.route("/held", .text("done").reading(heldBy: hold).thenClose())
+        server.route("/held", .ok(text: "done").reading(heldBy: hold).thenClose())
         async let held = rawExchange(port: server.port, head("/held") + "ab")
         try await server.wait { $0.inFlight == 1 }
         #expect(server.counts.requests == 4)
@@ -207,7 +207,7 @@ struct TestServerTests {
 
     @Test("A request is parsed by bytes: a delimiter before a combining mark is a delimiter")
     func delimiters() async throws {
-        server.route("/\u{301}", .text("x").thenClose())
+        server.route("/\u{301}", .ok(text: "x").thenClose())
         let text =
             "PUT /\u{301}?\u{301}a HTTP/1.1\r\nX-A:\u{301}b\r\nTransfer-Encoding: chunked\r\n\r\n"
             + "2;\u{301}\r\nhi\r\n0\r\nX-B:\u{301}c\r\n\r\n"

@@ -3,6 +3,7 @@
 import Foundation
 import Testing
 import Turnpike
+import TurnpikeStackFiles
 import TurnpikeTesting
 
 @Suite("Logs, metrics and traces")

@@ -3,6 +3,7 @@
 import Foundation
 import Testing
 import Turnpike
+import TurnpikeEndpoints
 
 @Suite("Several endpoints behind one name")
 struct SeveralEndpointsExamples {

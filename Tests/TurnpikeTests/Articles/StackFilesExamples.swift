@@ -3,6 +3,7 @@
 import Foundation
 import Testing
 import Turnpike
+import TurnpikeStackFiles
 import TurnpikeTesting
 
 /// The examples of the article.

@@ -55,7 +55,7 @@ struct WritingATransportExamples {
         let client = Client(
             baseURL: "http://files.example/",
             transport: FileTransport(folder: place.deletingLastPathComponent()))
-        let text = try await client.get(.init(place.lastPathComponent)).data()
+        let text = try await client.get(place.lastPathComponent).data()
         #expect(text == (try Data(contentsOf: place)))
         let error = await #expect(throws: ClientError.self) { try await client.get("none").empty() }
         #expect(error?.code == .validation)

@@ -130,7 +130,7 @@ struct RequestRecipeTests {
             .handler { request in
                 let id = Int(request.path.split(separator: "/").last ?? "") ?? 0
                 return id == 4
-                    ? .status(404) : .json(["id": .number(JSONNumber(id)), "total": 1])
+                    ? .status(404) : .ok(json: ["id": .number(JSONNumber(id)), "total": 1])
             }.held(by: hold))
         let client = Client(baseURL: server.target)
         async let results = fetchAll(Array(1...9), client, width: 3)

@@ -4,6 +4,7 @@ import Foundation
 import Synchronization
 import Turnpike
 import TurnpikeCache
+import TurnpikeEndpoints
 
 // The code of the page "Cookbook: resilience"; a test compares them.
 
@@ -98,7 +99,7 @@ func makeThumbnailClient(
             .deadline(.seconds(3)), .validate(), .redirect(), .retry(attempts: 2),
             .attemptTimeout(.seconds(1)), .idleTimeout(.seconds(1)), .limits(),
             .endpoints(
-                for: "thumbs.internal", from: caches, choice: .hash(of: { $0.url.path() })),
+                for: "thumbs.internal", from: caches, policy: .hash(of: { $0.url.path() })),
         ])
 }
 

@@ -83,7 +83,7 @@ struct TransferRecipeTests {
             let video = folder.appending(path: "video.mp4")
             try Data(count: 300_000).write(to: video)
             let server = try TestServer()
-            server.route("/videos", .json(["id": 7]))
+            server.route("/videos", .ok(json: ["id": 7]))
             var last = 0.0
             let answer = try await send(video, Client(baseURL: server.target)) { last = $0 }
             #expect(answer["id"] == 7 && last <= 1)

@@ -3,6 +3,7 @@
 import Foundation
 import Testing
 import Turnpike
+import TurnpikeStackFiles
 
 /// Texts that a stack file takes from the environment or from a file, in each place that takes a text,
 /// right or wrong.

@@ -3,6 +3,7 @@
 import Foundation
 import Synchronization
 import Turnpike
+import TurnpikeEndpoints
 
 /// How long calls take while a file of 10,000 endpoints is replaced every 100 ms.
 ///

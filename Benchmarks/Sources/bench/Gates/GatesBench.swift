@@ -3,6 +3,7 @@
 import Foundation
 import MallocCounter
 import Turnpike
+import TurnpikeEndpoints
 
 /// The cost of each gate in its steady state: one successful call over a mock transport, minus the
 /// same call through a gate that does nothing.
@@ -64,12 +65,12 @@ enum GatesBench {
 
     // The choice is what a row takes beyond that with a single endpoint, which leaves none.
     private static func endpoints(
-        _ count: Int, _ choice: EndpointChoice = .leastRequests, name: String = ""
+        _ count: Int, _ policy: BalancingPolicy = .leastRequests, name: String = ""
     ) -> Row {
         let list = (0..<count).map { Endpoint("10.0.\($0 / 250).\($0 % 250)", port: 80) }
         return Row(
             name: "endpoints-\(count)\(name)",
-            stack: [.endpoints(for: "example.com", from: .list(list), choice: choice)],
+            stack: [.endpoints(for: "example.com", from: .list(list), policy: policy)],
             reason: "the choice is noted, counted as under way, and judged when the body has ended",
             request: Request(.get, "http://example.com/users/1", headers: ["X-User": "7"]))
     }

@@ -20,11 +20,11 @@ enum LoopbackServer {
             "Cache-Control": "no-store", "Accept-Ranges": "bytes", "Connection": "keep-alive",
         ]
         let content = Data(repeating: 0x61, count: 1024)
-        server.route("/", .data(content, headers: headers))
+        server.route("/", .ok(data: content, headers: headers))
         // For the cache benchmark.
         headers[.cacheControl] = "max-age=3600"
         headers[.date] = HTTPDate.format(Date())
-        server.route("/fresh", .data(content, headers: headers))
+        server.route("/fresh", .ok(data: content, headers: headers))
         print(server.url.absoluteString)
         // Standard output is a pipe here, and the URL must not remain in a buffer.
         fflush(nil)

@@ -23,6 +23,16 @@ public final class RegionalTransport: Transport {
         regions.values.reduce(home.capabilities) { $0.intersection($1.capabilities) }
     }
 
+    /// Whether one of the transports may prove who the client is.
+    public var provesClient: Bool {
+        home.provesClient || regions.values.contains { $0.provesClient }
+    }
+
+    /// Whether a server can end the process over one of the transports.
+    public var canEndProcess: Bool {
+        home.canEndProcess || regions.values.contains { $0.canEndProcess }
+    }
+
     /// Sends a request with the transport of its region.
     /// - Throws: ``ClientError`` with the code `unsupported` if there is no such region, and the
     ///   errors of its transport.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Turnpike
+import TurnpikeStackFiles
 
 extension Registry {
     /// Registers the names of this plugin.

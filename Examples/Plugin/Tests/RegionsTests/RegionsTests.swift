@@ -4,6 +4,7 @@ import Foundation
 import Testing
 import Turnpike
 import TurnpikeRegions
+import TurnpikeStackFiles
 import TurnpikeTesting
 
 @Suite("Regions")
@@ -27,6 +28,22 @@ struct RegionsTests {
         #expect(text == "from us")
         #expect(eu.sentCount == 1)
         #expect(us.sent.first?.request.headers[PreferRegion.field] == nil)
+    }
+
+    @Test("What one of the transports declares is true of all together")
+    func declarations() {
+        struct Other: Transport {
+            let capabilities: TransportCapabilities = []
+            let canEndProcess = true
+            func send(_ request: Request, context: Context) async throws -> Response {
+                throw ClientError(.unsupported, "sends nothing")
+            }
+            func shutdown() async {}
+        }
+        let mocks = RegionalTransport(home: us, regions: ["eu": eu])
+        #expect(!mocks.provesClient && !mocks.canEndProcess)
+        let mixed = RegionalTransport(home: us, regions: ["eu": Other()])
+        #expect(mixed.provesClient && mixed.canEndProcess)
     }
 
     @Test("A stack file can name the gate, and the reference describes it")

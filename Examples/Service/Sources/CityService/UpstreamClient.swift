@@ -5,12 +5,13 @@ import Logging
 import Metrics
 import ServiceLifecycle
 import Turnpike
-import TurnpikeCache
+import TurnpikeCacheStackFiles
 import TurnpikeConfiguration
-import TurnpikeCurl
+import TurnpikeCurlStackFiles
 import TurnpikeLifecycle
 import TurnpikeLogging
 import TurnpikeMetrics
+import TurnpikeStackFiles
 import TurnpikeTracing
 
 /// A client for one upstream, whose stack follows the configuration and which ends with the service.

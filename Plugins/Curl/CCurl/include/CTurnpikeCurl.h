@@ -141,6 +141,8 @@ typedef enum tpc_cause {
     /// A connection that had served before ended under the request, before a byte of a response. libcurl may not have ended the
     /// transfer yet.
     TPC_CAUSE_LOST,
+    /// The server wants this request by HTTP/1.1 (HTTP_1_1_REQUIRED, RFC 9113 §7). libcurl may not have ended the transfer yet.
+    TPC_CAUSE_NEEDS_HTTP1,
 } tpc_cause;
 
 /// Bits of `paused`, which are libcurl's.

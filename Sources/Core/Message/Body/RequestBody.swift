@@ -226,7 +226,7 @@ public struct RequestBody: Sendable {
     }
 
     /// A stretch of a body whose bytes are there before it is sent.
-    package enum Segment: Sendable {
+    public enum Segment: Sendable {
         /// Bytes in memory.
         case data(Data)
         /// A range of a file.
@@ -235,7 +235,7 @@ public struct RequestBody: Sendable {
 
     /// The body as data and ranges of files, or nil where some of it is a stream, or trailers follow.
     /// - Throws: ``ClientError/Code/upload`` where a file is missing or no regular file.
-    package func segments() throws -> [Segment]? {
+    public func segments() throws -> [Segment]? {
         switch source {
         case .empty: return []
         case .data(let data): return [.data(data)]

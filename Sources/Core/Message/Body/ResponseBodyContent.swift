@@ -65,3 +65,50 @@ enum ReadyChunk {
     /// It has to be waited for.
     case notYet
 }
+
+extension ResponseBodyStorage {
+    /// Reads all of the body into memory, up to a limit.
+    func collect(upTo maxBytes: Int) async throws -> Data {
+        try begin()
+        if let length, length > maxBytes { try refuse(maxBytes) }
+        var collected: Data?
+        while true {
+            let chunk: Data?
+            switch try takeReady() {
+            case .chunk(let ready): chunk = ready
+            case .end: chunk = nil
+            case .notYet: chunk = try await waitForChunk()
+            }
+            guard let chunk else { return collected ?? Data() }
+            if collected == nil { collected = chunk } else { collected?.append(chunk) }
+            if collected?.count ?? 0 > maxBytes { try refuse(maxBytes) }
+        }
+    }
+
+    private func refuse(_ maxBytes: Int) throws {
+        let size = length.map { $0 > maxBytes ? " of \($0) bytes" : "" } ?? ""
+        try fail(
+            ClientError(
+                .tooLarge,
+                "the response body\(size) is larger than \(maxBytes) bytes; stream it, or raise the"
+                    + " limit"))
+    }
+}
+
+/// A list whose first element is stored inline, for lists that rarely have a second element.
+struct Few<Element> {
+    private var first: Element?
+    private var others: [Element] = []
+
+    mutating func append(_ element: Element) {
+        if first == nil { first = element } else { others.append(element) }
+    }
+
+    func forEach(_ body: (Element) throws -> Void) rethrows {
+        guard let first else { return }
+        try body(first)
+        for element in others { try body(element) }
+    }
+}
+
+extension Few: Sendable where Element: Sendable {}

@@ -39,3 +39,52 @@ extension ResponseBodyEnd.Reason {
         return false
     }
 }
+
+/// How far the content of a response has come, whether or not it has been read.
+///
+/// The source of the content decides it: for a transport, its ``Exchange``. A wrapper of a body
+/// passes on what that body says. A time limit ends a body only if it is under way.
+public enum ResponseBodyArrival: Sendable, Hashable {
+    /// More of it, or its end, is still to come.
+    case underWay
+    /// All of it is here, in memory or in a file.
+    case complete
+    /// It broke off: what came before is here, and behind it the error.
+    case broken
+}
+
+/// When what is made of a body must be done, though all of the body may have come long before.
+struct ResponseBodyExpiry: Sendable {
+    /// The length, in bytes, of bodies that need none.
+    static let smallest: Int64 = 65_536
+
+    let deadline: MonotonicInstant
+    let timeSource: any TimeSource
+    let fault: @Sendable () -> ClientError
+
+    func check() throws {
+        if timeSource.now >= deadline { throw fault() }
+    }
+}
+
+/// The exchange that a body belongs to, for what its errors tell.
+struct ExchangeDetails {
+    let record: CallRecord
+    let head: ResponseHead
+
+    /// The error with the request as it was sent and the head of the response.
+    func complete(_ error: ClientError) -> ClientError {
+        let full = error.completed(
+            sent: record.lastSent, response: head, attempts: record.sends,
+            history: record.history)
+        return error.request == nil ? record.placed(full) : full
+    }
+}
+
+extension Response {
+    /// An error of the body's reader, with the request as it was sent and the head of this response.
+    package func completing(_ error: any Error) -> any Error {
+        guard let record, let error = error as? ClientError else { return error }
+        return ExchangeDetails(record: record, head: head).complete(error)
+    }
+}

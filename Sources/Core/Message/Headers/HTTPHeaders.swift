@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+public import struct Foundation.Date
 import TurnpikeSupport
 
 /// The fields of a header or trailer section (RFC 9110 §5).
@@ -101,19 +102,6 @@ public struct HTTPHeaders: Sendable {
     /// Returns the value of the first line of a name, or nil.
     public func first(_ name: Name) -> String? {
         fields.first { $0.name == name }?.value
-    }
-
-    /// The lines, with all of a name in one.
-    var combined: [(name: Name, value: String)] {
-        var lines: [(name: Name, value: String)] = []
-        for field in fields {
-            if let index = lines.firstIndex(where: { $0.name == field.name }) {
-                lines[index].value += field.name.separator + field.value
-            } else {
-                lines.append((field.name, field.value))
-            }
-        }
-        return lines
     }
 
     /// Whether the section has a field with this name.
@@ -230,4 +218,37 @@ extension HTTPHeaders.Name {
     // What stands between the values of two lines that become one: a comma (RFC 9110 §5.3), and a
     // semicolon for cookies (RFC 6265 §5.4, RFC 9113 §8.2.3).
     fileprivate var separator: String { self == .cookie ? "; " : ", " }
+}
+
+extension HTTPHeaders {
+    /// Returns how long the server asks to wait: the field `Retry-After`, in seconds or as a date
+    /// (RFC 9110 §10.2.3).
+    ///
+    /// ```swift
+    /// let (job, response) = try await client.get("jobs/7").decoded(Job.self)
+    /// let wait = response.headers.retryAfter(at: Date()) ?? .seconds(5)
+    /// ```
+    ///
+    /// ``ClientError/retryAfter`` has the same value for a call that failed.
+    /// - Parameter now: The current time, from which a date is counted: `Date()`, or in a gate
+    ///   ``TimeSource/date``.
+    /// - Returns: The wait; zero for a date that has passed. Of several values it is the longest,
+    ///   and nil if none is valid. A number of seconds counts as at most 1,000,000,000.
+    public func retryAfter(at now: Date) -> Duration? {
+        guard contains(.retryAfter) else { return nil }
+        return values(of: .retryAfter).compactMap { value -> Duration? in
+            if let date = HTTPDate.parse(value, now: now) {
+                // Not a number if `now` is none; a duration has no room for infinity.
+                let seconds = date.timeIntervalSince(now)
+                return seconds > 0 ? .seconds(Swift.min(seconds, 1e12)) : .zero
+            }
+            return value.split(separator: ",").compactMap { Self.delay(Grammar.trimmed($0)) }.max()
+        }.max()
+    }
+
+    // A number that exceeds 64 bits means a very long time and is not an error.
+    private static func delay(_ text: Substring) -> Duration? {
+        guard !text.isEmpty, text.utf8.allSatisfy(Grammar.isDigit) else { return nil }
+        return .seconds(Swift.min(Int64(text) ?? .max, 1_000_000_000))
+    }
 }

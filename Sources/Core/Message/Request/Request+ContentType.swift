@@ -4,8 +4,9 @@ extension Request {
     /// Sets `Content-Type` from the body if the header fields do not contain it.
     ///
     /// A multipart type with another boundary, or without one, gets the boundary of the body,
-    /// because the parts could not be separated otherwise.
-    mutating func describeBody() {
+    /// because the parts could not be separated otherwise. The client does this for each request that
+    /// it sends; conversions to other types of requests do it themselves.
+    public mutating func describeBody() {
         guard let type = body.contentType else { return }
         guard let text = headers[.contentType] else {
             headers[.contentType] = type.description

@@ -35,14 +35,15 @@ public struct Request: Sendable {
             options: options)
     }
 
-    /// Creates a request for a target given as text; see ``Target`` for what is accepted.
+    /// Creates a request for a target; see ``Target`` for what is accepted.
     public init(
-        _ method: HTTPMethod = .get, _ target: Target, relativeTo base: URL? = nil,
+        _ method: HTTPMethod = .get, _ target: some TargetConvertible, relativeTo base: URL? = nil,
         headers: HTTPHeaders = [:], body: RequestBody = .empty,
         options: RequestOptions = RequestOptions()
     ) {
         self.init(
-            method, target, relativeTo: base.map { TargetURI($0) }, headers: headers, body: body,
+            method, target.asTarget(), relativeTo: base.map { TargetURI($0) }, headers: headers,
+            body: body,
             options: options)
     }
 
@@ -121,7 +122,7 @@ public struct Request: Sendable {
     /// Whether the request is about the server as a whole and is sent with `*` as its target:
     /// OPTIONS for a URL without path and query (RFC 9110 §9.3.7, RFC 9112 §3.2.4).
     ///
-    /// ``Target/server`` is such a URL.
+    /// ``TargetConvertible/server`` is such a URL.
     public var asksServer: Bool {
         method == .options && parts.uri.isOriginAlone
     }
@@ -210,4 +211,34 @@ extension HTTPHeaders: DescriptionReflectable {
 extension HTTPHeaders.Field: DescriptionReflectable {
     /// The field line, without secrets.
     public var description: String { "\(name): \(Redaction.standard.value(of: self))" }
+}
+
+/// A value that its copies share until one of them is changed: passing it on costs one pointer,
+/// and changing it copies once.
+@propertyWrapper
+struct CopyOnWrite<Value: Sendable>: Sendable {
+    // SAFETY: the box is changed only through a `CopyOnWrite` that holds the only reference to it,
+    // so the exclusive access to that value extends to the box.
+    private final class Box: @unchecked Sendable {
+        @exclusivity(unchecked) private var kept: Value
+
+        init(_ value: Value) { unsafe kept = value }
+
+        var value: Value {
+            _read { yield unsafe kept }
+            _modify { yield unsafe &kept }
+        }
+    }
+
+    private var box: Box
+
+    init(wrappedValue: Value) { box = Box(wrappedValue) }
+
+    var wrappedValue: Value {
+        _read { yield box.value }
+        _modify {
+            if !isKnownUniquelyReferenced(&box) { box = Box(box.value) }
+            yield &box.value
+        }
+    }
 }

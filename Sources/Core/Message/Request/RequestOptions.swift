@@ -48,3 +48,75 @@ public struct RequestOptions: Sendable {
         }
     }
 }
+
+/// A key of ``RequestOptions``.
+public protocol RequestOptionKey: SendableMetatype {
+    /// The type of the value.
+    associatedtype Value: Sendable
+
+    /// Returns the gate that applies the option if the client's stack has none for this key.
+    ///
+    /// The default nil suits a key that a transport or a serializer reads.
+    static func gate(for value: Value) -> (any Gate)?
+
+    /// Where that gate stands; ``GatePlace/outermost`` by default.
+    static var gatePlace: GatePlace { get }
+}
+
+extension RequestOptionKey {
+    /// Returns nil.
+    public static func gate(for value: Value) -> (any Gate)? { nil }
+
+    /// The default is outermost.
+    public static var gatePlace: GatePlace { .outermost }
+}
+
+/// Whether the request may be sent twice although its method is not idempotent.
+///
+/// False forbids it for any method.
+public enum RetryableOption: RequestOptionKey {
+    /// The decision of the caller.
+    public typealias Value = Bool
+}
+
+extension RequestOptions {
+    /// Whether the caller allows the request to be sent twice.
+    public var isRetryable: Bool {
+        get { self[RetryableOption.self] ?? false }
+        set { self[RetryableOption.self] = newValue }
+    }
+}
+
+/// Whether the response body may last indefinitely, as an event stream does.
+///
+/// A deadline then covers only the time up to the response head, and idle limits do not apply.
+package enum StreamingOption: RequestOptionKey {
+    /// The decision of the caller.
+    package typealias Value = Bool
+}
+
+extension RequestOptions {
+    /// Whether the response body may last indefinitely.
+    public var isStreaming: Bool {
+        get { self[StreamingOption.self] ?? false }
+        set { self[StreamingOption.self] = newValue }
+    }
+}
+
+/// Whether the content of a request works only once, like a rotating refresh token: the server has
+/// consumed it when it responds, and the replacement is only in the response.
+enum OneTimeOption: RequestOptionKey {
+    typealias Value = Bool
+}
+
+extension RequestOptions {
+    /// Whether the content of the request works only once.
+    ///
+    /// Such a request is not ended by time limits of gates or by ``Client/cancelAll()``, but only
+    /// by its own exchange and the limits of its sender. It is sent again only if no part of it was
+    /// sent.
+    package var isOneTime: Bool {
+        get { self[OneTimeOption.self] ?? false }
+        set { self[OneTimeOption.self] = newValue ? true : nil }
+    }
+}

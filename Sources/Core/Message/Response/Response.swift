@@ -95,3 +95,54 @@ extension Response: DescriptionReflectable {
     /// The head without secrets.
     public var description: String { head.description }
 }
+
+/// The head of a response, which arrives before the content.
+public struct ResponseHead: Sendable, Hashable {
+    /// The status.
+    public let status: HTTPStatus
+    /// The header fields.
+    public var headers: HTTPHeaders
+    /// The URL that responded, after redirects.
+    public let url: URL
+    /// The protocol version (`1.1`, `2`), if the transport knows it.
+    public let version: String?
+
+    /// Whether the response was stored earlier, so that its cookies and its HSTS policy were
+    /// already processed.
+    public var isStored = false
+
+    /// Creates a head.
+    public init(status: HTTPStatus, headers: HTTPHeaders = [:], url: URL, version: String? = nil) {
+        self.status = status
+        self.headers = headers
+        self.url = url
+        self.version = version
+    }
+}
+
+extension ResponseHead: DescriptionReflectable {
+    /// The status and the header fields without secrets.
+    public var description: String {
+        (["\(status) from \(Redaction.standard.url(url))"] + headers.redactedLines())
+            .joined(separator: "\n")
+    }
+}
+
+/// A redirect that was followed.
+public struct Hop: Sendable, Hashable {
+    /// The status of the redirecting response.
+    public let status: HTTPStatus
+    /// The URL that redirected.
+    public let url: URL
+
+    /// Creates a hop.
+    package init(status: HTTPStatus, url: URL) {
+        self.status = status
+        self.url = url
+    }
+}
+
+extension Hop: DescriptionReflectable {
+    /// The status and the URL without secrets.
+    public var description: String { "\(status) from \(Redaction.standard.url(url))" }
+}

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import TurnpikeSupport
+
 /// The times of the events of a call.
 ///
 /// They belong to the last exchange of the call, except for `start`; a redirect or a retry begins a
@@ -65,6 +67,7 @@ public struct Timeline: Sendable, Hashable {
         case .ready(let instant): ready = instant
         case .firstByte(let instant): firstByte = instant
         case .sent(let bytes): bodyBytesSent = bytes
+        case .sentAgain: break
         }
     }
 
@@ -80,5 +83,80 @@ public struct Timeline: Sendable, Hashable {
     static func span(_ from: MonotonicInstant?, _ to: MonotonicInstant?) -> Duration? {
         guard let from, let to else { return nil }
         return from.duration(to: to)
+    }
+}
+
+extension Timeline {
+    /// The time from the start of the call until its last exchange was passed to the transport:
+    /// earlier attempts, and what gates waited for.
+    public var preparationDuration: Duration? { Self.phase(start, sent) }
+
+    /// The time that the resolution of the host name took (DNS); nil for a reused connection.
+    public var resolutionDuration: Duration? {
+        isConnectionReused == true ? nil : Self.phase(sent, resolved)
+    }
+
+    /// The time that it took to connect, without resolution and TLS; for a reused connection, the
+    /// wait until the pool had it.
+    public var connectDuration: Duration? {
+        Self.phase(isConnectionReused == true ? sent : resolved ?? sent, connected)
+    }
+
+    /// The time that the TLS handshake took; nil for a reused connection, and without TLS.
+    public var tlsDuration: Duration? {
+        isConnectionReused == true ? nil : Self.phase(connected ?? sent, secured)
+    }
+
+    /// The time from the connection, TLS included, to the first byte of the response: sending the
+    /// request, and waiting for the server.
+    public var firstByteDuration: Duration? { Self.phase(beginOfRequest, firstByte) }
+
+    /// The time from the first byte to the end of the response head, interim responses included; if
+    /// the first byte is not known, that from the connection on.
+    public var headDuration: Duration? { Self.phase(firstByte ?? beginOfRequest, head) }
+
+    /// The time from the response head to the end of the body, as fast as it was read.
+    public var bodyDuration: Duration? { Self.phase(head, bodyEnd) }
+
+    private var beginOfRequest: MonotonicInstant? {
+        (isConnectionReused == true ? nil : secured) ?? connected ?? sent
+    }
+
+    // A transport may measure with another clock: its times may be late by a little.
+    private static func phase(_ from: MonotonicInstant?, _ to: MonotonicInstant?) -> Duration? {
+        span(from, to).map { max($0, .zero) }
+    }
+
+    /// The phases of the last exchange that are known, in order: each with its name as a JSON member,
+    /// how long it took, and the two for people.
+    package var phases: [(name: String, duration: Duration, text: String)] {
+        [
+            ("DNS", "dns", resolutionDuration), ("connect", "connect", connectDuration),
+            ("TLS", "tls", tlsDuration), ("first byte", "firstByte", firstByteDuration),
+            ("head", "head", headDuration), ("body", "body", bodyDuration),
+        ].compactMap { (title: String, name: String, duration: Duration?) in
+            duration.map { (name, $0, Self.text(title, $0)) }
+        }
+    }
+
+    private static func text(_ title: String, _ duration: Duration) -> String {
+        "\(title) \(duration.text)"
+    }
+}
+
+extension Timeline: CustomStringConvertible {
+    /// How long each phase took, as far as it is known, and the whole call.
+    ///
+    /// `before` is ``preparationDuration``, if it is long enough to be seen; `value` is
+    /// ``serializationDuration``.
+    public var description: String {
+        let preparation = preparationDuration.flatMap { $0 < .microseconds(50) ? nil : $0 }
+        let before = preparation.map { Self.text("before", $0) }
+        let reuse = isConnectionReused == true ? "connection reused" : nil
+        let value = serializationDuration.map { Self.text("value", $0) }
+        let total = totalDuration.map { Self.text("total", $0) }
+        let texts = [before, reuse] + phases.map(\.text) + [value, total]
+        let known = texts.compactMap { $0 }
+        return known.isEmpty ? "no times yet" : known.joined(separator: ", ")
     }
 }

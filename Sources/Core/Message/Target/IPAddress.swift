@@ -47,3 +47,202 @@ extension IPAddress: CustomStringConvertible {
         }.joined(separator: ":")
     }
 }
+
+extension IPAddress {
+    /// Whether the address is globally reachable.
+    ///
+    /// It is false for the ranges that IANA's special-purpose registries (RFC 6890 and its updates)
+    /// set apart: this host, private, shared (CGNAT), link-local, loopback, documentation,
+    /// benchmarking, multicast, reserved, unique local. It is also false for an IPv6 address that
+    /// carries such an IPv4 address (mapped, compatible, 6to4, NAT64, ISATAP, Teredo), and for the
+    /// metadata services of clouds at other addresses.
+    public var isPublic: Bool {
+        if let v4 { return Self.isPublic(v4) }
+        if let embedded = embeddedV4 { return Self.isPublic(embedded) }
+        // Global unicast is 2000::/3; the rest is local, multicast or unassigned.
+        guard high >> 61 == 1 else { return false }
+        if Self.reservedV6.contains(where: { high >> $0.shift == $0.prefix }) { return false }
+        // ISATAP (RFC 5214 §6.1) ends in an IPv4 address behind 0000:5efe or 0200:5efe.
+        if self.low >> 32 & 0xFDFF_FFFF == 0x5EFE {
+            return Self.isPublic(UInt32(truncatingIfNeeded: self.low))
+        }
+        return true
+    }
+
+    /// The IPv4 address that an IPv6 address carries.
+    private var embeddedV4: UInt32? {
+        let low = UInt32(truncatingIfNeeded: self.low)
+        switch (high, self.low >> 32) {
+        case (0, 0xFFFF), (0, 0): return low
+        case (0x0064_FF9B_0000_0000, 0): return low
+        default: break
+        }
+        // 6to4 (RFC 3056) carries it after the first 16 bits.
+        return high >> 48 == 0x2002 ? UInt32(truncatingIfNeeded: high >> 16) : nil
+    }
+
+    private static func isPublic(_ v4: UInt32) -> Bool {
+        !reservedV4.contains { v4 >> $0.shift == $0.prefix } && !metadata.contains(v4)
+    }
+
+    private static let reservedV4: [(prefix: UInt32, shift: UInt32)] = [
+        (0, 24),  // 0.0.0.0/8, this host
+        (10, 24),  // 10.0.0.0/8, private
+        (0x6440 >> 6, 22),  // 100.64.0.0/10, shared
+        (127, 24),  // 127.0.0.0/8, loopback
+        (0xA9FE, 16),  // 169.254.0.0/16, link-local
+        (0xAC1, 20),  // 172.16.0.0/12, private
+        (0xC0_0000, 8),  // 192.0.0.0/24, protocol assignments
+        (0xC0_0002, 8),  // 192.0.2.0/24, documentation
+        (0xC0_5863, 8),  // 192.88.99.0/24, 6to4 relays
+        (0xC0A8, 16),  // 192.168.0.0/16, private
+        (0xC612 >> 1, 17),  // 198.18.0.0/15, benchmarking
+        (0xC6_3364, 8),  // 198.51.100.0/24, documentation
+        (0xCB_0071, 8),  // 203.0.113.0/24, documentation
+        (0xE, 28),  // 224.0.0.0/4, multicast
+        (0xF, 28),  // 240.0.0.0/4, reserved, and broadcast
+    ]
+
+    // Azure's wire server; the metadata services of other clouds are link-local, shared or unique
+    // local.
+    private static let metadata: Set<UInt32> = [0xA83F_8110]
+
+    private static let reservedV6: [(prefix: UInt64, shift: UInt64)] = [
+        (0x2001_0000 >> 9, 41),  // 2001::/23, protocol assignments, Teredo among them
+        (0x2001_0DB8, 32),  // 2001:db8::/32, documentation
+        (0x3FFF0, 44),  // 3fff::/20, documentation
+    ]
+}
+
+extension IPAddress {
+    /// Whether a label is a number to some parser: a host that ends in one is an address or
+    /// nothing.
+    public static func readsAsNumber(_ label: some StringProtocol) -> Bool {
+        let bytes = label.utf8
+        if bytes.allSatisfy({ $0 &- UInt8(ascii: "0") < 10 }) { return !bytes.isEmpty }
+        return bytes.first == UInt8(ascii: "0")
+            && bytes.dropFirst().first.map { $0 | 0x20 } == UInt8(ascii: "x")
+            && bytes.dropFirst(2).allSatisfy { IPv4Text.hexDigit($0) != nil }
+    }
+}
+
+/// IPv4 as `inet_aton` reads it, which resolvers and URL parsers follow.
+enum IPv4Text {
+    static func parse(_ text: some StringProtocol) -> UInt32? {
+        let parts = text.utf8.split(
+            separator: UInt8(ascii: "."), maxSplits: 4, omittingEmptySubsequences: false)
+        guard (1...4).contains(parts.count) else { return nil }
+        var bits: UInt64 = 0
+        for (index, part) in parts.enumerated() {
+            guard let value = number(part) else { return nil }
+            if index < parts.count - 1 {
+                guard value <= 0xFF else { return nil }
+                bits |= value << UInt64(24 - 8 * index)
+            } else {
+                // The last part fills what is left.
+                guard value <= 0xFFFF_FFFF >> UInt64(8 * index) else { return nil }
+                bits |= value
+            }
+        }
+        return UInt32(bits)
+    }
+
+    private static func number(_ bytes: some Collection<UInt8>) -> UInt64? {
+        var digits = bytes.dropFirst(0)
+        var radix: UInt64 = 10
+        if digits.count > 1, digits.first == UInt8(ascii: "0") {
+            digits = digits.dropFirst()
+            radix = 8
+            if let next = digits.first, next | 0x20 == UInt8(ascii: "x") {
+                digits = digits.dropFirst()
+                radix = 16
+            }
+        }
+        if digits.isEmpty { return radix == 16 ? 0 : nil }
+        var value: UInt64 = 0
+        for byte in digits {
+            guard let digit = hexDigit(byte), digit < radix else { return nil }
+            value = value * radix + digit
+            guard value <= 0xFFFF_FFFF else { return nil }
+        }
+        return value
+    }
+
+    static func hexDigit(_ byte: UInt8) -> UInt64? {
+        switch byte {
+        case UInt8(ascii: "0")...UInt8(ascii: "9"): UInt64(byte - UInt8(ascii: "0"))
+        case UInt8(ascii: "a")...UInt8(ascii: "f"): UInt64(byte - UInt8(ascii: "a") + 10)
+        case UInt8(ascii: "A")...UInt8(ascii: "F"): UInt64(byte - UInt8(ascii: "A") + 10)
+        default: nil
+        }
+    }
+}
+
+/// IPv6 in the forms of RFC 4291 §2.2.
+package enum IPv6Text {
+    package static func parse(_ text: some StringProtocol) -> (high: UInt64, low: UInt64)? {
+        var bytes = Array(text.utf8)[...]
+        if bytes.first == UInt8(ascii: "["), bytes.last == UInt8(ascii: "]") {
+            bytes = bytes.dropFirst().dropLast()
+        }
+        if let zone = bytes.firstIndex(of: UInt8(ascii: "%")) { bytes = bytes[..<zone] }
+        var groups: [UInt64] = []
+        var gap: Int?
+        var rest = bytes
+        if rest.starts(with: "::".utf8) {
+            gap = 0
+            rest = rest.dropFirst(2)
+        }
+        while !rest.isEmpty {
+            let end = rest.firstIndex(of: UInt8(ascii: ":")) ?? rest.endIndex
+            let part = rest[..<end]
+            if end == rest.endIndex, part.contains(UInt8(ascii: ".")) {
+                guard let v4 = dotted(part) else { return nil }
+                groups += [UInt64(v4 >> 16), UInt64(v4 & 0xFFFF)]
+                break
+            }
+            guard let group = group(part), groups.count < 8 else { return nil }
+            groups.append(group)
+            if end == rest.endIndex { break }
+            rest = rest[rest.index(after: end)...]
+            if rest.isEmpty { return nil }
+            if rest.first == UInt8(ascii: ":") {
+                guard gap == nil else { return nil }
+                gap = groups.count
+                rest = rest.dropFirst()
+            }
+        }
+        guard groups.count <= (gap == nil ? 8 : 7), gap != nil || groups.count == 8 else {
+            return nil
+        }
+        if let gap {
+            groups.insert(contentsOf: Array(repeating: 0, count: 8 - groups.count), at: gap)
+        }
+        let halves = [groups[..<4], groups[4...]].map { $0.reduce(0) { $0 << 16 | $1 } }
+        return (halves[0], halves[1])
+    }
+
+    private static func group(_ bytes: some Collection<UInt8>) -> UInt64? {
+        guard (1...4).contains(bytes.count) else { return nil }
+        var value: UInt64 = 0
+        for byte in bytes {
+            guard let digit = IPv4Text.hexDigit(byte) else { return nil }
+            value = value << 4 | digit
+        }
+        return value
+    }
+
+    // The tail is four decimal parts and nothing else.
+    private static func dotted(_ bytes: some Collection<UInt8>) -> UInt32? {
+        let parts = bytes.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
+        guard parts.count == 4 else { return nil }
+        var value: UInt32 = 0
+        for part in parts {
+            guard (1...3).contains(part.count),
+                let byte = UInt8(String(decoding: part, as: UTF8.self))
+            else { return nil }
+            value = value << 8 | UInt32(byte)
+        }
+        return value
+    }
+}

@@ -11,18 +11,19 @@ import TurnpikeSupport
 /// and other characters that cannot stand in a URL are percent-encoded; escapes stay as they are.
 ///
 /// Text that holds a value of someone else's is safer as a template, whose values are encoded as
-/// one path segment each: `"users/{id}"` with ``path(_:_:)``.
+/// one path segment each: `"users/{id}"` with ``TargetConvertible/path(_:_:)``.
 ///
-/// What takes a target takes a `String` as well: `client.get(CommandLine.arguments[1])`.
+/// What takes a target takes text and URLs as they are (``TargetConvertible``):
+/// `client.get(CommandLine.arguments[1])`.
 public struct Target: Sendable {
-    private enum Kind {
+    fileprivate enum Kind {
         case url(URL)
         case text(String)
         case fault(String)
         case server
     }
 
-    private var kind: Kind
+    fileprivate var kind: Kind
     private var addedQuery = ""
 
     /// Creates a target from a URL.
@@ -31,16 +32,7 @@ public struct Target: Sendable {
     /// Creates a target from text.
     public init(_ text: String) { kind = .text(text) }
 
-    private init(fault: String) { kind = .fault(fault) }
-
-    /// The server of the client's base URL as a whole, for OPTIONS: `OPTIONS *` (RFC 9110 §9.3.7).
-    ///
-    /// It is the base URL without path and query. ``Request/asksServer`` says what goes out.
-    public static var server: Target {
-        var target = Target("")
-        target.kind = .server
-        return target
-    }
+    fileprivate init(fault: String) { kind = .fault(fault) }
 
     /// The same target with query items behind those that it has.
     public func appending(_ query: Query) -> Target { appending(encodedQuery: query.encoded) }
@@ -51,34 +43,6 @@ public struct Target: Sendable {
         var copy = self
         copy.addedQuery += (copy.addedQuery.isEmpty ? "" : "&") + encodedQuery
         return copy
-    }
-
-    /// A path whose `{names}` are replaced by values, each encoded as one segment.
-    ///
-    /// `..`, `.` and the empty text cannot be a segment and are refused.
-    /// - Parameters:
-    ///   - template: Text with names in braces.
-    ///   - values: A value for each name.
-    /// - Returns: The target.
-    public static func path(_ template: String, _ values: [String: String]) -> Target {
-        var result = ""
-        var rest = template[...]
-        while let open = rest.firstIndex(of: "{") {
-            guard let close = rest[open...].firstIndex(of: "}") else {
-                return Target(fault: "the path template has a brace that is not closed")
-            }
-            let name = String(rest[rest.index(after: open)..<close])
-            guard let value = values[name] else {
-                return Target(
-                    fault: "the path template has no value for {\(Grammar.escaped(name))}")
-            }
-            if value.isEmpty || value == "." || value == ".." {
-                return Target(fault: "the path value {\(Grammar.escaped(name))} is empty, . or ..")
-            }
-            result += rest[..<open] + PercentEncoding.unreserved.encode(value)
-            rest = rest[rest.index(after: close)...]
-        }
-        return Target(result + rest)
     }
 
     /// The absolute URI, or a stand-in and what is wrong.
@@ -137,6 +101,66 @@ public struct Target: Sendable {
             }
         }
         return wanted > 0
+    }
+}
+
+/// What can be a target: a ``Target``, text, or a URL.
+public protocol TargetConvertible {
+    /// Returns the target.
+    func asTarget() -> Target
+}
+
+extension Target: TargetConvertible {
+    /// Returns itself.
+    public func asTarget() -> Target { self }
+}
+
+extension String: TargetConvertible {
+    /// Returns the target that the text is.
+    public func asTarget() -> Target { Target(self) }
+}
+
+extension URL: TargetConvertible {
+    /// Returns the URL as a target.
+    public func asTarget() -> Target { Target(self) }
+}
+
+extension TargetConvertible where Self == Target {
+    /// The server of the client's base URL as a whole, for OPTIONS: `OPTIONS *` (RFC 9110 §9.3.7).
+    ///
+    /// It is the base URL without path and query. ``Request/asksServer`` says what goes out.
+    public static var server: Target {
+        var target = Target("")
+        target.kind = .server
+        return target
+    }
+
+    /// A path whose `{names}` are replaced by values, each encoded as one segment.
+    ///
+    /// `..`, `.` and the empty text cannot be a segment and are refused.
+    /// - Parameters:
+    ///   - template: Text with names in braces.
+    ///   - values: A value for each name.
+    /// - Returns: The target.
+    public static func path(_ template: String, _ values: [String: String]) -> Target {
+        var result = ""
+        var rest = template[...]
+        while let open = rest.firstIndex(of: "{") {
+            guard let close = rest[open...].firstIndex(of: "}") else {
+                return Target(fault: "the path template has a brace that is not closed")
+            }
+            let name = String(rest[rest.index(after: open)..<close])
+            guard let value = values[name] else {
+                return Target(
+                    fault: "the path template has no value for {\(Grammar.escaped(name))}")
+            }
+            if value.isEmpty || value == "." || value == ".." {
+                return Target(fault: "the path value {\(Grammar.escaped(name))} is empty, . or ..")
+            }
+            result += rest[..<open] + PercentEncoding.unreserved.encode(value)
+            rest = rest[rest.index(after: close)...]
+        }
+        return Target(result + rest)
     }
 }
 

@@ -35,6 +35,9 @@ public final class MockTransport: Transport {
 
     /// The capabilities that the mock claims to have.
     public let capabilities: TransportCapabilities
+
+    /// False: it has no connections.
+    public var provesClient: Bool { false }
     private let recordLimit: Int
     private let stubs: [MockStub]
     private let answer: Answer

@@ -72,15 +72,16 @@ extension LintRule {
             remedy: "Use a base URL with https, or name the origins of the secret, with https",
             source: "RFC 6750 §5.3; RFC 7617 §4",
             check: { subject in
-                guard let base = subject.base, base.scheme == "http", !base.isThisMachine else {
-                    return []
-                }
-                return subject.entries.compactMap { entry in
-                    let names = entry.namesAtBase
-                    guard !names.isEmpty, !entry.signs else { return nil }
+                subject.entries.compactMap { entry in
+                    let names = entry.secrets.flatMap(\.names)
+                    var places = entry.secretOrigins
+                    if entry.isSecretAtBase, let base = subject.base { places.insert(base) }
+                    places = places.filter { $0.scheme == "http" && !$0.isThisMachine }
+                    guard !names.isEmpty, !places.isEmpty, !entry.signs else { return nil }
                     return LintDraft(
-                        "\(names.map(\.rawValue).joined(separator: ", ")) goes to \(base) in plain text",
-                        entry)
+                        "\(names.map(\.rawValue).joined(separator: ", ")) goes to"
+                            + " \(places.map(\.description).sorted().joined(separator: ", ")) in plain"
+                            + " text", entry)
                 }
             }),
         LintRule(
@@ -177,10 +178,10 @@ extension LintSubject.Entry {
             || kinds.contains(.authentication) && effects.contains { $0.stamp != nil }
     }
 
-    /// The fields with secrets that a request to the client's base URL gets from it.
-    fileprivate var namesAtBase: [HTTPHeaders.Name] {
-        (factsAtBase?.effects ?? []).flatMap { effect -> [HTTPHeaders.Name] in
-            if case .setsFields(let names, .secret) = effect { names } else { [] }
+    /// Whether a request to the client's base URL gets a secret from it.
+    fileprivate var isSecretAtBase: Bool {
+        (factsAtBase?.effects ?? []).contains {
+            if case .setsFields(_, .secret) = $0 { true } else { false }
         }
     }
 }

@@ -17,7 +17,7 @@ extension LintRule {
                 Take libcurl, in one line: `Client(transport: try CurlTransport(), …)` with `import \
                 TurnpikeCurl`, or `"transport": {"use": "curl"}` in a stack file
                 """,
-            source: "TurnpikeCore, \"What URLSession on Linux cannot do\"",
+            source: "TurnpikeURLSession, \"What URLSession on Linux cannot do\"",
             check: { subject in
                 guard subject.canEndProcess else { return [] }
                 return [LintDraft("a server can end the process, by one response")]

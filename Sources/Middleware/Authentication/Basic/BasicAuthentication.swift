@@ -21,23 +21,21 @@ public struct BasicAuthentication: SynchronousRequestAdapter {
     ///   - password: The password. A control character in it makes calls fail in the same way.
     ///   - origins: The origins that receive the credential.
     public init(user: String, password: String, origins: CredentialOrigins = .own) {
-        self.init(user: user, password: password, scope: CredentialScope(origins))
-    }
-
-    init(user: String, password: String, scope: CredentialScope) {
         let user = user.precomposedStringWithCanonicalMapping
         let password = password.precomposedStringWithCanonicalMapping
         field = Secret("Basic " + Data("\(user):\(password)".utf8).base64EncodedString())
         fault = Self.fault(user: user, password: password)
-        self.scope = scope
+        scope = CredentialScope(origins)
     }
 
     /// What is true of this gate; see ``/TurnpikeCore/GateFacts``.
     public func facts(for request: Request?) -> GateFacts? {
-        GateFacts(
+        var facts = GateFacts(
             "sends a user name and a password",
             .setsFields([.authorization], .secret(isBound: true)),
             passedOver: scope.obstacle(to: request))
+        facts.origins = scope.listed
+        return facts
     }
 
     /// Adds the credential.
@@ -47,7 +45,7 @@ public struct BasicAuthentication: SynchronousRequestAdapter {
     }
 
     /// Why a user name and a password cannot be sent, or nil (RFC 7617 §2).
-    static func fault(user: String, password: String) -> String? {
+    private static func fault(user: String, password: String) -> String? {
         if user.utf8.contains(UInt8(ascii: ":")) { return "the user's name has a colon" }
         if hasControl(user) { return "the user's name has a control character" }
         return hasControl(password) ? "the password has a control character" : nil
@@ -55,17 +53,6 @@ public struct BasicAuthentication: SynchronousRequestAdapter {
 
     private static func hasControl(_ text: String) -> Bool {
         text.utf8.contains { $0 < 0x20 || $0 == 0x7F }
-    }
-}
-
-extension BasicAuthentication {
-    init(settings: Settings) {
-        let user = settings.required("user")
-        let password = settings.required("password")
-        if let fault = Self.fault(user: user, password: password) {
-            settings.issue(at: fault.contains("password") ? "password" : "user", fault)
-        }
-        self.init(user: user, password: password, scope: settings.credentialScope())
     }
 }
 

@@ -34,12 +34,8 @@ public struct BearerAuthentication: Interceptor {
     ///   - tokens: The token, and how it is replaced.
     ///   - origins: The origins that receive the token.
     public init(_ tokens: BearerTokens, origins: CredentialOrigins = .own) {
-        self.init(tokens, scope: CredentialScope(origins))
-    }
-
-    init(_ tokens: BearerTokens, scope: CredentialScope) {
         self.tokens = tokens
-        self.scope = scope
+        scope = CredentialScope(origins)
     }
 
     /// What is true of this gate; see ``/TurnpikeCore/GateFacts``.
@@ -47,14 +43,12 @@ public struct BearerAuthentication: Interceptor {
     /// A pass may wait for a token twice: before it sends, and after a 401.
     public func facts(for request: Request?) -> GateFacts? {
         let sets = GateEffect.setsFields([.authorization], .secret(isBound: true))
-        let obstacle = scope.obstacle(to: request)
-        guard let limit = tokens.longestWait else {
-            return GateFacts("sends a token", sets, passedOver: obstacle)
-        }
-        var facts = GateFacts(
-            "sends a token, waits \(limit.text) at most for a new one, and sends again once after a"
-                + " 401", sets, .replays(times: 1), .waits(atMost: limit, reason: "a token"),
-            passedOver: obstacle)
+        var facts = GateFacts("sends a token", sets, passedOver: scope.obstacle(to: request))
+        facts.origins = scope.listed
+        guard let limit = tokens.longestWait else { return facts }
+        facts.summary +=
+            ", waits \(limit.text) at most for a new one, and sends again once after a 401"
+        facts.effects += [.replays(times: 1), .waits(atMost: limit, reason: "a token")]
         // The waits for the store are among those for a token.
         if let store = tokens.sharedStore {
             facts.effects.append(

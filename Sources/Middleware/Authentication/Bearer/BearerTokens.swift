@@ -55,24 +55,16 @@ public final class BearerTokens: Sendable {
     ///   - token: The first token; if nil, the provider is asked at the first call.
     ///   - provider: Gets new tokens; if nil, a token is never replaced.
     ///   - policy: When and how often tokens are replaced.
+    ///   - requestedScope: What the provider asks for, to tell a later change
+    ///     (``update(policy:provider:requestedScope:)``).
     ///   - shared: Where replicas keep the token that they have in common; nil if this process has
     ///     a token of its own. It has no effect without a provider.
     ///   - onRefresh: Runs with each new token, before the calls that wait for it continue, for
     ///     instance to save it. It must return at once.
-    public convenience init(
+    public init(
         _ token: BearerToken? = nil, provider: (any BearerTokenProvider)? = nil,
-        policy: RefreshPolicy = .standard, shared: SharedTokens? = nil,
-        onRefresh: (@Sendable (BearerToken) -> Void)? = nil
-    ) {
-        self.init(
-            token, provider: provider, policy: policy, requestedScope: [], shared: shared,
-            onRefresh: onRefresh)
-    }
-
-    init(
-        _ token: BearerToken?, provider: (any BearerTokenProvider)?, policy: RefreshPolicy,
-        requestedScope: [String], shared: SharedTokens? = nil,
-        onRefresh: (@Sendable (BearerToken) -> Void)? = nil
+        policy: RefreshPolicy = .standard, requestedScope: [String] = [],
+        shared: SharedTokens? = nil, onRefresh: (@Sendable (BearerToken) -> Void)? = nil
     ) {
         self.onRefresh = onRefresh
         sharing = shared.map { TokenSharing($0) }
@@ -102,8 +94,8 @@ public final class BearerTokens: Sendable {
     /// Replaces the policy, and the provider for the same token.
     ///
     /// If the requested scope has changed, the next call replaces the token.
-    func update(
-        _ policy: RefreshPolicy, _ provider: (any BearerTokenProvider)?, requestedScope: [String]
+    public func update(
+        policy: RefreshPolicy, provider: (any BearerTokenProvider)?, requestedScope: [String] = []
     ) {
         state.withLock { $0.update(policy, provider, requestedScope: requestedScope) }
     }

@@ -25,23 +25,21 @@ public struct DigestAuthentication: Interceptor {
     private let user: String
     private let password: Secret
     private let scope: CredentialScope
-    private let sessions: DigestSessions
+    private let sessions: Sessions
 
     /// Creates a gate.
     /// - Parameters:
     ///   - user: The user name.
     ///   - password: The password.
     ///   - origins: The origins that receive answers.
-    public init(user: String, password: String, origins: CredentialOrigins = .own) {
-        self.init(
-            user: user, password: password, scope: CredentialScope(origins),
-            sessions: DigestSessions())
-    }
-
-    init(user: String, password: String, scope: CredentialScope, sessions: DigestSessions) {
+    ///   - sessions: The nonces that servers have given for this user and password.
+    public init(
+        user: String, password: String, origins: CredentialOrigins = .own,
+        sessions: Sessions = Sessions()
+    ) {
         self.user = user.precomposedStringWithCanonicalMapping
         self.password = Secret(password.precomposedStringWithCanonicalMapping)
-        self.scope = scope
+        scope = CredentialScope(origins)
         self.sessions = sessions
     }
 
@@ -51,6 +49,7 @@ public struct DigestAuthentication: Interceptor {
             "answers a challenge, and another one if its nonce was stale",
             .setsFields([.authorization], .secret(isBound: true)), .replays(times: 2),
             passedOver: scope.obstacle(to: request))
+        facts.origins = scope.listed
         // A server may ask for it (`auth-int`).
         facts.signsContent = true
         return facts
@@ -129,22 +128,9 @@ public struct DigestAuthentication: Interceptor {
     }
 }
 
-extension DigestAuthentication {
-    init(settings: Settings) {
-        let user = settings.required("user")
-        let password = settings.required("password")
-        if let fault = Settings.defect(.authorization, user) {
-            settings.issue(at: "user", "cannot be sent: \(fault)")
-        }
-        let identity = [Secret(user), Secret(password)]
-        self.init(
-            user: user, password: password, scope: settings.credentialScope(),
-            sessions: settings.kept("sessions", for: identity) { DigestSessions() })
-    }
-}
-
 extension Gate where Self == DigestAuthentication {
-    /// Answers Digest challenges; see ``DigestAuthentication/init(user:password:origins:)``.
+    /// Answers Digest challenges; see
+    /// ``DigestAuthentication/init(user:password:origins:sessions:)``.
     public static func digest(
         user: String, password: String, origins: CredentialOrigins = .own
     ) -> Self {

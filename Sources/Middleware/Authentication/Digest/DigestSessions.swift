@@ -4,45 +4,52 @@ import Synchronization
 import TurnpikeCore
 import TurnpikeSupport
 
-/// The nonces that may be used again, by origin, the latest first.
-final class DigestSessions: Sendable {
-    private struct Nonces: OriginEntry {
-        // One for each protection space.
-        private var answers: [DigestAnswer] = []
-        private static let bound = 16
+extension DigestAuthentication {
+    /// The nonces that may be used again, by origin, the latest first.
+    public final class Sessions: Sendable {
+        fileprivate let sessions = Mutex(OriginMap<Nonces>())
 
-        var isInUse: Bool { false }
+        /// Knows no nonce.
+        public init() {}
+    }
+}
 
-        mutating func keep(_ answer: DigestAnswer) {
-            var first = answer
-            // A known nonce keeps its count; a new one replaces the other nonce of its space.
-            answers.removeAll { old in
-                if old.challenge.isSame(as: answer.challenge) { first = old }
-                return old.challenge.isOfSameSpace(as: answer.challenge)
-            }
-            answers.insert(first, at: 0)
-            if answers.count > Self.bound { answers.removeLast() }
+private struct Nonces: OriginEntry {
+    // One for each protection space.
+    private var answers: [DigestAnswer] = []
+    private static let bound = 16
+
+    var isInUse: Bool { false }
+
+    mutating func keep(_ answer: DigestAnswer) {
+        var first = answer
+        // A known nonce keeps its count; a new one replaces the other nonce of its space.
+        answers.removeAll { old in
+            if old.challenge.isSame(as: answer.challenge) { first = old }
+            return old.challenge.isOfSameSpace(as: answer.challenge)
         }
-
-        mutating func takeFirst(where isRight: (DigestAnswer) -> Bool) -> DigestAnswer? {
-            guard let index = answers.firstIndex(where: isRight) else { return nil }
-            let answer = answers[index]
-            // A nonce whose count has run out is not used again.
-            if answer.count == .max {
-                answers.remove(at: index)
-                return nil
-            }
-            answers[index].count += 1
-            return answer
-        }
-
-        mutating func remove(nonce: String) {
-            answers.removeAll { Grammar.areSame($0.challenge.nonce, nonce) }
-        }
+        answers.insert(first, at: 0)
+        if answers.count > Self.bound { answers.removeLast() }
     }
 
-    private let sessions = Mutex(OriginMap<Nonces>())
+    mutating func takeFirst(where isRight: (DigestAnswer) -> Bool) -> DigestAnswer? {
+        guard let index = answers.firstIndex(where: isRight) else { return nil }
+        let answer = answers[index]
+        // A nonce whose count has run out is not used again.
+        if answer.count == .max {
+            answers.remove(at: index)
+            return nil
+        }
+        answers[index].count += 1
+        return answer
+    }
 
+    mutating func remove(nonce: String) {
+        answers.removeAll { Grammar.areSame($0.challenge.nonce, nonce) }
+    }
+}
+
+extension DigestAuthentication.Sessions {
     /// Returns an answer with the next count of a known nonce, which needs no new challenge; nil if
     /// no nonce is known.
     func answer(for path: String, at origin: Origin) -> DigestAnswer? {

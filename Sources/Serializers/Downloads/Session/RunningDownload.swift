@@ -98,3 +98,140 @@ extension Call {
         return RunningDownload(runner)
     }
 }
+
+/// The state of a download that can be paused.
+///
+/// It is separate from the handle, whose deinitialisation cancels the download.
+final class DownloadRunner: Sendable {
+    private struct Inner {
+        var state = RunningDownload.State.running
+        var task: Task<Void, Never>?
+    }
+
+    let outcome = SharedValue<DownloadedFile>()
+    let progress: ProgressHub
+    private let call: Call
+    private let session: DownloadSession
+    private let inner = Mutex(Inner())
+
+    init(_ call: Call, _ session: DownloadSession, _ progress: ProgressHub) {
+        self.call = call
+        self.session = session
+        self.progress = progress
+        outcome.whenSettled { progress.finish() }
+    }
+
+    var state: RunningDownload.State { inner.withLock { $0.state } }
+
+    func start() { inner.withLock { $0.task = run(after: nil) } }
+
+    func pause() -> Bool {
+        let task = transition(to: .paused, keeping: true)
+        task?.cancel()
+        return task != nil
+    }
+
+    func resume() -> Bool {
+        inner.withLock { inner in
+            guard inner.state == .paused else { return false }
+            inner.state = .running
+            inner.task = run(after: inner.task)
+            return true
+        }
+    }
+
+    func cancel() {
+        session.release()
+        guard let task = transition(to: .cancelled) else { return }
+        task.cancel()
+        outcome.settle(.failure(CancellationError()))
+        // Ends by itself when the transfer has ended.
+        _ = Task.inheriting(immediately: false) { [session] in
+            await task.value
+            session.discard()
+        }
+    }
+
+    func stop() async -> ResumeData? {
+        guard let task = transition(to: .cancelled, keeping: true) else { return nil }
+        task.cancel()
+        await task.value
+        outcome.settle(.failure(CancellationError()))
+        return session.letGo()
+    }
+
+    /// Returns the task of the previous state, or nil if the transition is not allowed.
+    private func transition(
+        to next: RunningDownload.State, keeping: Bool = false
+    ) -> Task<Void, Never>? {
+        inner.withLock { inner in
+            guard inner.state.canBecome(next) else { return nil }
+            inner.state = next
+            if keeping { session.keep() }
+            return inner.task
+        }
+    }
+
+    // Ended by `pause`, `cancel` or `stop`, otherwise by the end of the download.
+    private func run(after earlier: Task<Void, Never>?) -> Task<Void, Never> {
+        Task.inheriting(immediately: false) { [self] in
+            await earlier?.value
+            // This run takes over the bytes that a pause kept. From here the options decide whether
+            // they stay.
+            inner.withLock { if $0.state == .running { session.release() } }
+            do {
+                let file = try await session.run(call) { progress.send($0) }
+                _ = transition(to: .finished)
+                outcome.settle(.success(file))
+            } catch is CancellationError where state == .paused || Task.isCancelled {
+                // Paused, or cancelled by a method that settles the outcome itself.
+            } catch {
+                _ = transition(to: error is CancellationError ? .cancelled : .failed)
+                outcome.settle(.failure(error))
+            }
+        }
+    }
+}
+
+/// Sends progress to any number of readers.
+///
+/// A reader gets the latest state, even if it starts late.
+final class ProgressHub: Sendable {
+    private struct State {
+        var readers: [AsyncStream<TransferProgress>.Continuation] = []
+        var latest: TransferProgress?
+        var isFinished = false
+    }
+
+    private let state = Mutex(State())
+
+    func send(_ progress: TransferProgress) {
+        let readers = state.withLock { state in
+            state.latest = progress
+            return state.readers
+        }
+        for reader in readers { reader.yield(progress) }
+    }
+
+    func stream() -> AsyncStream<TransferProgress> {
+        let (stream, continuation) = AsyncStream.makeStream(
+            of: TransferProgress.self, bufferingPolicy: .bufferingNewest(1))
+        let isFinished = state.withLock { state in
+            // Under the lock, so that no later state is delivered before this one.
+            if let latest = state.latest { continuation.yield(latest) }
+            if !state.isFinished { state.readers.append(continuation) }
+            return state.isFinished
+        }
+        if isFinished { continuation.finish() }
+        return stream
+    }
+
+    func finish() {
+        let readers = state.withLock { state in
+            state.isFinished = true
+            defer { state.readers = [] }
+            return state.readers
+        }
+        for reader in readers { reader.finish() }
+    }
+}

@@ -3,7 +3,7 @@
 public import AsyncHTTPClient
 public import NIOCore
 import Synchronization
-public import Turnpike
+public import TurnpikeEssentials
 
 /// A transport over async-http-client, for services that have an `HTTPClient` already.
 ///
@@ -75,9 +75,6 @@ public final class AsyncHTTPClientTransport: Transport {
     public var capabilities: TransportCapabilities {
         traits.contains(.decodesContent) ? .liveUpload : [.liveUpload, .encodedSizes]
     }
-
-    /// True: the client may have a certificate, which cannot be seen here.
-    public var provesClient: Bool { true }
 
     /// Sends a request.
     public func send(_ request: Request, context: Context) async throws -> Response {

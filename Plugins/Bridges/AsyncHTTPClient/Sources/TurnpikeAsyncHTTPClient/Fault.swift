@@ -8,7 +8,7 @@ import NIOHTTP2
 import NIOHTTPCompression
 import NIOPosix
 import NIOSSL
-import Turnpike
+import TurnpikeEssentials
 
 /// How an error of async-http-client, or of SwiftNIO below it, becomes one that says what happened.
 enum Fault {

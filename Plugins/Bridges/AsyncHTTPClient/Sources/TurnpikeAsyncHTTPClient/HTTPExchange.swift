@@ -5,14 +5,14 @@ import Foundation
 import NIOCore
 import NIOHTTP1
 import Synchronization
-import Turnpike
+import TurnpikeEssentials
 import TurnpikeSupport
 
 /// One exchange: joins async-http-client's task with the ``Exchange`` that the caller waits for.
 ///
 /// async-http-client holds it until the task has ended, and calls it on one event loop.
 final class HTTPExchange: Sendable {
-    private let request: Turnpike.Request
+    private let request: TurnpikeEssentials.Request
     private let traits: AsyncHTTPClientTransport.ClientTraits
     private let context: Context
     private let upload: Upload?
@@ -22,7 +22,7 @@ final class HTTPExchange: Sendable {
     private let end = SharedValue<Void>()
 
     init(
-        _ request: Turnpike.Request, traits: AsyncHTTPClientTransport.ClientTraits,
+        _ request: TurnpikeEssentials.Request, traits: AsyncHTTPClientTransport.ClientTraits,
         context: Context, upload: Upload?, holder: ClientHolder
     ) {
         self.request = request
@@ -75,7 +75,7 @@ final class HTTPExchange: Sendable {
     }
 
     /// Waits for the head of the response.
-    func response() async throws -> Turnpike.Response {
+    func response() async throws -> TurnpikeEssentials.Response {
         guard let exchange else { throw CancellationError() }
         return try await exchange.response()
     }

@@ -2,7 +2,7 @@
 
 import AsyncHTTPClient
 import NIOCore
-import Turnpike
+import TurnpikeEssentials
 
 /// How far an ``HTTPExchange`` has come; under its lock.
 struct HTTPExchangeState {

@@ -4,7 +4,8 @@ import AsyncHTTPClient
 import Foundation
 import NIOCore
 import NIOSSL
-public import Turnpike
+import TurnpikeEssentials
+public import TurnpikeStackFiles
 import TurnpikeSupport
 
 extension Registry {

@@ -4,7 +4,7 @@ import AsyncHTTPClient
 import Foundation
 import NIOCore
 import Synchronization
-import Turnpike
+import TurnpikeEssentials
 import TurnpikeSupport
 
 /// A request's content on its way to async-http-client, which asks for it once.

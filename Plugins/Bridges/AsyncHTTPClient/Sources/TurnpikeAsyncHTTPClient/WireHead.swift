@@ -2,19 +2,19 @@
 
 import Foundation
 import NIOHTTP1
-import Turnpike
+import TurnpikeEssentials
 import TurnpikeSupport
 
 /// How async-http-client's head becomes that of a response.
 enum WireHead {
     static func head(
-        _ head: HTTPResponseHead, to request: Turnpike.Request,
+        _ head: HTTPResponseHead, to request: TurnpikeEssentials.Request,
         _ traits: AsyncHTTPClientTransport.ClientTraits
     ) -> Result<Exchange.Head, ClientError> {
-        var headers = Turnpike.HTTPHeaders()
+        var headers = TurnpikeEssentials.HTTPHeaders()
         headers.reserveCapacity(head.headers.count)
         for (name, value) in head.headers {
-            headers.appendReceived(Turnpike.HTTPHeaders.Name(name), value)
+            headers.appendReceived(TurnpikeEssentials.HTTPHeaders.Name(name), value)
         }
         if let defect = headers.defect { return .failure(broken(defect.description)) }
         let status = HTTPStatus(Int(head.status.code))
@@ -52,7 +52,7 @@ enum WireHead {
     }
 
     // The codings that async-http-client decodes; it leaves lists of them as they are.
-    private static func isDecoded(_ headers: Turnpike.HTTPHeaders) -> Bool {
+    private static func isDecoded(_ headers: TurnpikeEssentials.HTTPHeaders) -> Bool {
         ["gzip", "deflate"].contains(headers.first(.contentEncoding)?.lowercased() ?? "")
     }
 
@@ -62,7 +62,7 @@ enum WireHead {
 
     // Equal lengths are one; different ones are a sign of smuggling (RFC 9112 §6.3).
     private static func length(
-        _ headers: Turnpike.HTTPHeaders
+        _ headers: TurnpikeEssentials.HTTPHeaders
     ) -> Result<Int64?, ClientError> {
         var length: Int64?
         let values = headers.values(of: .contentLength)
@@ -80,7 +80,7 @@ enum WireHead {
     }
 
     // The message is coded then (RFC 9112 §6.1), which is not asked for.
-    private static func codingFault(_ headers: Turnpike.HTTPHeaders) -> ClientError? {
+    private static func codingFault(_ headers: TurnpikeEssentials.HTTPHeaders) -> ClientError? {
         let codings = headers.values(of: .transferEncoding).flatMap { $0.split(separator: ",") }
             .map { Grammar.trimmed($0).lowercased() }
         return codings.first { !["chunked", "identity", ""].contains($0) }.map { coding in

@@ -3,7 +3,7 @@
 import AsyncHTTPClient
 import Foundation
 import NIOHTTP1
-import Turnpike
+import TurnpikeEssentials
 
 /// A request in the form that async-http-client takes.
 struct WireRequest {
@@ -12,7 +12,7 @@ struct WireRequest {
     let isDecoded: Bool
 
     init(
-        _ request: Turnpike.Request, body: HTTPClient.Body?,
+        _ request: TurnpikeEssentials.Request, body: HTTPClient.Body?,
         _ traits: AsyncHTTPClientTransport.ClientTraits
     ) throws {
         if let fault = Self.fault(of: request) { throw fault }
@@ -48,7 +48,7 @@ struct WireRequest {
         }
     }
 
-    private static func fault(of request: Turnpike.Request) -> ClientError? {
+    private static func fault(of request: TurnpikeEssentials.Request) -> ClientError? {
         if request.method == .connect {
             return ClientError(
                 .unsupported,

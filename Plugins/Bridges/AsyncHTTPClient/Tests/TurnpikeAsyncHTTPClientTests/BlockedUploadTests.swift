@@ -37,7 +37,7 @@ struct BlockedUploadTests {
         }
         try await withBridge(configuration) { bridge in
             bridge.server.route("/", answer.withoutReading())
-            bridge.server.route("/ok", .text("x"))
+            bridge.server.route("/ok", .ok(text: "x"))
             let content = RequestBody.data(Data(count: 1 << 23))
             let call = Task { try await bridge.client.post("/", body: content).response() }
             try await filled.value()

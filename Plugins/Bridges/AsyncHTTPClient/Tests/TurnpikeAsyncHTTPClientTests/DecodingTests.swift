@@ -21,7 +21,7 @@ struct DecodingTests {
     func transport() async throws {
         try await withBridge { bridge in
             let gzip = try Self.encoded(.gzip)
-            bridge.server.route("/", .data(gzip, headers: ["Content-Encoding": "gzip"]))
+            bridge.server.route("/", .ok(data: gzip, headers: ["Content-Encoding": "gzip"]))
             let response = try await bridge.client.get("/").response()
             #expect(response.headers[.contentEncoding] == nil)
             #expect(try await response.body.collect(upTo: 1 << 20) == Self.plain)
@@ -35,7 +35,7 @@ struct DecodingTests {
         let configuration = HTTPClient.Configuration(decompression: .enabled(limit: .none))
         try await withBridge(configuration, traits: .decodesContent) { bridge in
             let gzip = try Self.encoded(.gzip)
-            bridge.server.route("/", .data(gzip, headers: ["Content-Encoding": "gzip"]))
+            bridge.server.route("/", .ok(data: gzip, headers: ["Content-Encoding": "gzip"]))
             let response = try await bridge.client.get("/").response()
             #expect(response.headers[.contentEncoding] == nil)
             #expect(response.headers[.contentLength] == nil)
@@ -50,7 +50,7 @@ struct DecodingTests {
         let configuration = HTTPClient.Configuration(decompression: .enabled(limit: .size(1000)))
         try await withBridge(configuration, traits: .decodesContent) { bridge in
             let gzip = try Self.encoded(.gzip)
-            bridge.server.route("/", .data(gzip, headers: ["Content-Encoding": "gzip"]))
+            bridge.server.route("/", .ok(data: gzip, headers: ["Content-Encoding": "gzip"]))
             let error = try await failure { _ = try await bridge.content(bridge.client.get("/")) }
             #expect(error.code == .tooLarge)
         }
@@ -61,7 +61,7 @@ struct DecodingTests {
         let configuration = HTTPClient.Configuration(decompression: .enabled(limit: .none))
         try await withBridge(configuration) { bridge in
             let gzip = try Self.encoded(.gzip)
-            bridge.server.route("/", .data(gzip, headers: ["Content-Encoding": "gzip"]))
+            bridge.server.route("/", .ok(data: gzip, headers: ["Content-Encoding": "gzip"]))
             let error = try await failure { _ = try await bridge.content(bridge.client.get("/")) }
             #expect(error.code == .decompression)
         }
@@ -71,7 +71,7 @@ struct DecodingTests {
     func asTheyCome() async throws {
         try await withBridge { bridge in
             let gzip = try Self.encoded(.gzip)
-            bridge.server.route("/", .data(gzip, headers: ["Content-Encoding": "gzip"]))
+            bridge.server.route("/", .ok(data: gzip, headers: ["Content-Encoding": "gzip"]))
             let call = bridge.client.get("/", headers: ["Accept-Encoding": "gzip"])
             let response = try await call.response()
             #expect(response.headers[.contentEncoding] == "gzip")

@@ -46,7 +46,7 @@ struct LiveUploadTests {
     @Test("Cancelling the task ends a call whose body waits for more")
     func cancelled() async throws {
         try await withBridge { bridge in
-            bridge.server.route("/", .text("x"))
+            bridge.server.route("/", .ok(text: "x"))
             let source = Source()
             let call = Task { try await bridge.client.post("/", body: source.body).response() }
             try await bridge.server.wait { $0.open == 1 }
@@ -61,7 +61,7 @@ struct LiveUploadTests {
         try await withBridge { bridge in
             let answer = TestAnswer.status(HTTPStatus(status), body: Data("early".utf8))
             bridge.server.route("/", answer.withoutReading())
-            bridge.server.route("/ok", .text("x"))
+            bridge.server.route("/ok", .ok(text: "x"))
             let source = Source()
             do {
                 let response = try await bridge.client.post(

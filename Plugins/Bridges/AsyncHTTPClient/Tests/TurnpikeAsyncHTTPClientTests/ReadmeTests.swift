@@ -11,7 +11,7 @@ struct ReadmeTests {
     @Test("The example works")
     func works() async throws {
         let server = try TestServer()
-        server.route("/cities/largest", .json(["name": "Tokyo"]))
+        server.route("/cities/largest", .ok(json: ["name": "Tokyo"]))
         #expect(try await largestCity(at: server.target) == "Tokyo")
         server.stop()
     }

@@ -19,7 +19,7 @@ struct RedirectTests {
                 .status(
                     HTTPStatus(status), headers: ["Location": "/elsewhere", "X-A": "1"],
                     body: Data(count: count)))
-            bridge.server.route("/elsewhere", .text("followed"))
+            bridge.server.route("/elsewhere", .ok(text: "followed"))
             let response = try await bridge.client.get("/").response()
             #expect(response.status.code == status)
             #expect(response.headers["X-A"] == "1")
@@ -39,7 +39,7 @@ struct RedirectTests {
         try await withBridge { bridge in
             let other = try TestServer()
             defer { other.stop() }
-            other.route("/there", .text("arrived"))
+            other.route("/there", .ok(text: "arrived"))
             bridge.server.route("/", .redirect(302, to: "\(other.url.absoluteString)there"))
             bridge.client.replace(stack: [.redirect()])
             let call = bridge.client.get("/", headers: ["Authorization": "Bearer secret"])
@@ -64,7 +64,7 @@ struct RedirectTests {
     func misjudged() async throws {
         try await withBridge(traits: .returnsRedirects) { bridge in
             bridge.server.route("/", .redirect(302, to: "/elsewhere"))
-            bridge.server.route("/elsewhere", .text("followed"))
+            bridge.server.route("/elsewhere", .ok(text: "followed"))
             let error = try await failure {
                 _ = try await bridge.content(bridge.client.get("/"))
             }

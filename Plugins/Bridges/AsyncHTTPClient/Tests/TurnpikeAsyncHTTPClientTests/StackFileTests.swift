@@ -4,6 +4,7 @@ import Foundation
 import Testing
 import Turnpike
 import TurnpikeAsyncHTTPClient
+import TurnpikeStackFiles
 import TurnpikeTesting
 
 @Suite("Stack files with async-http-client", .timeLimit(.minutes(1)))
@@ -21,7 +22,7 @@ struct StackFileTests {
     @Test("A file names the transport, whose HTTPClient ends with the client")
     func works() async throws {
         let server = try TestServer()
-        server.route("/", .text("fine"))
+        server.route("/", .ok(text: "fine"))
         let file = try file(
             """
             {"transport": {"use": "async-http-client", "connectTimeout": 5, "http2": false,

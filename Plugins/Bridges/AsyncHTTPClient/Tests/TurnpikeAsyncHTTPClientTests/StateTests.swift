@@ -36,7 +36,7 @@ struct StateTests {
     func outlives() async throws {
         let http = HTTPClient()
         let server = try TestServer()
-        server.route("/", .text("fine"))
+        server.route("/", .ok(text: "fine"))
         server.route("/silence", .silence)
         let transport = AsyncHTTPClientTransport(http)
         let client = Client(baseURL: server.target, transport: transport, stack: [])
@@ -104,7 +104,7 @@ struct StateTests {
     @Test("The Host field has the brackets of an IPv6 address, and no standard port")
     func host() async throws {
         try await withBridge { bridge in
-            bridge.server.fallback(.text("x"))
+            bridge.server.fallback(.ok(text: "x"))
             _ = try await bridge.content(bridge.client.get("/"))
             let host = bridge.server.requests[0].headers.values(of: .host)
             #expect(host == ["127.0.0.1:\(bridge.server.port)"])

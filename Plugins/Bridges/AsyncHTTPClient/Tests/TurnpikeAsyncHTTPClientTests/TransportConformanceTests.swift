@@ -28,4 +28,14 @@ struct TransportConformanceTests {
         }
         try await http.shutdown()
     }
+
+    @Test(
+        "It may prove who the client is, since its HTTPClient does not tell, and says so wrapped too"
+    )
+    func proof() async {
+        let transport = AsyncHTTPClientTransport()
+        #expect(transport.provesClient)
+        #expect(FaultTransport(transport, seed: 1, []).provesClient)
+        await transport.shutdown()
+    }
 }

@@ -3,6 +3,7 @@
 public import Configuration
 import Synchronization
 public import Turnpike
+public import TurnpikeStackFiles
 
 /// A client whose stack follows a configuration.
 ///
@@ -17,7 +18,7 @@ public import Turnpike
 /// The configuration is checked as a whole before anything changes. A stack without mistakes
 /// replaces the old one at once; calls under way keep theirs to their end. With a mistake the old
 /// stack stays in force. Circuits, budgets, limits, cookies and tokens survive
-/// (``/TurnpikeCore/ConfiguredClient``): by the scope of the gate where the configuration lists
+/// (``/TurnpikeStackFiles/ConfiguredClient``): by the scope of the gate where the configuration lists
 /// gates, and by its `id`, or its name and place, in a stack file. The base URL cannot change.
 public final class ReloadingClient: Sendable {
     private let config: ConfigReader
@@ -31,7 +32,7 @@ public final class ReloadingClient: Sendable {
     /// Creates a client from the present configuration.
     /// - Parameters:
     ///   - config: The configuration, scoped to the client;
-    ///     ``TurnpikeCore/StackFile/init(from:registry:)`` names the keys.
+    ///     ``TurnpikeStackFiles/StackFile/init(from:registry:)`` names the keys.
     ///   - registry: The names that the stack may use.
     ///   - serializers: The serializers for response values.
     ///   - trace: Keeps traces of calls; nil for none.

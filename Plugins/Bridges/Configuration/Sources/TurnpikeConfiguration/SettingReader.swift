@@ -2,6 +2,7 @@
 
 import Configuration
 import Turnpike
+import TurnpikeStackFiles
 
 /// Reads values that a schema describes from a configuration, and collects the mistakes.
 struct SettingReader {

@@ -2,7 +2,8 @@
 
 public import Configuration
 import Foundation
-public import Turnpike
+import Turnpike
+public import TurnpikeStackFiles
 
 extension StackFile {
     /// Reads a client from a configuration, in one of three ways.

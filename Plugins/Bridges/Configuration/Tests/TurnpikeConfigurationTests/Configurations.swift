@@ -5,6 +5,7 @@ import Foundation
 import Synchronization
 import Turnpike
 import TurnpikeConfiguration
+import TurnpikeStackFiles
 
 /// A reader of values in memory.
 func config(

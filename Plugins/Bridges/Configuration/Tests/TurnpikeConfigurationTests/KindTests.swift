@@ -3,6 +3,7 @@
 import Configuration
 import Testing
 import Turnpike
+import TurnpikeStackFiles
 
 @testable import TurnpikeConfiguration
 

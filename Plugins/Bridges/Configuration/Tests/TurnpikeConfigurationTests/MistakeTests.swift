@@ -5,6 +5,7 @@ import Foundation
 import Testing
 import Turnpike
 import TurnpikeConfiguration
+import TurnpikeStackFiles
 
 @Suite("Mistakes in a configuration")
 struct MistakeTests {

@@ -4,6 +4,7 @@ import Configuration
 import Foundation
 import Testing
 import Turnpike
+import TurnpikeStackFiles
 
 @testable import TurnpikeConfiguration
 

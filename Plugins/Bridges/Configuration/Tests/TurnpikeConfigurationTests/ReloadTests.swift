@@ -5,6 +5,7 @@ import Foundation
 import Testing
 import Turnpike
 import TurnpikeConfiguration
+import TurnpikeStackFiles
 import TurnpikeTesting
 
 @Suite("A client that follows its configuration", .timeLimit(.minutes(2)))
@@ -103,9 +104,9 @@ struct ReloadTests {
     @Test("Loses no call under way, and no later one")
     func calls() async throws {
         let server = try TestServer(keepsRecord: false)
-        server.route("/a", .text("whole"))
+        server.route("/a", .ok(text: "whole"))
         let hold = TestHold()
-        server.route("/held", .text("whole").held(by: hold))
+        server.route("/held", .ok(text: "whole").held(by: hold))
         var first = values("retry")
         first["up.baseURL"] = .init(.string(server.url.absoluteString), isSecret: false)
         first["up.transport.use"] = "urlsession"

@@ -2,7 +2,7 @@
 
 public import Foundation
 public import HTTPTypes
-public import Turnpike
+public import TurnpikeEssentials
 
 extension Client {
     /// Sends a request through the gates, and returns when the head of the response has arrived.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import HTTPTypes
-public import Turnpike
+public import TurnpikeEssentials
 
 extension HTTPHeaders {
     /// Creates a section of the same fields, in the same order, with their names as written.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import HTTPTypes
-public import Turnpike
+public import TurnpikeEssentials
 
 extension Request {
     /// Creates a request from one of swift-http-types, and content.

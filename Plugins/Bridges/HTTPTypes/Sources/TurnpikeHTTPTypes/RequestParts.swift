@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import HTTPTypes
-import Turnpike
+import TurnpikeEssentials
 
 /// The parts of a request, as an `HTTPRequest` names them.
 struct RequestParts {

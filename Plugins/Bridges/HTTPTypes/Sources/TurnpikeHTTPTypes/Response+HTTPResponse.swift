@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import HTTPTypes
-public import Turnpike
+public import TurnpikeEssentials
 
 extension HTTPResponse {
     /// Creates the head of a response, with the registered phrase of its status.

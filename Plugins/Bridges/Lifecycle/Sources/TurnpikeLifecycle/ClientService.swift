@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import ServiceLifecycle
-public import Turnpike
+public import TurnpikeEssentials
 import TurnpikeSupport
 
 /// A client as a service of swift-service-lifecycle: its end is part of the end of the program.

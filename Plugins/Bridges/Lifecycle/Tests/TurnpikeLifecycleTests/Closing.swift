@@ -32,6 +32,8 @@ final class ClosingTransport: Transport {
     var capabilities: TransportCapabilities { base.capabilities }
     var provesClient: Bool { base.provesClient }
 
+    var canEndProcess: Bool { base.canEndProcess }
+
     func send(_ request: Request, context: Context) async throws -> Response {
         try await base.send(request, context: context)
     }

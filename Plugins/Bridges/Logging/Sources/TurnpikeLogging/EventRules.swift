@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Logging
-import Turnpike
+import TurnpikeEssentials
 import TurnpikeSupport
 
 /// What is logged of an event, and under which names.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import Logging
-public import Turnpike
+public import TurnpikeEssentials
 
 /// Logs each pass of a request through swift-log, as structured metadata with the attribute names of
 /// OpenTelemetry's semantic conventions.

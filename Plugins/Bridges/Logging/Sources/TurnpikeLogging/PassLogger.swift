@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Logging
-import Turnpike
+import TurnpikeEssentials
 
 /// The logger of one pass: what the task of its caller knew when the pass began.
 ///

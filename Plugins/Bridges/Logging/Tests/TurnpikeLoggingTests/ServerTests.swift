@@ -13,7 +13,7 @@ struct ServerTests {
     @Test("Calls over a real connection are logged once each")
     func calls() async throws {
         let server = try TestServer()
-        server.route("/flaky", .status(503), .text("third time"))
+        server.route("/flaky", .status(503), .ok(text: "third time"))
         server.route("/moved", .redirect(302, to: "/flaky"))
         server.route("/short", .short(declared: 100, sent: Data("x".utf8)))
         let journal = Journal()

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CoreMetrics
-import Turnpike
+import TurnpikeEssentials
 
 /// The instruments for the figures of gates, each of which is made once, within the bounds.
 struct FigureInstruments {

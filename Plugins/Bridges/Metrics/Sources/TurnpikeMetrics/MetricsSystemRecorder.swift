@@ -2,7 +2,7 @@
 
 public import CoreMetrics
 import Synchronization
-public import Turnpike
+public import TurnpikeEssentials
 import TurnpikeSupport
 
 /// Records passes, and the figures of gates, in swift-metrics, with the names of OpenTelemetry's

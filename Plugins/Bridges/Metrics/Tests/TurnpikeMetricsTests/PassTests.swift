@@ -186,7 +186,7 @@ struct PassTests {
     @Test("Calls over a real connection are recorded once each")
     func server() async throws {
         let server = try TestServer()
-        server.route("/flaky", .status(503), .text("abc"))
+        server.route("/flaky", .status(503), .ok(text: "abc"))
         server.route("/short", .short(declared: 100, sent: Data("x".utf8)))
         let client = makeClient(URLSessionTransport(), [retrying, recorder])
         #expect(try await client.get("\(server.url)flaky").string() == "abc")

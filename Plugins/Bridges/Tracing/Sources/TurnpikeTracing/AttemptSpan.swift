@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Tracing
-import Turnpike
+import TurnpikeEssentials
 
 /// Makes the span of one request that is sent, and injects its context.
 struct AttemptSpan: Interceptor, PromptlyCancellable {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Tracing
-import Turnpike
+import TurnpikeEssentials
 import TurnpikeSupport
 
 /// Adds what happens between the requests of a call to its span.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Tracing
-import Turnpike
+import TurnpikeEssentials
 
 /// The parts of the gate that stand outside of the traced gates.
 struct CallSpans: GateGroup {

@@ -2,7 +2,7 @@
 
 import Synchronization
 import Tracing
-import Turnpike
+import TurnpikeEssentials
 
 /// What the spans of one call share.
 final class CallTrace: Sendable {

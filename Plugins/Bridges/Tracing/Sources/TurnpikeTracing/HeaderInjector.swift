@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Tracing
-import Turnpike
+import TurnpikeEssentials
 
 /// Writes what a propagator sends into header fields.
 struct HeaderInjector: Injector {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import Turnpike
+import TurnpikeEssentials
+public import TurnpikeStackFiles
 
 extension Registry {
     /// Adds the gate `tracing` to the names of stack files.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Tracing
-import Turnpike
+import TurnpikeEssentials
 import TurnpikeSupport
 
 /// Begins and ends spans, with the attributes of OpenTelemetry's semantic conventions for HTTP

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import Tracing
-public import Turnpike
+public import TurnpikeEssentials
 
 /// Gives calls spans of swift-distributed-tracing: one for the call, and one for each request that
 /// is sent for it.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import Turnpike
+public import TurnpikeEssentials
 
 /// The option with the template of a call's URL, which names its spans.
 public enum URLTemplate: RequestOptionKey {

@@ -102,7 +102,7 @@ struct ConventionTests {
     func version() async throws {
         let server = try TestServer()
         defer { server.stop() }
-        server.route("/", .text("x"))
+        server.route("/", .ok(text: "x"))
         let traced = Traced(URLSessionTransport())
         #expect(try await traced.client.get(server.target).string() == "x")
         let version = traced.attempts.first?.texts["network.protocol.version"]

@@ -6,6 +6,7 @@ import Testing
 import Tracing
 import Turnpike
 import TurnpikeInspection
+import TurnpikeStackFiles
 import TurnpikeTesting
 import TurnpikeTracing
 

@@ -195,7 +195,7 @@ struct SendTests {
     func loopback(isStreamed: Bool) async throws {
         let server = try TestServer()
         defer { server.stop() }
-        server.route("/", .status(503), .text("x"))
+        server.route("/", .status(503), .ok(text: "x"))
         let tracer = InMemoryTracer()
         let client = Client(
             transport: URLSessionTransport(),

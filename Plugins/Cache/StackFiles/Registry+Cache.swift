@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+public import TurnpikeCache
+import TurnpikeCore
+public import TurnpikeMiddleware
+public import TurnpikeStackFiles
+import TurnpikeSupport
+
+extension Registry {
+    /// Adds the gate `cache` to the names of stack files.
+    /// - Parameter shared: Makes a store of entries over the store of the file's `shared`, for gates
+    ///   that use that; nil if it cannot.
+    public mutating func registerCache(
+        shared: @escaping @Sendable (any SharedStore, SharedStoreSettings) -> (any CacheStore)? = {
+            _, _ in nil
+        }
+    ) {
+        register(
+            gate: "cache",
+            description: PartDescription(
+                """
+                Answers requests from what was answered before: a private HTTP cache (RFC 9111). \
+                Place it inside `redirect` and `cookies`, outside `retry` and the limits.
+                """,
+                settings: [
+                    "memory": "The most bytes in memory; with 0, everything is on disk.",
+                    "directory":
+                        "The folder of the cache on disk; without one, it is in memory alone.",
+                    "disk": "The most bytes on disk.",
+                    "staleIfError": """
+                    How long after its lifetime a response may stand in for an error, if the \
+                    response does not say so itself.
+                    """,
+                    "shared": """
+                    Whether entries are kept in the shared state of the file, behind those in memory: \
+                    true, or the name in `shared.use`.
+                    """,
+                    "partition": """
+                    Names whose responses they are: the service, and the account as which it sends, as \
+                    `"catalog as deploy-bot"`. Required with `shared`; caches find only what those with \
+                    the same one have stored. Without one, a client finds its own alone if a gate inside, \
+                    or the transport, proves who it is.
+                    """,
+                    "prefix": "How the names of the keys of shared entries begin.",
+                    "maxEntryBytes": "The most bytes of one shared entry.",
+                    "frontLifetime": """
+                    How long memory serves an entry before the shared store is asked for it again.
+                    """,
+                    "fleetLock": """
+                    How long a miss waits at most for the request of another replica for the same; \
+                    without it, each replica sends its own.
+                    """,
+                    "identityFields": """
+                    More header fields that identify the user, beside credentials and cookies.
+                    """,
+                    "metrics": .metrics,
+                ],
+                example:
+                    #"{"use": "cache", "directory": "/var/cache/app", "partition": "catalog as deploy-bot"}"#
+            )
+        ) { try Cache(settings: $0, shared: shared) }
+    }
+}
+
+extension Cache {
+    private struct Setting: Hashable {
+        let memory: Int
+        let directory: String?
+        let disk: Int
+        let frontLifetime: Duration?
+        let shared: SharedStoreSettings
+        // Nothing is kept over a reload that changes the shared state.
+        let state: Identity?
+    }
+
+    private struct Identity: Hashable {
+        let state: SharedState
+
+        static func == (left: Self, right: Self) -> Bool { left.state === right.state }
+        func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(state)) }
+    }
+
+    init(
+        settings: Settings,
+        shared make: (any SharedStore, SharedStoreSettings) -> (any CacheStore)?
+    ) throws {
+        let state = settings.sharedState()
+        var shared = SharedStoreSettings()
+        // Another group is another service, whose responses are for others.
+        let group = state.flatMap { $0.group == "default" ? nil : "turnpike:cache:\($0.group)" }
+        shared.prefix = settings.string("prefix") ?? group
+        shared.maxEntryBytes = settings.optionalInt("maxEntryBytes", in: 1...(1 << 30))
+        shared.fleetLock = settings.optionalSeconds("fleetLock")
+        let setting = Setting(
+            memory: settings.int("memory", default: 16 << 20, in: 0...(1 << 40)),
+            directory: settings.string("directory"),
+            disk: settings.int("disk", default: 256 << 20, in: 0...(1 << 50)),
+            frontLifetime: settings.optionalSeconds("frontLifetime", orZero: true),
+            shared: shared, state: state.map { Identity(state: $0) })
+        if state != nil, setting.directory != nil {
+            settings.issue(
+                at: "directory", "entries are on disk or in the shared state, not in both")
+        }
+        let partition = settings.string("partition")
+        if partition.map({ Grammar.trimmed($0).isEmpty }) ?? (state != nil) {
+            settings.issue(
+                at: "partition",
+                "is missing; name the service whose responses these are, and the account as which it"
+                    + " sends: \"catalog as deploy-bot\"")
+        }
+        var options = Options()
+        options.staleIfError = settings.seconds("staleIfError", default: .zero, orZero: true)
+        options.identityFields = Set(settings.headerNames("identityFields"))
+        let meter = settings.meter()
+        if settings.isDryRun {
+            self = Cache(MemoryStore(), options: options).with(
+                partition: partition, options: options)
+            return
+        }
+        let store = state.flatMap { make($0.store, shared) }
+        // A draft stands for a store that could not be made, which is a mistake by itself.
+        if let state, store == nil, !(state.store is DraftStore) {
+            settings.issue(
+                at: "shared",
+                "the shared state of the file cannot keep entries of a cache; remove the setting, or"
+                    + " register a cache for that store")
+        }
+        let kept = settings.kept("entries", for: setting, updating: { $0.report(to: meter) }) {
+            Cache(Self.store(setting, store), partition: "", meter: meter)
+        }
+        self = kept.with(partition: partition, options: options)
+    }
+
+    private static func store(
+        _ setting: Setting, _ shared: (any CacheStore)?
+    ) -> any CacheStore {
+        let memory = MemoryStore(maxBytes: setting.memory)
+        let back: any CacheStore
+        if let shared {
+            back = shared
+        } else if let directory = setting.directory {
+            back = DiskStore(directory: directory, maxBytes: Int64(setting.disk))
+        } else {
+            return memory
+        }
+        return setting.memory == 0
+            ? back : TieredStore(memory, back, frontLifetime: setting.frontLifetime)
+    }
+}

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import Foundation
+import TurnpikeCore
+import TurnpikeCurl
+public import TurnpikeStackFiles
+import TurnpikeSupport
+
+extension Registry {
+    /// Adds the transport `curl` to the names of stack files.
+    /// - Parameter environment: The variables that name proxies, where a file asks for those of the
+    ///   environment.
+    public mutating func registerCurl(
+        environment: [String: String] = ProcessInfo.processInfo.environment
+    ) {
+        register(transport: "curl", description: Self.curl) { settings in
+            let configuration = try CurlTransport.Configuration(
+                settings: settings, environment: environment)
+            if settings.isDryRun {
+                return MockTransport(
+                    capabilities: try CurlTransport.capabilities(with: configuration), [])
+            }
+            return try CurlTransport(configuration: configuration)
+        }
+    }
+}
+
+extension Registry {
+    private static var curl: PartDescription {
+        PartDescription(
+            "Sends requests over libcurl (`CurlTransport`).",
+            settings: [
+                "connectTimeout": """
+                The time for name lookup, connection and TLS handshake, and before them for a free \
+                place among the connections.
+                """,
+                "maxConnectionsPerHost": "The connections to one host at a time; more calls wait.",
+                "idleConnectionTimeout": """
+                How long a connection may have been idle when it is used again, in whole seconds.
+                """,
+                "maxConnectionAge": """
+                The age at which a connection is not used again, in whole seconds, so that a busy \
+                client finds the servers that a name has by now.
+                """,
+                "dnsCacheTime":
+                    "How long the addresses of a name are remembered, in whole seconds.",
+                "shuffleAddresses": "Whether the addresses of a name are tried in a random order.",
+                "metrics": """
+                Where figures of the connections are written: a file, or `"stderr"`; or, as \
+                `"meter:NAME"`, a meter that the program has registered.
+                """,
+                "http2": """
+                When HTTP/2 is offered. `"automatic"` offers it where the libcurl that was found \
+                loses no answer by it; `true` is the same as `"on"`, `false` the same as `"off"`.
+                """,
+                "engines": "The event loops, each with a thread and connections of its own.",
+                "busyPolling": """
+                How long a thread looks for an answer before it sleeps; a millisecond at most.
+                """,
+                "unixSocket": "A Unix socket that all connections are made to.",
+                "proxy": """
+                The URL of a proxy (`http`, `socks5` or `socks5h`), or `"environment"` for those \
+                that the environment names.
+                """,
+                "trust": "Whom TLS trusts, and what the client shows of itself.",
+                "trust.ca": "A PEM file with the authorities, in place of the system's.",
+                "trust.pins": """
+                The public keys that a server may have, as `sha256/` and Base64. Name a backup too.
+                """,
+                "trust.clientCertificate": "A PEM file with the client's certificate.",
+                "trust.clientKey": """
+                A PEM file with its key; without one, the key is in the file of the certificate.
+                """,
+                "trust.minimumTLS": "The oldest version of TLS.",
+            ],
+            example:
+                #"{"use": "curl", "http2": false, "trust": {"minimumTLS": "1.3"}}"#)
+    }
+}
+
+extension CurlTransport.Configuration {
+    init(settings: Settings, environment: [String: String]) throws {
+        self.init()
+        connectTimeout = settings.seconds("connectTimeout", default: connectTimeout)
+        maxConnectionsPerHost = settings.int(
+            "maxConnectionsPerHost", default: maxConnectionsPerHost, in: 1...100_000)
+        idleConnectionTimeout = settings.seconds(
+            "idleConnectionTimeout", default: idleConnectionTimeout)
+        maxConnectionAge = settings.optionalSeconds("maxConnectionAge")
+        dnsCacheTime = settings.seconds("dnsCacheTime", default: dnsCacheTime, orZero: true)
+        shufflesAddresses = settings.bool("shuffleAddresses", default: shufflesAddresses)
+        meter = settings.meter()
+        http2 = Self.http2(settings)
+        engines = settings.int("engines", default: 1, in: 1...64)
+        busyPolling = settings.seconds("busyPolling", default: busyPolling, orZero: true)
+        unixSocket = settings.string("unixSocket")
+        switch settings.string("proxy") {
+        case nil: break
+        case "environment": proxy = .environment(environment)
+        case let text?:
+            if let named = CurlTransport.Proxy(text) {
+                proxy = .through(named)
+            } else {
+                settings.issue(
+                    at: "proxy",
+                    "found another text; expected \"environment\" or \(CurlTransport.Proxy.form)")
+            }
+        }
+        if let inner = settings.object("trust") {
+            trust = CurlTransport.Trust(settings: inner)
+            inner.finish()
+        }
+        if http2 == .on, try !CurlTransport.hasHTTP2 {
+            settings.refuse("http2", because: "this libcurl has no HTTP/2")
+        }
+    }
+
+    // A word or a bool.
+    private static func http2(_ settings: Settings) -> CurlTransport.HTTP2 {
+        if settings.value("http2")?.bool == nil {
+            return settings.choice("http2", default: .automatic)
+        }
+        return settings.bool("http2", default: true) ? .on : .off
+    }
+}
+
+extension CurlTransport.Trust {
+    init(settings: Settings) {
+        self.init()
+        if let path = Self.file("ca", settings) { authorities = .file(path) }
+        for (index, text) in settings.strings("pins").enumerated() {
+            do {
+                pins.append(try CurlTransport.PublicKeyPin(text))
+            } catch {
+                settings.issue(
+                    at: "pins[\(index)]", (error as? ClientError)?.message ?? "\(error)")
+            }
+        }
+        let certificate = Self.file("clientCertificate", settings)
+        let key = Self.file("clientKey", settings)
+        if let certificate {
+            clientCertificate = CurlTransport.ClientCertificate(
+                certificate: certificate, key: key ?? certificate)
+        } else if key != nil, settings.value("clientCertificate") == nil {
+            settings.issue(at: "clientKey", "found a key alone; expected a clientCertificate, too")
+        }
+        minimumVersion = settings.choice("minimumTLS", default: minimumVersion)
+    }
+
+    // A file that is not there is told with its place.
+    private static func file(_ key: String, _ settings: Settings) -> String? {
+        guard let path = settings.string(key) else { return nil }
+        if FileManager.default.isReadableFile(atPath: path) { return path }
+        settings.issue(
+            at: key, "found no file \(Grammar.escaped(path)) that can be read; expected one")
+        return nil
+    }
+}

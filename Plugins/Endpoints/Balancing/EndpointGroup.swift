@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import TurnpikeCore
+
+/// The usable endpoints of one side, the own zone or the rest, with what makes a choice cheap.
+final class EndpointGroup: Sendable {
+    let members: [EndpointMember]
+
+    /// The sum of the weights.
+    let weight: Double
+
+    // The weights, relative to their mean; empty if they are all the same.
+    private let weights: [Double]
+    // The running sums of these; empty if the weights are all the same.
+    private let sums: [Double]
+    private let keys: [UInt64]
+    private let ramp: EndpointRamp
+
+    /// Creates a group.
+    ///
+    /// Members without a weight are left out, unless none has one: they then count alike.
+    init(_ candidates: [EndpointMember], slowStart: Duration) {
+        let weighty = candidates.filter { Self.weight(of: $0.endpoint) > 0 }
+        members = weighty.isEmpty ? candidates : weighty
+        let absolute = members.map { weighty.isEmpty ? 0 : Self.weight(of: $0.endpoint) }
+        weight = absolute.reduce(0, +)
+        let mean = weight / Double(max(members.count, 1))
+        if absolute.allSatisfy({ $0 == absolute[0] }) {
+            weights = []
+            sums = []
+        } else {
+            // None vanishes beside the others: whoever divides by it gets a number.
+            weights = absolute.map { max($0 / mean, 1e-12) }
+            var sum = 0.0
+            sums = weights.map {
+                sum += $0
+                return sum
+            }
+        }
+        keys = members.map(\.key)
+        ramp = EndpointRamp(members, slowStart)
+    }
+
+    /// Returns the weight of an endpoint as it counts here: a number from 0 to 10⁹, whatever it says.
+    static func weight(of endpoint: Endpoint) -> Double {
+        endpoint.weight > 0 ? min(endpoint.weight, 1e9) : 0
+    }
+
+    /// Chooses a member; nil if the call has tried all.
+    func choose(_ pick: inout Pick, in order: EndpointSequence) -> EndpointMember? {
+        if members.count < 2 { return members.first.flatMap { pick.hasTried($0) ? nil : $0 } }
+        let index: Int? =
+            switch pick.rule {
+            case .peakEWMA:
+                better(&pick, unless: 0.9) { [now = pick.now] member, weight in
+                    member.cost(per: weight, at: now)
+                }
+            case .roundRobin:
+                accepted(&pick) { pick in place(order.next(&pick.dice)) }
+            case .weighted: accepted(&pick) { pick in place(pick.dice.unit()) }
+            case .hash where pick.key != nil: highest(pick)
+            case .leastRequests, .hash:
+                better(&pick, unless: 1) { [now = pick.now] member, weight in
+                    member.requests(at: now) / weight
+                }
+            }
+        return index.map { members[$0] }
+    }
+
+    // MARK: Places
+
+    /// The member at a fraction of the sum of all weights.
+    private func place(_ fraction: Double) -> Int {
+        let last = members.count - 1
+        guard !sums.isEmpty else { return min(Int(fraction * Double(members.count)), last) }
+        let target = fraction * sums[last]
+        var (low, high) = (0, last)
+        while low < high {
+            let middle = (low + high) / 2
+            if sums[middle] > target { high = middle } else { low = middle + 1 }
+        }
+        return low
+    }
+
+    /// The member at a number of the sequence: one after the other if their weights are the same, or
+    /// else in an order in which each returns evenly, as often as its weight says.
+    private func place(_ number: UInt64) -> Int {
+        if sums.isEmpty { return Int(number % UInt64(members.count)) }
+        return place(EndpointHash.unit(number &* EndpointSequence.golden))
+    }
+
+    /// The first place that the call has not tried and that its slow start admits.
+    private func accepted(
+        _ pick: inout Pick, _ draw: (inout Pick) -> Int
+    ) -> Int? {
+        let isRamping = ramp.isRunning(at: pick.now)
+        for _ in 0..<32 {
+            let index = draw(&pick)
+            if pick.hasTried(members[index]) { continue }
+            if !isRamping || pick.dice.unit() < ramp.share(index, at: pick.now) { return index }
+        }
+        return untried(&pick)
+    }
+
+    /// A random member by weight of those that the call has not tried, found by looking at all.
+    private func untried(_ pick: inout Pick) -> Int? {
+        var total = 0.0
+        for index in members.indices where !pick.hasTried(members[index]) {
+            total += weight(index, at: pick.now)
+        }
+        var rest = pick.dice.unit() * total
+        var last: Int?
+        for index in members.indices where !pick.hasTried(members[index]) {
+            last = index
+            rest -= weight(index, at: pick.now)
+            if rest < 0 { break }
+        }
+        return last
+    }
+
+    // The weight as the slow start lowers it.
+    private func weight(_ index: Int, at now: Int64) -> Double {
+        (weights.isEmpty ? 1 : weights[index]) * ramp.share(index, at: now)
+    }
+
+    // MARK: Rules
+
+    /// The first of two different members, unless the second costs less than that part of it.
+    ///
+    /// The first one is drawn by weight and wins ties, so without load the shares are the weights.
+    private func better(
+        _ pick: inout Pick, unless part: Double,
+        cost: (EndpointMember, _ weight: Double) -> Double
+    ) -> Int? {
+        let byWeight = { (pick: inout Pick) in self.place(pick.dice.unit()) }
+        guard let first = accepted(&pick, byWeight) else { return nil }
+        guard let second = other(than: first, &pick, byWeight) else { return first }
+        let present = cost(members[first], weight(first, at: pick.now))
+        let offer = cost(members[second], weight(second, at: pick.now))
+        return offer < present * part ? second : first
+    }
+
+    /// Another member that the call has not tried, by weight where that is soon found.
+    private func other(
+        than first: Int, _ pick: inout Pick, _ draw: (inout Pick) -> Int
+    ) -> Int? {
+        for _ in 0..<4 {
+            let index = draw(&pick)
+            if index != first, !pick.hasTried(members[index]) { return index }
+        }
+        // A heavy member comes again and again: the next one, from a random place on.
+        let start = Int(pick.dice.unit() * Double(members.count))
+        for step in members.indices {
+            let index = (start + step) % members.count
+            if index != first, !pick.hasTried(members[index]) { return index }
+        }
+        return nil
+    }
+
+    /// The member with the highest score for a key (weighted rendezvous hashing).
+    ///
+    /// The scores are exponential times -ln(1 - u) / weight, of which the least wins: each member
+    /// wins with a probability in proportion to its weight, whoever else is there.
+    private func highest(_ pick: Pick) -> Int? {
+        guard let key = pick.key else { return nil }
+        var best: Int?
+        if weights.isEmpty {
+            var least = UInt64.max
+            for index in keys.indices {
+                let score = EndpointHash.mixed(key ^ keys[index])
+                if score <= least, !pick.hasTried(keys[index]) { (best, least) = (index, score) }
+            }
+            return best
+        }
+        var least = Double.infinity
+        for index in keys.indices {
+            let share = EndpointHash.unit(EndpointHash.mixed(key ^ keys[index]))
+            // -ln(1 - u) ≥ u, so most need no logarithm.
+            guard share < least * weights[index], !pick.hasTried(keys[index]) else { continue }
+            let time = EndpointHash.exponential(share) / weights[index]
+            if time < least { (best, least) = (index, time) }
+        }
+        return best
+    }
+}
+
+/// The slow starts of a group's members.
+///
+/// A member that has just come or returned has cold caches and no connections. Its weight grows in
+/// proportion to its age, from a tenth at first to all of it at the end of the slow start, as in
+/// Envoy. The weights count relative to that of the oldest member: where all are new, none is held
+/// back.
+struct EndpointRamp: Sendable {
+    // When each slow start began; empty if there is none.
+    private let starts: [Int64]
+    private let oldest: Int64
+    private let end: Int64
+    private let nanoseconds: Double
+
+    init(_ members: [EndpointMember], _ time: Duration) {
+        nanoseconds = time / .nanoseconds(1)
+        let starts = members.map(\.start)
+        oldest = starts.min() ?? .min
+        let newest = starts.max() ?? .min
+        let isNeeded = newest > oldest && nanoseconds >= 1
+        self.starts = isNeeded ? starts : []
+        end =
+            isNeeded
+            ? MonotonicInstant(nanoseconds: newest).advanced(by: time).nanoseconds : .min
+    }
+
+    /// Whether the slow start of a member has not ended.
+    func isRunning(at now: Int64) -> Bool { now < end }
+
+    /// The part of its weight that a member has, relative to the oldest.
+    func share(_ index: Int, at now: Int64) -> Double {
+        isRunning(at: now) ? part(starts[index], now) / part(oldest, now) : 1
+    }
+
+    private func part(_ start: Int64, _ now: Int64) -> Double {
+        let age = (Double(now) - Double(start)) / nanoseconds
+        return min(max(age, 0.1), 1)
+    }
+}

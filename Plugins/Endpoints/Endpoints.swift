@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import TurnpikeCore
+public import TurnpikeMiddleware
+import TurnpikeSupport
+
+/// Sends the requests for one logical name to the endpoints that serve it, and leaves out those that
+/// fail.
+///
+/// ```swift
+/// let client = Client(transport: CurlTransport()) {
+///     Retry()
+///     AttemptTimeout(.seconds(2))
+///     Endpoints(for: "users.internal", from: .file("/etc/endpoints/users.json"))
+/// }
+/// let user = try await client.get("http://users.internal/users/7").decode(User.self)
+/// ```
+///
+/// Only the connection goes to the endpoint (``/TurnpikeCore/RequestOptions/connectTarget``). The
+/// URL, `Host`, the name in the certificate, cookies, cache keys, credentials, breakers and metrics
+/// keep the logical name. A client whose transport cannot connect elsewhere has a fault from its
+/// making. Requests to other hosts, and requests that have a connect target already, pass untouched.
+///
+/// Place it inside ``/TurnpikeMiddleware/Retry``, ``/TurnpikeMiddleware/Hedge``, ``/TurnpikeMiddleware/AdmissionControl`` and ``/TurnpikeMiddleware/CircuitBreaker``, next to the
+/// transport: each attempt then chooses an endpoint, and avoids those that its call has tried while
+/// others are left. A request counts as
+/// under way until the body of its response has ended: it was read, broke off, was cancelled or
+/// dropped.
+///
+/// The first call waits for the list, within its own deadline. Later calls use the last list while
+/// one task asks for the next. A list that does not come within 10 s, fails to come or is empty
+/// leaves the last one in use. That is told to the log and the meter, and the resolver is asked
+/// again after 1 s to 30 s. Without any list, calls fail as
+/// ``/TurnpikeCore/ClientError/Code/dns``, unsent, or with the resolver's own
+/// ``/TurnpikeCore/ClientError``.
+///
+/// An endpoint that fails is ejected for a while (``EndpointHealth``). Its figures belong to its
+/// target, and survive a new list. A gate used in several stacks is one shared state.
+public struct Endpoints: Interceptor {
+    private let service: ServiceName
+    private let balancer: LoadBalancer
+    private let decide: @Sendable (Outcome) -> CircuitVerdict
+
+    /// Creates a gate.
+    /// - Parameters:
+    ///   - host: The logical host whose requests are sent to endpoints, with or without a port:
+    ///     `users.internal`, `users.internal:8080`. Without one, all ports match. Requests of http
+    ///     and of https match.
+    ///   - resolver: Finds the endpoints.
+    ///   - policy: How an endpoint is chosen for a request.
+    ///   - zone: The zone to prefer; nil for none.
+    ///   - subset: The part of the endpoints that this client uses; nil for all.
+    ///   - health: When an endpoint is ejected, and for how long.
+    ///   - meter: Receives the endpoints by state (`turnpike.endpoints.count`), and counts ejections
+    ///     (`….ejections`), failures whose endpoint could not be ejected (`….spared`), refreshes that
+    ///     failed (`….refresh_failures`), and choices among all endpoints because too few are well
+    ///     (`….panics`).
+    ///   - verdict: Decides what an outcome says about its endpoint. It is not called for a
+    ///     cancellation.
+    public init(
+        for host: String, from resolver: any EndpointResolver,
+        policy: BalancingPolicy = .leastRequests, zone: EndpointZone? = nil,
+        subset: EndpointSubset? = nil, health: EndpointHealth = EndpointHealth(),
+        meter: (any GateMeter)? = nil,
+        verdict: @escaping @Sendable (Outcome) -> CircuitVerdict = CircuitVerdict.standard
+    ) {
+        let rules = EndpointRules(
+            resolver: resolver, policy: policy, zone: zone, subset: subset, health: health)
+        service = ServiceName(host)
+        balancer = LoadBalancer(service, rules, meter: meter)
+        decide = verdict
+    }
+
+    /// Takes the rules and the meter of another gate for the same host; the endpoints keep their
+    /// state, and their list until a new one comes.
+    public func update(to other: Endpoints) { balancer.update(to: other.balancer) }
+
+    /// What is wrong with the host: the error that each call fails with, or nil.
+    public var fault: ClientError? { service.fault }
+
+    /// What the gate needs: connections that go elsewhere.
+    public var requiredCapabilities: TransportCapabilities { .connectTargets }
+
+    /// The endpoints of the present list, with their state.
+    var members: [EndpointMember] { balancer.members }
+
+    /// Ends the refresh and the checks, and has the meter pass on what it holds.
+    public func shutdown() async {
+        balancer.stop()
+        await balancer.figures.flush()
+    }
+
+    /// What is true of this gate; see ``/TurnpikeCore/GateFacts``.
+    public func facts(for request: Request?) -> GateFacts? {
+        let isOther = request.map { !service.matches($0.origin) } ?? false
+        return GateFacts(
+            "sends each request for \(service) to \(balancer.text)",
+            .choosesEndpoint(for: service.description),
+            .waits(atMost: LoadBalancer.refreshLimit, reason: "the first list of endpoints"),
+            .answers(.refusal),
+            order: [
+                GateOrder(
+                    .inside, .retry,
+                    because: "All attempts of a call would go to the same endpoint."),
+                GateOrder(
+                    .inside, .hedge,
+                    because: "A hedge would go to the endpoint that is late already."),
+                GateOrder(
+                    .inside, .circuitBreaker,
+                    because:
+                        "An endpoint would be chosen, and count as tried, for a request that the"
+                        + " breaker refuses."),
+                GateOrder(
+                    .inside, .redirect,
+                    because: "A redirect would be followed at the same endpoint, whatever its host."
+                ),
+            ],
+            passedOver: isOther ? "it is not for \(service)" : nil)
+    }
+
+    /// Runs the rest of the chain with an endpoint for the connection.
+    public func intercept(
+        _ request: Request, context: Context, next: Next
+    ) async throws -> Response {
+        if let fault = service.fault { throw fault }
+        guard let origin = request.origin, service.matches(origin),
+            request.options.connectTarget == nil
+        else { return try await next(request) }
+        let view = try await balancer.view(in: context, for: origin, next)
+        let lease = try balancer.lease(of: view, for: request, in: context)
+        var sent = request
+        sent.options.connectTarget = lease.target
+        do {
+            let response = try await next(sent)
+            watch(response, to: request, lease, context)
+            return response
+        } catch {
+            balancer.conclude(lease, verdict(request, error, context), in: context)
+            throw error
+        }
+    }
+
+    private func watch(
+        _ response: Response, to request: Request, _ lease: EndpointLease, _ context: Context
+    ) {
+        let atHead = decide(Outcome(request: request, result: .success(response)))
+        lease.hasHead(atHead, at: context.timeSource.now)
+        if response.body.isEmpty { return balancer.conclude(lease, atHead, in: context) }
+        // A bad status is told at once, but the request is under way as long as its body.
+        if atHead == .failure { balancer.judge(lease, .failure, in: context) }
+        response.body.onEnd { [self] end in
+            switch end.reason {
+            case .finished, .dropped: balancer.conclude(lease, atHead, in: context)
+            case .cancelled: balancer.conclude(lease, .ignored, in: context)
+            case .failed(let error):
+                balancer.conclude(lease, verdict(request, error, context), in: context)
+            }
+        }
+    }
+
+    // The time limit of an attempt tells of its endpoint, wherever the limit stands; any other end
+    // that comes from outside does not.
+    private func verdict(
+        _ request: Request, _ error: any Error, _ context: Context
+    ) -> CircuitVerdict {
+        let outcome = Outcome(request: request, result: .failure(error))
+        let isGivenUp =
+            outcome.isCancellation
+            || (context.cancelReason != nil && outcome.code != .attemptTimeout)
+        return isGivenUp ? .ignored : decide(outcome)
+    }
+}
+
+extension Endpoints: PromptlyCancellable {}
+
+extension Gate where Self == Endpoints {
+    /// Sends the requests for one logical name to its endpoints; see
+    /// ``Endpoints/init(for:from:policy:zone:subset:health:meter:verdict:)``.
+    public static func endpoints(
+        for host: String, from resolver: any EndpointResolver,
+        policy: BalancingPolicy = .leastRequests, zone: EndpointZone? = nil,
+        subset: EndpointSubset? = nil, health: EndpointHealth = EndpointHealth(),
+        meter: (any GateMeter)? = nil,
+        verdict: @escaping @Sendable (Outcome) -> CircuitVerdict = CircuitVerdict.standard
+    ) -> Self {
+        Endpoints(
+            for: host, from: resolver, policy: policy, zone: zone, subset: subset,
+            health: health, meter: meter, verdict: verdict)
+    }
+}
+
+/// The logical host, with or without a port, that a gate's endpoints serve.
+struct ServiceName: Hashable, Sendable, CustomStringConvertible {
+    /// As it was written, in lower case.
+    let description: String
+    /// The host in lower case; an IPv6 address without its brackets.
+    let host: String
+    /// The port; nil for all.
+    let port: Int?
+    /// What is wrong with the text, which each call fails with.
+    let fault: ClientError?
+
+    init(_ text: String) {
+        description = text.lowercased()
+        // The parser of URLs decides what a host is.
+        let url = Request(.get, "http://\(description)/")
+        let isAlone = !description.contains { "/?#@".contains($0) }
+        if isAlone, url.fault == nil, let origin = url.origin {
+            host = origin.host
+            port = description.hasSuffix(":\(origin.port)") ? origin.port : nil
+            fault = nil
+        } else {
+            (host, port) = ("", nil)
+            fault = ClientError(
+                .configuration,
+                "found \"\(Grammar.escaped(String(text.prefix(80))))\" as the host of endpoints;"
+                    + " expected a host, or a host and a port: users.internal:8080",
+                transfer: TransferState(.connecting))
+        }
+    }
+
+    func matches(_ origin: Origin?) -> Bool {
+        guard let origin else { return false }
+        return origin.host == host && (port == nil || origin.port == port)
+    }
+
+    static func == (left: Self, right: Self) -> Bool { left.description == right.description }
+
+    func hash(into hasher: inout Hasher) { hasher.combine(description) }
+
+    /// The labels of the service in meters, in OpenTelemetry's names.
+    var meterLabels: [String: String] {
+        var labels = ["server.address": host]
+        if let port { labels["server.port"] = String(port) }
+        return labels
+    }
+}

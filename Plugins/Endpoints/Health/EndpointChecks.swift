@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Synchronization
+import TurnpikeCore
+import TurnpikeSupport
+
+/// The active checks of a load balancer: whether they run, and over which transport.
+final class EndpointChecks: Sendable {
+    private struct State {
+        var rules: EndpointHealthCheck?
+        var transport: (any Transport)?
+        var origin: Origin?
+        /// The context of the task that runs the checks; nil if there is none.
+        var context: Context?
+        var underWay = 0
+    }
+
+    private let state: Mutex<State>
+    private let isOn: Atomic<Bool>
+    // The stack of the last call, so that most calls take no lock; 0 if the next call is to begin
+    // the checks.
+    private let stack = Atomic<UInt>(0)
+
+    /// The most checks that are under way.
+    private static let width = 64
+
+    init(_ rules: EndpointHealthCheck?) {
+        state = Mutex(State(rules: rules))
+        isOn = Atomic(rules != nil)
+    }
+
+    /// Replaces the rules; the next call begins the checks by them.
+    func update(_ rules: EndpointHealthCheck?) {
+        stop()
+        state.withLock { $0.rules = rules }
+        isOn.store(rules != nil, ordering: .relaxed)
+    }
+
+    /// Ends the checks, and lets go of the transport.
+    ///
+    /// The next call begins them again.
+    func stop() {
+        let (context, transport) = state.withLock { state in
+            stack.store(0, ordering: .relaxed)
+            return (state.context.take(), state.transport.take())
+        }
+        context?.cancel(.handle)
+        withExtendedLifetime(transport) {}
+    }
+
+    /// Begins the checks, or lets them go on over the transport of another stack.
+    func go(on balancer: LoadBalancer, _ origin: Origin, _ next: Next, _ context: Context) {
+        guard isOn.load(ordering: .relaxed) else { return }
+        let present = UInt(bitPattern: next.planIdentity)
+        if stack.load(ordering: .relaxed) == present { return }
+        let background = state.withLock { state -> Context? in
+            guard state.rules != nil else { return nil }
+            stack.store(present, ordering: .relaxed)
+            (state.transport, state.origin) = (next.transport, origin)
+            guard state.context == nil else { return nil }
+            let background = Context(
+                timeSource: context.timeSource,
+                randomSource: SeededRandomSource(seed: context.random.next()))
+            state.context = background
+            return background
+        }
+        if let background { run(on: balancer, in: background) }
+    }
+
+    private func run(on balancer: LoadBalancer, in background: Context) {
+        // The task belongs to no call. It ends with its context, which the shutdown of a client, new
+        // rules and the release of the balancer cancel. While it waits it holds neither the balancer nor
+        // the transport, so that it keeps no client alive.
+        _ = Task.apart { [weak self, weak balancer] in
+            await withDiscardingTaskGroup { group in
+                while let wait = self?.begin(on: balancer, in: background, &group) {
+                    do { try await background.sleep(for: wait) } catch { return }
+                }
+            }
+        }
+    }
+
+    /// Begins the checks that are due.
+    /// - Returns: How long to wait for the next ones; nil if there are none any more.
+    private func begin(
+        on balancer: LoadBalancer?, in background: Context, _ group: inout DiscardingTaskGroup
+    ) -> Duration? {
+        let (rules, transport, origin, underWay) = state.withLock {
+            ($0.rules, $0.transport, $0.origin, $0.underWay)
+        }
+        guard let balancer, let rules, let transport, let origin, background.cancelReason == nil
+        else { return nil }
+        let now = background.timeSource.now
+        let (due, next) = due(
+            of: balancer.members, room: Self.width - underWay, rules, at: now, background)
+        state.withLock { $0.underWay += due.count }
+        for (member, context) in due {
+            group.addTask { [weak self, weak balancer] in
+                let isWell = await rules.run(
+                    to: member.endpoint, for: origin, over: transport, in: context)
+                self?.state.withLock { $0.underWay -= 1 }
+                balancer?.endCheck(of: member, isWell, rules, at: context.timeSource.now)
+            }
+        }
+        // A look at all endpoints costs something, so there are at most fifty in an interval.
+        return max(now.duration(to: next), rules.pause.times(0.02))
+    }
+
+    private func due(
+        of members: [EndpointMember], room: Int, _ rules: EndpointHealthCheck,
+        at now: MonotonicInstant, _ background: Context
+    ) -> (checks: [(EndpointMember, Context)], next: MonotonicInstant) {
+        var checks: [(EndpointMember, Context)] = []
+        var next = now.advanced(by: rules.pause)
+        for member in members {
+            guard let at = member.health.nextCheck else {
+                // The first checks are spread over the interval.
+                let first = now.advanced(by: rules.pause.times(background.random.unit()))
+                member.health.nextCheck = first
+                next = min(next, first)
+                continue
+            }
+            if now < at || checks.count >= room {
+                next = min(next, at)
+                continue
+            }
+            let context = background.child()
+            // Where the last one is still under way, this one is left out.
+            if member.health.beginCheck(in: context) { checks.append((member, context)) }
+            let pause = rules.pause.times(0.9 + 0.2 * background.random.unit())
+            member.health.nextCheck = now.advanced(by: pause)
+            next = min(next, now.advanced(by: pause))
+        }
+        return (checks, next)
+    }
+}
+
+extension EndpointHealthCheck {
+    /// The interval, within bounds in which checks neither fill a core nor overflow a clock.
+    fileprivate var pause: Duration { min(max(interval, .milliseconds(10)), .seconds(1 << 32)) }
+}
+
+extension Duration {
+    fileprivate func times(_ factor: Double) -> Duration {
+        .nanoseconds(Int64(min(max(Double(wholeNanoseconds) * factor, 0), 9e18)))
+    }
+}

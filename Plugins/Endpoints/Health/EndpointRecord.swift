@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Synchronization
+import TurnpikeCore
+import TurnpikeMiddleware
+
+/// How an endpoint stands with its gate.
+enum EndpointState: String, CaseIterable, Sendable {
+    case usable
+    /// It failed, and is left out for a time.
+    case ejected
+    /// Its checks fail.
+    case down
+}
+
+/// What is known of the health of one target: its failures, its ejections and its checks.
+final class EndpointRecord: Sendable {
+    private enum Phase {
+        case present(since: MonotonicInstant)
+        case ejected(until: MonotonicInstant)
+    }
+
+    private enum Checked {
+        /// So many checks in a row have failed.
+        case well(failures: Int)
+        /// So many checks in a row have succeeded.
+        case down(successes: Int)
+    }
+
+    private struct State {
+        var phase = Phase.present(since: MonotonicInstant(nanoseconds: .min))
+        var checked = Checked.well(failures: 0)
+        // The failures in a row.
+        var failures = 0
+        var window = EndpointOutcomes()
+        // The ejections that have followed each other soon.
+        var ejections = 0
+        // Counts all ejections.
+        var generation = 0
+        var nextCheck: MonotonicInstant?
+        // The check that is under way.
+        var check: Context?
+    }
+
+    private let state = Mutex(State())
+
+    /// How many ejections there were.
+    var generation: Int { state.withLock { $0.generation } }
+
+    var isUsable: Bool { standing == .usable }
+
+    var standing: EndpointState {
+        state.withLock { state in
+            if case .ejected = state.phase { return .ejected }
+            if case .down = state.checked { return .down }
+            return .usable
+        }
+    }
+
+    /// When the ejection ends; nil if the endpoint is not ejected.
+    var ejectedUntil: MonotonicInstant? {
+        state.withLock { state in
+            if case .ejected(let until) = state.phase { until } else { nil }
+        }
+    }
+
+    // MARK: Outcomes
+
+    /// Counts the outcome of a request.
+    /// - Parameters:
+    ///   - verdict: What it says about the endpoint.
+    ///   - generation: The ejections before the request was sent: what was sent before an ejection
+    ///     says nothing of the endpoint after it.
+    /// - Returns: The failures in a row; 0 if the outcome is no failure that counts.
+    func count(_ verdict: CircuitVerdict, generation: Int) -> Int {
+        state.withLock { state in
+            guard generation == state.generation, case .present = state.phase else { return 0 }
+            switch verdict {
+            case .ignored: return 0
+            case .success:
+                state.failures = 0
+                state.window.successes += 1
+                return 0
+            case .failure:
+                state.failures += 1
+                state.window.failures += 1
+                return state.failures
+            }
+        }
+    }
+
+    /// Returns the outcomes since the last time, and begins to count anew.
+    ///
+    /// An endpoint that was present for all of that time is forgiven one ejection.
+    func takeWindow(since start: MonotonicInstant) -> EndpointOutcomes {
+        state.withLock { state in
+            if case .present(let since) = state.phase, since <= start, state.ejections > 0 {
+                state.ejections -= 1
+            }
+            defer { state.window = EndpointOutcomes() }
+            return state.window
+        }
+    }
+
+    // MARK: Ejections
+
+    /// Ejects the endpoint.
+    /// - Returns: For how long; nil if it is ejected already.
+    func eject(at now: MonotonicInstant, _ rules: EndpointHealth) -> Duration? {
+        state.withLock { state in
+            guard case .present = state.phase else { return nil }
+            let time = rules.ejectionTime(after: state.ejections)
+            state.phase = .ejected(until: now.advanced(by: time))
+            state.ejections += 1
+            state.generation += 1
+            state.window = EndpointOutcomes()
+            return time
+        }
+    }
+
+    /// Ends the ejection.
+    ///
+    /// One failure is then enough for the next.
+    func giveBack(at now: MonotonicInstant, _ rules: EndpointHealth) {
+        state.withLock { state in
+            guard case .ejected = state.phase else { return }
+            state.phase = .present(since: now)
+            state.failures = max(rules.consecutiveFailures - 1, 0)
+        }
+    }
+
+    // MARK: Checks
+
+    /// When the next check is due; nil before the first is set.
+    var nextCheck: MonotonicInstant? {
+        get { state.withLock { $0.nextCheck } }
+        set { state.withLock { $0.nextCheck = newValue } }
+    }
+
+    /// Begins a check, unless one is under way.
+    func beginCheck(in context: Context) -> Bool {
+        state.withLock { state in
+            if state.check != nil { return false }
+            state.check = context
+            return true
+        }
+    }
+
+    /// Ends the check that is under way.
+    /// - Parameters:
+    ///   - isWell: Whether it succeeded; nil if it says nothing.
+    ///   - rules: When the endpoint is left out.
+    /// - Returns: Whether the endpoint is well by its checks now, if that has changed.
+    func endCheck(_ isWell: Bool?, _ rules: EndpointHealthCheck) -> Bool? {
+        state.withLock { state in
+            state.check = nil
+            switch (state.checked, isWell) {
+            case (_, nil): break
+            case (.well, true?): state.checked = .well(failures: 0)
+            case (.down, false?): state.checked = .down(successes: 0)
+            case (.well(let failures), false?):
+                state.checked = .well(failures: failures + 1)
+                guard failures + 1 >= rules.unhealthyThreshold else { break }
+                state.checked = .down(successes: 0)
+                return false
+            case (.down(let successes), true?):
+                state.checked = .down(successes: successes + 1)
+                guard successes + 1 >= rules.healthyThreshold else { break }
+                state.checked = .well(failures: 0)
+                return true
+            }
+            return nil
+        }
+    }
+
+    /// Forgets what checks have said, because there are none any more.
+    func forgetChecks() {
+        state.withLock { state in
+            state.checked = .well(failures: 0)
+            state.nextCheck = nil
+        }
+    }
+
+    /// Ends the check that is under way, because the endpoint has left the list.
+    func leave() { state.withLock { $0.check }?.cancel(.drop) }
+}
+
+/// How many requests to an endpoint succeeded and failed in an interval.
+struct EndpointOutcomes: Equatable, Sendable {
+    var successes = 0
+    var failures = 0
+
+    var count: Int { successes + failures }
+    var ratio: Double { count == 0 ? 1 : Double(successes) / Double(count) }
+
+    /// Finds those whose success ratio is far below that of the others.
+    ///
+    /// Envoy compares each with the mean and the deviation of all, itself included, so that one of
+    /// five can never be an outlier. Here each is compared with the others alone. Far is
+    /// `deviations` times the deviation of the others' ratios, or of what chance does to a ratio of
+    /// as many requests, whichever is larger, and a tenth at least.
+    /// - Parameters:
+    ///   - all: The outcomes of each.
+    ///   - minimum: The requests that each must have had to be compared.
+    ///   - deviations: How many standard deviations are far.
+    /// - Returns: Their positions, the worst first.
+    static func outliers(
+        among all: [EndpointOutcomes], minimum: Int, deviations: Double
+    ) -> [Int] {
+        var rest = all.indices.filter { all[$0].count >= max(minimum, 1) }
+            .sorted { all[$0].ratio < all[$1].ratio }[...]
+        // NaN finds none.
+        guard deviations >= 0, deviations.isFinite else { return [] }
+        var sum = rest.reduce(0) { $0 + all[$1].ratio }
+        var squares = rest.reduce(0) { $0 + all[$1].ratio * all[$1].ratio }
+        var outliers: [Int] = []
+        // The worst first: beside it, the deviation of the others would hide the second.
+        while rest.count > 1, let worst = rest.popFirst() {
+            let ratio = all[worst].ratio
+            (sum, squares) = (sum - ratio, squares - ratio * ratio)
+            let mean = sum / Double(rest.count)
+            let variance = squares / Double(rest.count) - mean * mean
+            let chance = mean * (1 - mean) / Double(all[worst].count)
+            let deviation = max(variance, chance, 0).squareRoot()
+            // The sums are not exact.
+            guard ratio < mean - max(deviations * deviation, 0.1) - 1e-9 else { break }
+            outliers.append(worst)
+        }
+        return outliers
+    }
+}

@@ -1,0 +1,289 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Synchronization
+import TurnpikeCore
+import TurnpikeSupport
+
+/// The endpoints of one logical name: the present list, the state of each endpoint, and what is done
+/// at which time.
+///
+/// Calls read a view, which never changes. Whatever changes, a new list, an ejection, a return,
+/// makes a new one. Nothing here has a thread or a timer of its own: a call whose time has come does
+/// what is due.
+final class LoadBalancer: Sendable {
+    /// What calls choose from.
+    struct View: Sendable {
+        let set: EndpointSet
+        let chooser: EndpointPicker
+        /// Whether the set has all endpoints because too few are well.
+        let isInPanic: Bool
+        let slowStart: Duration
+    }
+
+    struct State {
+        var rules: EndpointRules
+        var chooser: EndpointPicker
+        // The members by target; replaced as a whole by each list.
+        var members: [ConnectTarget: EndpointMember] = [:]
+        // The members in the order of the list.
+        var order: [EndpointMember] = []
+        // The list itself, before repetitions and a subset.
+        var listed: [Endpoint] = []
+        var ejectedCount = 0
+        var source = SourceState()
+        // When the first ejection ends.
+        var returnAt = MonotonicInstant(nanoseconds: .max)
+        // When the outcomes of the endpoints were compared, and when they are next.
+        var sweptAt = MonotonicInstant(nanoseconds: .max)
+        var sweepAt = MonotonicInstant(nanoseconds: .max)
+        // When the last view was made that could have been put off, and when one is made that was.
+        var renewedAt = MonotonicInstant(nanoseconds: .min)
+        var renewAt = MonotonicInstant(nanoseconds: .max)
+        // What calls are to tell to their loggers.
+        var news: [String] = []
+    }
+
+    let service: ServiceName
+    let figures: GateFigures
+    let checks: EndpointChecks
+    let state: Mutex<State>
+    private let dice = SharedRandom()
+    private let present = Mutex<View?>(nil)
+    // When the next thing is due, in nanoseconds, so that most calls take no lock but that of the
+    // view.
+    private let dueAt = Atomic(Int64.min)
+
+    private static let help = [
+        "turnpike.endpoints.count":
+            "Endpoints of the present list: usable, ejected because they failed, or down by their"
+            + " checks.",
+        "turnpike.endpoints.ejections":
+            "Ejections of endpoints: for consecutive failures, for a success ratio far below the"
+            + " others', or by checks.",
+        "turnpike.endpoints.refresh_failures":
+            "Lists of endpoints that did not come; the last one stayed in use.",
+        "turnpike.endpoints.panics":
+            "Requests that were sent to any endpoint because too few were well.",
+        "turnpike.endpoints.spared":
+            "Failures for which an endpoint would have been ejected, if not as many as may be were"
+            + " ejected already, or if it were not the only one.",
+    ]
+
+    init(_ service: ServiceName, _ rules: EndpointRules, meter: (any GateMeter)?) {
+        self.service = service
+        checks = EndpointChecks(rules.health.check)
+        let labels = service.meterLabels
+        figures = GateFigures(
+            meter, help: Self.help,
+            counters: [
+                .counter("turnpike.endpoints.refresh_failures", labels),
+                .counter("turnpike.endpoints.panics", labels),
+            ] + EndpointEjection.Reason.allCases.map { .ejections(of: service, $0) })
+        state = Mutex(State(rules: rules, chooser: EndpointPicker(rules.policy)))
+    }
+
+    // The refresh and the checks do not hold the balancer: they end with it.
+    deinit { stop() }
+
+    /// The endpoints of the present list.
+    var members: [EndpointMember] { state.withLock { $0.order } }
+
+    /// What requests are sent to, and by which rule; for people.
+    var text: String {
+        let rules = state.withLock { $0.rules }
+        return "\(rules.resolver.summary), \(rules.policyText)"
+    }
+
+    /// Takes the rules and the meter of another balancer.
+    ///
+    /// The endpoints keep their state, and the next call asks the new resolver for a list.
+    func update(to other: LoadBalancer) {
+        let rules = other.state.withLock { $0.rules }
+        checks.update(rules.health.check)
+        let ended = state.withLock { state in
+            defer { note(&state) }
+            state.chooser = EndpointPicker(rules.policy, continuing: state.chooser)
+            state.rules = rules
+            state.listed = []
+            // What the former checks have said is forgotten: nothing may be left to take it back.
+            for member in state.order { member.health.forgetChecks() }
+            // The next call looks whether more are ejected than may be now.
+            if state.ejectedCount > 0 { state.returnAt = MonotonicInstant(nanoseconds: .min) }
+            renew(&state)
+            return state.source.end(asksAgain: true)
+        }
+        ended?.settle(.failure(ListRefresh.Ended()))
+        figures.move(to: other.figures.meter)
+        tell()
+    }
+
+    /// Ends the refresh and the checks.
+    ///
+    /// A later call begins them again.
+    func stop() {
+        checks.stop()
+        let ended = state.withLock { state in
+            defer { note(&state) }
+            return state.source.end(asksAgain: false)
+        }
+        ended?.settle(.failure(ListRefresh.Ended()))
+    }
+
+    // MARK: The view
+
+    /// What a call chooses from; it does what is due, and waits for the first list.
+    func view(
+        in context: Context, for origin: Origin, _ next: Next
+    ) async throws -> View {
+        let now = context.timeSource.now
+        if now.nanoseconds >= dueAt.load(ordering: .acquiring) { doWhatIsDue(at: now, context) }
+        checks.go(on: self, origin, next, context)
+        if let view = present.withLock({ $0 }) { return view }
+        try await firstList(in: context)
+        guard let view = present.withLock({ $0 }) else { throw noList(nil, retryAfter: nil) }
+        return view
+    }
+
+    /// Chooses an endpoint, and counts a request as under way to it.
+    func lease(
+        of view: View, for request: Request, in context: Context
+    ) throws -> EndpointLease {
+        let now = context.timeSource.now
+        let bits = dice.next(in: context)
+        let tried = context.value(of: TriedOfCallKey.self) { TriedOfCall() }
+        let pick = tried.choosing {
+            view.chooser.choose(from: view.set, for: request, at: now, bits: bits, avoiding: $0)
+        }
+        guard let pick else { throw noList(nil, retryAfter: nil) }
+        context.note(gate: "Endpoints", text(of: pick, in: view, at: now), isDecision: true)
+        if view.isInPanic {
+            figures.count("turnpike.endpoints.panics", labels: service.meterLabels)
+        }
+        return EndpointLease(pick.member, at: now)
+    }
+
+    // Before the request counts as under way. It says why an endpoint that is slow, or not well, is
+    // used nevertheless.
+    private func text(
+        of pick: PickResult, in view: View, at now: MonotonicInstant
+    ) -> String {
+        let (member, endpoint) = (pick.member, pick.member.endpoint)
+        var parts = ["\(member.underWay) under way"]
+        if let latency = member.latency(at: now) { parts.append("answers in \(latency.text)") }
+        if let zone = endpoint.zone { parts.append("zone \(zone)") }
+        let standing = member.health.standing
+        if standing != .usable { parts.append(standing.rawValue) }
+        if member.startsSlowly(at: now, within: view.slowStart) {
+            parts.append("in its slow start")
+        }
+        switch pick.reason {
+        case .rule: break
+        case .otherZone: parts.append("not the own zone")
+        case .allTried: parts.append("all were tried")
+        }
+        if view.isInPanic { parts.append("too few are well, so all are used") }
+        return "\(endpoint) (\(parts.joined(separator: "; ")))"
+    }
+
+    // MARK: What is due
+
+    private func doWhatIsDue(at now: MonotonicInstant, _ context: Context) {
+        let unit = context.random.unit()
+        let (refresh, ejections, news, hasChanged) = state.withLock { state in
+            defer { note(&state) }
+            let ejections = now >= state.sweepAt ? sweep(&state, at: now) : []
+            let hasReturned = giveBack(&state, at: now)
+            let hasChanged = hasReturned || !ejections.isEmpty || now >= state.renewAt
+            if hasChanged { renew(&state, at: now) }
+            let refresh =
+                state.source.isDue(at: now)
+                ? state.source.begin(state.rules.resolver, in: context, jitter: unit) : nil
+            defer { state.news = [] }
+            return (refresh, ejections, state.news, hasChanged)
+        }
+        if let refresh { run(refresh) }
+        for text in news { context.note(gate: "Endpoints", text) }
+        for ejection in ejections { report(ejection, in: context) }
+        if hasChanged { tell() }
+    }
+
+    /// Begins to ask for a list, unless that is not due or under way already.
+    func beginIfDue(in context: Context) { doWhatIsDue(at: context.timeSource.now, context) }
+
+    /// Notes when the next thing is due; after each change of the state, under its lock.
+    func note(_ state: inout State) {
+        var next = min(state.returnAt, state.sweepAt, state.renewAt)
+        if let refreshAt = state.source.dueAt { next = min(next, refreshAt) }
+        if !state.news.isEmpty { next = MonotonicInstant(nanoseconds: .min) }
+        dueAt.store(next.nanoseconds, ordering: .releasing)
+    }
+
+    /// Makes a new view; under the lock of the state.
+    ///
+    /// The time that it takes grows with the endpoints. With thousands, it is put off if the last
+    /// view was made a moment ago, so that the loss of many of them does not keep calls busy.
+    /// - Parameters:
+    ///   - state: The state.
+    ///   - now: The time, for a view that may be put off; nil for one that may not.
+    func renew(_ state: inout State, at now: MonotonicInstant? = nil) {
+        if state.order.isEmpty { return }
+        if let now, state.order.count > 1024 {
+            let pause = Duration.microseconds(10) * state.order.count
+            let earliest = state.renewedAt.advanced(by: pause)
+            if now < earliest {
+                state.renewAt = earliest
+                return
+            }
+            state.renewedAt = now
+        }
+        let health = state.rules.health
+        let well = state.order.count { $0.health.isUsable }
+        let isInPanic = well == 0 || Double(well) < health.panic * Double(state.order.count)
+        let set = EndpointSet(
+            state.order, zone: state.rules.zone, slowStart: health.slowStart,
+            isUsable: { isInPanic || $0.health.isUsable })
+        let view = View(
+            set: set, chooser: state.chooser, isInPanic: isInPanic, slowStart: health.slowStart)
+        // The former view is released outside the lock of the present one.
+        let former = present.withLock { present in
+            defer { present = view }
+            return present
+        }
+        withExtendedLifetime(former) {}
+        state.renewAt = MonotonicInstant(nanoseconds: .max)
+    }
+
+    // MARK: Metrics
+
+    /// Reports to the meter how many endpoints there are in each state.
+    func tell() {
+        figures.tell {
+            let counts = state.withLock { state in
+                var counts: [EndpointState: Int] = [:]
+                for member in state.order { counts[member.health.standing, default: 0] += 1 }
+                return counts
+            }
+            var gauges: [GateFigure: Double?] = [:]
+            for standing in EndpointState.allCases {
+                let labels = service.meterLabels.merging(["state": standing.rawValue]) { $1 }
+                gauges[.gauge("turnpike.endpoints.count", labels)] = Double(
+                    counts[standing, default: 0])
+            }
+            return gauges
+        }
+    }
+}
+
+/// What a gate was told about its endpoints; a reload may replace it.
+struct EndpointRules: Sendable {
+    let resolver: any EndpointResolver
+    let policy: BalancingPolicy
+    let zone: EndpointZone?
+    let subset: EndpointSubset?
+    let health: EndpointHealth
+
+    /// The rule of choice, for people.
+    var policyText: String {
+        "by \(policy)" + (zone.map { ", those of zone \($0.name) first" } ?? "")
+    }
+}

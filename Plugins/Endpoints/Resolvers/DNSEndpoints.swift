@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import TurnpikeCore
+public import TurnpikeMiddleware
+import TurnpikeSupport
+
+/// The addresses of a name, each as an endpoint.
+///
+/// All addresses of both families are endpoints; the system leaves out those of a family in which
+/// this machine has no address (`AI_ADDRCONFIG`). The order of an answer means nothing. Records of
+/// the type SRV are not read: a program that knows ports and weights can write them to an
+/// ``EndpointFile``.
+///
+/// The system looks the name up on a thread of its own, one lookup at a time. A lookup that takes
+/// longer than the limit fails. If the system hangs nevertheless, no further one begins beside it.
+public final class DNSEndpoints: EndpointResolver {
+    private let name: String
+    private let port: Int
+    private let refresh: Duration
+    private let limit: Duration
+    private let resolver: any HostResolver
+
+    /// The most addresses that a name may have.
+    ///
+    /// An answer of DNS has at most 65,535 bytes, and so about 4,000 addresses of each family.
+    private static let maxAddresses = 10_000
+
+    /// Creates a resolver for a name.
+    /// - Parameters:
+    ///   - name: The name. It may differ from the name in the requests' URLs.
+    ///   - port: The port of all endpoints.
+    ///   - refresh: How long an answer is used, at least a second. ``Endpoints`` asks up to a fifth
+    ///     earlier, by chance, so that many clients do not ask at once.
+    ///   - limit: The longest time for one lookup.
+    ///   - resolver: Looks the name up; nil means the system, without a cache of its own.
+    public init(
+        _ name: String, port: Int, refresh: Duration = .seconds(30), limit: Duration = .seconds(5),
+        resolver: (any HostResolver)? = nil
+    ) {
+        self.name = name
+        self.port = port
+        self.refresh = max(refresh, .seconds(1))
+        self.limit = limit
+        self.resolver = resolver ?? SystemHostResolver(width: 1, keeping: .zero)
+    }
+
+    /// Says which name is looked up.
+    public var summary: String { "one of the addresses of \(name)" }
+
+    /// Looks the name up.
+    /// - Throws: ``/TurnpikeCore/ClientError/Code/dns`` if it has no address or more than 10,000, or
+    ///   if the lookup fails or takes too long;
+    ///   ``/TurnpikeCore/ClientError/Code/configuration`` if name or port are not valid.
+    public func endpoints(in context: Context) async throws -> EndpointList {
+        if let fault = ConnectTarget.host(name, port: port).fault {
+            throw ClientError(.configuration, "endpoints from DNS: \(fault)")
+        }
+        // In one order, so that an answer with the same addresses is the same list.
+        let addresses = Set(try await addresses(in: context)).map(\.description).sorted()
+        return EndpointList(addresses.map { Endpoint($0, port: port) }, freshFor: refresh)
+    }
+
+    private func addresses(in context: Context) async throws -> [IPAddress] {
+        let found: [IPAddress]
+        let inner = context.child()
+        let late = fault("the lookup has taken longer than \(limit.text)")
+        let timer = context.timeSource.schedule(after: limit) { inner.cancel(.expired(late)) }
+        defer { timer.cancel() }
+        do {
+            found = try await resolver.addresses(of: name, context: inner)
+        } catch let error as ClientError where error.code == .dns {
+            throw fault(error.message, error)
+        }
+        if found.isEmpty { throw fault("found no address; expected at least one") }
+        if found.count > Self.maxAddresses {
+            throw fault("found \(found.count) addresses; expected at most \(Self.maxAddresses)")
+        }
+        return found
+    }
+
+    private func fault(_ reason: String, _ cause: ClientError? = nil) -> ClientError {
+        let start = "the endpoints of \(name) are not known: "
+        if let cause, cause.message.hasPrefix(start) { return cause }
+        return ClientError(
+            .dns, start + reason, underlying: cause?.underlying,
+            transfer: TransferState(.connecting))
+    }
+}
+
+extension EndpointResolver where Self == DNSEndpoints {
+    /// The addresses of a name, each as an endpoint; see
+    /// ``DNSEndpoints/init(_:port:refresh:limit:resolver:)``.
+    public static func dns(
+        _ name: String, port: Int, refresh: Duration = .seconds(30), limit: Duration = .seconds(5),
+        resolver: (any HostResolver)? = nil
+    ) -> Self {
+        DNSEndpoints(name, port: port, refresh: refresh, limit: limit, resolver: resolver)
+    }
+}

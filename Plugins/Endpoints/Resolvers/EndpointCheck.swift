@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import TurnpikeCore
+import TurnpikeSupport
+
+/// The rules for a list of endpoints, wherever it comes from.
+///
+/// A list has 1 to 100,000 endpoints. An entry that repeats another one in all respects is dropped:
+/// registries do that. Two entries for one target that differ in weight or zone are a fault,
+/// because nobody can tell which one is meant.
+struct EndpointCheck {
+    static let maxCount = 100_000
+    private static let maxWeight = 1_000_000.0
+    private static let minWeight = 0.000_001
+    private static let maxTextBytes = 1024
+
+    private var endpoints: [Endpoint] = []
+    private var places: [ConnectTarget: (entry: Int, kept: Int)] = [:]
+    private var entries = 0
+    var faults: EndpointFaults
+
+    init() { faults = EndpointFaults(of: "endpoints") }
+
+    /// Returns the check of a list.
+    static func checked(_ endpoints: [Endpoint]) -> EndpointCheck {
+        var check = EndpointCheck()
+        guard check.admits(endpoints.count) else { return check }
+        for (index, endpoint) in endpoints.enumerated() { check.add(endpoint, at: index) }
+        return check
+    }
+
+    /// Whether a list of this size may be read at all.
+    mutating func admits(_ count: Int) -> Bool {
+        if count == 0 {
+            faults.add("found an empty list; expected at least one endpoint")
+        } else if count > Self.maxCount {
+            faults.add("found \(count) endpoints; expected at most \(Self.maxCount)")
+        }
+        return faults.count == 0
+    }
+
+    /// Adds an entry, or what is wrong with it.
+    mutating func add(_ endpoint: Endpoint, at index: Int) {
+        let before = faults.count
+        checkTarget(endpoint.target, at: index)
+        if !(endpoint.weight >= Self.minWeight && endpoint.weight <= Self.maxWeight) {
+            addWeight(endpoint.weight.description, at: index)
+        }
+        if let zone = endpoint.zone { checkZone(zone, at: index) }
+        if faults.count == before { keep(endpoint, at: index) }
+    }
+
+    /// Adds the fault of a weight.
+    mutating func addWeight(_ found: String, at index: Int) {
+        faults.add(
+            at: index, in: "weight",
+            "found \(found); expected a number from 0.000001 to 1000000 (leave an endpoint out that"
+                + " shall get no calls)")
+    }
+
+    /// The endpoints.
+    /// - Throws: ``/TurnpikeCore/ClientError/Code/configuration`` with the first faults.
+    func result(of source: String) throws -> [Endpoint] {
+        if let error = faults.error(in: source) { throw error }
+        return endpoints
+    }
+
+    // MARK: Entries
+
+    private mutating func checkTarget(_ target: ConnectTarget, at index: Int) {
+        if let fault = target.fault { return faults.add(at: index, fault) }
+        guard case .host(let host, _) = target, !host.contains(":") else { return }
+        let last = host.utf8.split(separator: UInt8(ascii: ".")).last.map { Substring($0) } ?? ""
+        // A resolver reads 010.0.0.7 and 10.7 as other addresses than people do.
+        if IPAddress.readsAsNumber(last), IPAddress(host)?.description != host {
+            faults.add(
+                at: index,
+                "found \"\(Grammar.escaped(host, upTo: 80))\"; expected an IPv4 address as four"
+                    + " numbers from 0 to 255 without leading zeros, or a name")
+        } else if host.utf8.first == UInt8(ascii: ".") || host.contains("..") {
+            faults.add(
+                at: index,
+                "found the host \"\(Grammar.escaped(host, upTo: 80))\"; expected a name without"
+                    + " empty parts")
+        }
+    }
+
+    private mutating func checkZone(_ text: String, at index: Int) {
+        let size = text.utf8.count
+        if size > 0, size <= Self.maxTextBytes, text.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F }) {
+            return
+        }
+        let found =
+            size == 0
+            ? "an empty text"
+            : size > Self.maxTextBytes ? "\(size) bytes" : "a control character"
+        faults.add(
+            at: index, in: "zone",
+            "found \(found); expected 1 to \(Self.maxTextBytes) bytes of text")
+    }
+
+    private mutating func keep(_ endpoint: Endpoint, at index: Int) {
+        let target = Self.compared(endpoint.target)
+        if let place = places[target] {
+            let kept = endpoints[place.kept]
+            if kept.weight == endpoint.weight, kept.zone == endpoint.zone { return }
+            let first = faults.path(place.entry)
+            return faults.add(
+                at: index,
+                "found \(endpoint.target) a second time, with another weight or zone;"
+                    + " expected those of \(first), or one entry alone")
+        }
+        places[target] = (index, endpoints.count)
+        endpoints.append(endpoint)
+    }
+
+    // Names are equal whatever their case (RFC 4343), and IPv6 addresses however they are written.
+    private static func compared(_ target: ConnectTarget) -> ConnectTarget {
+        guard case .host(let host, let port) = target else { return target }
+        if host.contains(":"), let address = IPAddress(host) {
+            return .host(address.description, port: port)
+        }
+        return .host(host.lowercased(), port: port)
+    }
+}
+
+/// What is wrong with one entry of a list of endpoints: "found …; expected …".
+struct EndpointFault: Error {
+    let message: String
+
+    init(_ message: String) { self.message = message }
+
+    init(_ fault: FileFault) { self.init(fault.description) }
+
+    /// For what is neither a text nor an object.
+    init(notAnEntry entry: JSONValue) {
+        self.init(
+            "found \(entry.kindName); expected a string such as \"10.0.0.7:8080\", or an object with"
+                + " \"address\" and \"port\"")
+    }
+}
+
+/// The faults of a list: the first hundred with their paths, and the number of all.
+struct EndpointFaults {
+    private static let maxKept = 100
+    private static let maxShown = 3
+
+    /// The name of the list in paths: `endpoints` in `endpoints[3].port`.
+    let name: String
+    private(set) var first: [(path: String, message: String)] = []
+    private(set) var count = 0
+
+    init(of name: String) { self.name = name }
+
+    /// Adds a fault of the list itself.
+    mutating func add(_ message: String) { add(name) { message } }
+
+    /// Adds a fault of an entry, or of a member of it; the message is made only if it is kept.
+    mutating func add(
+        at index: Int, in member: String = "", _ message: @autoclosure () -> String
+    ) {
+        let place = path(index)
+        add(member.isEmpty ? place : "\(place).\(member)", message)
+    }
+
+    func path(_ index: Int) -> String { "\(name)[\(index)]" }
+
+    private mutating func add(_ path: String, _ message: () -> String) {
+        count += 1
+        if first.count < Self.maxKept {
+            first.append((path, message()))
+        }
+    }
+
+    /// Returns the error that says which list cannot be used, and why; nil without a fault.
+    func error(in source: String) -> ClientError? {
+        if count == 0 { return nil }
+        var reasons = first.prefix(Self.maxShown).map { "\($0.path): \($0.message)" }
+        if count > reasons.count { reasons.append("and \(count - reasons.count) more like these") }
+        return ClientError(
+            .configuration, "\(source) cannot be used: \(reasons.joined(separator: "; "))")
+    }
+}

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Synchronization
+public import TurnpikeCore
+import TurnpikeSupport
+
+/// Endpoints in a JSON file that another program keeps up to date, such as a sidecar of Consul or
+/// Kubernetes.
+///
+/// The file is an array of endpoints, or an object whose member `endpoints` is one; other members of
+/// that object are ignored. An endpoint is a text, or an object with details:
+///
+/// ```json
+/// {
+///   "endpoints": [
+///     "10.0.0.7:8080",
+///     "unix:/run/users.sock",
+///     {"address": "10.0.0.8", "port": 8080, "weight": 2, "zone": "a"}
+///   ]
+/// }
+/// ```
+///
+/// | member | meaning |
+/// |---|---|
+/// | `address` | an IP address or a name; with its port, as in the texts, if there is no `port` |
+/// | `port` | from 1 to 65535 |
+/// | `weight` | the share of the load against the others': from 0.000001 to 1000000, 1 by default |
+/// | `zone` | the zone that the endpoint runs in |
+/// | `labels` | whatever the writer likes; it is not read |
+///
+/// A file has 1 to 100,000 endpoints and at most 16 MiB. It is used as a whole or not at all: one
+/// mistake anywhere, or a file that is half written, is an error with the path of each entry
+/// (`endpoints[17].port: found 99999; …`), and the last good list stays in use. An entry that repeats
+/// another one in all respects is dropped.
+///
+/// The program that writes the file should write a new one and rename it over the old one. Links are
+/// followed anew each time, as the volumes of Kubernetes need it.
+public final class EndpointFile: EndpointResolver {
+    private let path: String
+    private let interval: Duration
+    private let known = Mutex<Known?>(nil)
+
+    // What the last reading has found, and in which file.
+    private struct Known {
+        let identity: FileIdentity
+        // A file may change once more within one tick of the file system's clock, and a new file
+        // may get the number of a removed one. So each version is read at two looks.
+        let isSettled: Bool
+        let result: Result<[Endpoint], any Error>
+    }
+
+    /// Creates a resolver for a file, which need not exist yet.
+    /// - Parameters:
+    ///   - path: The file.
+    ///   - interval: How often the file is looked at, at least every 10 ms. A look costs three system
+    ///     calls, on a thread for blocking work; the file is read if it is another one (by device,
+    ///     number, size and times).
+    public init(_ path: String, interval: Duration = .seconds(1)) {
+        self.path = path
+        self.interval = max(interval, .milliseconds(10))
+    }
+
+    /// Names the file.
+    public var summary: String { "one of the endpoints in \(path)" }
+
+    /// Looks at the file, and reads it if it has changed.
+    /// - Throws: ``/TurnpikeCore/ClientError/Code/configuration`` if the file is missing or cannot be
+    ///   used, each time until it is mended.
+    public func endpoints(in context: Context) async throws -> EndpointList {
+        let endpoints = try await BlockingExecutor.run { try self.look() }
+        return EndpointList(endpoints, freshFor: interval)
+    }
+
+    // MARK: Reading
+
+    private func look() throws -> [Endpoint] {
+        let before = known.withLock { $0 }
+        let content: EndpointFileContent
+        do throws(EndpointFault) {
+            content = try EndpointFileContent.read(path, unless: before.flatMap(Self.settled))
+        } catch {
+            throw fault("cannot be used: \(error.message)")
+        }
+        guard let data = content.data else { return try result(of: before) }
+        var result = Result { try parse(data) }
+        // An unchanged list keeps its storage, so that to compare the two costs nothing.
+        if case .success(let new) = result, case .success(let old)? = before?.result, new == old {
+            result = .success(old)
+        }
+        let isSettled = before?.identity == content.identity
+        known.withLock { [result] in
+            $0 = Known(identity: content.identity, isSettled: isSettled, result: result)
+        }
+        return try result.get()
+    }
+
+    private static func settled(_ known: Known) -> FileIdentity? {
+        known.isSettled ? known.identity : nil
+    }
+
+    private func result(of known: Known?) throws -> [Endpoint] {
+        guard let known else { throw fault("could not be read") }
+        return try known.result.get()
+    }
+
+    private func parse(_ data: Data) throws -> [Endpoint] {
+        let document: JSONValue
+        do throws(JSONSyntaxError) {
+            document = try JSONValue(
+                parsing: data, options: JSONReadingOptions(maxDepth: 8, duplicateNames: .refuse))
+        } catch {
+            throw fault("is not JSON, or not complete: \(error)")
+        }
+        return try EndpointReader.read(document).result(of: source)
+    }
+
+    private var source: String { "the file of endpoints \(Grammar.escaped(path, upTo: 200))" }
+
+    private func fault(_ reason: String) -> ClientError {
+        ClientError(.configuration, "\(source) \(reason)")
+    }
+}
+
+extension EndpointResolver where Self == EndpointFile {
+    /// Endpoints in a JSON file that another program keeps up to date; see ``EndpointFile``.
+    public static func file(_ path: String, interval: Duration = .seconds(1)) -> Self {
+        EndpointFile(path, interval: interval)
+    }
+}
+
+/// Tells one version of a file from another.
+struct FileIdentity: Hashable, Sendable {
+    private let device: UInt64
+    private let number: UInt64
+    private let size: Int64
+    private let times: [Int64]
+
+    init(_ status: stat) {
+        device = UInt64(status.st_dev)
+        number = UInt64(status.st_ino)
+        size = Int64(status.st_size)
+        #if canImport(Darwin)
+        let (modified, changed) = (status.st_mtimespec, status.st_ctimespec)
+        #else
+        let (modified, changed) = (status.st_mtim, status.st_ctim)
+        #endif
+        // The time of change also tells of a writer that sets the time of modification back.
+        times = [
+            Int64(modified.tv_sec), Int64(modified.tv_nsec), Int64(changed.tv_sec),
+            Int64(changed.tv_nsec),
+        ]
+    }
+}
+
+/// What one look at a file has found.
+struct EndpointFileContent {
+    static let maxBytes = 16 << 20
+
+    let identity: FileIdentity
+    /// The content; nil if the file is the one that was known.
+    let data: Data?
+
+    /// Reads a file, unless it is a known one.
+    ///
+    /// Blocks its thread.
+    /// - Throws: ``EndpointFault`` if it cannot be read, is not a regular file, or is too large.
+    static func read(
+        _ path: String, unless known: FileIdentity?
+    ) throws(EndpointFault) -> EndpointFileContent {
+        // To open a pipe would otherwise wait for its other end.
+        let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
+        guard descriptor >= 0 else { throw EndpointFault(FileFault("open it")) }
+        let file = FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
+        var status = stat()
+        guard unsafe fstat(descriptor, &status) == 0 else {
+            throw EndpointFault(FileFault("inspect it"))
+        }
+        guard status.st_mode & S_IFMT == S_IFREG else {
+            throw EndpointFault("it is not a regular file")
+        }
+        let identity = FileIdentity(status)
+        if identity == known { return EndpointFileContent(identity: identity, data: nil) }
+        guard status.st_size <= maxBytes else {
+            throw EndpointFault("found \(status.st_size) bytes; expected at most \(maxBytes)")
+        }
+        // A file that grows meanwhile is another one at the next look.
+        guard let data = try? file.read(upToCount: maxBytes) ?? Data() else {
+            throw EndpointFault("it could not be read")
+        }
+        return EndpointFileContent(identity: identity, data: data)
+    }
+}

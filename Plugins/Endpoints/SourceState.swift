@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import TurnpikeCore
+import TurnpikeSupport
+
+/// What is known of the lists of endpoints: whether there is one, and when the next is asked for.
+struct SourceState {
+    /// The one request for a list that is under way.
+    private(set) var refresh: ListRefresh?
+    /// Whether a list has come.
+    private(set) var hasList = false
+    /// Why the last list did not come; nil if it did.
+    private(set) var failure: (any Error)?
+    private var failures = 0
+    // Nil for never.
+    private var askAt: MonotonicInstant? = MonotonicInstant(nanoseconds: .min)
+    // Requests that were given up, and whose resolver has not returned.
+    private var strayCount = 0
+
+    // A resolver that neither returns nor heeds its cancellation is not asked without end.
+    private static let maxStrays = 4
+
+    /// When a list is to be asked for; nil while one is, or if the last one holds for ever.
+    var dueAt: MonotonicInstant? {
+        refresh == nil && strayCount < Self.maxStrays ? askAt : nil
+    }
+
+    func isDue(at now: MonotonicInstant) -> Bool { dueAt.map { now >= $0 } ?? false }
+
+    /// Begins to ask for a list.
+    mutating func begin(
+        _ resolver: any EndpointResolver, in context: Context, jitter: Double
+    ) -> ListRefresh {
+        let refresh = ListRefresh(resolver, in: context, jitter: jitter)
+        self.refresh = refresh
+        strayCount += 1
+        return refresh
+    }
+
+    /// Notes that the resolver has returned.
+    mutating func didReturn() { strayCount -= 1 }
+
+    /// Ends the request that is under way.
+    /// - Parameter asksAgain: Whether a list is due even if none was asked for.
+    /// - Returns: The request, to settle.
+    mutating func end(asksAgain: Bool) -> ListRefresh? {
+        if asksAgain || refresh != nil { askAt = MonotonicInstant(nanoseconds: .min) }
+        defer { refresh = nil }
+        return refresh
+    }
+
+    /// Notes that the list has come, and how long it holds.
+    ///
+    /// The next one is asked for a little earlier, by chance, so that many clients do not ask at
+    /// once.
+    mutating func succeed(holding time: Duration?, at now: MonotonicInstant) {
+        let jitter = refresh?.jitter ?? 0
+        refresh = nil
+        hasList = true
+        failure = nil
+        failures = 0
+        askAt = time.map { now.advanced(by: Self.part(1 - 0.2 * jitter, of: $0)) }
+    }
+
+    /// Notes that the list did not come, and when it is asked for again: after 1 s, then twice as
+    /// long each time up to 30 s, of which chance takes up to a half.
+    mutating func fail(_ error: any Error, at now: MonotonicInstant) {
+        let jitter = refresh?.jitter ?? 0
+        refresh = nil
+        failure = error
+        let wait = Duration.seconds(min(1 << min(failures, 5), 30))
+        failures += 1
+        askAt = now.advanced(by: Self.part(1 - 0.5 * jitter, of: wait))
+    }
+
+    private static func part(_ part: Double, of time: Duration) -> Duration {
+        // At least a millisecond, so that a list that holds for no time is not asked for without a
+        // break.
+        let nanoseconds = max(Double(time.wholeNanoseconds), 1e6) * part
+        return .nanoseconds(Int64(min(nanoseconds, 9e18)))
+    }
+}
+
+/// One request for a list, which is settled once and awaited by any number of calls.
+final class ListRefresh: Sendable {
+    /// Says that the request was ended before its list came; who waits begins another.
+    struct Ended: Error {}
+
+    let resolver: any EndpointResolver
+    /// The context of the resolver, which belongs to no call: it outlives the call that begins it.
+    let context: Context
+    /// A random number in 0..<1 for the time of the next request.
+    let jitter: Double
+    private let outcome = SharedValue<Void>()
+
+    init(_ resolver: any EndpointResolver, in context: Context, jitter: Double) {
+        self.resolver = resolver
+        self.jitter = jitter
+        self.context = Context(
+            timeSource: context.timeSource,
+            randomSource: SeededRandomSource(seed: context.random.next()))
+    }
+
+    func settle(_ result: Result<Void, any Error>) { outcome.settle(result) }
+
+    func whenSettled(_ handler: @escaping @Sendable () -> Void) { outcome.whenSettled(handler) }
+
+    /// Waits for the end, at most until the task or the context of the call is cancelled.
+    func wait(in context: Context) async throws {
+        var registration: CancelRegistration?
+        defer { registration?.end() }
+        try await outcome.value { waiter in
+            registration = context.onCancel { waiter.settle(.failure($0.error)) }
+        }
+    }
+}

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import TurnpikeCore
+import TurnpikeMiddleware
+public import TurnpikeStackFiles
+public import TurnpikeValkey
+
+extension Registry {
+    /// Adds the kind `valkey` to what `shared` of stack files may use.
+    public mutating func registerValkey() {
+        register(
+            sharedStore: "valkey",
+            description: PartDescription(
+                """
+                Keeps the state on a Valkey or Redis server (`ValkeyServer`), which all replicas of a \
+                service reach.
+                """,
+                settings: [
+                    "url": """
+                    Where the server is: `redis://user:password@host:6379/0`, with `rediss` for TLS; \
+                    `unix:///path` for a socket. Several hosts with commas between them are nodes of \
+                    a cluster, or a primary and its replicas.
+                    """,
+                    "connections": "The connections to each node.",
+                    "connectTimeout":
+                        "The time for finding a host, connecting and logging in together.",
+                    "maxWaitingCommands": "The most commands without a reply; more fail at once.",
+                    "maxWaitingBytes":
+                        "The most bytes of commands that are not sent yet; more fail at once.",
+                ],
+                example:
+                    #"{"use": "valkey", "url": "redis://cache.internal:6379/0", "replicas": 12}"#)
+        ) { settings in
+            let url = settings.required("url")
+            let configuration = ValkeyServer.Configuration(settings: settings)
+            let meter = settings.meter()
+            guard settings.isDryRun else {
+                return try ValkeyServer(url: url, configuration: configuration, meter: meter)
+            }
+            // The library is not looked for: a file may be checked on another machine.
+            if url.isEmpty { return DraftStore() }
+            do {
+                return DraftStore(hidesTraffic: try ValkeyServer.hidesTraffic(url: url))
+            } catch {
+                settings.issue(at: "url", (error as? ClientError)?.message ?? "\(error)")
+                return DraftStore()
+            }
+        }
+    }
+}
+
+extension Settings {
+    /// Returns the server of the file's shared state, if `shared` of this gate says that it uses it.
+    ///
+    /// Shared state of another kind is recorded as a mistake. It is for gates that keep on the server
+    /// what ``/TurnpikeMiddleware/SharedStore`` knows nothing of, such as responses.
+    /// - Returns: The server; nil if the gate does not use it, and while a file is only checked
+    ///   (``/TurnpikeStackFiles/Settings/isDryRun``).
+    public func valkeyServer() -> ValkeyServer? {
+        guard let store = sharedState()?.store else { return nil }
+        if let server = store as? ValkeyServer { return server }
+        if !(store is DraftStore) {
+            issue(at: "shared", "this gate needs shared state of the kind \"valkey\"")
+        }
+        return nil
+    }
+}
+
+extension ValkeyServer.Configuration {
+    fileprivate init(settings: Settings) {
+        self.init()
+        connections = settings.int("connections", default: connections, in: 1...16)
+        connectLimit = settings.seconds("connectTimeout", default: connectLimit)
+        maxWaitingCommands = settings.int(
+            "maxWaitingCommands", default: maxWaitingCommands, in: 1...(1 << 24))
+        maxWaitingBytes = settings.int(
+            "maxWaitingBytes", default: maxWaitingBytes, in: 1024...(1 << 30))
+    }
+}

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import TurnpikeSupport
+
+/// How far an exchange had come when it failed, which decides whether the request can be sent again
+/// safely.
+public struct TransferState: Hashable, Sendable {
+    /// A phase of an exchange.
+    public enum Phase: String, Hashable, Sendable, Comparable {
+        /// Name resolution, connection or TLS: no byte of the request was written, or the server
+        /// has said that it did not process the request, as HTTP/2 can (RFC 9113 §8.7).
+        case connecting
+        /// Bytes of the request may have been written; no byte of a response has arrived.
+        case sending
+        /// The response head has arrived.
+        case receiving
+
+        /// Orders phases by time.
+        public static func < (left: Self, right: Self) -> Bool { left.order < right.order }
+
+        private var order: Int {
+            switch self {
+            case .connecting: 0
+            case .sending: 1
+            case .receiving: 2
+            }
+        }
+    }
+
+    /// The phase that was reached.
+    public let phase: Phase
+    /// The bytes of the request content that were passed to the connection.
+    public let bodyBytesSent: Int64
+    /// Whether the request was written to a connection that had served before, and which ended
+    /// before a byte of a response.
+    ///
+    /// Most often the server had closed it as idle just then, and nothing has failed. It may as well
+    /// have read the request, and acted on it. A transport never sends such a request again by
+    /// itself: the client does if the request is repeatable (``Request/isRepeatable``), and counts
+    /// it. A retry makes it one of its attempts; without a retry it is sent once more.
+    public let lostReusedConnection: Bool
+
+    /// Creates a state.
+    public init(_ phase: Phase, bodyBytesSent: Int64 = 0, lostReusedConnection: Bool = false) {
+        self.phase = phase
+        self.bodyBytesSent = bodyBytesSent
+        self.lostReusedConnection = lostReusedConnection
+    }
+
+    /// Whether the server cannot have processed any part of the request.
+    public var isUnsent: Bool { phase == .connecting && bodyBytesSent == 0 }
+}
+
+/// A request as it was sent, redacted for printing.
+public struct RequestSummary: Hashable, Sendable, CustomStringConvertible {
+    /// The method.
+    public let method: HTTPMethod
+    /// The URL with secrets redacted.
+    public let url: String
+    /// The header fields in order, with secrets redacted.
+    public let headers: HTTPHeaders
+
+    /// Creates a summary, redacted by the given rules.
+    public init(_ request: Request, redaction: Redaction = .standard) {
+        method = request.method
+        url = request.targetURI.redacted(redaction)
+        headers = HTTPHeaders(
+            request.headers.map { ($0.name.rawValue, redaction.value(of: $0)) })
+    }
+
+    /// The method and the URL: `GET https://example.com/?token=REDACTED`.
+    public var description: String { "\(method) \(url)" }
+}
+
+/// The result of one attempt of a call that was retried.
+public struct AttemptSummary: Hashable, Sendable {
+    /// The number of the attempt within its call, starting at 1.
+    public let number: Int
+    /// The status of the response, or nil without a response.
+    public let status: HTTPStatus?
+    /// The kind of failure as a metrics label; nil if the attempt returned a response.
+    public let errorType: String?
+    /// The time from the start of the attempt to the response head or the failure.
+    public let elapsed: Duration
+    /// The wait before the attempt; nil for the first attempt.
+    public let delay: Duration?
+}
+
+extension AttemptSummary: CustomStringConvertible {
+    /// The result and the time: `503 in 200 ms`.
+    public var description: String {
+        let outcome = status.map { String($0.code) } ?? errorType ?? "given up"
+        return "\(outcome) in \(elapsed.text)"
+    }
+}
+
+extension AttemptSummary {
+    init(_ outcome: Outcome, number: Int) {
+        self.number = number
+        status = outcome.status
+        errorType = outcome.error.map(ClientError.label(of:))
+        elapsed = outcome.elapsed
+        delay = outcome.previousDelay
+    }
+}
+
+/// What a server says of a failure in a machine-readable form (RFC 9457, `application/problem+json`).
+///
+/// All members are what the server sent, and may hold what its users wrote: `error.description` shows
+/// ``title`` and ``detail`` without secrets.
+public struct ProblemDetails: Sendable, Hashable {
+    /// A URI reference that identifies the kind of problem; `about:blank` if the server names none.
+    public let type: String
+    /// The status, if the server repeats it; that of the response counts.
+    public let status: Int?
+    /// A short text about the kind of problem.
+    public let title: String?
+    /// A text about this occurrence of the problem.
+    public let detail: String?
+    /// A URI reference that identifies this occurrence.
+    public let instance: String?
+    /// All members of the object, including the extensions of the server.
+    public let members: JSONObject
+
+    /// Creates problem details of the members of a JSON object.
+    ///
+    /// A member of another type than RFC 9457 gives it is ignored (§3.1).
+    public init(_ members: JSONObject) {
+        self.members = members
+        type = members["type"]?.string ?? "about:blank"
+        status = members["status"]?.int
+        title = members["title"]?.string
+        detail = members["detail"]?.string
+        instance = members["instance"]?.string
+    }
+}
+
+extension ProblemDetails: DescriptionReflectable {
+    /// Title and detail without secrets.
+    public var description: String { Redaction.standard.text(text) }
+
+    /// Title and detail as they came, or the type if there is neither.
+    var text: String {
+        let texts = [title, detail].compactMap(\.self).filter { !$0.isEmpty }
+        return texts.isEmpty ? type : texts.joined(separator: ": ")
+    }
+}
+
+extension ClientError {
+    /// What the server says of the failure, if the content that was kept is all of a document of the type
+    /// `application/problem+json` (RFC 9457); otherwise nil.
+    public var problem: ProblemDetails? {
+        guard let type = response?.headers[.contentType].flatMap({ MediaType(parsing: $0) }),
+            type.essence == "application/problem+json", !isResponseBodyCut,
+            let members = (try? JSONValue(parsing: responseBody))?.object
+        else { return nil }
+        return ProblemDetails(members)
+    }
+}

@@ -1,0 +1,295 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import Foundation
+public import TurnpikeCore
+
+/// A serializer that transforms the value of another serializer.
+struct MappedSerializer<Base: ResponseSerializer, Output: Sendable>: ResponseSerializer {
+    private let base: Base
+    private let transform: @Sendable (Base.Output) throws -> Output
+
+    init(_ base: Base, _ transform: @escaping @Sendable (Base.Output) throws -> Output) {
+        self.base = base
+        self.transform = transform
+    }
+
+    /// The media types that the base serializer accepts.
+    func accept(in table: SerializerTable) -> [MediaType] { base.accept(in: table) }
+
+    /// The number of bytes that the base serializer collects.
+    func collectedBytes(in table: SerializerTable) -> Int { base.collectedBytes(in: table) }
+
+    /// Returns the transformed value.
+    func serialize(
+        _ response: Response, context: SerializationContext
+    ) async throws -> Output {
+        try transform(try await base.serialize(response, context: context))
+    }
+}
+
+extension ResponseSerializer {
+    /// Returns a serializer whose values are transformed by a closure.
+    ///
+    /// The call throws what the closure throws, unchanged.
+    public func map<Value: Sendable>(
+        _ transform: @escaping @Sendable (Output) throws -> Value
+    ) -> some ResponseSerializer<Value> { MappedSerializer(self, transform) }
+}
+
+/// Tries several serializers in order and returns the value of the first that can read the content.
+///
+/// ```swift
+/// let text = FirstFitSerializer([JSONSerializer().map { $0.description }, StringSerializer().map { $0 }])
+/// ```
+public struct FirstFitSerializer<Output: Sendable>: ResponseSerializer {
+    private let serializers: [any ResponseSerializer<Output>]
+
+    /// Creates a serializer that tries `serializers` in order.
+    public init(_ serializers: [any ResponseSerializer<Output>]) { self.serializers = serializers }
+
+    /// The media types that any of the serializers accepts.
+    public func accept(in table: SerializerTable) -> [MediaType] {
+        serializers.flatMap { $0.accept(in: table) }.reduce(into: []) { ranges, range in
+            if !ranges.contains(range) { ranges.append(range) }
+        }
+    }
+
+    /// The whole content.
+    public func collectedBytes(in table: SerializerTable) -> Int { .max }
+
+    /// Collects the content once and returns the first value that a serializer can make of it.
+    /// - Throws: The error of the first serializer if none can read the content.
+    public func serialize(
+        _ response: Response, context: SerializationContext
+    ) async throws -> Output {
+        let content = try await response.body.collect(upTo: context.maxBytes)
+        var first: (any Error)?
+        for serializer in serializers {
+            var copy = response
+            copy.body = ResponseBody(content, trailers: response.trailers)
+            do {
+                return try await serializer.serialize(copy, context: context)
+            } catch let error as CancellationError {
+                throw error
+            } catch {
+                first = first ?? error
+            }
+        }
+        throw first
+            ?? ClientError(
+                .serialization, "the list of serializers is empty",
+                response: response.head)
+    }
+}
+
+/// Collects the content of a response once and returns the values of several serializers.
+struct JointSerializer<each Serializer: ResponseSerializer>: ResponseSerializer {
+    /// One value from each serializer.
+    typealias Output = (repeat (each Serializer).Output)
+
+    private let serializers: (repeat each Serializer)
+
+    /// Creates a serializer from several serializers.
+    init(_ serializers: repeat each Serializer) {
+        self.serializers = (repeat each serializers)
+    }
+
+    /// The media types that any of the serializers accepts.
+    func accept(in table: SerializerTable) -> [MediaType] {
+        var ranges: [MediaType] = []
+        for serializer in repeat each serializers {
+            for range in serializer.accept(in: table) where !ranges.contains(range) {
+                ranges.append(range)
+            }
+        }
+        return ranges
+    }
+
+    /// The whole content.
+    func collectedBytes(in table: SerializerTable) -> Int { .max }
+
+    /// Collects the content and returns the values in order; throws the first error.
+    func serialize(
+        _ response: Response, context: SerializationContext
+    ) async throws -> (repeat (each Serializer).Output) {
+        let content = try await response.body.collect(upTo: context.maxBytes)
+        func value<One: ResponseSerializer>(_ serializer: One) async throws -> One.Output {
+            var copy = response
+            copy.body = ResponseBody(content, trailers: response.trailers)
+            return try await serializer.serialize(copy, context: context)
+        }
+        return (repeat try await value(each serializers))
+    }
+}
+
+extension Call {
+    /// Sends the request once and returns the value of each serializer.
+    ///
+    /// ```swift
+    /// let (user, bytes) = try await client.get("users/1")
+    ///     .serialize(with: DecodableSerializer(User.self), DataSerializer())
+    /// ```
+    public func serialize<First: ResponseSerializer, each More: ResponseSerializer>(
+        with first: First, _ more: repeat each More
+    ) async throws -> (First.Output, repeat (each More).Output) {
+        try await serialize(with: JointSerializer(first, repeat each more))
+    }
+}
+
+/// Decides which responses may have no content.
+public struct EmptyContentRule: Sendable {
+    private let statuses: Set<HTTPStatus>?
+    private let methods: Set<HTTPMethod>
+    private(set) var countsBlanks = false
+
+    /// Creates a rule that allows empty content for these statuses and for responses to these
+    /// methods.
+    public init(statuses: Set<HTTPStatus> = [204, 205], methods: Set<HTTPMethod> = [.head]) {
+        self.statuses = statuses
+        self.methods = methods
+    }
+
+    private init() {
+        statuses = nil
+        methods = []
+    }
+
+    /// Allows any response to be empty.
+    public static let any = EmptyContentRule()
+
+    /// Returns the same rule, which also treats up to 16 whitespace bytes as empty.
+    ///
+    /// Some frameworks send whitespace instead of nothing.
+    public func countingBlanks() -> Self {
+        var copy = self
+        copy.countsBlanks = true
+        return copy
+    }
+
+    func allows(_ response: Response, to request: Request) -> Bool {
+        statuses?.contains(response.status) ?? true || methods.contains(request.method)
+    }
+}
+
+/// A serializer with a value for responses that have no content.
+struct EmptyValueSerializer<Base: ResponseSerializer>: ResponseSerializer {
+    private let base: Base
+    private let value: Base.Output
+    private let rule: EmptyContentRule
+
+    private static var maxBlanks: Int { 16 }
+
+    init(_ base: Base, _ value: Base.Output, _ rule: EmptyContentRule) {
+        self.base = base
+        self.value = value
+        self.rule = rule
+    }
+
+    /// The media types that the base serializer accepts.
+    func accept(in table: SerializerTable) -> [MediaType] { base.accept(in: table) }
+
+    /// The number of bytes that the base serializer collects.
+    func collectedBytes(in table: SerializerTable) -> Int { base.collectedBytes(in: table) }
+
+    /// Returns the value for no content, or the value of the base serializer.
+    func serialize(
+        _ response: Response, context: SerializationContext
+    ) async throws -> Base.Output {
+        guard rule.allows(response, to: context.request) else {
+            return try await base.serialize(response, context: context)
+        }
+        var response = response
+        let wanted = rule.countsBlanks ? Self.maxBlanks + 1 : 1
+        let start = try await response.body.peek(upTo: wanted)
+        let isBlank =
+            start.count <= Self.maxBlanks
+            && start.allSatisfy { [0x20, 0x09, 0x0A, 0x0D].contains($0) }
+        if start.isEmpty || rule.countsBlanks && isBlank { return value }
+        return try await base.serialize(response, context: context)
+    }
+}
+
+extension ResponseSerializer {
+    /// Returns the same serializer, with a value for responses that have no content.
+    /// - Parameters:
+    ///   - value: The value.
+    ///   - rule: The responses that may have no content.
+    /// - Returns: The serializer.
+    public func valueForEmpty(
+        _ value: Output, where rule: EmptyContentRule = EmptyContentRule()
+    ) -> some ResponseSerializer<Output> { EmptyValueSerializer(self, value, rule) }
+}
+
+/// A transformation of content before a serializer reads it.
+///
+/// ```swift
+/// let json = JSONSerializer().preprocessed(by: .removingXSSIPrefix)
+/// let value = try await client.get("data").serialize(with: json)
+/// ```
+public struct ContentPreprocessor: Sendable {
+    let process: @Sendable (Data) throws -> Data
+
+    /// Creates a transformation from a closure.
+    public init(_ process: @escaping @Sendable (Data) throws -> Data) { self.process = process }
+
+    /// Removes a prefix that keeps JSON from being run as a script.
+    ///
+    /// Google and Angular send `)]}'` and the rest of that line; other servers send `while(1);` or
+    /// `for(;;);`.
+    public static let removingXSSIPrefix = ContentPreprocessor { content in
+        if content.starts(with: Data(")]}'".utf8)) {
+            let rest = content.dropFirst(4)
+            guard let end = rest.firstIndex(of: 0x0A) else {
+                return rest.first == UInt8(ascii: ",") ? rest.dropFirst() : rest
+            }
+            let line = rest[..<end].filter { $0 != 0x0D && $0 != 0x20 && $0 != UInt8(ascii: ",") }
+            return line.isEmpty ? rest[(end + 1)...] : rest
+        }
+        for prefix in ["while(1);", "for(;;);"] where content.starts(with: Data(prefix.utf8)) {
+            return content.dropFirst(prefix.utf8.count)
+        }
+        return content
+    }
+}
+
+/// A serializer that reads transformed content.
+struct PreprocessedSerializer<Base: ResponseSerializer>: ResponseSerializer {
+    private let base: Base
+    private let preprocessor: ContentPreprocessor
+
+    init(_ base: Base, _ preprocessor: ContentPreprocessor) {
+        self.base = base
+        self.preprocessor = preprocessor
+    }
+
+    /// The media types that the base serializer accepts.
+    func accept(in table: SerializerTable) -> [MediaType] { base.accept(in: table) }
+
+    /// The whole content, because all of it is transformed.
+    func collectedBytes(in table: SerializerTable) -> Int { .max }
+
+    /// Collects the content, transforms it, and returns the value of the base serializer.
+    func serialize(
+        _ response: Response, context: SerializationContext
+    ) async throws -> Base.Output {
+        let content = try await response.body.collect(upTo: context.maxBytes)
+        var changed = response
+        do {
+            // Copies a slice, so that indices begin at 0.
+            changed.body = ResponseBody(
+                Data(try preprocessor.process(content)), trailers: response.trailers)
+        } catch {
+            throw ClientError.serialization(error, of: response.head, content: content)
+        }
+        return try await base.serialize(changed, context: context)
+    }
+}
+
+extension ResponseSerializer {
+    /// Returns a serializer that transforms the content first.
+    public func preprocessed(by preprocessor: ContentPreprocessor) -> some ResponseSerializer<
+        Output
+    > {
+        PreprocessedSerializer(self, preprocessor)
+    }
+}

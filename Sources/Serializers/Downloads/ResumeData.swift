@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import Foundation
+public import TurnpikeCore
+import TurnpikeSupport
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#elseif canImport(Darwin)
+import Darwin
+#endif
+
+/// The data to continue a download, small enough to store for a later process.
+///
+/// ```swift
+/// do {
+///     _ = try await client.get("big.iso").download(to: directory, options: .init(keepsPartialFile: true))
+/// } catch let error as ClientError {
+///     try JSONEncoder().encode(error.resumeData).write(to: note)
+/// }
+/// ```
+///
+/// It names the file with the received bytes. That file stays until a download continues it or
+/// ``discard()`` removes it. The data contains no URL and no credentials.
+public struct ResumeData: Codable, Sendable, Hashable {
+    /// The entity tag or date that the rest of the content must match (RFC 9110 §13.1.5).
+    let validator: String
+    /// The size of the complete content, if known.
+    public let totalBytes: Int64?
+    /// The file with the received bytes.
+    public let partialFile: URL
+    /// The name that the first response suggested, made safe.
+    let suggestedName: String
+    // A hash of the URL, so that a file found in a directory is continued only for the same
+    // resource.
+    let resource: String
+
+    /// How many bytes have been received; 0 if the file is gone.
+    public var receivedBytes: Int64 {
+        let attributes = try? FileManager.default.attributesOfItem(
+            atPath: partialFile.path(percentEncoded: false))
+        return (attributes?[.size] as? NSNumber)?.int64Value ?? 0
+    }
+
+    /// Removes the file with the received bytes.
+    public func discard() {
+        if PartialFile.isName(partialFile.lastPathComponent) {
+            _ = try? Folder.holding(partialFile).remove(partialFile.lastPathComponent)
+        }
+    }
+
+    /// Returns the hash of a URL without its fragment.
+    static func resource(_ url: URL) -> String {
+        SHA256.digest(of: Data(url.absoluteString.prefix { $0 != "#" }.utf8)).hexadecimal
+    }
+}
+
+extension ResumeData {
+    /// Decodes stored data.
+    ///
+    /// The name is made safe again, because the stored data may have been changed.
+    public init(from decoder: any Decoder) throws {
+        let values = try decoder.container(keyedBy: CodingKeys.self)
+        validator = try values.decode(String.self, forKey: .validator)
+        totalBytes = try values.decodeIfPresent(Int64.self, forKey: .totalBytes)
+        partialFile = try values.decode(URL.self, forKey: .partialFile)
+        let name = try values.decode(String.self, forKey: .suggestedName)
+        suggestedName = FileName.safe(name) ?? "download"
+        resource = try values.decode(String.self, forKey: .resource)
+    }
+}
+
+extension ClientError {
+    /// The data to continue the failed download, if that is possible.
+    ///
+    /// Set only with ``TurnpikeSerializers/DownloadOptions/keepsPartialFile``.
+    public var resumeData: ResumeData? { attachment as? ResumeData }
+}
+
+/// The file by which a later call finds the partial file of an earlier call.
+struct ResumeNote: Sendable {
+    private let file: URL
+    private let directory: URL
+    private let resource: String
+
+    private static let maxBytes = 65_536
+
+    /// Creates the note for a URL and a destination, or nil if the directory is not known in
+    /// advance.
+    init?(_ url: URL, _ destination: DownloadDestination) {
+        guard let directory = destination.directory else { return nil }
+        self.directory = directory
+        resource = ResumeData.resource(url)
+        let name = resource + "\n" + destination.nameInDirectory
+        let digest = SHA256.digest(of: Data(name.utf8))
+        file = directory.appending(
+            path: ".turnpike-\(digest.prefix(16).hexadecimal).resume",
+            directoryHint: .notDirectory)
+    }
+
+    /// Returns the data for the same resource, if the note exists and is valid.
+    func read() -> ResumeData? {
+        guard
+            let descriptor = try? Folder.holding(file).openFile(file.lastPathComponent, O_RDONLY)
+        else { return nil }
+        let handle = FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
+        var status = stat()
+        guard unsafe fstat(descriptor, &status) == 0, status.st_uid == geteuid(),
+            status.st_size <= Self.maxBytes,
+            let content = try? handle.read(upToCount: Self.maxBytes),
+            let data = try? JSONDecoder().decode(ResumeData.self, from: content),
+            data.resource == resource
+        else { return nil }
+        // The partial file is always looked for beside the note, even if the directory was moved.
+        return ResumeData(
+            validator: data.validator, totalBytes: data.totalBytes,
+            partialFile: directory.appending(
+                path: data.partialFile.lastPathComponent, directoryHint: .notDirectory),
+            suggestedName: data.suggestedName, resource: resource)
+    }
+
+    /// Writes the note atomically.
+    func write(_ data: ResumeData) throws {
+        let partial = try PartialFile.create(in: directory)
+        do {
+            try partial.write(try JSONEncoder().encode(data), at: 0)
+            try partial.move(to: file, replacing: true)
+        } catch {
+            partial.unlink()
+            throw error
+        }
+    }
+
+    func remove() { _ = try? Folder.holding(file).remove(file.lastPathComponent) }
+}
+
+/// A `Content-Range` field in bytes (RFC 9110 §14.4).
+struct ContentRange: Equatable {
+    /// The range of the content, or nil if the server could not satisfy the requested range.
+    let range: ClosedRange<Int64>?
+    /// The complete length, or nil if it is unknown.
+    let total: Int64?
+
+    init?(parsing text: String) {
+        let parts = text.split(separator: " ", maxSplits: 1)
+        guard parts.count == 2, parts[0].lowercased() == "bytes" else { return nil }
+        let halves = parts[1].split(separator: "/", omittingEmptySubsequences: false)
+        guard halves.count == 2 else { return nil }
+        if halves[1] == "*" {
+            total = nil
+        } else {
+            guard let value = Self.number(halves[1]) else { return nil }
+            total = value
+        }
+        if halves[0] == "*" {
+            range = nil
+            return
+        }
+        let ends = halves[0].split(separator: "-", omittingEmptySubsequences: false)
+        guard ends.count == 2, let first = Self.number(ends[0]), let last = Self.number(ends[1]),
+            first <= last, last < total ?? .max
+        else { return nil }
+        range = first...last
+    }
+
+    private static func number(_ text: Substring) -> Int64? {
+        text.utf8.allSatisfy { $0 &- UInt8(ascii: "0") < 10 } ? Int64(text) : nil
+    }
+}
+
+extension ResponseHead {
+    /// The strong validator of this content for `If-Range`, or nil if there is none or the server
+    /// does not support ranges.
+    func strongValidator(now: Date) -> String? {
+        if headers[.acceptRanges]?.lowercased() == "none" { return nil }
+        if let coding = headers[.contentEncoding], coding.lowercased() != "identity" { return nil }
+        if let tag = headers[.eTag] {
+            // A weak tag also rules out the date (RFC 9110 §13.1.5). Bytes are compared, because a
+            // quote and a combining mark after it form one character.
+            let quote = UInt8(ascii: "\"")
+            let isStrong = tag.utf8.count >= 2 && tag.utf8.first == quote && tag.utf8.last == quote
+            return isStrong ? tag : nil
+        }
+        guard let modified = headers[.lastModified],
+            let changed = HTTPDate.parse(modified, now: now)
+        else { return nil }
+        guard let text = headers[.date] else {
+            // A response without a date was sent about now (RFC 9110 §6.6.1), by a clock that may
+            // differ.
+            return now.timeIntervalSince(changed) >= 60 ? modified : nil
+        }
+        // A date is strong only if the content cannot have changed within the same second (RFC 9110
+        // §8.8.2.2).
+        let date = HTTPDate.parse(text, now: now)
+        return date.map { $0.timeIntervalSince(changed) >= 1 } == true ? modified : nil
+    }
+}

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import TurnpikeCore
+import TurnpikeSupport
+
+/// A mistake in a stack file: where it is, what was found, and what was expected.
+public struct ConfigurationIssue: Hashable, Sendable, CustomStringConvertible {
+    /// The kind of mistake.
+    public enum Kind: Hashable, Sendable {
+        /// The file is invalid.
+        case mistake
+        /// The file is valid, but the transport does not support a setting.
+        case unsupported
+    }
+
+    /// The path in the file: `stack[2].attempts`.
+    public let path: String
+    /// What was found and what was expected.
+    public let message: String
+    /// The kind of mistake.
+    public let kind: Kind
+
+    /// Creates an issue.
+    public init(path: String, message: String, kind: Kind = .mistake) {
+        self.path = path
+        self.message = message
+        self.kind = kind
+    }
+
+    /// The path and the message: `stack[2].attempts: …`.
+    public var description: String { path.isEmpty ? message : "\(path): \(message)" }
+}
+
+extension ClientError {
+    /// Returns the error for a file with mistakes, one per line.
+    public static func configuration(_ issues: [ConfigurationIssue]) -> ClientError {
+        let isUnsupported = issues.allSatisfy { $0.kind == .unsupported }
+        return ClientError(
+            isUnsupported ? .unsupported : .configuration,
+            issues.map(\.description).joined(separator: "\n"))
+    }
+}
+
+/// Collects the mistakes in a file: the first hundred, and the number of the others.
+final class IssueReport {
+    private static let maxIssues = 100
+    private var first: [ConfigurationIssue] = []
+    private var others = 0
+    private var othersKind = ConfigurationIssue.Kind.unsupported
+    // Values from the environment and from other files.
+    private var hidden: Set<String> = []
+
+    /// How many mistakes were found, with those that are not shown.
+    var count: Int { first.count + others }
+
+    var issues: [ConfigurationIssue] {
+        if others == 0 { return first }
+        let count = others == 1 ? "1 more mistake is" : "\(others) more mistakes are"
+        let rest = ConfigurationIssue(
+            path: "", message: count + " not shown; fix these first", kind: othersKind)
+        return first + [rest]
+    }
+
+    /// Adds a mistake.
+    ///
+    /// Its message is created only if it will be shown.
+    func add(
+        _ kind: ConfigurationIssue.Kind, at path: @autoclosure () -> String,
+        _ message: @autoclosure () -> String
+    ) {
+        if first.count < Self.maxIssues {
+            first.append(
+                ConfigurationIssue(path: path(), message: shown(message()), kind: kind))
+        } else {
+            others += 1
+            if kind == .mistake { othersKind = kind }
+        }
+    }
+
+    /// Adds the mistakes of another file.
+    func add(_ issues: [ConfigurationIssue]) {
+        for issue in issues { add(issue.kind, at: issue.path, issue.message) }
+    }
+
+    /// Hides a text from all messages, because the file refers to it as a secret.
+    func hide(_ text: String) {
+        if text.isEmpty { return }
+        hidden.formUnion([
+            text, Grammar.escaped(text), PercentEncoding.unreserved.encode(text),
+        ])
+    }
+
+    private func shown(_ message: String) -> String {
+        // The longest first: one may be the beginning of another.
+        let words = hidden.sorted { $0.utf8.count > $1.utf8.count }
+        return Redaction.standard.text(words.reduce(message) { Self.hide($1, in: $0) })
+    }
+
+    // Of a long text a message may have the beginning alone.
+    private static func hide(_ word: String, in message: String) -> String {
+        // A short text would match everywhere, so only quoted occurrences are hidden.
+        if word.utf8.count < 4 {
+            return message.replacing("\"\(word)\"", with: "\"\(Redaction.mark)\"")
+        }
+        let (head, tail) = (word.prefix(32), word.dropFirst(32))
+        var (text, rest) = ("", message[...])
+        while let found = rest.firstRange(of: head) {
+            text += rest[..<found.lowerBound] + Redaction.mark
+            rest = rest[found.upperBound...]
+            rest = rest.dropFirst(zip(rest, tail).prefix { $0 == $1 }.count)
+        }
+        return text + rest
+    }
+
+    func check() throws {
+        if !issues.isEmpty { throw ClientError.configuration(issues) }
+    }
+}
+
+// How messages describe a value.
+extension JSONValue {
+    /// A number is shown as written.
+    ///
+    /// For any other value only its kind is shown, because a string may be a misplaced secret.
+    var shown: String {
+        if case .number(let number) = self { return String(number.description.prefix(40)) }
+        return kindName
+    }
+}

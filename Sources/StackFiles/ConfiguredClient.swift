@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Synchronization
+public import TurnpikeCore
+
+/// A client that is described by a stack file and can load a new file without a restart.
+///
+/// ```swift
+/// let configured = try ConfiguredClient(StackFile(contentsOf: url), registry: .standard, serializers: .standard)
+/// let user = try await configured.client.get("users/1").decode(User.self)
+/// try configured.reload(StackFile(contentsOf: url))  // a bad file throws, and changes nothing
+/// ```
+///
+/// A reload first builds the complete new stack and then puts it in force; running calls keep their
+/// stack. The state of gates (circuit breakers, budgets, cookie jars, caches) survives if the
+/// gate's `id`, or its name and position, is unchanged. Each gate decides which settings identify
+/// its state (``Settings/kept(_:for:updating:_:)``). New rules for kept state then also apply to
+/// running calls.
+public final class ConfiguredClient: Sendable {
+    private struct State {
+        var file: StackFile
+        var kept: KeptState
+    }
+
+    /// The client.
+    public let client: Client
+    private let registry: Registry
+    private let state: Mutex<State>
+
+    /// Creates a client.
+    /// - Parameters:
+    ///   - file: The stack file.
+    ///   - registry: The names that the file may use.
+    ///   - serializers: The serializers for response values.
+    ///   - trace: Keeps traces of calls that fail, of slow ones, and of a share of the others; nil for
+    ///     none.
+    ///   - timeSource: The source of all times in calls.
+    ///   - randomSource: The source of all randomness in calls.
+    /// - Throws: ``/TurnpikeCore/ClientError/Code/configuration`` with every mistake in the file, or
+    ///   ``/TurnpikeCore/ClientError/Code/unsupported``.
+    public init(
+        _ file: StackFile, registry: Registry, serializers: SerializerTable,
+        trace: TraceStore? = nil, timeSource: any TimeSource = SystemTimeSource(),
+        randomSource: any RandomSource = SystemRandomSource()
+    ) throws {
+        let kept = KeptState()
+        let parts = try file.build(with: registry, state: kept)
+        client = Client(
+            baseURL: parts.baseURL, transport: parts.transport, stack: parts.stack,
+            serializers: serializers, trace: trace, timeSource: timeSource,
+            randomSource: randomSource)
+        client.put(parts)
+        kept.settle()
+        self.registry = registry
+        state = Mutex(State(file: file, kept: kept))
+    }
+
+    /// The current file.
+    public var file: StackFile { state.withLock { $0.file } }
+
+    /// Loads another file.
+    ///
+    /// The transport stays if its part of the file is unchanged, and so does the state that `shared`
+    /// describes. The base URL cannot change,
+    /// because existing requests were resolved against it.
+    /// - Throws: ``/TurnpikeCore/ClientError/Code/configuration`` with every mistake. The previous file then
+    ///   stays in force.
+    public func reload(_ file: StackFile) throws {
+        try state.withLock { state in
+            guard file.root["baseURL"] == state.file.root["baseURL"] else {
+                throw ClientError.configuration([
+                    ConfigurationIssue(
+                        path: "baseURL", message: "a reload cannot change it; make a new client")
+                ])
+            }
+            let kept = KeptState(following: state.kept)
+            let isSameTransport = file.root["transport"] == state.file.root["transport"]
+            let parts = try file.build(
+                with: registry, state: kept, keeping: isSameTransport ? client.transport : nil)
+            client.put(parts)
+            kept.settle()
+            state = State(file: file, kept: kept)
+        }
+    }
+}
+
+extension Client {
+    // The shared state ends with the client, or with the last call of a stack that used it.
+    fileprivate func put(_ parts: StackFile.Parts) {
+        replace(stack: parts.stack, transport: parts.transport) { [shared = parts.shared] in
+            await shared?.shutdown()
+        }
+    }
+}

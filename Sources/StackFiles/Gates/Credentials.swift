@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import TurnpikeCore
+import TurnpikeMiddleware
+
+extension Registry {
+    mutating func registerCredentials() {
+        register(
+            gate: "basic",
+            description: PartDescription(
+                "Sends a user name and a password with each request (RFC 7617).",
+                settings: [
+                    "user": "The user name, without a colon.", "password": "The password.",
+                    "origins": .origins,
+                ],
+                example: #"{"use": "basic", "user": "svc", "password": {"env": "API_PASSWORD"}}"#)
+        ) { BasicAuthentication(settings: $0) }
+        register(
+            gate: "digest",
+            description: PartDescription(
+                "Answers Digest challenges with a user name and a password (RFC 7616).",
+                settings: [
+                    "user": "The user name.", "password": "The password.", "origins": .origins,
+                ],
+                example:
+                    #"{"use": "digest", "user": "svc", "password": {"file": "/run/secrets/api"}}"#)
+        ) { DigestAuthentication(settings: $0) }
+        register(
+            gate: "cookies",
+            description: PartDescription(
+                """
+                Sends cookies, and stores those that servers set. Place it inside `redirect`.
+                """,
+                settings: [
+                    "file": "The file that keeps the cookies; without one, they are in memory.",
+                    "publicSuffixes": """
+                    A file with the public suffix list. Without one, a cookie goes only to the \
+                    host that has set it.
+                    """,
+                ],
+                example: #"{"use": "cookies", "file": "/var/lib/app/cookies"}"#)
+        ) { try Cookies(settings: $0) }
+        register(
+            gate: "hsts",
+            description: PartDescription(
+                """
+                Sends requests over TLS to hosts that have asked for it (RFC 6797). Place it \
+                inside `redirect`, outside `cookies` and credentials.
+                """,
+                settings: [
+                    "file": "The file that keeps the hosts; without one, they are in memory."
+                ],
+                example: #"{"use": "hsts", "file": "/var/lib/app/hsts"}"#)
+        ) { try HSTS(settings: $0) }
+    }
+}
+
+extension BasicAuthentication {
+    init(settings: Settings) {
+        let user = settings.required("user")
+        let password = settings.required("password")
+        if user.utf8.contains(UInt8(ascii: ":")) {
+            settings.issue(at: "user", "the user's name has a colon")
+        }
+        for (key, text, name) in [
+            ("user", user, "the user's name"), ("password", password, "the password"),
+        ] where text.utf8.contains(where: { $0 < 0x20 || $0 == 0x7F }) {
+            settings.issue(at: key, "\(name) has a control character")
+        }
+        self.init(user: user, password: password, origins: settings.keptOrigins())
+    }
+}
+
+extension DigestAuthentication {
+    init(settings: Settings) {
+        let user = settings.required("user")
+        let password = settings.required("password")
+        if let fault = Settings.defect(.authorization, user) {
+            settings.issue(at: "user", "cannot be sent: \(fault)")
+        }
+        self.init(
+            user: user, password: password, origins: settings.keptOrigins(),
+            sessions: settings.kept("sessions", for: Unshown([user, password])) { Sessions() })
+    }
+}
+
+extension Cookies {
+    init(settings: Settings) throws {
+        let path = settings.string("file")
+        let list = settings.string("publicSuffixes")
+        if settings.isDryRun {
+            self.init()
+            return
+        }
+        let suffixes =
+            try list.map { try PublicSuffixes(contentsOf: URL(filePath: $0)) } ?? .standard
+        let jar = try settings.kept(
+            "jar", for: path, updating: { $0.apply(suffixes) },
+            {
+                guard let path else { return CookieJar(suffixes: suffixes) }
+                let jars = settings.common("cookieFiles") { FileKeepers<CookieJar>() }
+                return try jars.keeper(at: path) {
+                    let jar = try CookieJar(file: path, suffixes: suffixes)
+                    // As in a reload: the file may have been written when there was a list.
+                    jar.apply(suffixes)
+                    return jar
+                }
+            })
+        self.init(jar)
+    }
+}
+
+extension HSTS {
+    init(settings: Settings) throws {
+        let path = settings.string("file")
+        if settings.isDryRun {
+            self.init()
+            return
+        }
+        self.init(
+            try settings.kept("hosts", for: path) {
+                guard let path else { return HSTSStore() }
+                let stores = settings.common("hstsFiles") { FileKeepers<HSTSStore>() }
+                return try stores.keeper(at: path) { try HSTSStore(file: path) }
+            })
+    }
+}
+
+extension Settings {
+    /// The origins of a credential: the list under `origins`, or that of the client.
+    ///
+    /// A reload keeps the origin that the first request has set.
+    func keptOrigins() -> CredentialOrigins {
+        listedOrigins() ?? .own(kept("scope", for: true) { CredentialOrigins.Own() })
+    }
+
+    /// The origins that receive fields with secrets; nil, if the setting is missing, is the origin
+    /// where a call begins.
+    func secretOrigins() -> CredentialOrigins? {
+        value("origins") == nil ? nil : listedOrigins() ?? .own
+    }
+
+    private func listedOrigins() -> CredentialOrigins? {
+        guard let texts = optionalStrings("origins") else { return nil }
+        for (index, text) in texts.enumerated() where !CredentialOrigins.isOrigin(text) {
+            issue(at: "origins[\(index)]", "expected a scheme, host and port, and nothing else")
+        }
+        if texts.isEmpty {
+            issue(at: "origins", "is empty; leave it out to use the client's own origin")
+        }
+        return CredentialOrigins(parsing: texts)
+    }
+}

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import TurnpikeCore
+public import TurnpikeMiddleware
+
+extension Registry {
+    mutating func registerPolicies() {
+        register(
+            gate: "validate",
+            description: PartDescription(
+                "Refuses responses by their status and content type.",
+                settings: [
+                    "status": .init(
+                        """
+                        The statuses that are accepted: each a status, or a pair of the first and \
+                        the last.
+                        """,
+                        type: .list(
+                            of: .either(.integer(100...999), .pair(of: .integer(100...999)))),
+                        default: [[200, 299]]),
+                    "contentType": .init(
+                        """
+                        The media ranges that are accepted. `"accept"` means those of the \
+                        request's `Accept`; null means any, or none.
+                        """,
+                        type: .either(.choice(["accept"]), .list(of: .string)), default: "accept"),
+                    "keptBytes": "How many bytes of refused content the error keeps.",
+                ],
+                example: #"{"use": "validate", "status": [[200, 299], 404]}"#)
+        ) { Validate(settings: $0) }
+        register(
+            gate: "redirect",
+            description: PartDescription(
+                """
+                Follows redirects. Place it outside `retry`, `cookies` and credentials, so that \
+                they see each hop.
+                """,
+                settings: [
+                    "limit": "The most hops of one call; 0 returns redirects as they are.",
+                    "allowDowngrade": "Whether https may redirect to http.",
+                    "sensitiveHeaders": "More fields to drop on a change of origin.",
+                ],
+                example: #"{"use": "redirect", "limit": 5}"#)
+        ) { settings in
+            Redirect(
+                limit: settings.int("limit", default: 10, in: 0...100),
+                allowDowngrade: settings.bool("allowDowngrade", default: false),
+                sensitiveHeaders: settings.headerNames("sensitiveHeaders"))
+        }
+        register(
+            gate: "urlPolicy",
+            description: PartDescription(
+                """
+                Decides which URLs may be sent to, by scheme, host and address. Place it inside \
+                `redirect`, as far inside as possible.
+                """,
+                settings: [
+                    "schemes": .init(
+                        "The allowed schemes.", default: ["http", "https"]),
+                    "allowedHosts": """
+                    The allowed hosts: each a host, or `*.` and a domain. Without it, any.
+                    """,
+                    "deniedHosts": "Hosts that are refused, even if they are allowed.",
+                    "denyPrivate": """
+                    When addresses that are not public are refused; after a redirect, or always.
+                    """,
+                    "resolve": """
+                    Whether names are looked up for `denyPrivate`; if not, only the form of a name \
+                    is checked, which is for clients behind a proxy that does the rest.
+                    """,
+                ],
+                example: #"""
+                    {"use": "urlPolicy", "schemes": ["https"], "denyPrivate": "always"}
+                    """#)
+        ) { URLPolicy(settings: $0) }
+        register(
+            gate: "limits",
+            description: PartDescription(
+                "Bounds what a server can make the client hold or read.",
+                settings: [
+                    "body": """
+                    The bytes of content, streams and downloads included. Without it, only content \
+                    that is collected in memory is bounded, at 104857600.
+                    """,
+                    "headers": "The bytes of the header section.",
+                    "headerCount": "The lines of the header section.",
+                    "ratio": "How many times larger content may become by decoding.",
+                    "codings": "How many content codings may be applied one after another.",
+                    "line": "The bytes of one line, item or event of a stream.",
+                ],
+                example: #"{"use": "limits", "body": 10485760}"#)
+        ) { Limits(Limits.Bounds($0)) }
+    }
+}
+
+extension Validate {
+    init(settings: Settings) {
+        self.init(
+            status: Self.statuses(settings), contentType: Self.contentType(settings),
+            keptBytes: settings.int("keptBytes", default: 4096, in: 0...Int.max))
+    }
+
+    private static func statuses(_ settings: Settings) -> StatusSet {
+        guard let entries = settings.list("status") else { return .successful }
+        return StatusSet(
+            entries.enumerated().compactMap { index, entry in
+                let codes = 100...999
+                if let code = entry.int, codes.contains(code) { return code...code }
+                if let low = entry[0]?.int, let high = entry[1]?.int, entry.array?.count == 2,
+                    low <= high, codes.contains(low), codes.contains(high)
+                {
+                    return low...high
+                }
+                settings.issue(at: "status[\(index)]", "expected a status or a pair [from, to]")
+                return nil
+            })
+    }
+
+    private static func contentType(_ settings: Settings) -> ContentType {
+        if settings.isNull("contentType") { return .any }
+        guard let value = settings.value("contentType") else { return .accept }
+        if value == "accept" { return .accept }
+        guard value.array != nil else {
+            settings.issue(
+                at: "contentType", "expected \"accept\", an array of media ranges, or null")
+            return .accept
+        }
+        return .ranges(
+            settings.strings("contentType").enumerated().compactMap { index, text in
+                if let range = MediaType(parsing: text) { return range }
+                settings.issue(
+                    at: "contentType[\(index)]", "expected a media range such as text/*")
+                return nil
+            })
+    }
+}
+
+extension URLPolicy {
+    init(settings: Settings) {
+        let schemes = settings.optionalStrings("schemes") ?? ["http", "https"]
+        for (index, scheme) in schemes.enumerated() where !["http", "https"].contains(scheme) {
+            settings.issue(at: "schemes[\(index)]", "expected \"http\" or \"https\"")
+        }
+        func patterns(_ key: String) -> [HostPattern]? {
+            settings.optionalStrings(key)?.enumerated().map { index, text in
+                let pattern = HostPattern(text)
+                if !pattern.isUsable {
+                    settings.issue(at: "\(key)[\(index)]", "expected a host or \"*.domain\"")
+                }
+                return pattern
+            }
+        }
+        let resolves = settings.bool("resolve", default: true)
+        self.init(
+            schemes: Set(schemes), allowedHosts: patterns("allowedHosts"),
+            deniedHosts: patterns("deniedHosts") ?? [],
+            denyPrivate: settings.choice("denyPrivate", default: PrivateAddresses.never),
+            resolver: resolves ? SystemHostResolver() : nil)
+    }
+}
+
+extension Limits.Bounds {
+    /// Creates bounds from the settings of a stack file, or of one call.
+    public init(_ settings: Settings) {
+        self.init(
+            body: settings.optionalInt("body", in: 0...Int.max),
+            headers: settings.int("headers", default: 262_144, in: 0...Int.max),
+            headerCount: settings.int("headerCount", default: 1000, in: 0...Int.max),
+            ratio: settings.int("ratio", default: 100, in: 1...1_000_000),
+            codings: settings.int("codings", default: 2, in: 1...100),
+            line: settings.int("line", default: 1_048_576, in: 1...Int.max))
+    }
+}

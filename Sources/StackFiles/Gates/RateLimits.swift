@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import TurnpikeCore
+import TurnpikeMiddleware
+import TurnpikeSupport
+
+extension Registry {
+    mutating func registerRateLimits() {
+        register(
+            gate: "rateLimit",
+            description: PartDescription(
+                """
+                Limits the number of requests per second, or by several rules; more calls wait in \
+                line. With `shared` it is one limit for all replicas.
+                """,
+                settings: [
+                    "perSecond":
+                        "The average number of requests per second. Without it, `rules` are needed.",
+                    "burst": .init(
+                        "How many requests may go at once after a pause.", default: 1),
+                    "rules": "More limits. All must have room for a request.",
+                    "rules.permits": .init("How many requests come in a period.", isRequired: true),
+                    "rules.per": "The period.",
+                    "rules.burst": "How many requests may go at once after a pause.",
+                    "shared": .shared,
+                    "key": """
+                    Names the quota in the shared state, no secret: limits with the same name, rules \
+                    and origin draw on one quota. Without a name, a limit shares with the same limit \
+                    of other replicas, but never with another one of its stack.
+                    """,
+                    "cooldowns": .cooldowns, "keyHeader": .keyHeader,
+                    "costHeader": """
+                    The field of the request that says how many permits it takes; without the field, \
+                    it takes one.
+                    """,
+                    "actualCostHeader": """
+                    The field of the response that says how many permits the call cost in all; the \
+                    difference is charged or given back.
+                    """,
+                    "readsQuotaFields": """
+                    Whether what is left is lowered to what `RateLimit` or `X-RateLimit-Remaining` of \
+                    a response says.
+                    """,
+                    "queue": "How many calls may wait, over all origins.",
+                    "scope": "Whether the limit is one for each origin, or one for all.",
+                    "metrics": .metrics,
+                ],
+                example: #"""
+                    {"use": "rateLimit", "perSecond": 100, "burst": 10, "shared": true,
+                     "rules": [{"permits": 500000, "per": 86400, "burst": 20000}]}
+                    """#)
+        ) { RateLimit(settings: $0) }
+    }
+}
+
+extension RateLimit {
+    // What permits were taken under. A new rate starts with new buckets: permits taken at a slow old
+    // rate would hold back the calls at a faster new rate.
+    private struct Terms: Hashable, Sendable {
+        let rules: [QuotaRule]
+        let scope: Scope
+        let key: String?
+        let store: ObjectIdentifier?
+        let cooldowns: ObjectIdentifier?
+    }
+
+    init(settings: Settings) {
+        let rules = Self.rules(settings)
+        let queue = settings.int("queue", default: 1000, in: 0...1_000_000)
+        let state = settings.sharedState()
+        let key = settings.quotaName(isShared: state != nil)
+        let keyField = settings.quotaKeyField()
+        let cooldowns = settings.cooldowns(state, keyField)
+        let scope: Scope = settings.choice("scope", default: .origin)
+        // Both objects belong to the kept state, so that no other one has their identity.
+        let terms = Terms(
+            rules: rules, scope: scope, key: key, store: state.map { ObjectIdentifier($0) },
+            cooldowns: cooldowns.map { ObjectIdentifier($0) })
+        let new = RateLimit(
+            rules, queue: queue, scope: scope, shared: state, key: key, cooldowns: cooldowns,
+            meter: settings.meter())
+        var limit = settings.kept("buckets", for: terms, updating: { $0.update(to: new) }) { new }
+        if let keyField { limit = limit.key { $0.headers[keyField] } }
+        if let field = settings.headerName("costHeader") {
+            limit = limit.cost { Self.permits($0.headers[field]) ?? 1 }
+        }
+        if let field = settings.headerName("actualCostHeader") {
+            limit = limit.actualCost { Self.permits($0.headers[field]) }
+        }
+        if settings.bool("readsQuotaFields", default: false) { limit = limit.readsQuotaFields() }
+        self = limit
+    }
+
+    // A number that a field tells; nil if it tells none.
+    private static func permits(_ value: String?) -> Int? {
+        value.flatMap { Int(Grammar.trimmed($0)) }.map { max($0, 0) }
+    }
+
+    private static func rules(_ settings: Settings) -> [QuotaRule] {
+        let perSecond = settings.optionalDouble("perSecond", in: 0.000_01...1_000_000_000)
+        let burst = settings.optionalInt("burst", in: 1...1_000_000)
+        let more = (settings.list("rules") ?? []).enumerated().map { index, value in
+            let place = "rules[\(index)]"
+            guard let object = value.object else {
+                settings.issue(at: place, "expected an object with permits, per and burst")
+                return QuotaRule(1, per: .seconds(1))
+            }
+            let inner = settings.nested(object, at: place)
+            defer { inner.finish() }
+            return rule(inner)
+        }
+        if settings.value("perSecond") ?? .null == .null {
+            if more.isEmpty {
+                settings.issue(
+                    at: "perSecond",
+                    "is missing; expected a number of requests per second, or else rules")
+            } else if burst != nil {
+                settings.issue(at: "burst", "belongs to perSecond; write it into the rules")
+            }
+            if !more.isEmpty { return more }
+        }
+        return [QuotaRule(perSecond ?? 1, per: .seconds(1), burst: Double(burst ?? 1))] + more
+    }
+
+    private static func rule(_ settings: Settings) -> QuotaRule {
+        let permits = settings.optionalDouble("permits", in: 0.000_01...1e12)
+        if permits == nil, settings.value("permits") ?? .null == .null {
+            settings.issue(at: "permits", "is missing; expected a number of requests in a period")
+        }
+        return QuotaRule(
+            permits ?? 1, per: settings.seconds("per", default: .seconds(1)),
+            burst: Double(settings.int("burst", default: 1, in: 1...1_000_000_000)))
+    }
+}
+
+extension Settings {
+    private struct CooldownTerms: Hashable, Sendable {
+        let store: ObjectIdentifier?
+        let keyField: HTTPHeaders.Name?
+    }
+
+    /// The cool-downs of a stack's limits and retries, which a reload keeps.
+    /// - Parameters:
+    ///   - state: The shared state of the gate.
+    ///   - keyField: The field that names whose cool-down a request falls under.
+    /// - Returns: The cool-downs; nil if the gate honours none.
+    func cooldowns(_ state: SharedState?, _ keyField: HTTPHeaders.Name?) -> Cooldowns? {
+        guard bool("cooldowns", default: false) || state != nil else { return nil }
+        if keyField == nil, let state { return state.cooldowns }
+        let terms = CooldownTerms(
+            store: state.map { ObjectIdentifier($0) }, keyField: keyField)
+        var key: (@Sendable (Request) -> String?)?
+        if let keyField { key = { $0.headers[keyField] } }
+        return shared("cooldowns", for: terms) { [key] in Cooldowns(shared: state, key: key) }
+    }
+
+    /// The field that names whose quota a request uses, such as a tenant.
+    func quotaKeyField() -> HTTPHeaders.Name? {
+        guard let name = headerName("keyHeader") else { return nil }
+        // The value becomes part of a key of the store.
+        if Redaction.standard.hides(header: name) {
+            issue(at: "keyHeader", "found a field with secrets; expected one that names an account")
+        }
+        return name
+    }
+
+    // The name of a shared quota.
+    fileprivate func quotaName(isShared: Bool) -> String? {
+        guard let key = string("key") else { return nil }
+        if key.isEmpty { issue(at: "key", "found an empty text; expected the name of a quota") }
+        if !isShared { issue(at: "key", "names a shared quota; it needs `shared`") }
+        return key
+    }
+}
+
+extension SettingDescription {
+    static let keyHeader: SettingDescription = """
+        The field of the request that names whose quota it uses, such as a tenant: each value has a \
+        quota of its own at an origin. No secrets.
+        """
+
+    static let cooldowns: SettingDescription = """
+        Whether nothing is sent to an origin that answered 429 or 503 with `Retry-After` until then. \
+        Limits and retries of a stack have their cool-downs in common. True with `shared`.
+        """
+}

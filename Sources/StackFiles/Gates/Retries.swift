@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import TurnpikeCore
+import TurnpikeMiddleware
+import TurnpikeSupport
+
+extension Registry {
+    mutating func registerRetries() {
+        register(
+            gate: "retry",
+            description: PartDescription(
+                """
+                Sends a request again after a temporary failure, if it may be sent twice. A wait \
+                is never shorter than `Retry-After`.
+                """,
+                settings: [
+                    "attempts": "How many attempts a call makes in all.",
+                    "base": """
+                    The bound of the first wait; it doubles with each attempt. Without it, 0.05, \
+                    or 1 after a 429 or 503.
+                    """,
+                    "max": "The highest bound of a wait.",
+                    "jitter": """
+                    How a wait is randomized: `"full"` takes a random part of the bound, \
+                    `"decorrelated"` lets a wait grow with those before it, and `"none"` takes the \
+                    bound.
+                    """,
+                    "maxRetryAfter": """
+                    The longest `Retry-After` that is honoured; a longer one ends the retries.
+                    """,
+                    "budget": .budget,
+                    "statuses": .init(
+                        "The statuses that are retried.", type: .list(of: .integer(100...599)),
+                        default: [408, 425, 429, 500, 502, 503, 504]),
+                    "methods": """
+                    The methods that may be sent twice. Without it, the idempotent ones and QUERY.
+                    """,
+                    "maxKeptBytes": """
+                    The most bytes of a successful response that are held until its content is \
+                    complete, so that a body that breaks off is retried; with 0, none are.
+                    """,
+                    "shared": .shared, "cooldowns": .cooldowns, "keyHeader": .keyHeader,
+                    "metrics": .metrics,
+                ],
+                example: #"{"use": "retry", "attempts": 3, "statuses": [429, 503], "id": "retry"}"#)
+        ) { Retry(settings: $0) }
+        register(
+            gate: "hedge",
+            description: PartDescription(
+                """
+                Sends a request with a safe method a second time if the response is late, and \
+                takes the first good response. Place it inside `retry`.
+                """,
+                settings: [
+                    "after": """
+                    The wait before each further attempt. Without it, the `percentile` of the \
+                    latest waits for a head, and at least `atLeast`.
+                    """,
+                    "percentile":
+                        "Without `after`: the share of the latest calls that took no longer.",
+                    "atLeast": "The shortest wait, if there is no `after`.",
+                    "attempts": "How many attempts there are, the first included.",
+                    "budget": .budget, "metrics": .metrics,
+                ],
+                example: #"{"use": "hedge", "after": 0.2}"#)
+        ) { Hedge(settings: $0) }
+    }
+}
+
+extension Retry {
+    init(settings: Settings) {
+        var policy = RetryPolicy.standard
+        if let statuses = settings.list("statuses") {
+            policy.statuses = Set(
+                statuses.enumerated().compactMap { index, value in
+                    if let code = value.int, (100...599).contains(code) { return HTTPStatus(code) }
+                    settings.issue(at: "statuses[\(index)]", "expected a status from 100 to 599")
+                    return nil
+                })
+        }
+        if let methods = settings.optionalStrings("methods") {
+            policy.methods = Set(
+                methods.enumerated().compactMap { index, name in
+                    Self.method(name, at: "methods[\(index)]", settings)
+                })
+        }
+        var backoff = Backoff.standard
+        backoff.jitter = settings.choice("jitter", default: JitterName.full).jitter
+        if let base = settings.optionalSeconds("base", orZero: true) {
+            backoff.base = base
+            backoff.throttledBase = base
+        }
+        backoff.max = settings.seconds("max", default: backoff.max)
+        let state = settings.sharedState()
+        let cooldowns = settings.cooldowns(state, settings.quotaKeyField())
+        self.init(
+            attempts: settings.int("attempts", default: 3, in: 1...12), policy: policy,
+            backoff: backoff,
+            maxRetryAfter: settings.seconds("maxRetryAfter", default: .seconds(60), orZero: true),
+            budget: settings.retryBudget(),
+            maxKeptBytes: settings.int("maxKeptBytes", default: 1_048_576, in: 0...1_073_741_824),
+            cooldowns: cooldowns)
+    }
+
+    // Methods are case-sensitive: no request would have one in lower case, and nothing would be
+    // retried.
+    private static func method(_ name: String, at key: String, _ settings: Settings) -> HTTPMethod?
+    {
+        let method = HTTPMethod(name)
+        let upper = HTTPMethod(name.uppercased())
+        if !Grammar.isToken(name) {
+            settings.issue(at: key, "expected a method such as PUT")
+        } else if upper != method, upper.isIdempotent || [.post, .patch].contains(upper) {
+            settings.issue(at: key, "methods are case-sensitive; write \(upper)")
+        } else {
+            return method
+        }
+        return nil
+    }
+
+    private enum JitterName: String, CaseIterable {
+        case full, decorrelated, none
+
+        var jitter: Backoff.Jitter {
+            switch self {
+            case .full: .full
+            case .decorrelated: .decorrelated
+            case .none: .none
+            }
+        }
+    }
+}
+
+extension Hedge {
+    init(settings: Settings) {
+        let part = settings.double("percentile", default: 0.95, in: 0.01...0.9999)
+        let atLeast = settings.seconds("atLeast", default: .milliseconds(50), orZero: true)
+        let fixed = settings.optionalSeconds("after", orZero: true)
+        let delay = fixed.map { HedgeDelay.fixed($0) } ?? .percentile(part, atLeast: atLeast)
+        self.init(
+            after: delay,
+            attempts: settings.int("attempts", default: 2, in: 1...12),
+            budget: settings.retryBudget(),
+            latencies: settings.kept("latencies", for: true) { Latencies() })
+    }
+}
+
+extension Settings {
+    /// The budget of a stack's retries and hedges.
+    ///
+    /// Each has its own ratio, and all use the same accounts, which a reload keeps.
+    fileprivate func retryBudget() -> RetryBudget? {
+        let meter = meter()
+        if isNull("budget") { return nil }
+        return RetryBudget(
+            shared("retryAccounts", for: true) { RetryBudget.Accounts() },
+            ratio: double("budget", default: 0.2, in: 0...10), meter: meter)
+    }
+}
+
+extension SettingDescription {
+    fileprivate static let budget: SettingDescription = """
+        The share of the calls to an origin that may be sent again, by retries and hedges \
+        together; null sets no bound.
+        """
+}

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import TurnpikeCore
+
+/// A gate, a transport, or what gates share, as the reference shows it: what its description says, and how its factory
+/// reads its settings.
+struct PartReference {
+    /// Whether it is a gate, a transport, or what gates share.
+    enum Kind: String {
+        case gate, transport, shared
+    }
+
+    struct Setting {
+        /// The path from the part: `limit`, `trust.pins`.
+        let name: String
+        let meaning: String
+        let type: SettingType
+        let defaultValue: JSONValue?
+        let isRequired: Bool
+    }
+
+    let kind: Kind
+    let name: String
+    /// Other names of the same part.
+    let aliases: [String]
+    let summary: String
+    /// The type of the gate, with its module; nil for another part.
+    let typeName: String?
+    let example: String
+    let settings: [Setting]
+    /// The settings that only null may stand in for, because the transport does not support them.
+    let refused: [SettingReads.Refusal]
+    /// Whether these settings are all, as far as they are described and observed.
+    let isComplete: Bool
+
+    /// What the description lacks, or says wrongly.
+    let issues: [ConfigurationIssue]
+
+    /// The settings of the part itself, or of an object in it.
+    func members(of path: String = "") -> [Setting] {
+        settings.filter { Self.parent(of: $0.name) == path }
+    }
+
+    /// The path of the object that has the setting at a path.
+    static func parent(of path: String) -> String {
+        path.split(separator: ".").dropLast().joined(separator: ".")
+    }
+
+    /// The name of the setting at a path within its object.
+    static func ownName(of path: String) -> String {
+        String(path.split(separator: ".").last ?? "")
+    }
+}
+
+extension PartReference.Setting {
+    /// The name within its object.
+    var ownName: String { PartReference.ownName(of: name) }
+}
+
+/// Makes the reference of a part: lets its factory read an empty object and the example, and
+/// compares what it reads with what is described.
+struct PartObservation {
+    let kind: PartReference.Kind
+    let name: String
+    let description: PartDescription?
+    /// Makes the part, and returns the name of its type.
+    let make: (Settings) throws -> String?
+
+    private var path: String { "\(kind.rawValue) \(name)" }
+    private static let sharedNames: Set<String> = ["use", "id"]
+
+    func reference(aliases: [String]) -> PartReference {
+        var issues: [ConfigurationIssue] = []
+        func add(_ place: String, _ message: String) {
+            let path = place.isEmpty ? path : "\(path).\(place)"
+            issues.append(ConfigurationIssue(path: path, message: message))
+        }
+
+        let reads = SettingReads()
+        var typeName = observe([:], into: reads).typeName
+        var isComplete = description != nil
+        let text = description?.example ?? ""
+        let example = text.isEmpty ? "{\"use\": \"\(name)\"}" : text
+        if let value = try? JSONValue(parsing: example), let object = value.object {
+            let found = observe(object, into: reads)
+            typeName = typeName ?? found.typeName
+            isComplete = isComplete && !found.hasThrown
+            for issue in found.issues {
+                add(issue.path, "the example is refused: \(issue.message)")
+            }
+            if value["use"]?.string != name { add("", "the example uses another part") }
+        } else {
+            isComplete = false
+            add("", "the example is not a JSON object")
+        }
+
+        if description?.summary.isEmpty != false { add("", "it has no description") }
+        let described = (description?.settings ?? []).map { (name: $0.key, is: $0.value) }
+        let names = described.map(\.name)
+        for (position, name) in names.enumerated() {
+            if names[..<position].contains(name) { add(name, "it is described twice") }
+            if reads[name] == nil { add(name, "it is described, but nothing reads it") }
+        }
+        let others = reads.names.filter { !names.contains($0) && !Self.sharedNames.contains($0) }
+        for name in others { add(name, "it has no description") }
+
+        let all = described + others.map { (name: $0, is: SettingDescription("")) }
+        let settings = all.map { name, description in
+            let read = reads[name]
+            let type = description.type ?? read?.type ?? .any
+            if read != nil, !type.isKnown {
+                add(name, "its type is not told by how it is read; describe it")
+            }
+            if let told = description.defaultValue, let other = read?.defaultValue, told != other {
+                add(name, "its default is described as \(told); what reads it says \(other)")
+            }
+            return PartReference.Setting(
+                name: name, meaning: description.meaning, type: type,
+                defaultValue: description.defaultValue ?? read?.defaultValue,
+                isRequired: description.isRequired || read?.isRequired == true)
+        }
+        return PartReference(
+            kind: kind, name: name, aliases: aliases, summary: description?.summary ?? "",
+            typeName: typeName, example: example, settings: settings,
+            refused: reads.refusals.filter { !names.contains($0.name) && reads[$0.name] == nil },
+            isComplete: isComplete, issues: issues)
+    }
+
+    private struct Observed {
+        var typeName: String?
+        var hasThrown = false
+        var issues: [ConfigurationIssue] = []
+    }
+
+    // Nothing is opened or created.
+    private func observe(_ object: JSONObject, into all: SettingReads) -> Observed {
+        var observed = Observed()
+        let (report, reads) = (IssueReport(), SettingReads())
+        let settings = Settings(
+            object, path: "", baseURL: nil, isDryRun: true, report: report, state: KeptState(),
+            common: CommonState(), reads: reads)
+        _ = settings.value("use")
+        if kind == .gate { _ = settings.string("id") }
+        do {
+            observed.typeName = try make(settings)
+        } catch {
+            observed.hasThrown = true
+            settings.issue(at: "", (error as? ClientError)?.message ?? String(describing: error))
+        }
+        settings.finish()
+        all.merge(reads)
+        observed.issues = report.issues
+        return observed
+    }
+}
+
+extension SettingType {
+    /// Whether the type says what a value is.
+    var isKnown: Bool {
+        switch form {
+        case .any: false
+        case .list(let element), .pair(let element): element.isKnown
+        case .either(let types): types.allSatisfy(\.isKnown)
+        default: true
+        }
+    }
+}

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import TurnpikeCore
+import TurnpikeSupport
+
+/// What gates of a stack file use together: its member `shared`.
+///
+/// It is made once for each file, before the gates, and kept over a reload as long as the file says
+/// the same of it. A replaced one is released with the last call that uses it.
+protocol SharedPart: AnyObject, Sendable {
+    /// Releases what the part holds.
+    ///
+    /// ``/TurnpikeCore/Client/shutdown(grace:)`` calls it after the gates have shut down.
+    func shutdown() async
+}
+
+/// What a file says, with the texts of its references, to tell whether it has changed.
+///
+/// It shows nothing, because the texts may be secrets.
+struct Unshown<Value: Hashable & Sendable>: Hashable, Sendable, CustomStringConvertible,
+    CustomReflectable
+{
+    private let value: Value
+
+    init(_ value: Value) { self.value = value }
+
+    var description: String { Redaction.mark }
+    var customMirror: Mirror { Mirror(self, children: [:]) }
+}
+
+/// The member `shared` of a file, while the file is read.
+final class Sharing {
+    /// What the file says.
+    let value: JSONValue?
+    /// The names that it may use.
+    let kinds: [String]
+    /// The part; nil if there is none, or if it has a mistake.
+    var part: (any SharedPart)?
+    /// Whether a gate has asked for it.
+    var isUsed = false
+
+    init(_ value: JSONValue?, kinds: [String]) {
+        self.value = value
+        self.kinds = kinds
+    }
+}
+
+extension Settings {
+    /// Returns the part that the file describes under `shared`, if a key says that this gate uses it:
+    /// with true, or with the name that stands in `shared.use`.
+    ///
+    /// A gate that names what the file does not describe has a mistake.
+    /// - Parameters:
+    ///   - key: The key of the gate.
+    ///   - placeholder: Makes a part for a file with a mistake, and for the reference.
+    /// - Returns: The part; nil if the gate does not use it.
+    func sharedPart<Part: SharedPart>(
+        _ key: String, placeholder: () -> Part
+    ) -> Part? {
+        guard let value = present(key, .either(.boolean, .string), default: .bool(false)) else {
+            return nil
+        }
+        if value.bool == false { return nil }
+        // What is only described has no file.
+        if reads != nil { return placeholder() }
+        sharing?.isUsed = true
+        guard let described = sharing?.value else {
+            issue(
+                at: key,
+                "the file describes no shared state; write it beside \"stack\", as in"
+                    + " \"shared\": {\"use\": \"\(sharing?.kinds.last ?? "NAME")\"}")
+            return placeholder()
+        }
+        if value.bool == nil {
+            guard let name = text(value, at: key) else { return placeholder() }
+            if let use = described["use"]?.string, use != name {
+                let shown = value.string.map { "\"\(Grammar.escaped($0, upTo: 100))\"" }
+                issue(
+                    at: key,
+                    "found \(shown ?? "another name"); the shared state of the file is"
+                        + " \"\(Grammar.escaped(use, upTo: 100))\"")
+                return placeholder()
+            }
+        }
+        guard let part = sharing?.part else { return placeholder() }
+        if let part = part as? Part { return part }
+        issue(at: key, "this gate cannot use the shared state of the file")
+        return placeholder()
+    }
+
+    /// The value with the texts that its references stand for.
+    func resolved(_ value: JSONValue, at key: String) -> JSONValue {
+        switch value {
+        case .array(let elements): return .array(elements.map { resolved($0, at: key) })
+        case .object(let object):
+            if object.count == 1, (object["env"] ?? object["file"])?.string != nil {
+                return text(value, at: key).map { .string($0) } ?? value
+            }
+            var all = JSONObject()
+            for member in object { all[member.name] = resolved(member.value, at: key) }
+            return .object(all)
+        default: return value
+        }
+    }
+}

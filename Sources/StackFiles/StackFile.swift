@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import Foundation
+public import TurnpikeCore
+import TurnpikeSupport
+
+/// A client as data: base URL, transport, and the stack with the outermost gate first.
+///
+/// ```json
+/// {
+///   "baseURL": "https://api.example.com/v1/",
+///   "transport": {"use": "urlsession"},
+///   "stack": [
+///     {"use": "deadline", "seconds": 30},
+///     {"use": "retry", "attempts": 3},
+///     {"use": "basic", "user": "svc", "password": {"env": "PASSWORD"}}
+///   ]
+/// }
+/// ```
+///
+/// Durations are in seconds, sizes in bytes. `$schema` may name a JSON Schema by which an editor
+/// completes the file (``Registry/schema()``). Without `stack`, the standard stack is used; `[]` is
+/// an empty stack. `shared` describes state that several replicas share, and that gates use which
+/// say `"shared": true`. `{"lint": {"ignore": ["rule-id"]}}` names rules of the linter in
+/// `TurnpikeInspection` that do not apply to the stack. The complete file is checked before any part of it is created:
+/// ``/TurnpikeCore/ClientError/Code/configuration`` names every mistake with its path, what was found and what
+/// was expected. A setting that the chosen transport does not support is
+/// ``/TurnpikeCore/ClientError/Code/unsupported``.
+public struct StackFile: Sendable, Hashable {
+    private(set) var root: JSONObject
+
+    /// Creates a stack file from JSON text.
+    /// - Throws: ``/TurnpikeCore/ClientError/Code/configuration`` with line and column if the text is not a JSON
+    ///   object.
+    public init(parsing data: Data) throws {
+        let value: JSONValue
+        do {
+            value = try JSONValue(
+                parsing: data, options: JSONReadingOptions(duplicateNames: .refuse))
+        } catch {
+            throw ClientError(.configuration, "the stack file is not JSON: \(error)")
+        }
+        try self.init(value)
+    }
+
+    /// Reads a stack file.
+    public init(contentsOf url: URL) throws {
+        let data: Data
+        do {
+            data = try Data(contentsOf: url)
+        } catch {
+            let path = Grammar.escaped(url.path(percentEncoded: false))
+            throw ClientError(
+                .configuration, "the stack file \(path) cannot be read", underlying: error)
+        }
+        try self.init(parsing: data)
+    }
+
+    /// Creates a stack file from a JSON value, whose members replace those of a base file.
+    public init(_ value: JSONValue, over base: StackFile? = nil) throws {
+        guard let object = value.object else {
+            throw ClientError(.configuration, "a stack file must be a JSON object")
+        }
+        root = base?.root ?? object
+        if base != nil { for member in object { root[member.name] = member.value } }
+    }
+
+    /// Returns the mistakes in the file without opening or creating anything.
+    public func check(with registry: Registry) -> [ConfigurationIssue] {
+        draft(with: registry).issues
+    }
+
+    /// Returns the mistakes in the file, and the parts without mistakes, without opening or creating
+    /// anything.
+    public func draft(with registry: Registry) -> StackFileDraft {
+        parts(registry, IssueReport(), KeptState(), isDryRun: true)
+    }
+
+    /// The parts that a file describes.
+    struct Parts {
+        let baseURL: Target?
+        let transport: any Transport
+        let stack: Stack
+        let shared: (any SharedPart)?
+    }
+
+    /// Creates the parts of the client.
+    /// - Parameters:
+    ///   - registry: The names that the file may use.
+    ///   - state: The state of gates from an earlier stack.
+    ///   - transport: A transport to keep instead of the one in the file.
+    /// - Returns: The parts.
+    /// - Throws: ``/TurnpikeCore/ClientError/Code/configuration`` with every mistake.
+    func build(
+        with registry: Registry, state: KeptState, keeping transport: (any Transport)? = nil
+    ) throws -> Parts {
+        // Checked first, so that a mistake does not leave files open that earlier gates have
+        // opened.
+        let issues = check(with: registry)
+        if !issues.isEmpty { throw ClientError.configuration(issues) }
+        let report = IssueReport()
+        let made = parts(registry, report, state, isDryRun: false, keeping: transport)
+        try report.check()
+        guard let transport = made.transport else {
+            throw ClientError(.configuration, "the stack file cannot be built")
+        }
+        let stack = Stack(made.gates.map(\.gate))
+        if let fault = stack.fault(over: transport) { throw fault }
+        return Parts(
+            baseURL: made.baseURL, transport: transport, stack: stack, shared: made.shared)
+    }
+
+    private func parts(
+        _ registry: Registry, _ report: IssueReport, _ state: KeptState, isDryRun: Bool,
+        keeping kept: (any Transport)? = nil
+    ) -> StackFileDraft {
+        let outer = Settings(
+            root, path: "", baseURL: nil, isDryRun: isDryRun, report: report, state: state,
+            common: registry.common, meters: registry.meters)
+        // For editors alone.
+        if let schema = outer.value("$schema"), schema.string == nil {
+            outer.issue(at: "$schema", "found \(schema.kindName); expected a string")
+        }
+        let base = outer.string("baseURL").map { Target($0) }
+        let resolved = base.map { Request(.get, $0) }
+        if let fault = resolved?.fault { outer.issue(at: "baseURL", fault) }
+        let sharing = Sharing(outer.value("shared"), kinds: registry.sharedNames)
+        let settings = Settings(
+            root, path: "", baseURL: resolved?.fault == nil ? resolved?.url : nil,
+            isDryRun: isDryRun, report: report, state: state, common: registry.common,
+            meters: registry.meters, sharing: sharing)
+        sharing.part = sharing.value.flatMap { registry.sharedPart($0, in: settings) }
+        let described = outer.value("transport")
+        let transport = kept ?? registry.transport(described, in: settings)
+        let before = report.count
+        let gates = registry.stack(outer.value("stack"), in: settings)
+        // A limit that was meant to be shared must not be each replica's own.
+        if sharing.part != nil, !sharing.isUsed, report.count == before {
+            outer.issue(
+                at: "shared",
+                "no gate uses it; write \"shared\": true at the gates that do, or remove it")
+        }
+        if let transport {
+            for part in gates {
+                let fault = Stack([part.gate]).fault(over: transport)
+                if let fault, fault.code == .unsupported {
+                    report.add(.unsupported, at: part.path, fault.message)
+                }
+            }
+        }
+        let lint = outer.object("lint")
+        let ignoredRules = lint?.strings("ignore") ?? []
+        lint?.finish()
+        outer.finish()
+        return StackFileDraft(
+            issues: report.issues, baseURL: base, gates: gates, transport: transport,
+            transportName: root["transport"]?["use"]?.string ?? registry.defaultTransport,
+            ignoredRules: ignoredRules, shared: sharing.part)
+    }
+}
+
+/// What a check of a stack file has found: its mistakes, and its parts without mistakes.
+///
+/// Nothing of it was opened or created, so the parts are there to be examined and not to be used.
+public struct StackFileDraft: Sendable {
+    /// A gate, and its path in the file.
+    public struct Part: Sendable {
+        /// The path: `stack[2]`, or `stack` for a gate of a stack that the file names.
+        public let path: String
+        /// The gate.
+        public let gate: any Gate
+    }
+
+    /// The mistakes.
+    public let issues: [ConfigurationIssue]
+    /// The base URL of the client, or nil.
+    public let baseURL: Target?
+    /// The gates without mistakes, outermost first; one with a wrong setting is left out.
+    public let gates: [Part]
+    /// What has the capabilities of the transport; nil if that has a mistake.
+    public let transport: (any Transport)?
+    /// The name of the transport, as files write it; nil if there is none.
+    public let transportName: String?
+    /// The rules of the linter that do not apply to the stack (`lint.ignore`).
+    public let ignoredRules: [String]
+    let shared: (any SharedPart)?
+}

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Dispatch
+import Synchronization
+
+/// Runs work that blocks its thread, or keeps it busy for long, on threads of its own.
+///
+/// The cooperative pool has as many threads as the machine has cores, and all tasks need them.
+public final class BlockingExecutor: TaskExecutor {
+    static let shared = BlockingExecutor()
+
+    private let queue = DispatchQueue(
+        label: "turnpike.blocking", qos: .userInitiated, attributes: .concurrent)
+
+    private init() {}
+
+    /// Runs a job; for the runtime.
+    public func enqueue(_ job: consuming ExecutorJob) {
+        let job = UnownedJob(job)
+        queue.async { [self] in unsafe job.runSynchronously(on: asUnownedTaskExecutor()) }
+    }
+
+    /// Runs work on this executor, in the current task.
+    @concurrent public static func run<Value: Sendable>(
+        _ work: @Sendable @concurrent () async throws -> Value
+    ) async throws -> Value {
+        try await withTaskExecutorPreference(shared) { try await work() }
+    }
+}
+
+/// The jobs of tasks that are to run on an engine's thread.
+public final class JobQueue: Sendable {
+    private struct State {
+        var jobs: [UnownedJob] = []
+        var isClosed = false
+    }
+
+    private let state = Mutex(State())
+
+    /// Creates an empty queue.
+    public init() {}
+
+    /// Adds a job; false once the queue is closed, and the job must run elsewhere.
+    public func add(_ job: UnownedJob) -> Bool {
+        state.withLock { state in
+            if !state.isClosed { state.jobs.append(job) }
+            return !state.isClosed
+        }
+    }
+
+    /// Whether no job waits.
+    public var isEmpty: Bool { state.withLock { $0.jobs.isEmpty } }
+
+    /// Moves the jobs to an empty list, and keeps its room for later ones.
+    public func take(into list: inout [UnownedJob]) { state.withLock { swap(&$0.jobs, &list) } }
+
+    /// Refuses later jobs; those that wait must still be taken and run.
+    public func close() { state.withLock { $0.isClosed = true } }
+}
+
+extension Task where Failure == Never {
+    /// Starts an unstructured task with the executor preference of the current task.
+    ///
+    /// A plain `Task` does not inherit that preference, so a call would leave the executor on which
+    /// a simulation or a service runs it. All tasks of the library start here. The caller documents
+    /// what ends the task.
+    /// - Parameters:
+    ///   - immediately: Whether the task starts on the caller's thread if the system supports it,
+    ///     so that work that never suspends needs no thread switch.
+    ///   - operation: The work.
+    /// - Returns: The task.
+    public static func inheriting(
+        immediately: Bool = true,
+        _ operation: sending @escaping @isolated(any) () async -> Success
+    ) -> Task<Success, Never> {
+        if #available(macOS 26, iOS 26, tvOS 26, watchOS 26, visionOS 26, *) {
+            let executor = unsafe withUnsafeCurrentTask {
+                unsafe $0?.unownedTaskExecutor?.asTaskExecutor()
+            }
+            return immediately
+                ? Task.immediate(executorPreference: executor, operation: operation)
+                : Task(executorPreference: executor, operation: operation)
+        }
+        return Task(operation: operation)
+    }
+
+    /// Starts a task as ``inheriting(immediately:_:)`` does, but without the task-local values and
+    /// the priority of the current task, for work that belongs to no caller.
+    public static func apart(
+        _ operation: sending @escaping @isolated(any) () async -> Success
+    ) -> Task<Success, Never> {
+        if #available(macOS 15, iOS 18, tvOS 18, watchOS 11, visionOS 2, *) {
+            let executor = unsafe withUnsafeCurrentTask {
+                unsafe $0?.unownedTaskExecutor?.asTaskExecutor()
+            }
+            return Task.detached(executorPreference: executor, operation: operation)
+        }
+        return Task.detached(operation: operation)
+    }
+}

@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Dispatch
+import Foundation
+import Synchronization
+import TurnpikeCore
+
+#if canImport(FoundationNetworking)
+import FoundationNetworking
+#endif
+
+/// The sessions, their delegate, and the queues that use them.
+///
+/// On Linux, `dataTask`, `resume` and `cancel` wait for the single network queue of the process.
+/// They are therefore called on queues of their own, never on the cooperative pool, in a
+/// cancellation handler or in a delegate callback. Cancellations have a queue separate from starts,
+/// because hundreds of starts may wait for a busy network queue.
+// SAFETY: all state is guarded by `state`, and sessions may be used from any thread.
+final class URLSessionDriver: NSObject, @unchecked Sendable {
+    private struct State {
+        // Keyed by task object, because task identifiers are unique only within a session.
+        var exchanges: [ObjectIdentifier: URLSessionExchange] = [:]
+        // Created for the first exchange and released at the end, which closes its connections.
+        var session: URLSession?
+        var lanes: URLSessionLanes<URLSession, URLSessionExchange>
+        var isInvalid = false
+    }
+
+    private let state: Mutex<State>
+    private let starts = DispatchQueue(label: "turnpike.urlsession.starts", qos: .userInitiated)
+    private let cancels = DispatchQueue(label: "turnpike.urlsession.cancels", qos: .userInitiated)
+    private let callbacks = URLSessionCallbacks.queue()
+    private let maxConnectionsPerHost: Int
+
+    init(maxConnectionsPerHost: Int) {
+        self.maxConnectionsPerHost = maxConnectionsPerHost
+        state = Mutex(State(lanes: URLSessionLanes(maxPerOrigin: maxConnectionsPerHost)))
+        super.init()
+    }
+
+    private func makeSession() -> URLSession {
+        let configuration = URLSessionConfiguration.ephemeral
+        configuration.urlCache = nil
+        configuration.urlCredentialStorage = nil
+        configuration.httpCookieStorage = nil
+        configuration.httpShouldSetCookies = false
+        // Otherwise FoundationNetworking searches every header line for cookies, which takes a
+        // tenth to a third of its time.
+        configuration.httpCookieAcceptPolicy = .never
+        configuration.requestCachePolicy = .reloadIgnoringLocalCacheData
+        configuration.httpMaximumConnectionsPerHost = maxConnectionsPerHost
+        // Callers set their own time limits. This one is rounded to whole seconds, includes the
+        // wait for a connection, and traps if it is infinite.
+        configuration.timeoutIntervalForRequest = URLSessionRequest.timeout
+        return URLSession(configuration: configuration, delegate: self, delegateQueue: callbacks)
+    }
+
+    /// Starts an exchange, unless it has already been cancelled.
+    func start(_ exchange: URLSessionExchange) {
+        starts.async { [self] in
+            if let origin = exchange.ownLane { return startInLane(exchange, origin) }
+            guard let session = openSession() else { return exchange.refuse() }
+            begin(exchange, in: session)
+        }
+    }
+
+    private func startInLane(_ exchange: URLSessionExchange, _ origin: Origin) {
+        let place = state.withLock { state in
+            state.isInvalid ? nil : state.lanes.place(exchange, for: origin)
+        }
+        switch place {
+        case nil: exchange.refuse()
+        case .inLine: break
+        case .free(let session): beginInLane(exchange, session)
+        case .new:
+            let session = makeSession()
+            state.withLock { $0.lanes.occupy(session, for: origin) }
+            beginInLane(exchange, session)
+        }
+    }
+
+    private func beginInLane(_ exchange: URLSessionExchange, _ session: URLSession) {
+        if !begin(exchange, in: session) { leaveLane(session) }
+    }
+
+    // Ignores sessions that belong to no lane.
+    private func leaveLane(_ session: URLSession) {
+        let (next, surplus) = state.withLock { $0.lanes.release(session) }
+        if next == nil, surplus == nil { return }
+        starts.async { [self] in
+            surplus?.finishTasksAndInvalidate()
+            guard let next else { return }
+            // Creating a task in an invalidated session is fatal.
+            if state.withLock({ $0.isInvalid }) { return next.refuse() }
+            beginInLane(next, session)
+        }
+    }
+
+    @discardableResult
+    private func begin(_ exchange: URLSessionExchange, in session: URLSession) -> Bool {
+        exchange.begin { request in
+            let task = session.dataTask(with: request)
+            state.withLock { $0.exchanges[ObjectIdentifier(task)] = exchange }
+            return task
+        }
+    }
+
+    private func openSession() -> URLSession? {
+        let (session, isInvalid) = state.withLock { ($0.session, $0.isInvalid) }
+        if session != nil || isInvalid { return session }
+        let made = makeSession()
+        state.withLock { $0.session = made }
+        return made
+    }
+
+    /// Cancels a task that was resumed.
+    func cancel(_ task: @escaping @Sendable () -> URLSessionTask?) {
+        cancels.async { task()?.cancel() }
+    }
+
+    /// Cancels a task that its exchange no longer uses.
+    func abandon(_ task: URLSessionTask) {
+        state.withLock { $0.exchanges[ObjectIdentifier(task)] = nil }
+        cancel { task }
+    }
+
+    /// Ends the sessions, either at once or when their last tasks have ended.
+    func invalidate(cancelling: Bool) {
+        // After the pending starts, because creating a task later is fatal.
+        starts.async { [self] in
+            let (session, exchanges, lanes) = state.withLock { state in
+                defer {
+                    state.isInvalid = true
+                    state.session = nil
+                }
+                return (state.session, state.exchanges, state.lanes.removeAll())
+            }
+            for exchange in lanes.inLine { exchange.refuse() }
+            // One at a time: `invalidateAndCancel` does not respect the order that redirects
+            // require.
+            if cancelling { for (_, exchange) in exchanges { exchange.cancel() } }
+            // Returns before the tasks have ended.
+            session?.finishTasksAndInvalidate()
+            for session in lanes.sessions { session.finishTasksAndInvalidate() }
+        }
+    }
+
+    private func exchange(_ task: URLSessionTask) -> URLSessionExchange? {
+        state.withLock { $0.exchanges[ObjectIdentifier(task)] }
+    }
+}
+
+extension URLSessionDriver: URLSessionDataDelegate {
+    func urlSession(
+        _ session: URLSession, dataTask: URLSessionDataTask, didReceive response: URLResponse,
+        completionHandler: @escaping @Sendable (URLSession.ResponseDisposition) -> Void
+    ) {
+        // On Linux, any other answer is ignored.
+        completionHandler(.allow)
+        exchange(dataTask)?.didReceive(response)
+    }
+
+    func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data) {
+        exchange(dataTask)?.didReceive(data)
+    }
+
+    func urlSession(
+        _ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?
+    ) {
+        let exchange = state.withLock { $0.exchanges.removeValue(forKey: ObjectIdentifier(task)) }
+        exchange?.didComplete(response: task.response, error: error)
+        leaveLane(session)
+    }
+
+    func urlSession(
+        _ session: URLSession, task: URLSessionTask, didSendBodyData bytesSent: Int64,
+        totalBytesSent: Int64, totalBytesExpectedToSend: Int64
+    ) {
+        exchange(task)?.didSendData(totalBytesSent)
+    }
+
+    func urlSession(
+        _ session: URLSession, task: URLSessionTask,
+        willPerformHTTPRedirection response: HTTPURLResponse,
+        newRequest request: URLRequest, completionHandler: @escaping @Sendable (URLRequest?) -> Void
+    ) {
+        exchange(task)?.refuseRedirect(completionHandler)
+    }
+
+    func urlSession(
+        _ session: URLSession, task: URLSessionTask,
+        didReceive challenge: URLAuthenticationChallenge,
+        completionHandler:
+            @escaping @Sendable (
+                URLSession.AuthChallengeDisposition, URLCredential?
+            ) -> Void
+    ) {
+        #if canImport(FoundationNetworking)
+        // Only Basic challenges arrive here, after head and body. No answer yields a plain 401: the
+        // default hangs, and a rejection becomes a cancellation. So the exchange ends here, and the
+        // task is then cancelled.
+        exchange(task)?.didReceiveChallenge()
+        #else
+        let isHTTP =
+            challenge.protectionSpace.authenticationMethod == NSURLAuthenticationMethodHTTPBasic
+        completionHandler(isHTTP ? .rejectProtectionSpace : .performDefaultHandling, nil)
+        #endif
+    }
+
+    func urlSession(
+        _ session: URLSession, task: URLSessionTask,
+        needNewBodyStream completionHandler: @escaping @Sendable (InputStream?) -> Void
+    ) {
+        // On Linux, called on the network queue: must not wait.
+        completionHandler(exchange(task)?.secondStream())
+    }
+}
+
+/// The queue on which a session calls its delegate.
+private enum URLSessionCallbacks {
+    /// Creates a serial queue.
+    static func queue() -> OperationQueue {
+        #if canImport(FoundationNetworking)
+        let queue = InlineQueue()
+        #else
+        let queue = OperationQueue()
+        #endif
+        queue.maxConcurrentOperationCount = 1
+        queue.name = "turnpike.urlsession.callbacks"
+        queue.qualityOfService = .userInitiated
+        return queue
+    }
+}
+
+#if canImport(FoundationNetworking)
+/// Runs callbacks of FoundationNetworking immediately, on its network queue.
+///
+/// FoundationNetworking adds each callback as one block, and only from that queue. Operations would
+/// cost two thread switches each, which took a fifth of the time of a request, and the number of
+/// chunks in waiting operations would be unbounded. A callback must therefore not wait, neither for
+/// a reader nor for a lock under which URLSession is called.
+// SAFETY: the class has no state of its own.
+private final class InlineQueue: OperationQueue, @unchecked Sendable {
+    override func addOperation(_ block: @escaping @Sendable () -> Void) { block() }
+}
+#endif

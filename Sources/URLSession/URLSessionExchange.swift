@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Synchronization
+import TurnpikeCore
+
+#if canImport(FoundationNetworking)
+import FoundationNetworking
+#endif
+
+/// A task of the session and the exchange that receives its response.
+///
+/// FoundationNetworking traps if a redirect is answered after `cancel()`; both are queued on its
+/// network queue. The redirect is therefore answered under the lock unless the exchange is marked
+/// as cancelled, and `cancel()` is called only after it is marked. `cancel()` is called without the
+/// lock, because it waits for the network queue, on which callbacks wait for the lock.
+final class URLSessionExchange: Sendable {
+    private enum Run {
+        case waiting
+        case starting(URLSessionTask)
+        // A task may be cancelled only after it was resumed.
+        case running(URLSessionTask)
+        case finished
+    }
+
+    private struct State {
+        var run = Run.waiting
+        var isCancelled = false
+        var restarts = 0
+    }
+
+    private struct Feed {
+        var exchange: Exchange?
+        // The declared length, known when the head has arrived.
+        var length: Int64?
+        // A whole body in one chunk, held until the task completes.
+        var whole: Data?
+    }
+
+    /// The origin to which the request needs a connection of its own (``URLSessionLanes``).
+    ///
+    /// Nil if libcurl may send the request again, or if the connection uses HTTP/1.1.
+    let ownLane: Origin?
+
+    private let upload: Upload
+    // The URL of the caller; the URL that is sent has no fragment.
+    private let url: URL
+    private let request: URLRequest
+    private let isRepeatable: Bool
+    private let driver: URLSessionDriver
+    private let feed = Mutex(Feed())
+    private let hasHead = Atomic(false)
+    private let state = Mutex(State())
+
+    init(
+        url: URL, request: URLRequest, isRepeatable: Bool, upload: Upload, driver: URLSessionDriver
+    ) {
+        self.url = url
+        self.request = request
+        self.isRepeatable = isRepeatable
+        self.upload = upload
+        self.driver = driver
+        #if canImport(FoundationNetworking)
+        let origin = Origin(url)
+        ownLane = isRepeatable || origin?.scheme != "https" ? nil : origin
+        #else
+        ownLane = nil
+        #endif
+    }
+
+    // libcurl sends a body of known size at once. Before it reads more of a stream, it asks whether
+    // the connection is writable; from then on, FoundationNetworking uses a full core until the
+    // exchange ends, because its wait returns at once.
+    private var data: Data? {
+        #if canImport(FoundationNetworking)
+        upload.small
+        #else
+        nil
+        #endif
+    }
+
+    private static let maxRestarts = 5
+
+    func start(feeding exchange: Exchange) {
+        feed.withLock { $0.exchange = exchange }
+        upload.onFault { [weak self] in self?.fail($0) }
+        driver.start(self)
+    }
+
+    func cancel() {
+        driver.cancel { [self] in
+            state.withLock { state in
+                if state.isCancelled { return nil }
+                switch state.run {
+                case .waiting, .starting:
+                    state.isCancelled = true
+                    return nil
+                case .running(let task):
+                    state.isCancelled = true
+                    return task
+                case .finished: return nil
+                }
+            }
+        }
+    }
+
+    /// Creates and resumes the task; called on the queue for starts.
+    /// - Returns: Whether there is a task now.
+    func begin(_ make: (URLRequest) -> URLSessionTask) -> Bool {
+        if state.withLock({ $0.isCancelled }) { return false }
+        var request = request
+        if let data {
+            request.httpBody = data
+        } else {
+            request.httpBodyStream = upload.makeStream()
+        }
+        let task = make(request)
+        state.withLock { $0.run = .starting(task) }
+        task.resume()
+        let wasCancelled = state.withLock { state in
+            guard case .starting(task) = state.run else { return false }
+            state.run = .running(task)
+            return state.isCancelled
+        }
+        if wasCancelled { task.cancel() }
+        return true
+    }
+
+    func refuse() {
+        exchange?.fail(ClientError(.cancelled, "the transport was shut down; make a new client"))
+    }
+
+    private func fail(_ error: ClientError) {
+        exchange?.fail(error)
+        cancel()
+    }
+
+    private var exchange: Exchange? { feed.withLock { $0.exchange } }
+
+    /// Returns the body for libcurl to send again.
+    ///
+    /// libcurl does so for any method if a kept-alive connection ended before a byte of a response.
+    ///
+    /// The server may have processed the first request, so a request that is not repeatable fails
+    /// instead. Returns nil if the task has no body stream.
+    func secondStream() -> InputStream? {
+        if upload.length == nil { return nil }
+        guard isRepeatable else {
+            fail(
+                ClientError(
+                    .connection,
+                    "the kept-alive connection ended after the request was written, so the server"
+                        + " may have acted on it; it is not sent twice. If that is safe, mark it"
+                        + " retryable() or give it an Idempotency-Key",
+                    transfer: TransferState(
+                        .sending, bodyBytesSent: upload.bytesSent, lostReusedConnection: true)))
+            // Returning a stream for a body in memory is fatal.
+            return data == nil ? InputStream(data: Data()) : nil
+        }
+        // It cannot be prevented, but it is seen.
+        upload.countResend()
+        guard data != nil else { return upload.makeStream() }
+        startAgain()
+        return nil
+    }
+
+    // libcurl cannot send a body in memory again.
+    private func startAgain() {
+        let task = state.withLock { state -> URLSessionTask? in
+            guard !state.isCancelled, state.restarts < Self.maxRestarts else { return nil }
+            let task: URLSessionTask
+            switch state.run {
+            case .waiting, .finished: return nil
+            case .starting(let present), .running(let present): task = present
+            }
+            state.restarts += 1
+            state.run = .waiting
+            return task
+        }
+        guard let task else {
+            return fail(
+                ClientError(
+                    .connection, "several kept-alive connections ended when they were used",
+                    transfer: TransferState(.sending, bodyBytesSent: upload.bytesSent)))
+        }
+        driver.abandon(task)
+        driver.start(self)
+    }
+
+    func didSendData(_ total: Int64) { if data != nil { upload.didSend(total) } }
+
+    // MARK: On the network queue, or Apple's delegate queue
+
+    func didReceive(_ response: URLResponse) {
+        guard let response = response as? HTTPURLResponse else {
+            return fail(ClientError(.protocol, "the response is not an HTTP response"))
+        }
+        // FoundationNetworking reports each interim response. 101 is final, and the bytes after it
+        // are the body.
+        if (100..<200).contains(response.statusCode), response.statusCode != 101 { return }
+        publish(response)
+    }
+
+    private func head(of response: HTTPURLResponse) -> Result<Exchange.Head, ClientError> {
+        URLSessionHead.head(of: response, to: url, method: request.httpMethod ?? "GET")
+    }
+
+    private func publish(_ response: HTTPURLResponse) {
+        guard !hasHead.exchange(true, ordering: .relaxed), let exchange else { return }
+        switch head(of: response) {
+        case .success(let head):
+            feed.withLock { $0.length = head.length }
+            exchange.receive(head)
+        case .failure(let error): fail(error)
+        }
+    }
+
+    // A small body arrives in one chunk, immediately before the completion. The reader is woken
+    // once for both.
+    func didReceive(_ data: Data) {
+        let exchange = feed.withLock { feed -> Exchange? in
+            guard feed.length == Int64(data.count) else { return feed.exchange }
+            feed.whole = data
+            return nil
+        }
+        exchange?.receive(data)
+    }
+
+    private func takeFeed() -> Exchange? {
+        let feed = self.feed.withLock { feed in
+            defer { feed = Feed() }
+            return feed
+        }
+        if let whole = feed.whole { feed.exchange?.receive(whole) }
+        return feed.exchange
+    }
+
+    func didReceiveChallenge() {
+        takeFeed()?.finish()
+        cancel()
+    }
+
+    func refuseRedirect(_ answer: (URLRequest?) -> Void) {
+        state.withLock { state in
+            if !state.isCancelled { answer(nil) }
+        }
+    }
+
+    func didComplete(response: URLResponse?, error: (any Error)?) {
+        state.withLock { $0.run = .finished }
+        let hasHead = hasHead.load(ordering: .relaxed)
+        guard let exchange = takeFeed() else { return }
+        if let error {
+            exchange.fail(
+                URLSessionFault.classify(error, hasHead: hasHead, bodyBytesSent: upload.bytesSent))
+            return
+        }
+        // The head of a redirect without a usable Location is not reported before.
+        if !hasHead, let response = response as? HTTPURLResponse {
+            switch head(of: response) {
+            case .success(var head):
+                head.length = nil
+                exchange.receive(head)
+            case .failure(let error): return exchange.fail(error)
+            }
+        }
+        exchange.finish()
+    }
+}

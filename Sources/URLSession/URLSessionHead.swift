@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import TurnpikeCore
+import TurnpikeSupport
+
+#if canImport(FoundationNetworking)
+import FoundationNetworking
+#endif
+
+/// Converts an `HTTPURLResponse` into the head that the server sent, as far as possible.
+enum URLSessionHead {
+    static func head(
+        of response: HTTPURLResponse, to url: URL, method: String
+    ) -> Result<Exchange.Head, ClientError> {
+        var fields: [(name: String, value: String)] = []
+        for (name, value) in response.allHeaderFields {
+            guard let name = name as? String, let value = value as? String else { continue }
+            fields.append((name, value))
+        }
+        // The dictionary has no order; a stable order is better than a random one.
+        fields.sort { $0.name < $1.name }
+        var headers = HTTPHeaders()
+        for (name, value) in fields {
+            if Grammar.equalsIgnoringCase(name, "Set-Cookie") {
+                for line in SetCookieLines.split(value) { headers.appendReceived(.setCookie, line) }
+            } else if Grammar.equalsIgnoringCase(name, "Location") {
+                for line in locations(value) { headers.appendReceived(.location, line) }
+            } else {
+                headers.appendReceived(HTTPHeaders.Name(name), value)
+            }
+        }
+        if let defect = headers.defect {
+            return .failure(
+                ClientError(
+                    .protocol, "the response is not valid HTTP: \(defect)",
+                    transfer: TransferState(.receiving)))
+        }
+        switch declaredLength(headers) {
+        case .failure(let error): return .failure(error)
+        case .success(let declared):
+            let status = HTTPStatus(response.statusCode)
+            return .success(
+                head(
+                    status: status, headers: headers, url: url, declared: declared,
+                    hasContent: method != "HEAD" && !status.endsWithHead))
+        }
+    }
+
+    // URLSession has joined the lines. A comma and a blank may as well be part of one URL, of a careless
+    // server, so a line begins only where another URL could.
+    private static func locations(_ value: String) -> [String] {
+        var lines: [String] = []
+        for part in value.components(separatedBy: ", ") {
+            let start = part.prefix(8).lowercased()
+            if let last = lines.last,
+                !["/", "http://", "https://"].contains(where: start.hasPrefix)
+            {
+                lines[lines.count - 1] = last + ", " + part
+            } else {
+                lines.append(part)
+            }
+        }
+        return lines
+    }
+
+    private static func head(
+        status: HTTPStatus, headers: HTTPHeaders, url: URL, declared: Int64?, hasContent: Bool
+    ) -> Exchange.Head {
+        var headers = headers
+        var head = Exchange.Head(
+            ResponseHead(status: status, headers: headers, url: url))
+        if !hasContent {
+            head.length = 0
+            return head
+        }
+        if headers.contains(.transferEncoding) {
+            // A length is ignored if there is a transfer coding (RFC 9112 §6.3).
+            headers.remove(.contentLength)
+        } else if isEncoded(headers) {
+            // libcurl has decoded the content and left both fields.
+            head.encodedLength = declared
+            headers.remove(.contentEncoding)
+            headers.remove(.contentLength)
+        } else {
+            head.length = declared
+            head.encodedLength = declared
+        }
+        if isEncoded(headers) { headers.remove(.contentEncoding) }
+        head.response = ResponseHead(status: status, headers: headers, url: url)
+        return head
+    }
+
+    private static func isEncoded(_ headers: HTTPHeaders) -> Bool {
+        guard let codings = headers[.contentEncoding] else { return false }
+        return !codings.split(separator: ",").allSatisfy {
+            Grammar.equalsIgnoringCase(String(Grammar.trimmed($0)), "identity")
+        }
+    }
+
+    // Several equal lengths count as one; different ones are a sign of smuggling (RFC 9112 §6.3).
+    private static func declaredLength(_ headers: HTTPHeaders) -> Result<Int64?, ClientError> {
+        guard let text = headers[.contentLength] else { return .success(nil) }
+        let values = Set(text.split(separator: ",").map { String(Grammar.trimmed($0)) })
+        guard values.count == 1, let value = values.first else {
+            return .failure(
+                ClientError(
+                    .protocol, "the response has conflicting Content-Length values",
+                    transfer: TransferState(.receiving)))
+        }
+        guard value.utf8.allSatisfy({ $0 &- UInt8(ascii: "0") < 10 }), let length = Int64(value)
+        else {
+            return .failure(
+                ClientError(
+                    .protocol, "the response's length is not a number",
+                    transfer: TransferState(.receiving)))
+        }
+        return .success(length)
+    }
+}

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import TurnpikeCore
+
+/// Sessions with one exchange at a time, for requests that must not share a connection.
+///
+/// With HTTP/2, libcurl sends a request again if it considers the connection dead, or if the server
+/// has announced that it will close it (`GOAWAY`). Nothing outside libcurl can prevent that. Both
+/// happen only if several exchanges share a connection. Each session has its own connections, so an
+/// exchange with a session of its own shares none.
+struct URLSessionLanes<Session: AnyObject, Exchange> {
+    /// Where an exchange runs.
+    enum Place {
+        /// In an idle session.
+        case free(Session)
+        /// In another session, which the caller creates; see ``occupy(_:for:)``.
+        case new
+        /// Nowhere yet; the exchange waits.
+        case inLine
+    }
+
+    // The idle sessions of each origin, most recently used last.
+    private var idle: [Origin: [Session]] = [:]
+    private var idleCount = 0
+    private var occupied: [ObjectIdentifier: (session: Session, origin: Origin)] = [:]
+    private var occupiedCount: [Origin: Int] = [:]
+    private var line: [Origin: ArraySlice<Exchange>] = [:]
+    private let maxPerOrigin: Int
+
+    // How many idle sessions, and therefore connections, are kept.
+    private static var maxIdle: Int { 32 }
+
+    init(maxPerOrigin: Int) { self.maxPerOrigin = max(maxPerOrigin, 1) }
+
+    /// Returns a place for an exchange.
+    mutating func place(_ exchange: Exchange, for origin: Origin) -> Place {
+        if let session = idle[origin]?.popLast() {
+            idleCount -= 1
+            if idle[origin]?.isEmpty == true { idle[origin] = nil }
+            occupy(session, for: origin)
+            return .free(session)
+        }
+        if occupiedCount[origin, default: 0] < maxPerOrigin { return .new }
+        line[origin, default: []].append(exchange)
+        return .inLine
+    }
+
+    /// Marks a session as busy.
+    mutating func occupy(_ session: Session, for origin: Origin) {
+        occupied[ObjectIdentifier(session)] = (session, origin)
+        occupiedCount[origin, default: 0] += 1
+    }
+
+    /// Releases a session whose exchange has ended.
+    /// - Returns: The next exchange for this session, and a session to close.
+    mutating func release(
+        _ session: Session
+    ) -> (next: Exchange?, surplus: Session?) {
+        guard let origin = occupied[ObjectIdentifier(session)]?.origin else { return (nil, nil) }
+        if let next = line[origin]?.popFirst() {
+            if line[origin]?.isEmpty == true { line[origin] = nil }
+            return (next, nil)
+        }
+        occupied[ObjectIdentifier(session)] = nil
+        occupiedCount[origin] = occupiedCount[origin].flatMap { $0 > 1 ? $0 - 1 : nil }
+        idle[origin, default: []].append(session)
+        idleCount += 1
+        return (nil, idleCount > Self.maxIdle ? removeSurplus(but: origin) : nil)
+    }
+
+    // Prefers another origin, because this one is in use.
+    private mutating func removeSurplus(but origin: Origin) -> Session? {
+        let key = idle.keys.first { $0 != origin } ?? origin
+        guard let session = idle[key]?.removeFirst() else { return nil }
+        if idle[key]?.isEmpty == true { idle[key] = nil }
+        idleCount -= 1
+        return session
+    }
+
+    /// Removes all sessions and all waiting exchanges.
+    mutating func removeAll() -> (sessions: [Session], inLine: [Exchange]) {
+        defer { self = URLSessionLanes(maxPerOrigin: maxPerOrigin) }
+        return (
+            idle.values.flatMap(\.self) + occupied.values.map(\.session),
+            line.values.flatMap(\.self)
+        )
+    }
+}

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Dispatch
+import Foundation
+import Synchronization
+public import TurnpikeCore
+
+#if canImport(FoundationNetworking)
+import FoundationNetworking
+#endif
+
+/// The default transport: Foundation's URLSession, on Linux that of FoundationNetworking.
+///
+/// It uses only delegate tasks, makes every call into URLSession on its own queues, and orders
+/// cancellation and completion with a lock. Without these measures, URLSession on Linux deadlocks
+/// or traps under cancellation. The transport corrects the following behaviour:
+///
+/// - It follows no redirects, stores no cookies, credentials or responses, and turns a Basic
+///   challenge into a plain 401.
+/// - It skips 1xx responses, splits joined `Set-Cookie` lines, and removes `Content-Encoding` and
+///   `Content-Length` if the content was decoded.
+/// - Request bodies have exact lengths. If a kept-alive connection turns out to be dead, a body is
+///   sent again completely if the request may be repeated, and otherwise not at all. A stream is
+///   first collected in an unnamed file of mode 0600.
+/// - A reader slower than the server costs disk space, not memory (FoundationNetworking has no
+///   backpressure).
+///
+/// For the limits that remain, see <doc:URLSessionLimits>.
+public final class URLSessionTransport: Transport {
+    /// The configuration of the transport.
+    public struct Configuration: Sendable {
+        /// The number of simultaneous connections to one host.
+        ///
+        /// Further calls wait for a connection.
+        public var maxConnectionsPerHost = 64
+        /// How many bytes of a response are buffered in memory.
+        public var maxBufferedBytes = 1_048_576
+        /// How many further bytes of a response are buffered in a temporary file.
+        public var maxSpilledBytes: Int64 = 16 << 30
+        /// How many bytes of a streamed request body are collected before it is sent.
+        public var maxSpooledBytes: Int64 = 16 << 30
+
+        /// Creates the default configuration.
+        public init() {}
+    }
+
+    private let configuration: Configuration
+    private let driver: URLSessionDriver
+    // Whether a log is still to hear what follows from a choice that nobody has made.
+    private let isUntold: Atomic<Bool>
+
+    /// Creates a transport with a session of its own.
+    /// - Parameters:
+    ///   - configuration: The configuration.
+    ///   - isChosen: Whether somebody chose this transport. If not, then on Linux the first log of a
+    ///     call has a note, once, of what a server can do over it.
+    public init(configuration: Configuration = Configuration(), isChosen: Bool = true) {
+        self.configuration = configuration
+        driver = URLSessionDriver(maxConnectionsPerHost: configuration.maxConnectionsPerHost)
+        isUntold = Atomic(!isChosen && Self.isFoundationNetworking)
+    }
+
+    private static var isFoundationNetworking: Bool {
+        #if canImport(FoundationNetworking)
+        true
+        #else
+        false
+        #endif
+    }
+
+    private func tell(in context: Context) {
+        guard isUntold.load(ordering: .relaxed), isUntold.exchange(false, ordering: .relaxed)
+        else { return }
+        // Evaluated only if a logger hears it.
+        var isTold = false
+        func text() -> String {
+            isTold = true
+            return
+                "sends over URLSession because no transport was chosen; on Linux a server can end"
+                + " the process then, and not with `transport: try CurlTransport()`"
+        }
+        context.note(gate: "Client", text())
+        if !isTold { isUntold.store(true, ordering: .relaxed) }
+    }
+
+    // Bodies may still be read after the transport and its client were released.
+    deinit { driver.invalidate(cancelling: false) }
+
+    /// No capability beyond those that every transport has.
+    public var capabilities: TransportCapabilities { [] }
+
+    /// False: it shows no certificate.
+    public var provesClient: Bool { false }
+
+    /// True on Linux: FoundationNetworking traps on some responses (<doc:URLSessionLimits>).
+    public var canEndProcess: Bool { Self.isFoundationNetworking }
+
+    /// Sends a request.
+    public func send(_ request: Request, context: Context) async throws -> Response {
+        try context.checkCancellation()
+        tell(in: context)
+        if let fault = URLSessionRequest.fault(of: request) { throw fault }
+        let upload = try await Upload(
+            request.body, context: context, limit: configuration.maxSpooledBytes)
+        let task = URLSessionExchange(
+            url: request.url, request: URLSessionRequest.make(request, upload: upload),
+            isRepeatable: request.isRepeatable, upload: upload, driver: driver)
+        let exchange = Exchange(
+            context: context,
+            flow: .spilling(
+                memoryLimit: configuration.maxBufferedBytes,
+                fileLimit: configuration.maxSpilledBytes)
+        ) { [weak task] _ in task?.cancel() }
+        task.start(feeding: exchange)
+        return try await exchange.response()
+    }
+
+    /// Cancels running exchanges and closes the sessions.
+    ///
+    /// Later sends fail with ``/TurnpikeCore/ClientError/Code/cancelled``.
+    public func shutdown() async { driver.invalidate(cancelling: true) }
+}
+
+extension URLSessionTransport: PromptlyCancellable {
+    /// It ends soon.
+    public var promptness: Promptness { .always }
+}

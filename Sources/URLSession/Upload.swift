@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Synchronization
+import TurnpikeCore
+import TurnpikeSupport
+
+/// A request body for URLSession: of known length, and in memory or in an open file, so that
+/// libcurl can send it again from the start after a dead connection.
+final class Upload: Sendable {
+    enum Source: Sendable {
+        case data(Data)
+        case file(UnnamedFile, Range<Int64>)
+        // Opened when it is sent, because a form may have thousands of files.
+        case path(String, Range<Int64>)
+
+        var length: Int64 {
+            switch self {
+            case .data(let data): Int64(data.count)
+            case .file(_, let range), .path(_, let range): range.count64
+            }
+        }
+    }
+
+    private let sources: [Source]
+    private let context: Context?
+    private let fault = Mutex<(@Sendable (ClientError) -> Void)?>(nil)
+    private let sent = Atomic<Int64>(0)
+
+    /// The number of bytes, or nil without a body.
+    let length: Int64?
+
+    private static let memoryLimit = 262_144
+    // As much as libcurl sends at once.
+    private static let smallLimit = 65_536
+
+    /// The body, if it is small and in memory.
+    var small: Data? {
+        guard sources.count == 1, case .data(let data) = sources[0],
+            data.count <= Self.smallLimit
+        else { return nil }
+        return data
+    }
+
+    /// Prepares a body.
+    ///
+    /// A stream is read completely first: FoundationNetworking reads bodies on its single network
+    /// thread, where a waiting source would block every request of the process.
+    init(_ body: RequestBody, context: Context, limit: Int64) async throws {
+        self.context = context
+        if body.isEmpty {
+            sources = []
+        } else if let data = body.inMemory {
+            sources = [.data(data)]
+        } else if let segments = try body.segments() {
+            sources = try segments.map { try Self.source($0, isOnly: segments.count == 1) }
+        } else {
+            // A stream may wait for any time.
+            sources = [
+                try await context.child().running {
+                    try await Self.spool(try body.open(), context: context, limit: limit)
+                }
+            ]
+        }
+        length = sources.isEmpty ? nil : sources.reduce(0) { $0 + $1.length }
+    }
+
+    private static func source(_ segment: RequestBody.Segment, isOnly: Bool) throws -> Source {
+        switch segment {
+        case .data(let data): return .data(data)
+        case .file(let path, let range):
+            do {
+                // Opened in any case, so that an unreadable file fails before the head is sent.
+                let file = try UnnamedFile.reading(path)
+                return isOnly ? .file(file, range) : .path(path, range)
+            } catch let fault as FileFault {
+                throw ClientError(.upload, "the file to send: \(fault)", underlying: fault)
+            }
+        }
+    }
+
+    private static func spool(
+        _ reader: RequestBodyReader, context: Context, limit: Int64
+    ) async throws -> Source {
+        var head = Data()
+        var file: UnnamedFile?
+        var count: Int64 = 0
+        while let chunk = try await reader.nextToSend() {
+            try context.checkCancellation()
+            guard count + Int64(chunk.count) <= limit else {
+                throw ClientError(
+                    .tooLarge,
+                    "the request body is a stream of more than \(limit) bytes, and URLSession must"
+                        + " store it before sending it; use the curl transport")
+            }
+            do {
+                if file == nil, head.count + chunk.count <= memoryLimit {
+                    head.append(chunk)
+                } else {
+                    if file == nil {
+                        let made = try UnnamedFile.temporary()
+                        try made.write(head, at: 0)
+                        file = made
+                    }
+                    try file?.write(chunk, at: count)
+                }
+            } catch let fault as FileFault {
+                throw ClientError(
+                    .upload, "the request body cannot be collected: \(fault)", underlying: fault)
+            }
+            count += Int64(chunk.count)
+        }
+        return file.map { .file($0, 0..<count) } ?? .data(head)
+    }
+
+    /// The most bytes that a single send has passed to the connection.
+    var bytesSent: Int64 { sent.load(ordering: .relaxed) }
+
+    /// Sets the handler for a file that becomes shorter while it is sent.
+    func onFault(_ handler: @escaping @Sendable (ClientError) -> Void) {
+        if !sources.isEmpty { fault.withLock { $0 = handler } }
+    }
+
+    /// Returns a new stream from the first byte on, or nil without a body.
+    func makeStream() -> InputStream? {
+        if sources.isEmpty { return nil }
+        #if canImport(FoundationNetworking)
+        return UploadStream(sources: sources, upload: self)
+        #else
+        return InputStream(data: sources.reduce(into: Data()) { $0 += Self.content(of: $1) })
+        #endif
+    }
+
+    #if !canImport(FoundationNetworking)
+    private static func content(of source: Source) -> Data {
+        switch source {
+        case .data(let data): return data
+        case .file(let file, let range):
+            return (try? file.read(upToCount: Int(range.count64), at: range.lowerBound)) ?? Data()
+        case .path(let path, let range):
+            return content(of: (try? .file(.reading(path), range)) ?? .data(Data()))
+        }
+    }
+    #endif
+
+    func didSend(_ total: Int64) {
+        sent.store(max(total, sent.load(ordering: .relaxed)), ordering: .relaxed)
+        context?.report(.sent(bytes: total))
+    }
+
+    /// Counts a send that libcurl makes by itself.
+    func countResend() { context?.report(.sentAgain) }
+
+    func fail(_ error: ClientError) { fault.withLock { $0 }?(error) }
+}
