@@ -89,7 +89,7 @@ enum ContentKind: Equatable {
 // MARK: - Content that is not read
 
 extension ContentKind {
-    static var isNotRead: RedactionPass.Unreadable { .init("nothing here reads it") }
+    static let isNotRead = "nothing here reads it"
 
     // Returns the name of content that is not read, or nil if content of the type is searched.
     private static func nameOfUnread(_ type: MediaType) -> String? {

@@ -19,10 +19,10 @@ final class ContentRedactor {
     private static let maxDepth = 6
 
     init(
-        _ redaction: Redaction, known: SecretIndex = SecretIndex(), isRecorded: Bool = false,
-        onlyLearns: Bool = false, allowedTypes: [MediaType] = []
+        _ redaction: Redaction, isRecorded: Bool = false, onlyLearns: Bool = false,
+        allowedTypes: [MediaType] = []
     ) {
-        pass = RedactionPass(recording: redaction, known: known, xml: XMLRedactor.redacted)
+        pass = RedactionPass(recording: redaction, xml: XMLRedactor.redacted)
         self.isRecorded = isRecorded
         self.onlyLearns = onlyLearns
         self.allowedTypes = allowedTypes
@@ -41,16 +41,16 @@ final class ContentRedactor {
         defer { depth -= 1 }
         let parsed = types.map { MediaType(parsing: $0) }
         if Set(parsed.map { $0?.essence }).count > 1 {
-            return withhold(content, as: "content", Unreadable("its media types differ"))
+            return withhold(content, as: "content", "its media types differ")
         }
         let type = parsed.first ?? nil
         guard let kind = kind(of: content, type) else { return other(content, type, isCut) }
-        do throws(Unreadable) {
-            if depth > Self.maxDepth { throw Unreadable("it is nested too deeply") }
+        do throws(ClientError) {
+            if depth > Self.maxDepth { throw .unreadable("it is nested too deeply") }
             return try read(
                 content, as: kind, labels: parsed.compactMap { $0?[parameter: "charset"] }, isCut)
         } catch {
-            return withhold(content, as: kind.name, error)
+            return withhold(content, as: kind.name, error.message)
         }
     }
 
@@ -79,18 +79,18 @@ final class ContentRedactor {
             return self.content(content, types: types, isCut: isCut)
         }
         return withhold(
-            content, as: kind.name, Unreadable("it is a range that begins within the whole"))
+            content, as: kind.name, "it is a range that begins within the whole")
     }
 
     private func read(
         _ content: [UInt8], as kind: ContentKind, labels: [String], _ isCut: Bool
-    ) throws(Unreadable) -> [UInt8] {
+    ) throws(ClientError) -> [UInt8] {
         switch kind {
         // The parts have charsets of their own.
         case .multipart(let boundary):
             return try MultipartRedactor.redacted(
                 content, boundary: boundary, isCut: isCut, in: self)
-        case .unread: throw ContentKind.isNotRead
+        case .unread: throw .unreadable(ContentKind.isNotRead)
         default: break
         }
         let labels = kind == .xml ? labels + XMLRedactor.declaredEncodings(content) : labels
@@ -134,7 +134,7 @@ final class ContentRedactor {
     }
 
     /// Returns a placeholder for content that cannot be parsed completely.
-    func withhold(_ content: some Collection<UInt8>, as name: String, _ reason: Unreadable)
+    func withhold(_ content: some Collection<UInt8>, as name: String, _ reason: String)
         -> [UInt8]
     {
         isPlaceholder(content) ? Array(content) : pass.withhold(content, as: name, reason)
@@ -154,7 +154,12 @@ final class ContentRedactor {
     }
 }
 
-typealias Unreadable = RedactionPass.Unreadable
+extension ClientError {
+    /// Why content is not what it should be, and where.
+    static func unreadable(_ reason: String, at position: Int? = nil) -> ClientError {
+        ClientError(.serialization, reason + (position.map { " at byte \($0)" } ?? ""))
+    }
+}
 
 /// Which part of a whole some content is, by its `Content-Range` (RFC 9110 §14.4).
 struct ContentPart {

@@ -14,7 +14,8 @@ import TurnpikeSupport
 final class ExchangeRedactor: Sendable {
     private let redaction: Redaction?
     private let allowedTypes: [MediaType]
-    private let known = Mutex(SecretIndex())
+    // The rules, with the secrets that were learned.
+    private let rules: Mutex<Redaction?>
 
     /// Creates a redactor that knows no secrets yet.
     /// - Parameters:
@@ -23,18 +24,19 @@ final class ExchangeRedactor: Sendable {
     ///     here reads it, such as `application/cbor` or `*/*`. Other such content is withheld.
     init(_ redaction: Redaction?, allowedTypes: [MediaType] = []) {
         self.redaction = redaction
+        rules = Mutex(redaction)
         self.allowedTypes = allowedTypes
     }
 
     // MARK: Learning
 
     /// A version that grows with each secret that is learned.
-    var knowledge: Int { known.withLock { $0.version } }
+    var knowledge: Int { rules.withLock { $0?.secretCount ?? 0 } }
 
     /// - Throws: ``/TurnpikeCore/ClientError/Code/tooLarge`` if there were too many secrets to
     ///   search for, so that one could remain in the file.
     func checkRoom() throws {
-        guard known.withLock({ $0.isFull }) else { return }
+        guard rules.withLock({ $0?.isFull }) == true else { return }
         throw ClientError(
             .tooLarge,
             "the cassette found more secrets than it can search for in its messages, so it is not"
@@ -60,7 +62,7 @@ final class ExchangeRedactor: Sendable {
             _ = contents.content(
                 Array(content), types: headers.values(of: .contentType), isCut: true)
         }
-        known.withLock { $0.insert(contents.pass) }
+        rules.withLock { $0?.hide(secretsOf: contents.pass) }
     }
 
     // MARK: Redacting
@@ -101,18 +103,15 @@ final class ExchangeRedactor: Sendable {
     /// Returns nil if the JSON contains none of the secrets that are known now.
     func renewed(_ json: Data) -> Data? {
         let bytes = Array(json)
-        guard known.withLock({ $0 }).occurs(in: bytes) else { return nil }
-        return contents(isRecorded: true).map {
-            Data($0.content(bytes, types: ["application/json"], isCut: false))
-        }
+        guard let rules = rules.withLock({ $0 }), rules.hidesSecret(in: bytes) else { return nil }
+        let contents = ContentRedactor(rules, isRecorded: true, allowedTypes: allowedTypes)
+        return Data(contents.content(bytes, types: ["application/json"], isCut: false))
     }
 
     /// A redactor of contents that knows the secrets of now, or nil if nothing is hidden.
     func contents(isRecorded: Bool = false) -> ContentRedactor? {
-        redaction.map { redaction in
-            ContentRedactor(
-                redaction, known: known.withLock { $0 }, isRecorded: isRecorded,
-                allowedTypes: allowedTypes)
+        rules.withLock { $0 }.map {
+            ContentRedactor($0, isRecorded: isRecorded, allowedTypes: allowedTypes)
         }
     }
 }

@@ -16,13 +16,13 @@ enum LineRedactor {
         var isBroken = false
         func take(_ line: ArraySlice<UInt8>, _ end: ArraySlice<UInt8>) {
             let isLast = line.endIndex == text.count
-            do throws(Unreadable) {
+            do throws(ClientError) {
                 // This line may be the end of a text that began on an earlier line.
-                if isLast, isCut, isBroken { throw Unreadable("it is cut off") }
+                if isLast, isCut, isBroken { throw .unreadable("it is cut off") }
                 shown += try contents.pass.json(Array(line), isCut: isCut && isLast)
             } catch {
                 isBroken = true
-                shown += contents.withhold(line, as: "JSON", error)
+                shown += contents.withhold(line, as: "JSON", error.message)
             }
             shown += end
         }

@@ -15,9 +15,9 @@ struct MultipartRedactor {
 
     static func redacted(
         _ bytes: [UInt8], boundary: String?, isCut: Bool, in contents: ContentRedactor
-    ) throws(Unreadable) -> [UInt8] {
+    ) throws(ClientError) -> [UInt8] {
         guard let boundary, !boundary.isEmpty, boundary.utf8.count <= 256 else {
-            throw Unreadable("its boundary is missing")
+            throw .unreadable("its boundary is missing")
         }
         let redactor = MultipartRedactor(
             bytes: bytes, delimiter: Array("--\(boundary)".utf8), contents: contents,
@@ -45,11 +45,11 @@ struct MultipartRedactor {
         let isLast: Bool
     }
 
-    private func redacted() throws(Unreadable) -> [UInt8] {
+    private func redacted() throws(ClientError) -> [UInt8] {
         let lines = try delimiterLines()
-        guard let first = lines.first else { throw Unreadable("it has no parts") }
+        guard let first = lines.first else { throw .unreadable("it has no parts") }
         let isEnded = lines.last?.isLast == true
-        if !isEnded, !isCut { throw Unreadable("its last part has no end") }
+        if !isEnded, !isCut { throw .unreadable("its last part has no end") }
         var shown = other(bytes[..<first.range.lowerBound])
         for (index, line) in lines.enumerated() {
             shown += bytes[line.range]
@@ -71,7 +71,7 @@ struct MultipartRedactor {
 
     // All delimiters must use the line break of the first one. Otherwise one recipient could see
     // two parts where another sees a single part that contains a boundary.
-    private func delimiterLines() throws(Unreadable) -> [Line] {
+    private func delimiterLines() throws(ClientError) -> [Line] {
         var lines: [Line] = []
         var endsWithCR: Bool?
         var position = 0
@@ -89,11 +89,11 @@ struct MultipartRedactor {
             guard behind.allSatisfy(Grammar.isBlank) else { continue }
             let hasCRBefore = position > 1 && bytes[position - 2] == 0x0D
             if position > 0, hasCRBefore != (endsWithCR ?? hasCR) {
-                throw Unreadable("its line endings differ")
+                throw .unreadable("its line endings differ")
             }
             endsWithCR = endsWithCR ?? hasCR
             if end < bytes.count, hasCR != endsWithCR {
-                throw Unreadable("its line endings differ")
+                throw .unreadable("its line endings differ")
             }
             // The line break before this delimiter may already belong to the previous delimiter.
             let start = max(
@@ -108,12 +108,12 @@ struct MultipartRedactor {
 
     // MARK: Parts
 
-    private func part(_ part: ArraySlice<UInt8>, isCut: Bool) throws(Unreadable) -> [UInt8] {
+    private func part(_ part: ArraySlice<UInt8>, isCut: Bool) throws(ClientError) -> [UInt8] {
         let head = try PartHead(part)
         // The fields of a truncated head are unknown: drop the part.
         guard head.isWhole else {
             if isCut { return [] }
-            throw Unreadable("a part has no content")
+            throw .unreadable("a part has no content")
         }
         let shown = head.redacted(part, in: contents.pass)
         let content = Array(part[head.end...])
@@ -123,7 +123,7 @@ struct MultipartRedactor {
         }
         if let coding = head.values("content-encoding").first, coding.lowercased() != "identity" {
             return shown
-                + contents.withhold(content, as: "a part", Unreadable("its content is encoded"))
+                + contents.withhold(content, as: "a part", "its content is encoded")
         }
         let range = ContentPart(head.values("content-range"))
         if range.beginsWithin {

@@ -19,8 +19,8 @@ struct PartHead {
     let isWhole: Bool
 
     /// Reads field lines up to the empty line or the end of the bytes.
-    /// - Throws: ``Unreadable`` if a line is not a field line.
-    init(_ bytes: ArraySlice<UInt8>) throws(Unreadable) {
+    /// - Throws: ``/TurnpikeCore/ClientError/Code/serialization`` if a line is not a field line.
+    init(_ bytes: ArraySlice<UInt8>) throws(ClientError) {
         var fields: [Field] = []
         var position = bytes.startIndex
         while true {
@@ -42,7 +42,7 @@ struct PartHead {
             guard let colon = line.firstIndex(of: UInt8(ascii: ":")), colon > line.startIndex,
                 line[..<colon].allSatisfy(Grammar.isTokenByte)
             else {
-                throw Unreadable("a field line is invalid", at: line.startIndex - bytes.startIndex)
+                throw .unreadable("a field line is invalid", at: line.startIndex - bytes.startIndex)
             }
             var value = field[(colon + 1)...]
             while let first = value.first, first <= 0x20 { value = value.dropFirst() }
@@ -107,7 +107,7 @@ enum PartContent {
         default: break
         }
         return contents.withhold(
-            content, as: "content", Unreadable("its transfer encoding is not supported"))
+            content, as: "content", "its transfer encoding is not supported")
     }
 
     // RFC 2045 §6.8; lines and missing padding do not matter.

@@ -45,10 +45,10 @@ struct TableRedactor {
         var end = 0
     }
 
-    /// - Throws: ``Unreadable`` if a quoted cell has no end.
+    /// - Throws: ``/TurnpikeCore/ClientError/Code/serialization`` if a quoted cell has no end.
     static func redacted(
         _ bytes: [UInt8], isTabbed: Bool, isCut: Bool, in contents: ContentRedactor
-    ) throws(Unreadable) -> [UInt8] {
+    ) throws(ClientError) -> [UInt8] {
         var redactor = TableRedactor(
             bytes: bytes, contents: contents, isCut: isCut,
             separator: isTabbed ? 0x09 : separator(of: bytes, contents.pass.redaction))
@@ -99,7 +99,7 @@ struct TableRedactor {
         }
     }
 
-    private mutating func redacted() throws(Unreadable) -> [UInt8] {
+    private mutating func redacted() throws(ClientError) -> [UInt8] {
         var position = 0
         while position < bytes.count {
             let row = try row(at: position)
@@ -111,7 +111,7 @@ struct TableRedactor {
 
     // MARK: Reading
 
-    private func row(at start: Int) throws(Unreadable) -> Row {
+    private func row(at start: Int) throws(ClientError) -> Row {
         var row = Row()
         var position = start
         while true {
@@ -131,7 +131,7 @@ struct TableRedactor {
         return row
     }
 
-    private func cell(at start: Int, _ isOdd: inout Bool) throws(Unreadable) -> Cell {
+    private func cell(at start: Int, _ isOdd: inout Bool) throws(ClientError) -> Cell {
         guard start < bytes.count, bytes[start] == UInt8(ascii: "\"") else {
             var end = start
             while end < bytes.count, !endsCell(end) {
@@ -151,11 +151,11 @@ struct TableRedactor {
             end += 2
         }
         if end >= bytes.count {
-            guard isCut else { throw Unreadable("a quoted cell has no end", at: start) }
+            guard isCut else { throw .unreadable("a quoted cell has no end", at: start) }
             return Cell(range: (start + 1)..<bytes.count, isQuoted: true)
         }
         guard end + 1 == bytes.count || endsCell(end + 1) else {
-            throw Unreadable("text follows a quoted cell", at: end + 1)
+            throw .unreadable("text follows a quoted cell", at: end + 1)
         }
         return Cell(range: (start + 1)..<end, isQuoted: true)
     }
@@ -204,7 +204,7 @@ struct TableRedactor {
             return replace(
                 content.indices,
                 with: contents.withhold(
-                    content, as: "a row", Unreadable("its cells do not fit the names above")))
+                    content, as: "a row", "its cells do not fit the names above"))
         }
         var namesSecret = false
         for (cell, column) in zip(row.cells, columns) where column == .names {

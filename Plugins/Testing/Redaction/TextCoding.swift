@@ -38,13 +38,13 @@ struct TextCoding {
     ///   - content: The bytes.
     ///   - labels: All declared charsets, from the header field and from the content.
     ///   - isCut: Whether the content was truncated, perhaps within a character.
-    /// - Throws: ``Unreadable`` if a declared charset is not supported.
-    init(of content: [UInt8], labels: [String], isCut: Bool) throws(Unreadable) {
+    /// - Throws: ``/TurnpikeCore/ClientError/Code/serialization`` if a declared charset is not supported.
+    init(of content: [UInt8], labels: [String], isCut: Bool) throws(ClientError) {
         let labels = labels.map { $0.lowercased().filter { !$0.isWhitespace } }
         if let label = labels.first(where: { !Self.isReadable($0, content) }) {
-            throw Unreadable("its charset \(Self.shown(label)) is not supported")
+            throw .unreadable("its charset \(Self.shown(label)) is not supported")
         }
-        if Self.beginsUTF32(content) { throw Unreadable("UTF-32 is not supported") }
+        if Self.beginsUTF32(content) { throw .unreadable("UTF-32 is not supported") }
         if let (units, count) = Self.mark(of: content) {
             self.init(units: units, mark: Array(content.prefix(count)))
         } else if let units = Self.unitsByZeros(content) ?? Self.unitsByLabel(labels) {
@@ -140,15 +140,15 @@ struct TextCoding {
     ///   - content: The bytes.
     ///   - isCut: Whether the content was truncated, perhaps within a character.
     /// - Returns: The text.
-    /// - Throws: ``Unreadable`` if the bytes are not valid.
-    func decode(_ content: [UInt8], isCut: Bool) throws(Unreadable) -> [UInt8] {
+    /// - Throws: ``/TurnpikeCore/ClientError/Code/serialization`` if the bytes are not valid.
+    func decode(_ content: [UInt8], isCut: Bool) throws(ClientError) -> [UInt8] {
         let body = content.dropFirst(mark.count)
         switch units {
         case .utf8:
             let body = isCut ? Self.withoutCutScalar(body) : body
             // Content with a UTF-8 mark was not validated before.
             guard String(validating: body, as: UTF8.self) != nil else {
-                throw Unreadable("it is not valid UTF-8")
+                throw .unreadable("it is not valid UTF-8")
             }
             return Array(body)
         case .bytes:
@@ -175,14 +175,14 @@ struct TextCoding {
 
     private static func utf16(
         _ body: ArraySlice<UInt8>, _ isBig: Bool, _ isCut: Bool
-    ) throws(Unreadable) -> [UInt8] {
+    ) throws(ClientError) -> [UInt8] {
         var units = stride(from: body.startIndex, to: body.endIndex - 1, by: 2).map { start in
             UInt16(body[isBig ? start : start + 1]) << 8 | UInt16(body[isBig ? start + 1 : start])
         }
         if isCut, let last = units.last, (0xD800..<0xDC00).contains(last) { units.removeLast() }
         guard isCut || body.count % 2 == 0,
             let text = String(validating: units, as: UTF16.self)
-        else { throw Unreadable("it is not valid UTF-16") }
+        else { throw .unreadable("it is not valid UTF-16") }
         return Array(text.utf8)
     }
 

@@ -18,16 +18,16 @@ struct XMLRedactor {
     // The number of open elements from the outermost hidden one on; 0 if none is hidden.
     private var hidden = 0
 
-    /// - Throws: ``Unreadable`` if the text is not well-formed.
+    /// - Throws: ``/TurnpikeCore/ClientError/Code/serialization`` if the text is not well-formed.
     static func redacted(
         _ bytes: [UInt8], isCut: Bool, in pass: RedactionPass
-    ) throws(Unreadable) -> [UInt8] {
+    ) throws(ClientError) -> [UInt8] {
         let document = XMLTokens(bytes, pass.redaction)
         switch document.end {
         case .finished: break
         case .cut where isCut: break
-        case .cut: throw Unreadable("it ends within the document")
-        case .broken(let position, let reason): throw Unreadable(reason, at: position)
+        case .cut: throw .unreadable("it ends within the document")
+        case .broken(let position, let reason): throw .unreadable(reason, at: position)
         }
         var redactor = XMLRedactor(bytes: bytes, pass: pass, document: document)
         redactor.copyTokens()

@@ -17,7 +17,7 @@ extension Redaction {
     ///     only this flag tells that a secret at the end may be incomplete.
     /// - Returns: The text.
     public func content(_ data: Data, type: MediaType?, isCut: Bool = false) -> String {
-        content(data, type: type, isCut: isCut, known: SecretIndex())
+        content(data, type: type, isCut: isCut, known: known)
     }
 
     func content(_ data: Data, type: MediaType?, isCut: Bool, known: SecretIndex) -> String {
@@ -106,10 +106,10 @@ private enum ShownContent {
         defer { pass.depth -= 1 }
         switch self {
         case .json:
-            do throws(RedactionPass.Unreadable) {
+            do throws(ClientError) {
                 return try pass.json(text, isCut: isCut)
             } catch {
-                return pass.withhold(text, as: "JSON", error)
+                return pass.withhold(text, as: "JSON", error.message)
             }
         case .form: return pass.form(text, isCut: isCut)
         case .text: return pass.value(text, isCut: isCut) ?? text
@@ -126,7 +126,7 @@ private enum ShownContent {
 
 /// The secrets that messages carry, in case an error text repeats one.
 struct CarriedSecrets {
-    private(set) var index = SecretIndex()
+    private(set) var index: SecretIndex
 
     /// - Parameters:
     ///   - requests: The requests.
@@ -150,6 +150,7 @@ struct CarriedSecrets {
         of requests: [Request], _ sections: [HTTPHeaders], content: Data = Data(),
         by redaction: Redaction
     ) {
+        index = redaction.known
         let pass = RedactionPass(redaction)
         for request in requests {
             _ = pass.url(request.targetURI.text)

@@ -21,13 +21,10 @@ public struct Redaction: Sendable {
     /// `password_expires_at`, are not hidden.
     public static let standard = Redaction(headers: [], query: [])
 
-    private let headers: Set<String>
-    private let query: Set<String>
-
-    private init(headers: Set<String>, query: Set<String>) {
-        self.headers = headers
-        self.query = query
-    }
+    private var headers: Set<String>
+    private var query: Set<String>
+    /// The secrets that are hidden wherever they occur.
+    private(set) var known = SecretIndex()
 
     /// Returns the same rules with more names.
     /// - Parameters:
@@ -35,15 +32,35 @@ public struct Redaction: Sendable {
     ///   - query: Query names, in any case.
     /// - Returns: Rules that hide everything these rules hide, and the added names.
     public func adding(headers: [String] = [], query: [String] = []) -> Redaction {
-        Redaction(
-            headers: self.headers.union(headers.map { $0.lowercased() }),
-            query: self.query.union(query.map { $0.lowercased() }))
+        var rules = self
+        rules.headers.formUnion(headers.map { $0.lowercased() })
+        rules.query.formUnion(query.map { $0.lowercased() })
+        return rules
     }
 
     /// Returns rules that hide everything that either of two rules hides.
     func and(_ other: Redaction) -> Redaction {
-        Redaction(headers: headers.union(other.headers), query: query.union(other.query))
+        var rules = self
+        rules.headers.formUnion(other.headers)
+        rules.query.formUnion(other.query)
+        rules.known.formUnion(other.known)
+        return rules
     }
+
+    // MARK: Known secrets
+
+    /// Hides the secrets that a pass has found, wherever they occur and however they are escaped.
+    public mutating func hide(secretsOf pass: RedactionPass) { known.insert(pass) }
+
+    /// A number that grows with each secret that is hidden wherever it occurs.
+    public var secretCount: Int { known.version }
+
+    /// Whether no more secrets can be hidden wherever they occur, so that later ones may stay
+    /// visible.
+    public var isFull: Bool { known.isFull }
+
+    /// Whether a text contains a secret that is hidden wherever it occurs.
+    public func hidesSecret(in text: [UInt8]) -> Bool { known.occurs(in: text) }
 
     // MARK: Names
 

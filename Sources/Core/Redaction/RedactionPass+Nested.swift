@@ -75,13 +75,13 @@ extension RedactionPass {
     // is of a kind that nothing here reads, is searched as text. If it mentions a secret name, it is
     // withheld: which value belongs to the name is unknown.
     private func nested(_ kind: NestedKind, _ text: [UInt8], _ isCut: Bool) -> [UInt8]? {
-        do throws(Unreadable) {
+        do throws(ClientError) {
             let shown = try read(text, as: kind, isCut)
             return shown == text ? nil : shown
         } catch {
             // The strings of a binary list may be in UTF-16.
             if kind == .propertyList || redaction.speaksOfSecrets(text) {
-                return withhold(text, as: kind.name, error)
+                return withhold(text, as: kind.name, error.message)
             }
             return SecretScanner.redacted(text, as: .text, isCut: isCut, in: self)
         }
@@ -89,13 +89,13 @@ extension RedactionPass {
 
     private func read(
         _ text: [UInt8], as kind: NestedKind, _ isCut: Bool
-    ) throws(Unreadable) -> [UInt8] {
+    ) throws(ClientError) -> [UInt8] {
         switch kind {
         case .json: return try json(text, isCut: isCut)
         case .xml:
             if let xml { return try xml(text, isCut, self) }
         case .propertyList: break
         }
-        throw Unreadable("nothing here reads it")
+        throw ClientError(.serialization, "nothing here reads it")
     }
 }

@@ -7,14 +7,13 @@ import TurnpikeSupport
 ///
 /// ``Redaction`` has what a log needs. A pass is for programs that keep messages, such as a recorder:
 /// values keep their kinds, so that other programs can still parse them. The values that a pass
-/// hides because of their names go into a ``SecretIndex``, with which later passes find them
-/// wherever else they occur.
+/// hides because of their names can be hidden wherever else they occur:
 ///
 /// ```swift
-/// let pass = RedactionPass(recording: .standard, known: secrets)
+/// let pass = RedactionPass(recording: rules)
 /// let field = pass.header("X-Api-Key", value)
 /// let content = try pass.json(bytes)
-/// secrets.insert(pass)
+/// rules.hide(secretsOf: pass)
 /// ```
 public final class RedactionPass {
     /// The purpose of the result.
@@ -26,29 +25,11 @@ public final class RedactionPass {
         case record
     }
 
-    /// Why content is not what it should be, and where.
-    public struct Unreadable: Error {
-        let reason: String
-
-        /// Creates a reason, such as `its charset is not supported`.
-        public init(_ reason: String) { self.reason = reason }
-
-        /// Creates a reason with a position.
-        public init(_ reason: String, at position: Int) {
-            self.reason = "\(reason) at byte \(position)"
-        }
-    }
-
-    /// Reads XML within other content: returns it without its secrets.
-    public typealias XMLReader = (
-        _ text: [UInt8], _ isCut: Bool, _ pass: RedactionPass
-    ) throws(Unreadable) -> [UInt8]
-
     /// The rules.
     public let redaction: Redaction
     let purpose: Purpose
     let known: SecretIndex
-    let xml: XMLReader?
+    let xml: (([UInt8], Bool, RedactionPass) throws(ClientError) -> [UInt8])?
     /// The values that were hidden because of their place.
     private(set) var found: [([UInt8], SecretIndex.Reach)] = []
     /// The placeholders of the contents that could not be parsed.
@@ -61,12 +42,12 @@ public final class RedactionPass {
     static let maxDepth = 6
 
     init(
-        _ redaction: Redaction, _ purpose: Purpose, known: SecretIndex = SecretIndex(),
-        xml: XMLReader? = nil
+        _ redaction: Redaction, _ purpose: Purpose, known: SecretIndex? = nil,
+        xml: (([UInt8], Bool, RedactionPass) throws(ClientError) -> [UInt8])? = nil
     ) {
         self.redaction = redaction
         self.purpose = purpose
-        self.known = known
+        self.known = known ?? redaction.known
         self.xml = xml
     }
 
@@ -76,13 +57,14 @@ public final class RedactionPass {
     /// Creates a pass whose results are kept for programs.
     /// - Parameters:
     ///   - redaction: The rules.
-    ///   - known: The secrets that are hidden wherever they occur.
-    ///   - xml: Reads XML within other content. Without it, such XML is withheld if it mentions the
-    ///     name of a secret.
+    ///   - xml: Returns XML within other content without its secrets; the second argument tells
+    ///     whether it was truncated. Without this, XML is withheld if it mentions the name of a
+    ///     secret.
     public convenience init(
-        recording redaction: Redaction, known: SecretIndex = SecretIndex(), xml: XMLReader? = nil
+        recording redaction: Redaction,
+        xml: (([UInt8], Bool, RedactionPass) throws(ClientError) -> [UInt8])? = nil
     ) {
-        self.init(redaction, .record, known: known, xml: xml)
+        self.init(redaction, .record, xml: xml)
     }
 
     static let mark = Array(Redaction.mark.utf8)
@@ -94,7 +76,7 @@ public final class RedactionPass {
     ///   - value: The value without escapes.
     ///   - isNamed: Whether its name alone proves that it is a secret. Otherwise the value must
     ///     also look like one.
-    public func learn(_ value: some Collection<UInt8>, isNamed: Bool) {
+    func learn(_ value: some Collection<UInt8>, isNamed: Bool) {
         guard let reach = Self.reach(of: value, isNamed: isNamed) else { return }
         found.append((Array(value), reach))
     }
@@ -131,14 +113,14 @@ public final class RedactionPass {
     ///   - reason: Why it cannot be searched.
     /// - Returns: The placeholder.
     public func withhold(
-        _ content: some Collection<UInt8>, as name: String, _ reason: Unreadable
+        _ content: some Collection<UInt8>, as name: String, _ reason: String
     ) -> [UInt8] {
         work += content.count
         let digest = SHA256.digest(of: Data(content)).prefix(8).map {
             String($0 >> 4, radix: 16) + String($0 & 15, radix: 16)
         }.joined()
         let placeholder =
-            "(withheld: \(name) of \(content.count) bytes, SHA-256 \(digest): \(reason.reason))"
+            "(withheld: \(name) of \(content.count) bytes, SHA-256 \(digest): \(reason))"
         withheld.append(placeholder)
         return Array(placeholder.utf8)
     }
@@ -190,8 +172,8 @@ public final class RedactionPass {
     ///   - text: One or more JSON texts in UTF-8.
     ///   - isCut: Whether the text was truncated. Its last value is then left out.
     /// - Returns: The text.
-    /// - Throws: ``Unreadable`` if it is not JSON.
-    public func json(_ text: [UInt8], isCut: Bool = false) throws(Unreadable) -> [UInt8] {
+    /// - Throws: ``ClientError/Code/serialization`` if it is not JSON.
+    public func json(_ text: [UInt8], isCut: Bool = false) throws(ClientError) -> [UInt8] {
         try JSONRedactor.redacted(text, isCut: isCut, in: self)
     }
 

@@ -19,20 +19,20 @@ struct JSONRedactor {
     ///   - isCut: Whether the text was truncated.
     ///   - pass: The rules, and the record of what was found.
     /// - Returns: The redacted text; for display, the readable part of a broken text.
-    /// - Throws: ``RedactionPass/Unreadable`` if the text is not JSON.
+    /// - Throws: ``ClientError/Code/serialization`` if the text is not JSON.
     static func redacted(
         _ bytes: [UInt8], isCut: Bool, in pass: RedactionPass
-    ) throws(RedactionPass.Unreadable) -> [UInt8] {
+    ) throws(ClientError) -> [UInt8] {
         let text = JSONTokens(bytes, pass.redaction)
         pass.work += 2 * bytes.count
         switch text.end {
         case .finished: break
         case .cut where isCut: break
         case .cut where pass.purpose == .record || text.tokens.isEmpty:
-            throw RedactionPass.Unreadable("it ends within a value")
+            throw ClientError(.serialization, "it ends within a value")
         case .broken(let position, let reason)
         where pass.purpose == .record || text.tokens.isEmpty:
-            throw RedactionPass.Unreadable(reason, at: position)
+            throw ClientError(.serialization, "\(reason) at byte \(position)")
         case .cut, .broken: break
         }
         var redactor = JSONRedactor(bytes: bytes, pass: pass, text: text)
@@ -54,7 +54,7 @@ struct JSONRedactor {
         case .cut: break
         case .broken(let position, let reason):
             let rest = bytes[copied...]
-            output += pass.withhold(rest, as: "JSON", .init(reason, at: position))
+            output += pass.withhold(rest, as: "JSON", "\(reason) at byte \(position)")
         }
         return output
     }

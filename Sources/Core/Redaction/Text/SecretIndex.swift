@@ -5,7 +5,7 @@ import TurnpikeSupport
 /// The secrets that are known, searchable at a cost that does not depend on their number.
 ///
 /// A ``RedactionPass`` hides them wherever they occur, however they are escaped.
-public struct SecretIndex: Sendable {
+struct SecretIndex: Sendable {
     // The index is a trie of bytes. At each position of a text, the search follows the trie for at
     // most `depthLimit` bytes unless it finds a secret. After a match, the search continues behind
     // it.
@@ -28,9 +28,9 @@ public struct SecretIndex: Sendable {
     // Whether a secret begins with these two bytes. Allocated with the first secret.
     private var beginnings: [Bool] = []
     /// Whether the limit was reached, so that later secrets may stay visible.
-    public private(set) var isFull = false
+    private(set) var isFull = false
     /// A number that grows with each secret.
-    public private(set) var version = 0
+    private(set) var version = 0
 
     // A match of this many bytes identifies a secret, however long the secret is.
     private static let depthLimit = 64
@@ -40,17 +40,30 @@ public struct SecretIndex: Sendable {
 
     var isEmpty: Bool { edges.isEmpty }
 
-    /// Creates an index without secrets.
-    public init() {}
-
     // MARK: Adding
 
     /// Adds the secrets that a pass has found.
     ///
     /// Those of a recording are later also found in base64.
-    public mutating func insert(_ pass: RedactionPass) {
+    mutating func insert(_ pass: RedactionPass) {
         for (secret, reach) in pass.found {
             insert(secret, reach, inBase64: pass.purpose == .record)
+        }
+    }
+
+    /// Adds all secrets of another index.
+    mutating func formUnion(_ other: SecretIndex) {
+        let parents = Dictionary(uniqueKeysWithValues: other.edges.map { ($1, $0) })
+        isFull = isFull || other.isFull
+        for case (var node, let reach?) in other.reaches.indices.map({
+            (Int32($0), other.reaches[$0])
+        }) {
+            var secret: [UInt8] = []
+            while let edge = parents[node] {
+                secret.append(edge.byte)
+                node = edge.node
+            }
+            add(secret.reversed(), reach)
         }
     }
 
@@ -120,7 +133,7 @@ public struct SecretIndex: Sendable {
     // MARK: Searching
 
     /// Whether a text contains one of the secrets, as it is or escaped.
-    public func occurs(in text: [UInt8]) -> Bool {
+    func occurs(in text: [UInt8]) -> Bool {
         var isFound = false
         var work = 0
         var spelling: Spelling? = Spelling(text)
