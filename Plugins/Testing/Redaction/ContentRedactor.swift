@@ -58,7 +58,7 @@ final class ContentRedactor {
         // Content without a type is bytes (RFC 9110 §8.3).
         let stated = type ?? .octetStream
         let isAllowed = allowedTypes.contains { $0.contains(stated) }
-        let kind =
+        let kind: ContentKind? =
             content.starts(with: "bplist0".utf8)
             ? .binaryPropertyList
             : type.flatMap { ContentKind($0) } ?? ContentKind(sniffing: content, type)

@@ -31,7 +31,7 @@ public final class RedactionPass {
     let known: SecretIndex
     let xml: (([UInt8], Bool, RedactionPass) throws(ClientError) -> [UInt8])?
     /// The values that were hidden because of their place.
-    private(set) var found: [([UInt8], SecretIndex.Reach)] = []
+    var found: [([UInt8], SecretIndex.Reach)] = []
     /// The placeholders of the contents that could not be parsed.
     public private(set) var withheld: [String] = []
     /// The number of bytes inspected, over all readings.
