@@ -89,8 +89,6 @@ enum ContentKind: Equatable {
 // MARK: - Content that is not read
 
 extension ContentKind {
-    static let isNotRead = "nothing here reads it"
-
     // Returns the name of content that is not read, or nil if content of the type is searched.
     private static func nameOfUnread(_ type: MediaType) -> String? {
         // Messages within content: `message/http`, `message/rfc822`.

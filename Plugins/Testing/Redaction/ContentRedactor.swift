@@ -78,8 +78,7 @@ final class ContentRedactor {
         guard !content.isEmpty, let kind = kind(of: content, type) else {
             return self.content(content, types: types, isCut: isCut)
         }
-        return withhold(
-            content, as: kind.name, "it is a range that begins within the whole")
+        return withhold(content, as: kind.name, "it is a range that begins within the whole")
     }
 
     private func read(
@@ -90,7 +89,7 @@ final class ContentRedactor {
         case .multipart(let boundary):
             return try MultipartRedactor.redacted(
                 content, boundary: boundary, isCut: isCut, in: self)
-        case .unread: throw .unreadable(ContentKind.isNotRead)
+        case .unread: throw .unreadable("nothing here reads it")
         default: break
         }
         let labels = kind == .xml ? labels + XMLRedactor.declaredEncodings(content) : labels

@@ -106,8 +106,7 @@ enum PartContent {
             return shown == plain ? content : shown.flatMap(quoted)
         default: break
         }
-        return contents.withhold(
-            content, as: "content", "its transfer encoding is not supported")
+        return contents.withhold(content, as: "content", "its transfer encoding is not supported")
     }
 
     // RFC 2045 §6.8; lines and missing padding do not matter.

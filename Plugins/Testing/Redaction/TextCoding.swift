@@ -38,7 +38,7 @@ struct TextCoding {
     ///   - content: The bytes.
     ///   - labels: All declared charsets, from the header field and from the content.
     ///   - isCut: Whether the content was truncated, perhaps within a character.
-    /// - Throws: ``/TurnpikeCore/ClientError/Code/serialization`` if a declared charset is not supported.
+    /// - Throws: ``/TurnpikeCore/ClientError/Code/serialization`` if a charset is not supported.
     init(of content: [UInt8], labels: [String], isCut: Bool) throws(ClientError) {
         let labels = labels.map { $0.lowercased().filter { !$0.isWhitespace } }
         if let label = labels.first(where: { !Self.isReadable($0, content) }) {
@@ -71,9 +71,9 @@ struct TextCoding {
 
     private static func isReadable(_ label: String, _ content: [UInt8]) -> Bool {
         let prefixes = [
-            "utf-8", "utf8", "us-ascii", "ascii", "utf-16", "utf16",
-            "ucs-2", "iso-8859-", "iso8859", "iso_8859", "latin", "windows-125", "cp125",
-            "windows-874", "koi8", "macintosh", "x-mac-", "unicode-1-1-utf-8", "ibm866", "tis-620",
+            "utf-8", "utf8", "us-ascii", "ascii", "utf-16", "utf16", "ucs-2",
+            "iso-8859-", "iso8859", "iso_8859", "latin", "windows-125", "cp125", "windows-874",
+            "koi8", "macintosh", "x-mac-", "unicode-1-1-utf-8", "ibm866", "tis-620",
         ]
         if prefixes.contains(where: label.hasPrefix) { return true }
         // In these charsets an ASCII byte may be the second byte of another character. They are
