@@ -55,10 +55,10 @@ let package = Package(
             path: "Sources/Core", swiftSettings: settings),
         .target(
             name: "TurnpikeMiddleware", dependencies: ["TurnpikeCore", "TurnpikeSupport"],
-            path: "Sources/Middleware", swiftSettings: settings),
+            path: "Sources/Middleware", packageAccess: false, swiftSettings: settings),
         .target(
             name: "TurnpikeSerializers", dependencies: ["TurnpikeCore", "TurnpikeSupport"],
-            path: "Sources/Serializers", swiftSettings: settings),
+            path: "Sources/Serializers", packageAccess: false, swiftSettings: settings),
         // The default transport, and all that imports FoundationNetworking.
         .target(
             name: "TurnpikeURLSession", dependencies: ["TurnpikeCore", "TurnpikeSupport"],

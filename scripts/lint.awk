@@ -2,7 +2,7 @@
 #
 # - The folder of a file decides which modules it may import; only the umbrella modules may use `@_exported`.
 # - A file has at most 400 lines; so has one of C, and a header.
-# - A plugin has no privilege: it declares nothing `package`.
+# - No module has privilege: it declares nothing `package`.
 # - `@unchecked Sendable` and `nonisolated(unsafe)` need a `// SAFETY:` comment at most three lines above.
 
 function fault(text) {
@@ -70,8 +70,8 @@ code ~ /@unchecked Sendable|nonisolated\(unsafe\)/ && FNR - safety > 3 {
     fault("`@unchecked Sendable` and `nonisolated(unsafe)` need a `// SAFETY:` comment above")
 }
 
-room() ~ /^Plugins\// && code ~ /(^|[ \t])package[ \t]+[a-z]/ {
-    fault("a plugin has no privilege: it declares and imports nothing `package`")
+room() ~ /^(Plugins|Sources)\// && code ~ /(^|[ \t])package[ \t]+[a-z]/ {
+    fault("no module has privilege: declare and import nothing `package`")
 }
 
 code ~ /@_exported/ && !isIn("Essentials Turnpike", folder) { fault("only the face re-exports modules") }

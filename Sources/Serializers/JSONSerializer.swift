@@ -73,8 +73,8 @@ public struct JSONValueDecoder: ValueDecoder {
         let decoder = makeDecoder()
         let isChecked = !decoder.allowsJSON5 && !decoder.assumesTopLevelDictionary
         if isChecked { try JSONValue.check(content) }
-        if let key = JSONSource.key, case .useDefaultKeys = decoder.keyDecodingStrategy {
-            decoder.userInfo[key] = JSONSource(content)
+        if case .useDefaultKeys = decoder.keyDecodingStrategy {
+            for (key, value) in JSONValue.userInfo(for: content) { decoder.userInfo[key] = value }
         }
         do {
             return try decoder.decode(type, from: content)

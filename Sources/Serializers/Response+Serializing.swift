@@ -20,7 +20,7 @@ extension Response {
         do {
             return try await serializer.serialize(self, context: context)
         } catch {
-            throw record?.completed(error) ?? error
+            throw completing(error)
         }
     }
 

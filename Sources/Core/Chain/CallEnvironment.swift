@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// What all calls of a client share.
-package final class CallEnvironment: Sendable {
+final class CallEnvironment: Sendable {
     let timeSource: any TimeSource
-    package let randomSource: any RandomSource
+    let randomSource: any RandomSource
     let baseOrigin: Origin?
     let running = OpenCalls()
 

@@ -50,7 +50,7 @@ public struct CallEvent: Sendable {
 
     /// A number in 0..<1 from the call's random source that is the same for all events of a call,
     /// for sampling.
-    package var share: Double { context.random.share }
+    public var share: Double { context.random.share }
 
     /// A value in the context of the call or attempt that the event belongs to.
     ///
@@ -244,7 +244,20 @@ extension Context {
         emit(.note(gate: gate, message: Redaction.standard.text(message())), request: nil)
     }
 
-    package func emit(
+    /// Reports that a redirect is followed: to the loggers outside the gate, and in ``hops``.
+    ///
+    /// Hops do not count towards the limit of sends of one call; a gate that follows them has a limit
+    /// of its own.
+    /// - Parameters:
+    ///   - request: The request that was redirected.
+    ///   - following: The request that follows the redirect.
+    ///   - head: The head of the redirect.
+    public func didRedirect(_ request: Request, to following: Request, because head: ResponseHead) {
+        call.record.add(Hop(status: head.status, url: request.url))
+        emit(.redirecting, request: following, head: head)
+    }
+
+    func emit(
         _ kind: CallEvent.Kind, request: Request?, head: ResponseHead? = nil,
         error: (any Error)? = nil
     ) {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package import Foundation
+import Foundation
 import Synchronization
 
 /// What happened in a call so far; shared by its contexts, its response and its error.
-package final class CallRecord: Sendable {
+final class CallRecord: Sendable {
     private struct State {
         var exchanges = RecordedExchanges()
         var sends = 0
@@ -14,7 +14,7 @@ package final class CallRecord: Sendable {
         var lastStop: RetryStop?
         // What the call waits for in a gate, and how many sends there were before.
         var wait: (text: String, sends: Int)?
-        var hasFailed = false
+        var retriesForbidden = false
         var lostConnections = 0
         // Where the call was when its deadline passed.
         var placeAtDeadline: String?
@@ -24,7 +24,7 @@ package final class CallRecord: Sendable {
         var progressHandlers: [ProgressHandler] = []
     }
 
-    package typealias ProgressHandler = @Sendable (TransferProgress) -> Void
+    typealias ProgressHandler = @Sendable (TransferProgress) -> Void
 
     private let state = Mutex(State())
     // Whether there were exchanges at the same time.
@@ -35,9 +35,9 @@ package final class CallRecord: Sendable {
     var timeline: Timeline { state.withLock { $0.exchanges.timeline } }
 
     /// How many times the transport was asked to send.
-    package var sends: Int { state.withLock { $0.sends } }
+    var sends: Int { state.withLock { $0.sends } }
 
-    package var hops: [Hop] { state.withLock { $0.hops } }
+    var hops: [Hop] { state.withLock { $0.hops } }
 
     /// The request as last passed to the transport.
     var lastSent: Request? { state.withLock { $0.lastSent } }
@@ -66,10 +66,10 @@ package final class CallRecord: Sendable {
         state.withLock { $0.exchanges.endCall(at: now) }
     }
 
-    package func add(_ hop: Hop) { state.withLock { $0.hops.append(hop) } }
+    func add(_ hop: Hop) { state.withLock { $0.hops.append(hop) } }
 
     /// The outcomes of the last 32 attempts of a call that was retried.
-    package var history: [AttemptSummary] { state.withLock { $0.history } }
+    var history: [AttemptSummary] { state.withLock { $0.history } }
 
     func add(_ attempt: AttemptSummary) {
         state.withLock { state in
@@ -84,7 +84,7 @@ package final class CallRecord: Sendable {
     ///   - error: The error; one of a user's own stays as it is.
     ///   - date: When a time to wait begins that the server tells; nil to leave it out.
     /// - Returns: The error.
-    package func completed(_ error: any Error, at date: Date? = nil) -> any Error {
+    func completed(_ error: any Error, at date: Date? = nil) -> any Error {
         guard let error = error as? ClientError else { return error }
         // A time limit is the error of a call, whether or not anything was sent.
         let isLate = error.code == .deadlineExceeded || error.code == .attemptTimeout
@@ -140,17 +140,17 @@ package final class CallRecord: Sendable {
     }
 
     /// Why a retry accepted the last retryable outcome that it judged.
-    package var lastStop: RetryStop? {
+    var lastStop: RetryStop? {
         get { state.withLock { $0.lastStop } }
         set { state.withLock { $0.lastStop = newValue } }
     }
 
     /// Whether a retrier has ended the call (``RetryDecision/fail(_:)``), so that nothing may retry
     /// it.
-    package var hasFailed: Bool { state.withLock { $0.hasFailed } }
+    var retriesForbidden: Bool { state.withLock { $0.retriesForbidden } }
 
     /// Ends the call for everything that could retry it.
-    func fail() { state.withLock { $0.hasFailed = true } }
+    func fail() { state.withLock { $0.retriesForbidden = true } }
 
     /// How many kept-alive connections ended under a request of the call, before an answer.
     var lostConnections: Int { state.withLock { $0.lostConnections } }
@@ -208,7 +208,7 @@ package final class CallRecord: Sendable {
     /// Calls a handler whenever content bytes are sent or received, or progress is reset.
     ///
     /// Calls it at once if bytes have already moved.
-    package func onProgress(_ handler: @escaping ProgressHandler) {
+    func onProgress(_ handler: @escaping ProgressHandler) {
         state.withLock { state in
             state.progressHandlers.append(handler)
             let progress = state.exchanges.progress

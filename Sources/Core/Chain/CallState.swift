@@ -3,10 +3,10 @@
 import Synchronization
 
 /// What all contexts of one call share.
-package final class CallState: Sendable {
+final class CallState: Sendable {
     let id: CallID
-    package let environment: CallEnvironment
-    package let record = CallRecord()
+    let environment: CallEnvironment
+    let record = CallRecord()
     let values = ContextValues()
     let cancelTree: CancelTree
     /// Records where the time of the call goes; nil for nearly all calls.

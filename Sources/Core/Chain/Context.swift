@@ -15,7 +15,7 @@ import TurnpikeSupport
 /// return try await next(request, context: inner)
 /// ```
 public final class Context: Sendable {
-    package let call: CallState
+    let call: CallState
     let observers: ObserverList?
     let scope: CancelScope
     private let parent: Context?
@@ -139,7 +139,17 @@ public final class Context: Sendable {
     /// The origin of the client's base URL, or nil without a base URL.
     ///
     /// A gate with a credential uses it only for this origin unless it is configured otherwise.
-    package var baseOrigin: Origin? { call.environment.baseOrigin }
+    public var baseOrigin: Origin? { call.environment.baseOrigin }
+
+    /// The redirects that the call has followed so far.
+    public var hops: [Hop] { call.record.hops }
+
+    /// The outcomes of the call's last 32 attempts, if it was retried; otherwise empty.
+    public var history: [AttemptSummary] { call.record.history }
+
+    /// Whether a retrier has ended the call (``RetryDecision/fail(_:)``): no gate may send it again,
+    /// not even to follow a redirect or to replay it with a new credential.
+    public var retriesForbidden: Bool { call.record.retriesForbidden }
 
     /// The time left until the deadline, or nil without one.
     public var timeLeft: Duration? {
@@ -217,7 +227,7 @@ public final class Context: Sendable {
     }
 
     /// Creates a child that limits how long a body kept by an inner retry may be idle.
-    package func child(idleBound: IdleBound) -> Context {
+    func child(idleBound: IdleBound) -> Context {
         Context(parent: self, deadline: deadline, idleBound: idleBound, observers: observers)
     }
 

@@ -128,9 +128,9 @@ public final class Flights<Key: Hashable & Sendable, Value: Sendable>: Sendable 
 
     /// Completes all seats with the same result.
     public func land(_ seat: Seat, _ result: Result<Value, any Error>) {
-        let hasFailed = context(of: seat)?.call.record.hasFailed == true
+        let isFinal = context(of: seat)?.retriesForbidden == true
         let landing = result.map { Landing.shared($0) }.mapError { error -> any Error in
-            hasFailed ? CallEnd(error: error) : error
+            isFinal ? CallEnd(error: error) : error
         }
         for waiting in close(seat) { waiting.settle(landing) }
     }

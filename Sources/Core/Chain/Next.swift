@@ -14,8 +14,9 @@ public struct Next: Sendable {
         self.context = context
     }
 
-    /// Returns the same rest of the chain with another context.
-    package func bound(to context: Context) -> Next {
+    /// Returns the same rest of the chain with another context, for a gate that runs a second gate
+    /// before it: `try await inner.intercept(request, context: other, next: next.bound(to: other))`.
+    public func bound(to context: Context) -> Next {
         Next(plan: plan, position: position, context: context)
     }
 

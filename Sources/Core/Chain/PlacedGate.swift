@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// A gate that must be told from its like in the same stack, or they would share state.
-package protocol PlacedGate: Gate {
+public protocol PlacedGate: Gate {
     /// Learns what stands before it, when a client is made and when its stack is replaced.
     /// - Parameter others: The gates of this kind that a request meets before this one.
     func place(after others: [any PlacedGate])

@@ -8,7 +8,7 @@ extension Plan {
     /// Content that breaks off becomes a failed outcome.
     ///
     /// The limits of the body outside the retry apply here too: cancellation, deadline,
-    /// ``IdleBound`` and ``CollectLimit``.
+    /// ``IdleBound`` and ``Context/maxBytes``.
     func keepingContent(
         of outcome: Outcome, for retrier: any RequestRetrier, in context: Context
     ) async -> Outcome {
@@ -21,7 +21,7 @@ extension Plan {
         else { return outcome }
         let limit = min(
             retrier.keptBytes(outcome, context: context), context.collectedBytes,
-            context[CollectLimit.self])
+            context.maxBytes)
         let known = max(response.body.length ?? 0, response.body.encodedLength ?? 0)
         guard limit > 0, known <= limit else { return outcome }
         let begin = context.timeSource.now
@@ -58,21 +58,14 @@ extension ResponseBody {
     }
 }
 
-/// How long a body that a retry keeps may be idle, as set by a gate outside the retry for
-/// ``ResponseBody/limitIdleTime(to:minBytes:window:timeSource:)``.
+/// How long a body that a retry keeps may be idle, as set by a gate outside the retry.
 ///
 /// Contexts inside that gate inherit it, including those of new attempts. A limit inside a retry
 /// applies only to its attempt.
-package struct IdleBound: Sendable {
+struct IdleBound: Sendable {
     let limit: Duration
     let minBytes: Int
     let window: Duration
-
-    package init(_ limit: Duration, minBytes: Int, window: Duration) {
-        self.limit = limit
-        self.minBytes = minBytes
-        self.window = window
-    }
 
     fileprivate func limit(_ body: ResponseBody, _ timeSource: any TimeSource) {
         body.limitIdleTime(
@@ -81,6 +74,28 @@ package struct IdleBound: Sendable {
 }
 
 extension Next {
-    /// Whether an inner retry may repeat the request.
-    package var retries: Bool { plan.retries(from: position) }
+    /// Runs the rest of the chain, and ends the body of its response as
+    /// ``ClientError/Code/idleTimeout`` if it stands still, or comes too slowly, while its reader
+    /// waits.
+    ///
+    /// Content that a retry further in reads before it returns a response has the same limit.
+    /// - Parameters:
+    ///   - request: The request.
+    ///   - limit: The longest wait for a chunk.
+    ///   - minBytes: The fewest bytes in a window; 0 sets no rate.
+    ///   - window: How much time of waiting the rate is measured over.
+    /// - Returns: The response.
+    /// - Throws: The error of the rest of the chain.
+    public func callAsFunction(
+        _ request: Request, idleFor limit: Duration, minBytes: Int = 0,
+        window: Duration = .seconds(10)
+    ) async throws -> Response {
+        let bound = IdleBound(limit: limit, minBytes: minBytes, window: window)
+        let response =
+            plan.retries(from: position)
+            ? try await self(request, context: context.child(idleBound: bound))
+            : try await self(request)
+        bound.limit(response.body, context.timeSource)
+        return response
+    }
 }

@@ -56,7 +56,7 @@ extension Plan {
                 return try outcome.result.get()
             }
             // An inner retrier has ended the call, in this attempt or in a parallel one.
-            if context.call.record.hasFailed { return try outcome.result.get() }
+            if context.call.record.retriesForbidden { return try outcome.result.get() }
             switch await retrier.retry(outcome, context: context) {
             case .stop: return try outcome.result.get()
             case .fail(let error):
@@ -67,7 +67,8 @@ extension Plan {
                 throw (error as? ClientError)?.caused(by: outcome) ?? error
             case .retry(let delay):
                 guard outcome.isReplayable else {
-                    context.call.record.lastStop = RetryStop(outcome, RetryStop.oneShotBody)
+                    context.call.record.lastStop = RetryStop(
+                        outcome, "its body cannot be sent a second time")
                     retrier.retryWasAbandoned(outcome, context: context)
                     return try outcome.result.get()
                 }
@@ -116,7 +117,7 @@ extension Plan {
             try await validator.validate(response, for: request, context: context)
             return response
         } catch let error as ClientError where error.code == .validation {
-            let (kept, isCut, _) = await response.drain(
+            let (kept, isCut, _) = await response.discard(
                 in: context, keeping: max(validator.keptBytes(for: request), 0))
             throw error.refusing(
                 response.head, body: kept, isCut: isCut, at: context.timeSource.date)

@@ -11,17 +11,10 @@ extension Response {
     /// - Parameters:
     ///   - context: The gate's context.
     ///   - maxBytes: How many bytes of the body to keep.
-    /// - Returns: The first bytes of the body.
-    @discardableResult
-    public func discard(in context: Context, keeping maxBytes: Int = 0) async -> Data {
-        await drain(in: context, keeping: maxBytes).kept
-    }
-
-    /// Discards a response as ``discard(in:keeping:)`` does.
     /// - Returns: The first bytes of the body, whether these are not all, and whether a body of
     ///   undeclared length exceeded the limit.
     @discardableResult
-    package func drain(
+    public func discard(
         in context: Context, keeping maxBytes: Int = 0
     ) async -> (kept: Data, isCut: Bool, isEndless: Bool) {
         if body.storage.hasEnded { return (Data(), false, false) }

@@ -1,16 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// Why a retryable outcome was accepted, for the message of the resulting error.
-package struct RetryStop: Sendable {
-    /// The reason if the body is a stream that can be opened only once.
-    package static let oneShotBody = "its body cannot be sent a second time"
-
+struct RetryStop: Sendable {
     private let status: HTTPStatus?
     private let code: ClientError.Code?
     private let reason: String
 
     /// Records the reason for an outcome.
-    package init(_ outcome: Outcome, _ reason: String) {
+    init(_ outcome: Outcome, _ reason: String) {
         status = outcome.status
         code = outcome.code
         self.reason = reason
@@ -30,5 +27,18 @@ extension ClientError {
     func explained(by stop: RetryStop?) -> ClientError {
         guard let stop, stop.concerns(self), !message.hasSuffix(stop.text) else { return self }
         return adding(toMessage: stop.text)
+    }
+}
+
+extension Context {
+    /// Records why an outcome is not tried again that could be: the error that the call ends with
+    /// says so.
+    ///
+    /// A ``RequestRetrier`` calls it where it accepts such an outcome.
+    /// - Parameters:
+    ///   - outcome: The outcome.
+    ///   - reason: Why, behind "it was not tried again: ".
+    public func willNotRetry(_ outcome: Outcome, because reason: String) {
+        call.record.lastStop = RetryStop(outcome, reason)
     }
 }

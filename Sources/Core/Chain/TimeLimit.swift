@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What a time limit covers.
-package enum TimeLimitExtent: Sendable {
-    /// Up to the head of the response.
-    case head
-    /// Until the body is complete.
-    case body
-}
-
 extension Next {
     /// Runs the rest of the chain with a time limit.
+    ///
+    /// ```swift
+    /// try await next(request, within: .seconds(5)) { limit in
+    ///     ClientError(.deadlineExceeded, "the call took longer than \(limit)")
+    /// }
+    /// ```
     ///
     /// At the limit, the caller gets the error at once. Cancelling the context ends sends, waits
     /// and bodies in the rest of the chain; cancelling the task ends whatever other gates await.
@@ -17,20 +15,20 @@ extension Next {
     /// - Parameters:
     ///   - request: The request.
     ///   - limit: The time limit.
-    ///   - extent: What the limit covers.
+    ///   - isUpToHead: Whether the limit ends with the head of the response; otherwise it goes on
+    ///     until the body is complete.
     ///   - fault: Creates the error for the limit.
     /// - Returns: The response.
     /// - Throws: The error of the rest of the chain, or of the limit.
-    package func callAsFunction(
-        _ request: Request, within limit: Duration, upTo extent: TimeLimitExtent,
+    public func callAsFunction(
+        _ request: Request, within limit: Duration, upToHead isUpToHead: Bool = false,
         orThrow fault: @escaping @Sendable (_ limit: Duration) -> ClientError
     ) async throws -> Response {
         let timeSource = context.timeSource
         let inner =
-            switch extent {
-            case .head: context.childUpToHead()
-            case .body: context.child(deadline: timeSource.now.advanced(by: limit))
-            }
+            isUpToHead
+            ? context.childUpToHead()
+            : context.child(deadline: timeSource.now.advanced(by: limit))
         let timer = timeSource.schedule(after: limit) {
             let fault = fault(limit)
             if fault.code == .deadlineExceeded { inner.call.record.deadlinePasses() }
@@ -38,9 +36,10 @@ extension Next {
         }
         do {
             let response = try await promptly(request, in: inner)
-            switch extent {
-            case .head: timer.cancel()
-            case .body: response.body.keepLimit(timer, of: inner) { fault(limit) }
+            if isUpToHead {
+                timer.cancel()
+            } else {
+                response.body.keepLimit(timer, of: inner) { fault(limit) }
             }
             return response
         } catch {
@@ -52,14 +51,15 @@ extension Next {
     /// Runs the rest of the chain so that the caller returns at once when the context or the task
     /// is cancelled, even if an inner gate ignores the cancellation.
     ///
-    /// Gates that are known to react run directly; otherwise the rest of the chain runs in one
-    /// child task.
+    /// Gates that are known to react (``PromptlyCancellable``) run directly; otherwise the rest of
+    /// the chain runs in one child task. For gates that cancel ``Context/child(deadline:)`` by a rule
+    /// of their own.
     /// - Parameters:
     ///   - request: The request.
     ///   - inner: A child of the context, used only for the rest of the chain.
     /// - Returns: The response.
     /// - Throws: The error of the rest of the chain, or of the cancellation.
-    package func promptly(_ request: Request, in inner: Context) async throws -> Response {
+    public func promptly(_ request: Request, in inner: Context) async throws -> Response {
         let response: Response
         do {
             if plan.endsPromptly(from: position) {

@@ -14,10 +14,10 @@ public struct Call: Sendable {
     public var request: Request
 
     /// The serializers of the client.
-    package var serializers: SerializerTable { client.serializers }
+    public var serializers: SerializerTable { client.serializers }
 
     /// The clocks and timers of the client.
-    package var timeSource: any TimeSource { client.timeSource }
+    public var timeSource: any TimeSource { client.timeSource }
 
     private var gates: [any Gate] = []
     var recording: CallRecording?
@@ -139,7 +139,7 @@ public struct Call: Sendable {
 
     /// Sends the request and reads the response with a function, which runs on the caller's actor
     /// and may use what belongs to that actor.
-    package func read<Value>(
+    public func read<Value>(
         _ read: (Response, SerializationContext) async throws -> Value
     ) async throws -> Value {
         let running = try client.begin(request, for: recording)
@@ -156,8 +156,8 @@ public struct Call: Sendable {
 
     private func serialization(of request: Request, _ context: Context) -> SerializationContext {
         SerializationContext(
-            request: request, table: client.serializers, maxBytes: context[CollectLimit.self],
-            maxLineBytes: context[LineLimit.self])
+            request: request, table: client.serializers, maxBytes: context.maxBytes,
+            maxLineBytes: context.maxLineBytes)
     }
 
     private func send(
@@ -220,7 +220,9 @@ extension Context {
 extension Request {
     /// Moves user information from the URL into a Basic credential (RFC 7617), which is sent only
     /// to its origin.
-    package mutating func moveUserInformation() {
+    ///
+    /// A call does so before its first gate; a gate calls it for a request that it makes itself.
+    public mutating func moveUserInformation() {
         guard let user = targetURI.userInformation, fault == nil else { return }
         let parts = user.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
             .map { $0.removingPercentEncoding ?? String($0) }

@@ -86,7 +86,7 @@ extension ClientError {
 
 extension ClientError {
     /// Whether the error may be transient: the network failed or was too slow.
-    package var isPassing: Bool {
+    public var isPassing: Bool {
         if let proxyStatus { return Self.passingStatuses.contains(proxyStatus) }
         return Self.passingCodes.contains(code)
     }

@@ -108,8 +108,8 @@ public struct ClientError: Error, Sendable {
     public var history: [AttemptSummary] { details.history }
 
     /// Returns the error with missing details filled in from the call.
-    package func completed(
-        sent: Request? = nil, response: ResponseHead? = nil, attempts: Int? = nil,
+    func completed(
+        sent: Request?, response: ResponseHead? = nil, attempts: Int? = nil,
         retryAfter: Duration? = nil, history: [AttemptSummary] = []
     ) -> ClientError {
         changed { details in
@@ -122,6 +122,11 @@ public struct ClientError: Error, Sendable {
             details.retryAfter = details.retryAfter ?? retryAfter
             if details.history.isEmpty { details.history = history }
         }
+    }
+
+    /// Returns the error with the head of the response that it is about, unless it has one.
+    public func completed(response: ResponseHead) -> ClientError {
+        completed(sent: nil, response: response)
     }
 
     /// Returns the error with text appended to its message.
@@ -140,8 +145,10 @@ public struct ClientError: Error, Sendable {
 
     /// Returns the error of a later exchange of a call whose earlier request was answered.
     ///
-    /// The earlier request was sent, even if the later one was not.
-    package var behindAnAnswer: ClientError {
+    /// The earlier request was sent, even if the later one was not: a gate that sends again after an
+    /// answer, as for a redirect, throws this, so that nobody takes the call for one that was never
+    /// sent.
+    public var behindAnAnswer: ClientError {
         guard transfer?.isUnsent == true else { return self }
         return changed { $0.transfer = TransferState(.receiving) }
     }
@@ -153,10 +160,10 @@ public struct ClientError: Error, Sendable {
     }
 
     /// A value for code that knows its type; never printed.
-    package var attachment: (any Sendable)? { details.attachment }
+    public var attachment: (any Sendable)? { details.attachment }
 
-    /// Returns the error with an attached value.
-    package func attaching(_ attachment: any Sendable) -> ClientError {
+    /// Returns the error with an attached value, which ``attachment`` returns.
+    public func attaching(_ attachment: any Sendable) -> ClientError {
         changed { $0.attachment = attachment }
     }
 

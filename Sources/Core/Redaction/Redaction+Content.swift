@@ -38,7 +38,7 @@ extension Redaction {
     /// text, or cannot be parsed completely.
     ///
     /// Content without a known type is treated as what it looks like.
-    package func shownBytes(_ data: Data, type: MediaType?) -> [UInt8]? {
+    public func shownBytes(_ data: Data, type: MediaType?) -> [UInt8]? {
         let content = Array(data)
         let kind =
             type == nil || type?.essence == MediaType.octetStream.essence

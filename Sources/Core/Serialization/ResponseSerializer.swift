@@ -145,27 +145,43 @@ extension SerializationContext {
     /// Whether the response may have no content: it is a 204, a 205, or a response to HEAD.
     ///
     /// A 304 does not count, because it refers to content that was stored earlier.
-    package func expectsNoContent(of status: HTTPStatus) -> Bool {
+    public func expectsNoContent(of status: HTTPStatus) -> Bool {
         status == 204 || status == 205 || request.method == .head
     }
 }
 
 /// The most content bytes that a call collects in memory: 100 MiB unless a gate sets another limit.
-package enum CollectLimit: ContextKey {
+enum CollectLimit: ContextKey {
     /// 100 MiB.
-    package static var defaultValue: Int { 104_857_600 }
+    static var defaultValue: Int { 104_857_600 }
 }
 
 /// The longest line, item or event of a streamed response in bytes: 1 MiB unless a gate sets
 /// another limit.
-package enum LineLimit: ContextKey {
+enum LineLimit: ContextKey {
     /// 1 MiB.
-    package static var defaultValue: Int { 1_048_576 }
+    static var defaultValue: Int { 1_048_576 }
+}
+
+extension Context {
+    /// The most content bytes that the call collects in memory: 100 MiB unless a gate sets another
+    /// limit; a serializer gets it as ``SerializationContext/maxBytes``.
+    public var maxBytes: Int {
+        get { self[CollectLimit.self] }
+        set { self[CollectLimit.self] = newValue }
+    }
+
+    /// The longest line, item or event of a streamed response in bytes: 1 MiB unless a gate sets
+    /// another limit; a serializer gets it as ``SerializationContext/maxLineBytes``.
+    public var maxLineBytes: Int {
+        get { self[LineLimit.self] }
+        set { self[LineLimit.self] = newValue }
+    }
 }
 
 extension ClientError {
     /// Creates the error for content that could not be converted into a value.
-    package static func serialization(
+    public static func serialization(
         _ error: any Error, of head: ResponseHead, content: Data
     ) -> ClientError {
         if let error = error as? ClientError {

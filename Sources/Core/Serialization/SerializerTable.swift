@@ -127,7 +127,7 @@ public struct SerializerTable: Sendable {
     }
 
     /// The name of the first serializer that names a media type, not only a range that includes it.
-    package func serializerName(of type: MediaType) -> String? {
+    public func serializerName(of type: MediaType) -> String? {
         entries.first { entry in
             guard case .serializer = entry.maker else { return false }
             return entry.ranges.contains { $0.essence == type.essence }
@@ -135,7 +135,7 @@ public struct SerializerTable: Sendable {
     }
 
     /// The first decoder of the table.
-    package var firstDecoder: (any ValueDecoder)? {
+    public var firstDecoder: (any ValueDecoder)? {
         for entry in entries {
             if case .decoder(let decoder) = entry.maker { return decoder }
         }
@@ -144,10 +144,10 @@ public struct SerializerTable: Sendable {
 
     /// The smallest number of bytes that any of the serializers collects; see
     /// ``ResponseSerializer/collectedBytes(in:)``.
-    package var collectedBytes: Int { entries.map(\.collectedBytes).min() ?? 0 }
+    public var collectedBytes: Int { entries.map(\.collectedBytes).min() ?? 0 }
 
     /// The ranges of all serializers, for `Accept`.
-    package var acceptForSerializers: [MediaType] {
+    public var acceptForSerializers: [MediaType] {
         unique(
             entries.filter { entry in
                 if case .serializer = entry.maker { return true }
@@ -156,7 +156,7 @@ public struct SerializerTable: Sendable {
     }
 
     /// The ranges of all decoders, for `Accept`.
-    package var acceptForDecoders: [MediaType] {
+    public var acceptForDecoders: [MediaType] {
         unique(
             entries.filter { entry in
                 if case .decoder = entry.maker { return true }

@@ -13,7 +13,7 @@
 public struct AddressRule: Sendable {
     private let decide: @Sendable (IPAddress) -> Bool
     /// Whether the rule is ``publicAddresses``, so that two calls with it have the same rule.
-    package let allowsPublicAlone: Bool
+    public let allowsPublicAlone: Bool
 
     /// Allows public addresses alone (``IPAddress/isPublic``).
     public static let publicAddresses = Self(allowsPublicAlone: true, \.isPublic)

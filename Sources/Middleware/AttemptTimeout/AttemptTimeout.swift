@@ -52,7 +52,7 @@ public struct AttemptTimeout: Interceptor {
         if let left = context.timeLeft, left <= limit {
             return try await next.promptly(request, in: context.child())
         }
-        return try await next(request, within: limit, upTo: .head) { limit in
+        return try await next(request, within: limit, upToHead: true) { limit in
             ClientError(
                 .attemptTimeout, "no response came within \(limit.text)",
                 transfer: TransferState(.sending))

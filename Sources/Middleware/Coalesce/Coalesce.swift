@@ -92,9 +92,7 @@ public struct Coalesce: Interceptor {
         switch try await flights.landing(seat, in: context) {
         case .shared(let answer):
             let body = ResponseBody(answer.content, trailers: answer.trailers)
-            var response = Response(head: answer.head, body: body)
-            response.record = context.call.record
-            return response
+            return Response(head: answer.head, body: body)
         case .own(let response): return response.adopted(by: context)
         case .alone: return try await next(request)
         }

@@ -56,8 +56,7 @@ public struct Deadline: Interceptor {
         let options = request.options
         if options.isOneTime { return try await next(request) }
         let limit = options[DeadlineOption.self] ?? limit
-        let extent: TimeLimitExtent = options.isStreaming ? .head : .body
-        return try await next(request, within: limit, upTo: extent) { limit in
+        return try await next(request, within: limit, upToHead: options.isStreaming) { limit in
             ClientError(
                 .deadlineExceeded, "the call did not finish within its deadline of \(limit.text)")
         }

@@ -135,7 +135,7 @@ final class HedgeRace: Sendable {
         let response = try? answer.get()
         let isGood = response.map { !Hedge.isBad($0.status) } ?? false
         // A retrier inside has ended the call; no other attempt may save it.
-        let isFinal = response == nil && context.call.record.hasFailed
+        let isFinal = response == nil && context.retriesForbidden
         let (isDecisive, surplus) = state.withLock { state -> (Bool, Response?) in
             state.legs[number] = nil
             if state.isDecided { return (false, response) }
@@ -156,7 +156,7 @@ final class HedgeRace: Sendable {
             let before = state
             // When the last attempt fails, a bad response is better than none.
             let stands =
-                before.legs.isEmpty && (try? answer.get()) == nil && !context.call.record.hasFailed
+                before.legs.isEmpty && (try? answer.get()) == nil && !context.retriesForbidden
             let decision = stands ? before.held.map { .success($0) } ?? answer : answer
             state = State(isDecided: true, decision: decision)
             return (before, decision, stands ? nil : before.held)

@@ -73,17 +73,8 @@ public struct IdleTimeout: Interceptor {
             }
         }
         guard let limit = rule.limit else { return try await next(request) }
-        // A retry inside may read content before its response arrives here. The context carries the
-        // bound to that read.
-        let bound = IdleBound(limit, minBytes: rule.minBytes, window: rule.window)
-        let response =
-            next.retries
-            ? try await next(request, context: context.child(idleBound: bound))
-            : try await next(request)
-        response.body.limitIdleTime(
-            to: limit, minBytes: rule.minBytes, window: rule.window,
-            timeSource: context.timeSource)
-        return response
+        return try await next(
+            request, idleFor: limit, minBytes: rule.minBytes, window: rule.window)
     }
 }
 

@@ -62,7 +62,7 @@ public struct Limits: Interceptor {
     /// What is true of this gate; see ``/TurnpikeCore/GateFacts``.
     public func facts(for request: Request?) -> GateFacts? {
         let bounds = request?.options[LimitsOption.self] ?? bounds
-        let body = Int64(bounds.body ?? CollectLimit.defaultValue)
+        let body = Int64(bounds.body ?? 104_857_600)
         return GateFacts(
             "bounds content at \(ByteCount.text(body))"
                 + (bounds.body == nil ? " in memory" : "")
@@ -75,8 +75,8 @@ public struct Limits: Interceptor {
         _ request: Request, context: Context, next: Next
     ) async throws -> Response {
         let bounds = request.options[LimitsOption.self] ?? bounds
-        if let body = bounds.body { context[CollectLimit.self] = body }
-        if bounds.line != LineLimit.defaultValue { context[LineLimit.self] = bounds.line }
+        if let body = bounds.body { context.maxBytes = body }
+        if bounds.line != Bounds().line { context.maxLineBytes = bounds.line }
         let response = try await next(request)
         if let fault = Self.fault(response, bounds) {
             response.body.cancel(.drop)

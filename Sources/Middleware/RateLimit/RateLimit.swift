@@ -122,14 +122,14 @@ public struct RateLimit: Interceptor {
                 lines.leave(key, $0, timeSource)
             }
         }
-        let sends = context.call.record.sends
+        let sends = context.sendCount
         let response: Response
         let inner = context.asking(beforeResend: { [lines, timeSource = context.timeSource] in
             guard lines.takeNow(key, cost: cost, timeSource: timeSource) else { return nil }
             return { lines.correct(cost, of: key, timeSource) }
         })
         do { response = try await next(request, context: inner) } catch {
-            if context.call.record.sends == sends, ClientError.isCancellation(error) {
+            if context.sendCount == sends, ClientError.isCancellation(error) {
                 lines.correct(cost, of: key, context.timeSource)
                 throw error
             }
@@ -176,7 +176,8 @@ public struct RateLimit: Interceptor {
 extension RateLimit: PromptlyCancellable {}
 
 extension RateLimit: PlacedGate {
-    package func place(after others: [any PlacedGate]) {
+    /// Learns which limits stand before it, so that two with the same rules have two quotas.
+    public func place(after others: [any PlacedGate]) {
         var outside: [QuotaLines] = []
         for case let other as RateLimit in others {
             // The place of a limit that stands in a stack twice is the first one.

@@ -75,7 +75,7 @@ public struct Redirect: Interceptor {
                 return response
             }
             let outcome = Outcome(request: request, result: result)
-            guard limit > 0, !context.call.record.hasFailed, let head = outcome.head else {
+            guard limit > 0, !context.retriesForbidden, let head = outcome.head else {
                 return try result.get()
             }
             let following: Request?
@@ -88,11 +88,10 @@ public struct Redirect: Interceptor {
             guard let following else { return try result.get() }
             // The content of a redirect is short. Content without a declared size that is larger
             // than what is drained counts as endless.
-            if await outcome.response?.drain(in: context).isEndless == true {
+            if await outcome.response?.discard(in: context).isEndless == true {
                 throw RedirectRules.refusal("the redirect's own content is too long to skip", head)
             }
-            context.call.record.add(Hop(status: head.status, url: request.url))
-            context.emit(.redirecting, request: following, head: head)
+            context.didRedirect(request, to: following, because: head)
             request = following
         }
     }

@@ -201,7 +201,7 @@ public struct Retry: RequestRetrier {
                 : "\(outcome.request.method) may have an effect each time; mark the call with"
                     + " retryable(), or give it an Idempotency-Key"
         }
-        return outcome.isReplayable ? nil : RetryStop.oneShotBody
+        return outcome.isReplayable ? nil : "its body cannot be sent a second time"
     }
 
     /// Returns a reserved retry to the budget.
@@ -216,7 +216,7 @@ public struct Retry: RequestRetrier {
     private func stop(
         _ outcome: Outcome, _ reason: String, in context: Context
     ) -> RetryDecision {
-        context.call.record.lastStop = RetryStop(outcome, reason)
+        context.willNotRetry(outcome, because: reason)
         return .stop
     }
 

@@ -175,7 +175,7 @@ public struct RetryPolicy: Sendable {
 
     // Whether an attempt before this one was answered with 408 as well.
     private static func wasRepeated(_ outcome: Outcome, _ context: Context) -> Bool {
-        let known = context.call.record.history.count { $0.status == 408 }
+        let known = context.history.count { $0.status == 408 }
         // The record has the outcome itself, unless it is that of the first attempt.
         return known > (outcome.attempts > 1 ? 1 : 0)
     }
@@ -189,7 +189,7 @@ public struct RetryPolicy: Sendable {
     // the next server is not about that request.
     private static func hasEffect(_ outcome: Outcome, _ context: Context) -> Bool {
         let before = outcome.request.options[RedirectTrail.self]?.count ?? 0
-        return context.call.record.hops.dropFirst(before).contains {
+        return context.hops.dropFirst(before).contains {
             RedirectRules.mayHaveEffect($0.status)
         }
     }

@@ -140,7 +140,8 @@ private struct EventReader {
     }
 
     private mutating func connect() async throws {
-        var call = call.option(StreamingOption.self, true)
+        var call = call
+        call.request.options.isStreaming = true
         call.request.headers.setIfAbsent(.accept, MediaType.eventStream.description)
         call.request.headers.setIfAbsent(.cacheControl, "no-store")
         // The stream may set an ID that is not a valid field value, which the caller could not

@@ -149,7 +149,7 @@ public enum HTTPDate {
 
     /// Returns the number of days from 1 January 1970 to a date of the proleptic Gregorian
     /// calendar.
-    package static func daysSince1970(year: Int64, month: Int64, day: Int64) -> Int64 {
+    public static func daysSince1970(year: Int64, month: Int64, day: Int64) -> Int64 {
         let year = month <= 2 ? year - 1 : year
         let era = (year >= 0 ? year : year - 399) / 400
         let yearOfEra = year - era * 400

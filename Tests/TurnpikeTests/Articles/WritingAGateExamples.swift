@@ -44,24 +44,11 @@ struct Budget: Interceptor {
     var handledOptions: [any RequestOptionKey.Type] { [DeadlineOption.self] }
 
     func intercept(_ request: Request, context: Context, next: Next) async throws -> Response {
-        let limit = request.options[DeadlineOption.self] ?? limit
-        let scope = context.child(deadline: context.timeSource.now.advanced(by: limit))
-        let timer = context.timeSource.schedule(after: limit) {
-            scope.cancel(
-                .expired(ClientError(.deadlineExceeded, "the budget of \(limit) is spent")))
-        }
-        do {
-            let response = try await next(request, context: scope)
-            let body = response.body.canceller
-            let registration = scope.onCancel { body.cancel($0) }
-            response.body.onEnd { _ in
-                timer.cancel()
-                registration.end()
-            }
-            return response
-        } catch {
-            timer.cancel()
-            throw error
+        let options = request.options
+        if options.isOneTime { return try await next(request) }
+        let limit = options[DeadlineOption.self] ?? limit
+        return try await next(request, within: limit, upToHead: options.isStreaming) { limit in
+            ClientError(.deadlineExceeded, "the budget of \(limit) is spent")
         }
     }
 

@@ -13,6 +13,11 @@ struct ConformanceTests {
         try await check.run(on: PreferRegion("eu", otherwise: "us"))
     }
 
+    @Test(arguments: InterceptorConformance.checks)
+    func budget(_ check: InterceptorConformance.Check) async throws {
+        try await check.run(on: TimeBudget(.seconds(2_000_000)))
+    }
+
     @Test(arguments: TransportConformance.checks)
     func transport(_ check: TransportConformance.Check) async throws {
         try await check.run(on: RegionalTransport(home: URLSessionTransport()))

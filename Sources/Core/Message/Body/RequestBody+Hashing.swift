@@ -38,13 +38,15 @@ extension RequestBody {
     /// The most bytes that are read without a pause: a few milliseconds' work.
     private static let promptBytes = 262_144
 
-    /// Reads the whole body into a value.
+    /// Reads the whole body into a value, such as a hash; the body is left as it is.
+    ///
+    /// Files are read on threads that may block.
     /// - Parameters:
     ///   - value: The value at the beginning.
     ///   - add: Adds a chunk to it.
     /// - Returns: The value at the end.
     /// - Throws: What ``open()`` and the reader throw, or `CancellationError`.
-    package func read<Value: Sendable>(
+    public func read<Value: Sendable>(
         into value: Value, add: @escaping @Sendable (inout Value, Data) -> Void
     ) async throws -> Value {
         if let data = inMemory, data.count <= Self.promptBytes {

@@ -42,7 +42,7 @@ public struct RequestBody: Sendable {
     }
 
     /// Why the body could not be made, or nil.
-    package var fault: (any Error)? {
+    public var fault: (any Error)? {
         guard case .fault(let error) = source else { return nil }
         return error
     }

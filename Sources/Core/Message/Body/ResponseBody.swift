@@ -27,8 +27,8 @@ public struct ResponseBody: Sendable {
     /// Creates a body from bytes in memory.
     public init(_ data: Data) { storage = ResponseBodyStorage(data: data) }
 
-    /// Creates a body from bytes in memory with fields behind them.
-    package init(_ data: Data, trailers: HTTPHeaders) {
+    /// Creates a body from bytes in memory with trailer fields behind them.
+    public init(_ data: Data, trailers: HTTPHeaders) {
         storage = ResponseBodyStorage(data: data, trailers: trailers)
     }
 

@@ -82,9 +82,12 @@ struct ExchangeDetails {
 }
 
 extension Response {
-    /// An error of the body's reader, with the request as it was sent and the head of this response.
-    package func completing(_ error: any Error) -> any Error {
+    /// Returns an error of who reads the body, with the head of this response and with what is known
+    /// of its call: the request as it was sent, and how the attempts went.
+    ///
+    /// For serializers whose values are read after the call has returned, such as a stream of lines.
+    public func completing(_ error: any Error) -> any Error {
         guard let record, let error = error as? ClientError else { return error }
-        return ExchangeDetails(record: record, head: head).complete(error)
+        return record.completed(error.completed(response: head))
     }
 }

@@ -40,7 +40,7 @@ public struct HTTPHeaders: Sendable {
         public let description: String
     }
 
-    package var fields: [Field] = []
+    var fields: [Field] = []
 
     /// The first rejected field, or nil.
     public internal(set) var defect: Defect?
@@ -139,7 +139,7 @@ public struct HTTPHeaders: Sendable {
     public mutating func reserveCapacity(_ count: Int) { fields.reserveCapacity(count) }
 
     /// The reason why the section cannot be sent, or nil.
-    package var sendingFault: String? {
+    public var sendingFault: String? {
         if let defect { return defect.description }
         guard hasUnsendableValue else { return nil }
         return fields.lazy.compactMap { Self.fault($0.name, $0.value)?.description }.first

@@ -69,7 +69,7 @@ public struct MediaType: Hashable, Sendable {
     }
 
     /// Parses the ranges of an `Accept` field, skipping invalid parts.
-    package static func list(_ text: String) -> [MediaType] {
+    public static func list(_ text: String) -> [MediaType] {
         Grammar.split(text[...], at: UInt8(ascii: ",")).compactMap {
             MediaType(parsing: String($0))
         }

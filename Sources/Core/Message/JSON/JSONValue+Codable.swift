@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package import struct Foundation.Data
+public import struct Foundation.Data
 import Synchronization
 
 extension JSONValue: Codable {
@@ -81,21 +81,31 @@ extension JSONValue: Codable {
     }
 }
 
+extension JSONValue {
+    /// What a decoder of JSON text has in its `userInfo`, so that a ``JSONValue`` in what it decodes is
+    /// exactly what the text says.
+    /// - Parameter content: The text. It must have the names that the decoder looks for.
+    /// - Returns: What to add to the decoder's `userInfo`.
+    public static func userInfo(for content: Data) -> [CodingUserInfoKey: any Sendable] {
+        JSONSource.key.map { [$0: JSONSource(content)] } ?? [:]
+    }
+}
+
 /// The JSON text that a `Decoder` reads, for values that must be kept exactly.
 ///
 /// Foundation's decoder cannot return an integer beyond 64 bits, or distinguish `1` from `1.0`, but
 /// it knows its coding path. A ``JSONValue`` that finds a source in the decoder's `userInfo` uses
 /// the value at that path.
-package final class JSONSource: Sendable {
+final class JSONSource: Sendable {
     /// The key in `userInfo`.
-    package static let key = CodingUserInfoKey(rawValue: "TurnpikeCore.JSONSource")
+    static let key = CodingUserInfoKey(rawValue: "TurnpikeCore.JSONSource")
 
     private let content: Data
     // Parsed when the first value is requested.
     private let root = Mutex<JSONValue??>(nil)
 
     /// Creates a source.
-    package init(_ content: Data) { self.content = content }
+    init(_ content: Data) { self.content = content }
 
     /// Returns the value at a coding path, or nil if there is none.
     func value(at path: [any CodingKey]) -> JSONValue? {

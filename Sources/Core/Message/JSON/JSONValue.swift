@@ -148,7 +148,7 @@ extension JSONValue {
     }
 
     /// Checks JSON text as ``init(parsing:options:)`` does, without creating a value.
-    package static func check(_ data: Data) throws(JSONSyntaxError) {
+    public static func check(_ data: Data) throws(JSONSyntaxError) {
         let result = unsafe data.withUnsafeBytes { buffer -> Result<Void, JSONSyntaxError> in
             let bytes = unsafe buffer.bindMemory(to: UInt8.self)
             var parser = unsafe JSONParser(bytes: bytes, options: JSONReadingOptions())

@@ -48,7 +48,7 @@ public struct HTTPMethod: RawRepresentable, Hashable, Sendable {
     /// Whether sending the request twice has the same effect as sending it once (RFC 9110 §9.2.2).
     public var isIdempotent: Bool { isSafe || self == .put || self == .delete }
 
-    package var isValid: Bool { Grammar.isToken(rawValue) }
+    var isValid: Bool { Grammar.isToken(rawValue) }
 }
 
 extension HTTPMethod: ExpressibleByStringLiteral {

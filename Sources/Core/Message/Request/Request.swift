@@ -90,7 +90,7 @@ public struct Request: Sendable {
     }
 
     /// The parts of ``url``, parsed once, in the forms in which they are sent.
-    public package(set) var targetURI: TargetURI {
+    public var targetURI: TargetURI {
         get { parts.uri }
         set {
             parts.uri = newValue

@@ -90,9 +90,9 @@ extension RequestOptions {
 /// Whether the response body may last indefinitely, as an event stream does.
 ///
 /// A deadline then covers only the time up to the response head, and idle limits do not apply.
-package enum StreamingOption: RequestOptionKey {
+enum StreamingOption: RequestOptionKey {
     /// The decision of the caller.
-    package typealias Value = Bool
+    typealias Value = Bool
 }
 
 extension RequestOptions {
@@ -115,7 +115,7 @@ extension RequestOptions {
     /// Such a request is not ended by time limits of gates or by ``Client/cancelAll()``, but only
     /// by its own exchange and the limits of its sender. It is sent again only if no part of it was
     /// sent.
-    package var isOneTime: Bool {
+    public var isOneTime: Bool {
         get { self[OneTimeOption.self] ?? false }
         set { self[OneTimeOption.self] = newValue ? true : nil }
     }

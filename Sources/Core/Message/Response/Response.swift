@@ -80,12 +80,12 @@ public struct Response: Sendable {
 
     /// What a serializer gets to know of the call that returned the response before its body was
     /// read; nil if no call did.
-    package var serialization: SerializationContext? {
+    public internal(set) var serialization: SerializationContext? {
         get { parts.serialization }
         set { parts.serialization = newValue }
     }
 
-    package var record: CallRecord? {
+    var record: CallRecord? {
         get { parts.record }
         set { parts.record = newValue }
     }
@@ -136,7 +136,7 @@ public struct Hop: Sendable, Hashable {
     public let url: URL
 
     /// Creates a hop.
-    package init(status: HTTPStatus, url: URL) {
+    init(status: HTTPStatus, url: URL) {
         self.status = status
         self.url = url
     }

@@ -129,7 +129,7 @@ extension Timeline {
 
     /// The phases of the last exchange that are known, in order: each with its name as a JSON member,
     /// how long it took, and the two for people.
-    package var phases: [(name: String, duration: Duration, text: String)] {
+    public var phases: [(name: String, duration: Duration, text: String)] {
         [
             ("DNS", "dns", resolutionDuration), ("connect", "connect", connectDuration),
             ("TLS", "tls", tlsDuration), ("first byte", "firstByte", firstByteDuration),

@@ -179,8 +179,8 @@ enum IPv4Text {
 }
 
 /// IPv6 in the forms of RFC 4291 §2.2.
-package enum IPv6Text {
-    package static func parse(_ text: some StringProtocol) -> (high: UInt64, low: UInt64)? {
+enum IPv6Text {
+    static func parse(_ text: some StringProtocol) -> (high: UInt64, low: UInt64)? {
         var bytes = Array(text.utf8)[...]
         if bytes.first == UInt8(ascii: "["), bytes.last == UInt8(ascii: "]") {
             bytes = bytes.dropFirst().dropLast()

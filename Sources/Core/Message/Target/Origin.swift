@@ -46,7 +46,7 @@ public struct Origin: Hashable, Sendable {
     }
 
     /// The port of a scheme (RFC 9110 §4.2), or nil for a scheme that is not http or https.
-    package static func defaultPort(_ scheme: String) -> Int? {
+    static func defaultPort(_ scheme: String) -> Int? {
         switch scheme {
         case "http": 80
         case "https": 443
@@ -65,7 +65,7 @@ public struct Origin: Hashable, Sendable {
 
     /// Whether another origin is the same server's, or what it becomes by https: what went to this
     /// one may go there.
-    package func isSameOrUpgraded(by other: Origin) -> Bool {
+    public func isSameOrUpgraded(by other: Origin) -> Bool {
         if self == other { return true }
         let hasMoved = port != other.port && !(hasDefaultPort && other.hasDefaultPort)
         return scheme == "http" && other.scheme == "https" && host == other.host && !hasMoved

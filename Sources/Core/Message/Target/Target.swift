@@ -38,7 +38,7 @@ public struct Target: Sendable {
     public func appending(_ query: Query) -> Target { appending(encodedQuery: query.encoded) }
 
     /// The same target with an encoded query behind the one that it has.
-    package func appending(encodedQuery: String) -> Target {
+    public func appending(encodedQuery: String) -> Target {
         if encodedQuery.isEmpty { return self }
         var copy = self
         copy.addedQuery += (copy.addedQuery.isEmpty ? "" : "&") + encodedQuery

@@ -14,8 +14,8 @@ public struct TargetURI: Sendable {
     public let url: URL
     /// The origin, or nil if the scheme is not http or https or if there is no host.
     public let origin: Origin?
-    /// The absolute text.
-    package let text: String
+    /// The absolute text, with the secrets that may be in it.
+    public let text: String
     let parts: URIParts
     /// The reason why no request can be sent to the URI, or nil.
     let fault: String?
@@ -188,7 +188,7 @@ extension String {
 /// The same URI with one part changed, and all others byte for byte as they were.
 extension TargetURI {
     /// Without user information.
-    package var withoutUserInformation: TargetURI {
+    public var withoutUserInformation: TargetURI {
         guard let user = parts.userInformation else { return self }
         return changed(
             text.part(0..<user.lowerBound)
@@ -196,7 +196,7 @@ extension TargetURI {
     }
 
     /// For https; a port that is http's own goes.
-    package var overTLS: TargetURI {
+    public var overTLS: TargetURI {
         guard let scheme = parts.scheme, let authority = parts.authority else { return self }
         let isOwn = parts.port.flatMap { Int(text.part($0)) } == 80
         let end = isOwn ? parts.port.map { $0.lowerBound - 1 } : nil
@@ -207,7 +207,7 @@ extension TargetURI {
 
     /// With the scheme in lower case, and the fragment of another URI where it has none, as a
     /// redirect inherits it (RFC 9110 §10.2.2).
-    package func redirected(from other: TargetURI) -> TargetURI {
+    public func redirected(from other: TargetURI) -> TargetURI {
         guard let scheme = parts.scheme else { return self }
         let inherited = parts.fragment == nil ? other.parts.fragment : nil
         return changed(
@@ -216,7 +216,7 @@ extension TargetURI {
     }
 
     /// With an encoded query behind the one that it has, before the fragment.
-    package func appending(encodedQuery: String) -> TargetURI {
+    func appending(encodedQuery: String) -> TargetURI {
         if encodedQuery.isEmpty || fault != nil { return self }
         let end = parts.query?.upperBound ?? parts.path.upperBound
         let isOpen = parts.query.map { query in
@@ -229,7 +229,7 @@ extension TargetURI {
     }
 
     /// With the items of a query instead of those that have the same names.
-    package func replacing(_ query: Query) -> TargetURI {
+    public func replacing(_ query: Query) -> TargetURI {
         if fault != nil { return self }
         let names = Set(query.items.map(\.name))
         let kept = (parts.query.map { text.part($0) } ?? "").split(separator: "&").filter { item in

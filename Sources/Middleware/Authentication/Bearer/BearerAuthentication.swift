@@ -67,7 +67,7 @@ public struct BearerAuthentication: Interceptor {
         let first = try await tokens.credential(in: context, next: next)
         let outcome = await Outcome.of(sign(request, first), next)
         guard tokens.canRefresh, let head = outcome.head, Self.isRefusal(head),
-            scope.covers(head, to: request), !context.call.record.hasFailed
+            scope.covers(head, to: request), !context.retriesForbidden
         else { return try outcome.result.get() }
         guard outcome.isReplayable else {
             tokens.refuse(first)

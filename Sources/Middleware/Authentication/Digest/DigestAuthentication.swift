@@ -68,7 +68,7 @@ public struct DigestAuthentication: Interceptor {
         var outcome = await Outcome.of(try await sign(request, answer), next)
         // One answer, and a second one if the server calls the nonce of the first stale.
         for _ in 0..<2 {
-            guard !context.call.record.hasFailed,
+            guard !context.retriesForbidden,
                 let challenge = challenge(in: outcome, for: request)
             else { break }
             if isFresh, !challenge.isStale { break }
