@@ -34,8 +34,9 @@ extension LoadBalancer {
             case .begin: beginIfDue(in: context)
             case .wait(let refresh):
                 do {
-                    try await context.waiting(
-                        "list of endpoints", atDeadline: "for the endpoints of \(service)"
+                    try await context.report(
+                        waitingFor: "list of endpoints",
+                        atDeadline: "for the endpoints of \(service)"
                     ) { _ in
                         try await refresh.wait(in: context)
                     }

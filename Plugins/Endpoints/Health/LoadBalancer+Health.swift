@@ -54,8 +54,8 @@ extension LoadBalancer {
         }
         if let spared {
             figures.count("turnpike.endpoints.spared", labels: service.meterLabels)
-            context.note(
-                gate: "Endpoints", "\(member.endpoint) stays in use after \(row): \(spared)")
+            context.report(
+                "\(member.endpoint) stays in use after \(row): \(spared)", by: "Endpoints")
         }
         guard let ejection else { return }
         report(ejection, in: context)
@@ -65,7 +65,7 @@ extension LoadBalancer {
     /// Tells the log and the meter of an ejection; under no lock.
     func report(_ ejection: EndpointEjection, in context: Context) {
         count(ejection.reason)
-        context.note(gate: "Endpoints", ejection.text)
+        context.report(ejection.text, by: "Endpoints")
     }
 
     private func count(_ reason: EndpointEjection.Reason) {

@@ -41,7 +41,7 @@ public struct Redaction: Sendable {
     }
 
     /// Returns rules that hide everything that either of two rules hides.
-    func and(_ other: Redaction) -> Redaction {
+    public func and(_ other: Redaction) -> Redaction {
         Redaction(headers: headers.union(other.headers), query: query.union(other.query))
     }
 

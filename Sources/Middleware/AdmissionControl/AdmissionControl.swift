@@ -218,8 +218,8 @@ public struct AdmissionControl: Interceptor {
         if shares.record(evidence, origin, sentAt: sentAt, at: context.timeSource.now) {
             // A closure of the origin itself crashes the compiler (6.3) when it is inlined.
             let server = origin.description
-            context.note(
-                gate: gateName, "\(server) rejects most calls; a share of them is refused now")
+            context.report(
+                "\(server) rejects most calls; a share of them is refused now", by: gateName)
         }
     }
 }

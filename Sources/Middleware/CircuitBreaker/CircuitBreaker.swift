@@ -141,7 +141,7 @@ public struct CircuitBreaker: Interceptor {
             verdict, origin, generation: generation, at: context.timeSource.now)
         if let change {
             circuits.tell(of: origin)
-            context.note(gate: gateName, "the circuit for \(origin) is \(change.rawValue) now")
+            context.report("the circuit for \(origin) is \(change.rawValue) now", by: gateName)
         }
     }
 }

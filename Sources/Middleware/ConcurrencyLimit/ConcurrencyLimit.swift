@@ -108,10 +108,9 @@ public struct ConcurrencyLimit: Interceptor {
 
     private func wait(_ waiter: Waiter, for origin: Origin, in context: Context) async throws {
         if waiter.beginsLine {
-            context.note(
-                gate: gateName,
+            context.report(
                 "calls to \(origin) wait in line: at most \(permits.limit(of: origin)) may be under"
-                    + " way to it, and \(permits.total) in all")
+                    + " way to it, and \(permits.total) in all", by: gateName)
         }
         permits.tell(of: origin)
         defer { permits.tell(of: origin) }

@@ -135,7 +135,7 @@ extension Waiter {
             if leave(self) { turn.settle(.failure(reason.error)) }
         }
         defer { registration.end() }
-        try await context.waiting(name(), atDeadline: phrase) { _ in
+        try await context.report(waitingFor: name(), atDeadline: phrase) { _ in
             try await turn.value { [self] in
                 if leave(self) { turn.settle(.failure(CancellationError())) }
             }

@@ -220,7 +220,7 @@ struct PlanTests {
             func intercept(
                 _ request: Request, context: Context, next: Next
             ) async throws -> Response {
-                context.note(gate: gateName, "signed")
+                context.report("signed", by: gateName)
                 return try await next(request)
             }
         }

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+public import TurnpikeCore
+
 /// What was sent to a server and received from it in one exchange, with secrets redacted.
 ///
 /// Header values that are very long are cut, as the size of a trace is bounded. Content is never

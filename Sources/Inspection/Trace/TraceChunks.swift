@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import TurnpikeCore
 import TurnpikeSupport
 
 /// Chunks of a response's content that were read one after another.
