@@ -107,7 +107,7 @@ struct TraceBoundsTests {
         let trace = try #require(call.trace)
         #expect(trace.isComplete)
         #expect(trace.byteCount < Self.limit, "\(trace.byteCount)")
-        #expect(trace.spans.count <= TraceBuilder.maxSpans)
+        #expect(trace.spans.count <= TurnpikeInspection.TraceBuilder.maxSpans)
         #expect(trace.omitted > 1000)
         #expect(trace.spans.dropFirst().allSatisfy { $0.parent != nil })
     }
