@@ -105,7 +105,7 @@ extension LoadBalancer {
                 return noList(error, retryAfter: nil)
             }
             guard let failure else { return }
-            figures.count("turnpike.endpoints.refresh_failures", labels: service.meterLabels)
+            figures.add(1, to: "turnpike.endpoints.refresh_failures", labels: service.meterLabels)
             refresh.settle(.failure(failure))
         }
     }

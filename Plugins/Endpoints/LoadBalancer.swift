@@ -157,7 +157,8 @@ final class LoadBalancer: Sendable {
         guard let pick else { throw noList(nil, retryAfter: nil) }
         context.report(text(of: pick, in: view, at: now), by: "Endpoints", describesPass: true)
         if view.isInPanic {
-            figures.count("turnpike.endpoints.panics", labels: service.meterLabels)
+            context.report(
+                count: "turnpike.endpoints.panics", labels: service.meterLabels, of: figures)
         }
         return EndpointLease(pick.member, at: now)
     }

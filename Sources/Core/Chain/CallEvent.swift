@@ -101,7 +101,7 @@ public struct CallEvent: Sendable {
             (request, head, error) = (outcome.request, outcome.head, outcome.error)
         case .redirecting(let following, let redirect):
             (kind, request, head) = (.redirecting, following, redirect)
-        case .entered, .left, .reported, .responded: return nil
+        case .entered, .left, .counted, .reported, .responded: return nil
         }
         self.init(
             kind, context: context, since: passBegan, request: request, head: head, error: error)

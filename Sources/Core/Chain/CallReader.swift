@@ -47,6 +47,8 @@ public enum CallStep: Sendable {
     case left(Result<HTTPStatus?, any Error>)
     /// A gate says what it does; of its pass as a whole, if the part is to be known by it.
     case note(gate: String, message: String, describesPass: Bool)
+    /// A gate has counted one more in this figure.
+    case counted(GateFigure)
     /// The request is passed to the transport.
     case sent(Request)
     /// The transport reports about the exchange that the part is, or lies in.
@@ -69,7 +71,7 @@ public enum CallPart: Sendable {
     case gate(GatePass)
     /// An attempt, with its number in the call.
     case attempt(Int)
-    /// A wait of a gate, with its name for people (``Context/report(waitingFor:atDeadline:_:)``).
+    /// A wait of a gate, with its name for people (``Context/report(waitingFor:atDeadline:saying:by:gauges:_:)``).
     case wait(String)
     /// The exchange of a request.
     case exchange(Request)

@@ -16,6 +16,21 @@ extension Context {
         tell(.note(gate: gate, message: message(), describesPass: describesPass))
     }
 
+    /// Counts one more in a figure of a gate, for the meter of the gate and the readers of the call.
+    ///
+    /// What a gate counts apart from a call goes to its figures (``GateFigures/add(_:to:labels:)``).
+    /// - Parameters:
+    ///   - name: The name of the counter.
+    ///   - labels: Its labels. Asked for only if somebody reads them.
+    ///   - figures: The figures of the gate.
+    public func report(
+        count name: String, labels: @autoclosure () -> [String: String] = [:],
+        of figures: GateFigures
+    ) {
+        figures.add(1, to: name, labels: labels())
+        call.stream?.tell(.counted(.counter(name, labels())), in: self)
+    }
+
     /// Reports what an operation waits for, and when that begins and ends, so that a trace shows the time.
     ///
     /// ```swift
@@ -28,6 +43,9 @@ extension Context {
     ///   - name: What is waited for, for people: `back-off`. Asked for only if somebody reads it.
     ///   - phrase: What the error of a deadline says that passes meanwhile, after "it was waiting": `in
     ///     line for a permit`. Nil for nothing; an earlier exchange that is still under way goes first.
+    ///   - message: What the gate says before it waits (``report(_:by:describesPass:)``); nil for nothing.
+    ///   - gate: The gate's name, for the message.
+    ///   - tellGauges: Tells the gauges of the gate (``GateFigures/tell(_:)``), as the wait begins and when it has ended.
     ///   - operation: The operation. It gets the context for what it does, which is this one but for its
     ///     ``part``: exchanges that it makes there lie within the wait.
     /// - Returns: What the operation returns.
@@ -35,8 +53,15 @@ extension Context {
     public func report<Value>(
         waitingFor name: @autoclosure () -> String,
         atDeadline phrase: @autoclosure () -> String? = nil,
+        saying message: @autoclosure () -> String? = nil, by gate: String = "",
+        gauges tellGauges: () -> Void = {},
         _ operation: (Context) async throws -> Value
     ) async rethrows -> Value {
+        if call.stream != nil || observers != nil, let message = message() {
+            report(message, by: gate)
+        }
+        tellGauges()
+        defer { tellGauges() }
         let phrase = phrase()
         let isNamed = phrase != nil
         if let phrase { call.record.waits(phrase) }

@@ -252,7 +252,7 @@ public final class Context: Sendable {
     ///
     /// It shares the clocks and the identifier of this call. Values, sends and time limits are its
     /// own. It has the readers of this call while this call waits for it
-    /// (``report(waitingFor:atDeadline:_:)``).
+    /// (``report(waitingFor:atDeadline:saying:by:gauges:_:)``).
     /// - Parameter isOneTime: Whether not even the end of the client cancels it, for an exchange that
     ///   cannot be repeated, such as one with a refresh token that is spent by it. The caller must
     ///   then end it.

@@ -75,7 +75,7 @@ final class TraceRecorder: CallReader {
         case .reported(let reports): take(reports, part, context)
         case .received(let response, _): receive(response, part, context.timeSource)
         case .responded(let response): follow(response)
-        case .sent, .retrying, .redirecting: break
+        case .counted, .sent, .retrying, .redirecting: break
         }
     }
 

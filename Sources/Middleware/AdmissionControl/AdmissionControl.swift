@@ -164,8 +164,9 @@ public struct AdmissionControl: Interceptor {
             context.random.unit()
         }
         guard case .refused(let share, let wait) = answer else { return }
-        shares.figures.count(
-            "turnpike.admission_control.refusals", labels: origin.meterLabels)
+        context.report(
+            count: "turnpike.admission_control.refusals", labels: origin.meterLabels,
+            of: shares.figures)
         throw ClientError(
             .overloaded,
             "\(origin) rejects most calls; \(Self.percent(share)) of them are admitted now, and all"

@@ -83,7 +83,14 @@ public struct ConcurrencyLimit: Interceptor {
     ) async throws -> Response {
         guard let origin = request.origin else { return try await next(request) }
         if let waiter = try take(origin, in: context) {
-            try await wait(waiter, for: origin, in: context)
+            try await waiter.wait(
+                in: context, for: "line for a permit",
+                atDeadline: "in line for a permit to call \(origin)",
+                saying:
+                    "calls to \(origin) wait in line: at most \(permits.limit(of: origin)) may be"
+                    + " under way to it, and \(permits.total) in all",
+                by: gateName, gauges: { permits.tell(of: origin) }
+            ) { [permits] in permits.leave(origin, $0) }
         }
         let permit = Permit(permits, origin)
         do {
@@ -106,26 +113,13 @@ public struct ConcurrencyLimit: Interceptor {
         }
     }
 
-    private func wait(_ waiter: Waiter, for origin: Origin, in context: Context) async throws {
-        if waiter.beginsLine {
-            context.report(
-                "calls to \(origin) wait in line: at most \(permits.limit(of: origin)) may be under"
-                    + " way to it, and \(permits.total) in all", by: gateName)
-        }
-        permits.tell(of: origin)
-        defer { permits.tell(of: origin) }
-        try await waiter.wait(
-            in: context, for: "line for a permit",
-            atDeadline: "in line for a permit to call \(origin)"
-        ) { [permits] in permits.leave(origin, $0) }
-    }
-
     private func take(_ origin: Origin, in context: Context) throws -> Waiter? {
         do {
             return try permits.take(origin, timeSource: context.timeSource)
         } catch {
-            permits.figures.count(
-                "turnpike.concurrency_limit.refusals", labels: origin.meterLabels)
+            context.report(
+                count: "turnpike.concurrency_limit.refusals", labels: origin.meterLabels,
+                of: permits.figures)
             throw error
         }
     }

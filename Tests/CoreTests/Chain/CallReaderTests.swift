@@ -26,6 +26,7 @@ struct CallReaderTests {
                 case .left(.failure): "failed"
                 case .note(let gate, let message, let describesPass):
                     "\(gate): \(message) \(describesPass)"
+                case .counted(let figure): "counted \(figure.name)"
                 case .sent: "sent"
                 case .reported(let reports): "\(reports.count) reports"
                 case .received(let response, _): "received \(response.status.code)"
