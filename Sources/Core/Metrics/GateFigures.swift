@@ -62,7 +62,7 @@ public final class GateFigures: Sendable {
         for counter in counters { meter.add(0, to: counter.name, labels: counter.labels) }
     }
 
-    /// Adds to a counter; within a call, ``Context/report(count:labels:of:)`` does it.
+    /// Adds to a counter, for what is counted apart from a call; within one, `context.report(count:)` does it.
     public func add(
         _ amount: Double, to name: String, labels: @autoclosure () -> [String: String] = [:]
     ) {
