@@ -83,14 +83,7 @@ public struct ConcurrencyLimit: Interceptor {
     ) async throws -> Response {
         guard let origin = request.origin else { return try await next(request) }
         if let waiter = try take(origin, in: context) {
-            try await waiter.wait(
-                in: context, for: "line for a permit",
-                atDeadline: "in line for a permit to call \(origin)",
-                saying:
-                    "calls to \(origin) wait in line: at most \(permits.limit(of: origin)) may be"
-                    + " under way to it, and \(permits.total) in all",
-                by: gateName, gauges: { permits.tell(of: origin) }
-            ) { [permits] in permits.leave(origin, $0) }
+            try await wait(waiter, for: origin, in: context)
         }
         let permit = Permit(permits, origin)
         do {
@@ -111,6 +104,16 @@ public struct ConcurrencyLimit: Interceptor {
             permit.giveBack()
             throw error
         }
+    }
+
+    private func wait(_ waiter: Waiter, for origin: Origin, in context: Context) async throws {
+        try await waiter.wait(
+            in: context, for: "line for a permit",
+            atDeadline: "in line for a permit to call \(origin)",
+            saying: "calls to \(origin) wait in line: at most \(permits.limit(of: origin)) may be"
+                + " under way to it, and \(permits.total) in all",
+            by: gateName, gauges: { permits.tell(of: origin) }
+        ) { [permits] in permits.leave(origin, $0) }
     }
 
     private func take(_ origin: Origin, in context: Context) throws -> Waiter? {

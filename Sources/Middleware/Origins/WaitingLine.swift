@@ -132,7 +132,8 @@ extension Waiter {
     /// - Throws: `CancellationError`, or the error of the context's cancellation.
     func wait(
         in context: Context, for name: @autoclosure () -> String, atDeadline phrase: String? = nil,
-        saying news: @autoclosure () -> String, by gate: String, gauges tellGauges: () -> Void,
+        saying news: @autoclosure () -> String? = nil, by gate: String = "",
+        gauges tellGauges: () -> Void = {},
         leave: @escaping @Sendable (Waiter) -> Bool
     ) async throws {
         let registration = context.onCancel { [self] reason in

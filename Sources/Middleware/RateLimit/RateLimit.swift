@@ -114,11 +114,13 @@ public struct RateLimit: Interceptor {
         for line in lines.news.take() { context.report(line, by: gateName) }
         let cost = options.cost(of: request)
         if cost > 0, let waiter = try take(key, cost, in: context) {
+            if waiter.beginsLine { context.report(news(of: key), by: gateName) }
+            lines.tell()
+            defer { lines.tell() }
             let timeSource = context.timeSource
-            try await waiter.wait(
-                in: context, for: waitName(key, context), saying: news(of: key), by: gateName,
-                gauges: lines.tell
-            ) { [lines] in lines.leave(key, $0, timeSource) }
+            try await waiter.wait(in: context, for: waitName(key, context)) { [lines] in
+                lines.leave(key, $0, timeSource)
+            }
         }
         let sends = context.sendCount
         let response: Response
