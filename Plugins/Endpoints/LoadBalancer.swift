@@ -155,9 +155,10 @@ final class LoadBalancer: Sendable {
             view.chooser.choose(from: view.set, for: request, at: now, bits: bits, avoiding: $0)
         }
         guard let pick else { throw noList(nil, retryAfter: nil) }
-        context.note(gate: "Endpoints", text(of: pick, in: view, at: now), isDecision: true)
+        context.report(text(of: pick, in: view, at: now), by: "Endpoints", describesPass: true)
         if view.isInPanic {
-            figures.count("turnpike.endpoints.panics", labels: service.meterLabels)
+            context.report(
+                count: "turnpike.endpoints.panics", labels: service.meterLabels, of: figures)
         }
         return EndpointLease(pick.member, at: now)
     }
@@ -202,7 +203,7 @@ final class LoadBalancer: Sendable {
             return (refresh, ejections, state.news, hasChanged)
         }
         if let refresh { run(refresh) }
-        for text in news { context.note(gate: "Endpoints", text) }
+        for text in news { context.report(text, by: "Endpoints") }
         for ejection in ejections { report(ejection, in: context) }
         if hasChanged { tell() }
     }

@@ -32,7 +32,7 @@ public final class ConfiguredClient: Sendable {
     ///   - file: The stack file.
     ///   - registry: The names that the file may use.
     ///   - serializers: The serializers for response values.
-    ///   - trace: Keeps traces of calls that fail, of slow ones, and of a share of the others; nil for
+    ///   - trace: Reads all calls, such as the `TraceStore` of the module `TurnpikeInspection`; nil for
     ///     none.
     ///   - timeSource: The source of all times in calls.
     ///   - randomSource: The source of all randomness in calls.
@@ -40,7 +40,7 @@ public final class ConfiguredClient: Sendable {
     ///   ``/TurnpikeCore/ClientError/Code/unsupported``.
     public init(
         _ file: StackFile, registry: Registry, serializers: SerializerTable,
-        trace: TraceStore? = nil, timeSource: any TimeSource = SystemTimeSource(),
+        trace: (any CallReader)? = nil, timeSource: any TimeSource = SystemTimeSource(),
         randomSource: any RandomSource = SystemRandomSource()
     ) throws {
         let kept = KeptState()

@@ -55,7 +55,7 @@ extension SettingDescription {
 
 extension ConfiguredClient {
     /// Creates a client with the standard registry and serializers.
-    public convenience init(_ file: StackFile, trace: TraceStore? = nil) throws {
+    public convenience init(_ file: StackFile, trace: (any CallReader)? = nil) throws {
         try self.init(file, registry: .standard, serializers: .standard, trace: trace)
     }
 }

@@ -53,9 +53,10 @@ extension LoadBalancer {
             return (ejection, ejection == nil ? reasonToSpare(member, state) : nil)
         }
         if let spared {
-            figures.count("turnpike.endpoints.spared", labels: service.meterLabels)
-            context.note(
-                gate: "Endpoints", "\(member.endpoint) stays in use after \(row): \(spared)")
+            context.report(
+                count: "turnpike.endpoints.spared", labels: service.meterLabels, of: figures)
+            context.report(
+                "\(member.endpoint) stays in use after \(row): \(spared)", by: "Endpoints")
         }
         guard let ejection else { return }
         report(ejection, in: context)
@@ -64,13 +65,9 @@ extension LoadBalancer {
 
     /// Tells the log and the meter of an ejection; under no lock.
     func report(_ ejection: EndpointEjection, in context: Context) {
-        count(ejection.reason)
-        context.note(gate: "Endpoints", ejection.text)
-    }
-
-    private func count(_ reason: EndpointEjection.Reason) {
-        let figure = GateFigure.ejections(of: service, reason)
-        figures.count(figure.name, labels: figure.labels)
+        let figure = GateFigure.ejections(of: service, ejection.reason)
+        context.report(count: figure.name, labels: figure.labels, of: figures)
+        context.report(ejection.text, by: "Endpoints")
     }
 
     // MARK: Ejections, under the lock of the state
@@ -203,7 +200,10 @@ extension LoadBalancer {
             return true
         }
         guard isKnown else { return }
-        if !isUp { count(.check) }
+        if !isUp {
+            let figure = GateFigure.ejections(of: service, .check)
+            figures.add(1, to: figure.name, labels: figure.labels)
+        }
         tell()
     }
 }

@@ -9,8 +9,8 @@ final class CallState: Sendable {
     let record = CallRecord()
     let values = ContextValues()
     let cancelTree: CancelTree
-    /// Records where the time of the call goes; nil for nearly all calls.
-    let recorder: TraceRecorder?
+    /// The readers of the call; nil if there are none.
+    let stream: CallStream?
     /// The context whose cancellation also cancels this call.
     let parent: Context?
     /// How many content bytes the call collects for its serializer.
@@ -22,9 +22,9 @@ final class CallState: Sendable {
 
     init(
         id: CallID, environment: CallEnvironment, number: UInt64 = 0, parent: Context? = nil,
-        collectedBytes: Int = 0, recorder: TraceRecorder? = nil
+        collectedBytes: Int = 0, stream: CallStream? = nil
     ) {
-        self.recorder = recorder
+        self.stream = stream
         self.id = id
         self.environment = environment
         self.parent = parent

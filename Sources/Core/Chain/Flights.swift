@@ -104,7 +104,9 @@ public final class Flights<Key: Hashable & Sendable, Value: Sendable>: Sendable 
         do {
             // The first call has the exchange itself in its trace.
             if seat.isFirst { return try await land() }
-            return try await context.waiting("another call's exchange") { _ in try await land() }
+            return try await context.report(waitingFor: "another call's exchange") { _ in
+                try await land()
+            }
         } catch let end as CallEnd {
             context.call.record.fail()
             throw end.error

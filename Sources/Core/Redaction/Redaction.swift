@@ -39,7 +39,7 @@ public struct Redaction: Sendable {
     }
 
     /// Returns rules that hide everything that either of two rules hides.
-    func and(_ other: Redaction) -> Redaction {
+    public func and(_ other: Redaction) -> Redaction {
         var rules = self
         rules.headers.formUnion(other.headers)
         rules.query.formUnion(other.query)

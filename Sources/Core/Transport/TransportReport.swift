@@ -44,6 +44,6 @@ extension Context {
     /// Reports a list of facts; see ``report(_:)``.
     public func report(all reports: [TransportReport]) {
         call.record.take(reports, ofAttempt: attempt)
-        call.recorder?.take(reports, in: span)
+        call.stream?.tell(.reported(reports), in: self)
     }
 }

@@ -40,7 +40,7 @@ public struct Cookies: Interceptor {
         _ request: Request, context: Context, next: Next
     ) async throws -> Response {
         if let fault = jar?.takeFault() {
-            context.note(gate: gateName, "the file of cookies cannot be written: \(fault)")
+            context.report("the file of cookies cannot be written: \(fault)", by: gateName)
         }
         var request = request
         if !request.headers.contains(.cookie) {

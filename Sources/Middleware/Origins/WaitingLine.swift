@@ -124,18 +124,26 @@ extension Waiter {
     ///   - context: The call's context.
     ///   - name: What it waits for, in the call's trace.
     ///   - phrase: What the error of a deadline says that passes meanwhile.
+    ///   - news: What the gate says if a line begins.
+    ///   - gate: The gate's name.
+    ///   - tellGauges: Tells the meter how many wait.
     ///   - leave: Removes the waiter from its line. It returns false if the turn has come already;
     ///     the call then continues, and ends further in.
     /// - Throws: `CancellationError`, or the error of the context's cancellation.
     func wait(
         in context: Context, for name: @autoclosure () -> String, atDeadline phrase: String? = nil,
+        saying news: @autoclosure () -> String? = nil, by gate: String = "",
+        gauges tellGauges: () -> Void = {},
         leave: @escaping @Sendable (Waiter) -> Bool
     ) async throws {
         let registration = context.onCancel { [self] reason in
             if leave(self) { turn.settle(.failure(reason.error)) }
         }
         defer { registration.end() }
-        try await context.waiting(name(), atDeadline: phrase) { _ in
+        try await context.report(
+            waitingFor: name(), atDeadline: phrase, saying: beginsLine ? news() : nil, by: gate,
+            gauges: tellGauges
+        ) { _ in
             try await turn.value { [self] in
                 if leave(self) { turn.settle(.failure(CancellationError())) }
             }

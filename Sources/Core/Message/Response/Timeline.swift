@@ -45,7 +45,7 @@ public struct Timeline: Sendable, Hashable {
     public var bodyBytesReceived: Int64 = 0
 
     /// Creates an empty timeline.
-    init() {}
+    public init() {}
 
     /// Resets the timeline for another exchange.
     mutating func begin(at now: MonotonicInstant) {
@@ -56,7 +56,7 @@ public struct Timeline: Sendable, Hashable {
     }
 
     /// Records what a transport reports.
-    mutating func take(_ report: TransportReport) {
+    public mutating func take(_ report: TransportReport) {
         switch report {
         case .resolved(let instant): resolved = instant
         case .connected(let instant, let isReused, let peer):

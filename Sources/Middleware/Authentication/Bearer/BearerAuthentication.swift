@@ -74,7 +74,7 @@ public struct BearerAuthentication: Interceptor {
             return try outcome.result.get()
         }
         guard mayReplay(first, in: context) else { return try outcome.result.get() }
-        context.note(gate: gateName, "the token was refused; the request waits for a new one")
+        context.report("the token was refused; the request waits for a new one", by: gateName)
         await outcome.response?.discard(in: context)
         try context.checkCancellation()
         let second: BearerTokens.Credential

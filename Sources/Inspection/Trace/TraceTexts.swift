@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Foundation
+import TurnpikeCore
 import TurnpikeSupport
 
 /// The texts of a trace, without secrets and within bounds.
@@ -20,7 +20,7 @@ final class TraceTexts {
     // How many buckets of chunks all exchanges have together.
     private static let maxBuckets = 192
 
-    private let pass: RedactionPass
+    private let shown: ShownTexts
     private let allowance: Int
     private let buckets: Int
     private var names: [String: String] = [:]
@@ -33,8 +33,7 @@ final class TraceTexts {
         var requests = raw.exchanges.map(\.request)
         if case .call(let request) = raw.spans[0].kind { requests.append(request) }
         let sections = raw.exchanges.compactMap { $0.head?.headers }
-        let known = CarriedSecrets(of: requests, sections, by: redaction).index
-        pass = RedactionPass(redaction, .display, known: known)
+        shown = ShownTexts(of: requests, sections, by: redaction)
         let count = max(raw.exchanges.count, 1)
         allowance = min(Self.maxBytes / count, Self.maxBytesOfExchange)
         buckets = max(Self.maxBuckets / count, 1)
@@ -43,14 +42,14 @@ final class TraceTexts {
     /// A name without secrets.
     func name(_ text: String) -> String {
         if let name = names[text] { return name }
-        let name = bounded(shown(text, as: .text))
+        let name = bounded(shown.text(text))
         names[text] = name
         return name
     }
 
     /// The method and the path of a request.
     func name(of request: Request) -> String {
-        let url = url(of: request)
+        let url = shown.url(of: request)
         let start = url.firstRange(of: "://").map { url[$0.upperBound...] } ?? url[...]
         let path = start.firstIndex(of: "/").map { start[$0...] } ?? "/"
         let end = path.firstIndex { $0 == "?" || $0 == "#" } ?? path.endIndex
@@ -64,15 +63,6 @@ final class TraceTexts {
         let name = Self.cut(name, to: Self.maxNameLength)
         nameBytes += name.utf8.count
         return nameBytes > Self.maxNameBytes ? "…" : name
-    }
-
-    private func url(of request: Request) -> String {
-        let target = request.targetURI
-        return target.fault == nil ? shown(target.text, as: .url) : "(invalid URL)"
-    }
-
-    private func shown(_ text: String, as shape: SecretScanner.Shape) -> String {
-        Grammar.escaped(pass.redacted(text, as: shape))
     }
 
     // MARK: Outcomes
@@ -96,7 +86,7 @@ final class TraceTexts {
         if let text = errors[key] { return text }
         let room = min(Self.maxErrorLength, Self.maxErrorBytes - errorBytes)
         let text =
-            room > 0 ? Self.cut(shown(String(describing: error), as: .text), to: room) : "…"
+            room > 0 ? Self.cut(shown.text(String(describing: error)), to: room) : "…"
         errorBytes += text.utf8.count
         errors[key] = text
         return text
@@ -107,7 +97,7 @@ final class TraceTexts {
     func exchange(
         _ raw: RecordedTrace.Exchange, since begin: MonotonicInstant
     ) -> TraceExchange {
-        let url = Self.cut(url(of: raw.request), to: allowance / 3)
+        let url = Self.cut(shown.url(of: raw.request), to: allowance / 3)
         let room = allowance - url.utf8.count
         let sent = fields(raw.request.headers, room: raw.head == nil ? room : room / 2)
         let times = raw.timeline
@@ -128,9 +118,7 @@ final class TraceTexts {
     // The fields without secrets. Where they take too much, long values are cut, then the last fields
     // are left out.
     private func fields(_ headers: HTTPHeaders, room: Int) -> HTTPHeaders {
-        let shown = headers.map { field in
-            (field.name.rawValue, Grammar.escaped(pass.header(field.name, field.value)))
-        }
+        let shown = headers.map { ($0.name.rawValue, self.shown.value(of: $0)) }
         for limit in [Int.max, 512, 128, 32] {
             let cut = shown.map { ($0.0, Self.cut($0.1, to: limit)) }
             if Self.size(cut) <= room { return HTTPHeaders(cut) }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Synchronization
+public import TurnpikeCore
 
 extension Call {
     /// Records where the time of the call goes, for ``trace``.
@@ -17,7 +18,8 @@ extension Call {
     /// - Returns: A call that is recorded whenever it is sent.
     public func traced(redaction: Redaction = .standard) -> Call {
         var copy = self
-        copy.recording = CallRecording(redaction)
+        copy.readers.removeAll { $0 is CallRecording }
+        copy.readers.append(CallRecording(redaction))
         return copy
     }
 
@@ -27,18 +29,28 @@ extension Call {
     /// It is the trace of the last send if the call is sent several times, by its caller or by a
     /// terminal such as a download that resumes. A body that is read after the call has returned is
     /// part of the trace: ask again once the body has ended (``Trace/isComplete``).
-    public var trace: Trace? { recording?.last?.trace }
+    public var trace: Trace? {
+        for case let recording as CallRecording in readers { return recording.last?.trace }
+        return nil
+    }
 }
 
-/// The recorder of the last send of a traced call.
-final class CallRecording: Sendable {
+/// The reader of a traced call; it has the recorder of the last send.
+final class CallRecording: CallReader {
     let redaction: Redaction
     private let state = Mutex<TraceRecorder?>(nil)
 
     init(_ redaction: Redaction) { self.redaction = redaction }
 
-    var last: TraceRecorder? {
-        get { state.withLock { $0 } }
-        set { state.withLock { $0 = newValue } }
+    var last: TraceRecorder? { state.withLock { $0 } }
+
+    func read(_ step: CallStep, in context: Context) {}
+
+    func reader(beside others: [any CallReader]) -> (any CallReader)? {
+        let present = others.lazy.compactMap { $0 as? TraceRecorder }.first
+        let recorder = present ?? TraceRecorder()
+        recorder.serve(self)
+        state.withLock { $0 = recorder }
+        return present == nil ? recorder : nil
     }
 }

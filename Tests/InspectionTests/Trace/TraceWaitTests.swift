@@ -7,6 +7,7 @@ import Testing
 import TurnpikeTesting
 
 @testable import TurnpikeCore
+@testable import TurnpikeInspection
 
 @Suite("Waits in a trace")
 struct TraceWaitTests {
@@ -23,9 +24,11 @@ struct TraceWaitTests {
     func nested() async throws {
         let trace = try await trace(
             Around { [clock] request, context, next in
-                await context.waiting("look in the cache") { context in
+                await context.report(waitingFor: "look in the cache") { context in
                     clock.advance(by: .milliseconds(2))
-                    await context.waiting("disk") { _ in clock.advance(by: .milliseconds(3)) }
+                    await context.report(waitingFor: "disk") { _ in
+                        clock.advance(by: .milliseconds(3))
+                    }
                 }
                 return try await next(request)
             })
@@ -41,7 +44,9 @@ struct TraceWaitTests {
     func failed() async throws {
         let trace = try await trace(
             Around { _, context, _ in
-                try await context.waiting("token") { _ in throw ClientError(.configuration, "x") }
+                try await context.report(waitingFor: "token") { _ in
+                    throw ClientError(.configuration, "x")
+                }
             })
         #expect(
             trace?.outline == [
@@ -57,7 +62,7 @@ struct TraceWaitTests {
             return ""
         }
         let context = Context()
-        let same = await context.waiting(name()) { $0 === context }
+        let same = await context.report(waitingFor: name()) { $0 === context }
         #expect(same)
     }
 
@@ -65,7 +70,7 @@ struct TraceWaitTests {
     func sideCall() async throws {
         let trace = try await trace(
             Around { [clock] request, context, next in
-                try await context.waiting("refresh") { context in
+                try await context.report(waitingFor: "refresh") { context in
                     let side = context.sideCall()
                     clock.advance(by: .milliseconds(4))
                     // Its body is never read.
@@ -95,7 +100,7 @@ struct TraceWaitTests {
         let client = Client(
             transport, clock: clock,
             Around { [clock] request, context, next in
-                try await context.waiting("refresh") { context in
+                try await context.report(waitingFor: "refresh") { context in
                     let side = context.sideCall()
                     let answer = try await next(
                         Request(.post, "http://t.example/token"), context: side)

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import TurnpikeCore
+
 /// When how many bytes of a body were read, in a bounded number of buckets.
 ///
 /// New chunks have a bucket each. When there are too many of one size, the two oldest of that size

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
-import TurnpikeSupport
+import TurnpikeCore
 
 /// What a recorder has noted of a call, before secrets are hidden.
 ///
@@ -15,17 +15,15 @@ struct RecordedTrace {
     /// How much is noted of the header fields of a response, in bytes.
     static let maxHeadBytes = 16_384
 
-    /// What a span is the time of, as far as the marks know it.
+    /// What a span is the time of.
     enum Kind {
         case call(Request)
-        /// The gate at a position of a plan, whose name is asked for only if somebody looks.
-        case gate(Plan, position: Int)
+        /// A pass, whose gate's name is asked for only if somebody looks.
+        case gate(GatePass)
         case attempt(Int)
         case wait(String)
         /// The exchange at an index.
         case exchange(Int)
-
-        var isWait: Bool { if case .wait = self { true } else { false } }
     }
 
     enum Outcome {
@@ -36,6 +34,13 @@ struct RecordedTrace {
 
         init(_ error: any Error) {
             self = error is CancellationError ? .cancelled : .failed(error)
+        }
+
+        init(_ result: Result<HTTPStatus?, any Error>) {
+            switch result {
+            case .success(let status): self = .returned(status)
+            case .failure(let error): self = Outcome(error)
+            }
         }
 
         init(_ end: ResponseBodyEnd, status: HTTPStatus?) {
@@ -50,6 +55,8 @@ struct RecordedTrace {
     }
 
     struct Span {
+        /// The number of the part of the call (``/TurnpikeCore/Context/part``).
+        let part: Int
         let parent: Int
         let kind: Kind
         let start: MonotonicInstant
@@ -91,8 +98,21 @@ struct RecordedTrace {
     private(set) var exchanges: [Exchange] = []
     private(set) var omitted = 0
 
-    init(_ request: Request, at now: MonotonicInstant) {
-        spans = [Span(parent: -1, kind: .call(request.withoutLargeContent), start: now)]
+    let id: CallID
+    let date: Date
+    let timeSource: any TimeSource
+
+    init(_ request: Request, in context: Context) {
+        id = context.id
+        timeSource = context.timeSource
+        date = timeSource.date
+        // No growth for the usual stack.
+        spans = []
+        spans.reserveCapacity(32)
+        spans.append(
+            Span(
+                part: context.part, parent: -1, kind: .call(request.withoutLargeContent),
+                start: timeSource.now))
     }
 
     /// Applies a change in place.
@@ -100,47 +120,47 @@ struct RecordedTrace {
         change(&self)
     }
 
-    /// Whether a span is a place in which a wait is worth a span of its own: not within another wait,
-    /// nor within an exchange, whose transport may wait as it likes.
-    func marksWaits(in span: Int) -> Bool {
-        switch spans[span].kind {
-        case .wait, .exchange: false
-        case .call, .gate, .attempt: true
-        }
+    /// The span of a part; nil if it was left out.
+    private func span(of part: Int) -> Int? {
+        // Parts are numbered in the order in which they begin, but parallel ones may arrive in another.
+        let place = min(part, spans.count - 1)
+        if spans[place].part == part { return place }
+        return spans.lastIndex { $0.part == part }
     }
 
-    func isWait(_ span: Int) -> Bool { spans[span].kind.isWait }
-
-    /// Notes the beginning of a span.
-    /// - Returns: Its number, or nil if it is left out.
-    mutating func begin(_ kind: Kind, in parent: Int, at now: MonotonicInstant) -> Int? {
-        if spans[parent].isSealed { return nil }
-        if spans.count >= Self.maxSpans {
+    /// Notes the beginning of a part, unless there is no room for it, or what it lies in is over.
+    mutating func begin(_ part: Int, _ kind: CallPart, in parent: Int, at now: MonotonicInstant) {
+        let isFull = spans.count >= Self.maxSpans
+        guard let parent = span(of: parent) else {
+            if isFull { omitted += 1 }
+            return
+        }
+        if spans[parent].isSealed { return }
+        if isFull {
             omitted += 1
-            return nil
+            return
         }
-        // One growth fewer for the usual stack.
-        if spans.count == 1 { spans.reserveCapacity(32) }
-        spans.append(Span(parent: parent, kind: kind, start: now))
-        return spans.count - 1
+        let noted: Kind
+        switch kind {
+        case .call(let request): noted = .call(request.withoutLargeContent)
+        case .gate(let pass): noted = .gate(pass)
+        case .attempt(let number): noted = .attempt(number)
+        case .wait(let name): noted = .wait(name)
+        case .exchange(let request):
+            if exchanges.count >= Self.maxExchanges {
+                omitted += 1
+                return
+            }
+            noted = .exchange(exchanges.count)
+            exchanges.append(Exchange(request))
+        }
+        spans.append(Span(part: part, parent: parent, kind: noted, start: now))
     }
 
-    /// Notes the beginning of an exchange.
-    mutating func begin(_ request: Request, in parent: Int, at now: MonotonicInstant) -> Int? {
-        if exchanges.count >= Self.maxExchanges, !spans[parent].isSealed {
-            omitted += 1
-            return nil
-        }
-        let span = begin(.exchange(exchanges.count), in: parent, at: now)
-        if span != nil { exchanges.append(Exchange(request)) }
-        return span
-    }
-
-    /// Notes what a gate says of its pass, if the span is that of the gate: in a trace that is full,
-    /// it may be one further out.
-    mutating func describe(_ span: Int, of gate: String, _ detail: String) {
-        guard case .gate(let plan, let position) = spans[span].kind,
-            plan.gateName(at: position) == gate
+    /// Notes what a gate says of its pass, if the part is that pass.
+    mutating func describe(_ part: Int, of gate: String, _ detail: String) {
+        guard let span = span(of: part), case .gate(let pass) = spans[span].kind,
+            pass.gateName == gate
         else { return }
         spans[span].detail = detail
     }
@@ -148,11 +168,11 @@ struct RecordedTrace {
     /// Notes the end of a span, if it has not ended.
     ///
     /// With a wait, everything inside ends, because what outlasts it works for others.
-    mutating func end(_ span: Int, _ outcome: Outcome, at now: MonotonicInstant) {
-        guard spans[span].end == nil else { return }
+    mutating func end(_ part: Int, _ outcome: Outcome, at now: MonotonicInstant) {
+        guard let span = span(of: part), spans[span].end == nil else { return }
         spans[span].end = now
         spans[span].outcome = outcome
-        if spans[span].kind.isWait { sealAll(inside: span, at: now) }
+        if case .wait = spans[span].kind { sealAll(inside: span, at: now) }
     }
 
     private mutating func sealAll(inside wait: Int, at now: MonotonicInstant) {
@@ -166,9 +186,9 @@ struct RecordedTrace {
         }
     }
 
-    /// Changes the exchange that a span is, or lies in, unless it has ended.
-    mutating func change(_ span: Int, _ change: (inout Exchange) -> Void) {
-        var place = span
+    /// Changes the exchange that a part is, or lies in, unless it has ended.
+    mutating func change(_ part: Int, _ change: (inout Exchange) -> Void) {
+        var place = span(of: part) ?? 0
         while place > 0 {
             if case .exchange(let index) = spans[place].kind {
                 if spans[place].end == nil { change(&exchanges[index]) }
@@ -205,7 +225,7 @@ extension RecordedTrace.Outcome {
 extension Request {
     /// The request without content that will not be searched for secrets, so that nothing keeps it.
     fileprivate var withoutLargeContent: Request {
-        if let data = body.inMemory, data.count <= CarriedSecrets.maxContent { return self }
+        if let data = body.inMemory, data.count <= ShownTexts.maxContentBytes { return self }
         var copy = self
         copy.body = .empty
         return copy

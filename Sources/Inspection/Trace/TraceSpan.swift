@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+public import TurnpikeCore
 import TurnpikeSupport
 
 /// A part of a call that took time: the pass through a gate, an attempt, a wait, an exchange with a

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Synchronization
+public import TurnpikeCore
 
 /// Keeps the traces of a client's calls: those that failed, those that were slow, and a share of the
 /// others.
@@ -18,7 +19,7 @@ import Synchronization
 ///
 /// The store is a ring that is bounded in calls and in bytes: the oldest traces make room for new
 /// ones. It may belong to several clients.
-public final class TraceStore: Sendable {
+public final class TraceStore: CallReader {
     private struct State {
         var lastNumber: UInt64 = 0
         // Calls that are under way, by number. Weak, because a call ends when nothing refers to it.
@@ -46,7 +47,7 @@ public final class TraceStore: Sendable {
     /// Creates a store.
     /// - Parameters:
     ///   - sampling: The share of calls that are kept although they neither failed nor were slow, 0
-    ///     to 1. It goes by the call's own random share (``CallRandom/share``), as the sampling of
+    ///     to 1. It goes by the call's own random share (``/TurnpikeCore/CallRandom/share``), as the sampling of
     ///     logs does: a call that is logged at 0.1 is also traced at 0.1.
     ///   - slowerThan: How long a call must take, its body included, to be kept whatever the share;
     ///     nil for none.
@@ -88,6 +89,14 @@ public final class TraceStore: Sendable {
             state.kept = []
             state.bytes = 0
         }
+    }
+
+    /// Does nothing: each call has a reader of its own.
+    public func read(_ step: CallStep, in context: Context) {}
+
+    /// Returns what records a call.
+    public func reader(beside others: [any CallReader]) -> (any CallReader)? {
+        TraceRecorder(for: self)
     }
 
     // MARK: The recorder's side

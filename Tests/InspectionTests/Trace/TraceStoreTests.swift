@@ -6,6 +6,7 @@ import Testing
 import TurnpikeTesting
 
 @testable import TurnpikeCore
+@testable import TurnpikeInspection
 
 @Suite("TraceStore")
 struct TraceStoreTests {

@@ -6,6 +6,7 @@ import Testing
 import TurnpikeTesting
 
 @testable import TurnpikeCore
+@testable import TurnpikeInspection
 
 @Suite("Secrets in traces")
 struct TraceSecretsTests {
@@ -56,7 +57,7 @@ struct TraceSecretsTests {
             stack: [
                 Again(),
                 Around { request, context, next in
-                    try await context.waiting("token=s3cret") {
+                    try await context.report(waitingFor: "token=s3cret") {
                         try await next(request, context: $0)
                     }
                 },

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import Foundation
+public import TurnpikeCore
 
 /// Where the time of one call went: its gates, attempts, waits and exchanges, as spans on one time
 /// axis.
@@ -11,7 +12,7 @@ public import Foundation
 /// for span in call.trace?.spans ?? [] { print(span) }
 /// ```
 ///
-/// ``Call/traced(redaction:)`` records one call, and a ``TraceStore`` those of a client that were
+/// ``TurnpikeCore/Call/traced(redaction:)`` records one call, and a ``TraceStore`` those of a client that were
 /// slow, failed or were drawn by lot. A trace contains no secrets: it was redacted by the rules of
 /// logs before it was stored. It is a snapshot, which does not change; a later snapshot of the same
 /// call may have more.

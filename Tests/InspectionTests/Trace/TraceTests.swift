@@ -6,6 +6,7 @@ import Testing
 import TurnpikeTesting
 
 @testable import TurnpikeCore
+@testable import TurnpikeInspection
 
 /// Repeats a call once after a second if it has failed.
 private struct Again: RequestRetrier {
@@ -51,7 +52,7 @@ extension TraceSpan {
 struct TraceTests {
     private func client(
         _ simulation: Simulation, _ answers: [MockResponse], _ gates: [any Gate],
-        trace: TraceStore? = nil
+        trace: (any CallReader)? = nil
     ) -> Client {
         Client(
             transport: MockTransport([MockStub(answers) { _ in true }]), stack: Stack(gates),

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Foundation
-import TurnpikeSupport
+import TurnpikeCore
 
 /// Makes a trace of what a recorder has noted: hides secrets, adds the phases of exchanges, and lets
 /// each span lie within its parent.
@@ -33,13 +32,13 @@ struct TraceBuilder {
         begin = raw.spans[0].start
     }
 
-    func trace(id: CallID, date: Date) -> Trace {
+    func trace() -> Trace {
         var parts = raw.spans.indices.map(part)
         widen(&parts)
         var omitted = raw.omitted
         for (index, span) in raw.spans.enumerated() {
             guard case .exchange(let exchange) = span.kind else { continue }
-            let phases = TracePhases(raw.exchanges[exchange], of: span).phases
+            let phases = ReportedPhases(raw.exchanges[exchange], of: span).phases
             for (place, phase) in phases.enumerated() {
                 if parts.count >= Self.maxSpans {
                     omitted += 1
@@ -53,7 +52,8 @@ struct TraceBuilder {
             }
         }
         return Trace(
-            id: id, date: date, spans: spans(of: parts), omitted: omitted, isComplete: isComplete)
+            id: raw.id, date: raw.date, spans: spans(of: parts), omitted: omitted,
+            isComplete: isComplete)
     }
 
     private func part(_ index: Int) -> Part {
@@ -61,12 +61,8 @@ struct TraceBuilder {
         let (kind, name): (TraceSpan.Kind, String) =
             switch span.kind {
             case .call(let request): (.call, texts.name(of: request))
-            case .gate(let plan, let position):
-                (
-                    .gate,
-                    texts.name(
-                        plan.gateName(at: position) + (span.detail.map { ": " + $0 } ?? ""))
-                )
+            case .gate(let pass):
+                (.gate, texts.name(pass.gateName + (span.detail.map { ": " + $0 } ?? "")))
             case .attempt(let number): (.attempt(number), "attempt \(number)")
             case .wait(let name): (.wait, texts.name(name))
             case .exchange(let exchange):
@@ -113,7 +109,7 @@ struct TraceBuilder {
 }
 
 /// The phases of an exchange, one behind the other, as far as its transport has reported them.
-struct TracePhases {
+struct ReportedPhases {
     struct Phase {
         let kind: TraceSpan.Kind
         let name: String

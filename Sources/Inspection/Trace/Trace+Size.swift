@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import TurnpikeCore
+
 extension Trace {
     /// What a header field takes beside its text.
     static let bytesOfField = MemoryLayout<HTTPHeaders.Field>.stride

@@ -6,6 +6,7 @@ import Testing
 import TurnpikeTesting
 
 @testable import TurnpikeCore
+@testable import TurnpikeInspection
 
 @Suite("Bounds of a trace")
 struct TraceBoundsTests {
@@ -95,7 +96,7 @@ struct TraceBoundsTests {
                     var request = Request(.get, Target("http://a.example/" + path))
                     context.call.record.add(Hop(status: 302, url: request.url))
                     request.headers["X-Long"] = long
-                    await context.waiting("wait \(number) " + long) { _ in }
+                    await context.report(waitingFor: "wait \(number) " + long) { _ in }
                     let response = try? await next.attempt(request)
                     _ = try? await response?.body.collect(upTo: 1000)
                 }
@@ -106,7 +107,7 @@ struct TraceBoundsTests {
         let trace = try #require(call.trace)
         #expect(trace.isComplete)
         #expect(trace.byteCount < Self.limit, "\(trace.byteCount)")
-        #expect(trace.spans.count <= TraceBuilder.maxSpans)
+        #expect(trace.spans.count <= TurnpikeInspection.TraceBuilder.maxSpans)
         #expect(trace.omitted > 1000)
         #expect(trace.spans.dropFirst().allSatisfy { $0.parent != nil })
     }
