@@ -53,8 +53,8 @@ public enum XMLEvent: Sendable, Hashable {
 /// text.
 ///
 /// Each byte is inspected a bounded number of times. Declarations of document types are unknown
-/// here, so nothing is expanded, and the output is at most twice as large as the input. Redaction
-/// has its own tolerant tokenizer in the core (`XMLTokens`).
+/// here, so nothing is expanded, and the output is at most twice as large as the input. The
+/// redactor of recordings has a tolerant tokenizer of its own (`XMLTokens` in `TurnpikeTesting`).
 struct XMLScanner {
     private enum Place {
         /// Before the root element; `hasType` is true after a document type.

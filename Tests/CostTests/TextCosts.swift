@@ -2,10 +2,10 @@
 
 import Foundation
 import Testing
-import TurnpikeTesting
 
 @testable import TurnpikeCore
 @testable import TurnpikeSerializers
+@testable import TurnpikeTesting
 
 /// Text in many encodings, forms, recordings.
 @Suite("The cost of other content")

@@ -2,10 +2,10 @@
 
 import Foundation
 import Testing
-import TurnpikeTesting
 import TurnpikeXML
 
 @testable import TurnpikeCore
+@testable import TurnpikeTesting
 
 @Suite("The cost of XML")
 struct XMLCosts {
@@ -52,7 +52,8 @@ struct XMLCosts {
         }
         let redacted = xml.map { name, make in
             Hostile("XML redacted, \(name)", make: make) {
-                _ = Redaction.standard.content($0, type: "application/xml")
+                _ = ExchangeRedactor(.standard)
+                    .content($0, headers: ["Content-Type": "application/xml"])
             }
         }
         let deep = Hostile("the text of a deep tree", size: 40_000) { size in

@@ -19,14 +19,15 @@ import TurnpikeURLSession
 /// whole, has mode 0600, and lists exchanges in the order in which they were sent.
 ///
 /// Secrets are replaced before anything is written, and requests are compared in redacted form, so
-/// a replay needs no credentials. Cookies keep their names, and JSON and property list values keep
-/// their kinds. JSON, XML, property lists, forms, multipart content, event streams, tables (CSV,
-/// TSV) and HTTP messages are parsed for this. If such content cannot be parsed completely, only
-/// its kind, length and hash are recorded (``withheld``). So it is with formats that nothing here
-/// reads, such as CBOR, protobuf or YAML, unless you allow them (``CassetteOptions/allowedTypes``).
-/// Other content is searched for the secrets that the messages have revealed. If there are more secrets than can be searched for, some thousands, the
-/// file is not written and calls fail with ``/TurnpikeCore/ClientError/Code/tooLarge``. Several
-/// responses to equal requests are replayed in order.
+/// a replay needs no credentials. Cookies keep their names, and the values of JSON and of property
+/// lists in XML keep their kinds. JSON, XML, forms, multipart content, event streams and tables
+/// (CSV, TSV) are parsed for this. If such content cannot be parsed completely, only its kind,
+/// length and hash are recorded (``withheld``). So it is with formats that nothing here reads, such
+/// as CBOR, protobuf, YAML, binary property lists or HTTP messages, unless you allow them
+/// (``CassetteOptions/allowedTypes``). Other content is searched for the secrets that the messages
+/// have revealed. If there are more secrets than can be searched for, some thousands, the file is
+/// not written and calls fail with ``/TurnpikeCore/ClientError/Code/tooLarge``. Several responses to
+/// equal requests are replayed in order.
 ///
 /// A request without a response is not recorded. Content whose reader stopped early is recorded as
 /// far as it arrived, and a replay fails at that point. Trailer fields are not recorded, because
@@ -150,7 +151,7 @@ public final class CassetteTransport: Transport {
         }
         let content = try await content(of: &request, tape.options)
         if mode == .record { return try await record(request, { content }, nil, tape, context) }
-        tape.redactor.learn(from: request, content: content)
+        tape.redactor.learn(request, content: content)
         try tape.redactor.checkRoom()
         let asked = RecordedRequest(
             method: request.method, url: tape.redactor.url(request.url.absoluteString),

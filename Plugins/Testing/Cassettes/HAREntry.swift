@@ -48,12 +48,12 @@ struct HAREntry: Sendable {
             isOurs: turnpike != nil)
     }
 
-    func teach(_ redactor: CassetteRedactor) {
-        redactor.learn(from: Request(method, url, headers: headers), content: content)
+    func teach(_ redactor: ExchangeRedactor) {
+        redactor.learn(Request(method, url, headers: headers), content: content)
     }
 
     /// Creates the request for comparison, after the redactor has learned all secrets of the file.
-    mutating func prepare(_ redactor: CassetteRedactor, _ matching: CassetteMatching) {
+    mutating func prepare(_ redactor: ExchangeRedactor, _ matching: CassetteMatching) {
         guard Origin(url) != nil else { return }
         request = RecordedRequest(
             method: method, url: redactor.url(url.absoluteString),
@@ -169,5 +169,13 @@ struct HAREntry: Sendable {
         case "http/3", "http/3.0", "h3": "3"
         default: nil
         }
+    }
+}
+
+/// Dates in HAR files (ISO 8601), as other tools write them.
+enum HARDate {
+    static func parse(_ text: String) -> Date? {
+        (try? Date(text, strategy: Date.ISO8601FormatStyle(includingFractionalSeconds: true)))
+            ?? (try? Date(text, strategy: .iso8601))
     }
 }

@@ -40,7 +40,7 @@ struct HARFile {
     /// Reads a file, or returns nil if it does not exist.
     /// - Throws: ``/TurnpikeCore/ClientError/Code/configuration`` with the place of a mistake.
     static func read(
-        _ file: URL, as content: PrivateFile, redactor: CassetteRedactor,
+        _ file: URL, as content: PrivateFile, redactor: ExchangeRedactor,
         matching: CassetteMatching
     ) throws -> HARFile? {
         do {
@@ -55,7 +55,7 @@ struct HARFile {
     }
 
     private static func parse(
-        _ data: Data, redactor: CassetteRedactor, matching: CassetteMatching
+        _ data: Data, redactor: ExchangeRedactor, matching: CassetteMatching
     ) throws -> HARFile {
         let root = HARNode(value: try JSONValue(parsing: data), path: "the file")
         guard let value = try root.object()["log"] else {

@@ -19,13 +19,13 @@ struct RecordedExchange {
     let receive: Duration
 
     /// Returns the redacted entry, and its contents that were replaced by placeholders.
-    func entry(redactor: CassetteRedactor) -> (json: JSONValue, withheld: [String]) {
-        redactor.learn(from: request, content: sent)
-        redactor.learn(from: head.headers, content: received)
+    func entry(redactor: ExchangeRedactor) -> (json: JSONValue, withheld: [String]) {
+        redactor.learn(request, content: sent)
+        redactor.learn(head.headers, content: received)
         let wait = HARFormat.milliseconds(wait)
         let receive = HARFormat.milliseconds(receive)
         let (shown, withheld) = redactor.content(
-            received, headers: head.headers, isPartial: marks.isPartial)
+            received, headers: head.headers, isCut: marks.isPartial)
         let (request, withheldOfRequest) = requestObject(redactor)
         var entry: JSONObject = [
             "startedDateTime": .string(HARFormat.date(started)),
@@ -53,7 +53,7 @@ struct RecordedExchange {
     // MARK: Request
 
     private func requestObject(
-        _ redactor: CassetteRedactor
+        _ redactor: ExchangeRedactor
     ) -> (object: JSONObject, withheld: [String]) {
         let (posted, withheld) = posted(
             redactor, type: redactor.headers(request.headers).first(.contentType) ?? "")
@@ -65,7 +65,7 @@ struct RecordedExchange {
     }
 
     private func posted(
-        _ redactor: CassetteRedactor, type: String
+        _ redactor: ExchangeRedactor, type: String
     ) -> (object: JSONObject?, withheld: [String]) {
         guard let sent else {
             return (["mimeType": .string(type), "text": "", "_omitted": true], [])
@@ -90,7 +90,7 @@ struct RecordedExchange {
 
     // MARK: Response
 
-    private func responseObject(_ redactor: CassetteRedactor, _ shown: Data) -> JSONObject {
+    private func responseObject(_ redactor: ExchangeRedactor, _ shown: Data) -> JSONObject {
         var content: JSONObject = ["size": .number(JSONNumber(shown.count))]
         if let text = String(validating: shown, as: UTF8.self) {
             content["text"] = .string(text)

@@ -21,7 +21,7 @@ final class Tape: Sendable {
         /// Hides secrets that later exchanges have revealed.
         ///
         /// For example, a token arrives as plain text and is later sent in a header field.
-        mutating func renew(_ redactor: CassetteRedactor) {
+        mutating func renew(_ redactor: ExchangeRedactor) {
             let now = redactor.knowledge
             guard let text, knowledge < now else { return }
             self.text = redactor.renewed(text) ?? text
@@ -53,7 +53,7 @@ final class Tape: Sendable {
     let file: URL
     private let content: PrivateFile
     let options: CassetteOptions
-    let redactor: CassetteRedactor
+    let redactor: ExchangeRedactor
     private let givesOnce: Bool
     private let state: Mutex<State>
     private let written = Mutex(0)
@@ -74,7 +74,7 @@ final class Tape: Sendable {
         self.file = file
         self.options = options
         self.givesOnce = givesOnce
-        redactor = CassetteRedactor(options)
+        redactor = ExchangeRedactor(options.redaction, allowedTypes: options.allowedTypes)
         let isReadOnly = mustExist
         content = PrivateFile(file.path(percentEncoded: false), followsLink: isReadOnly)
         if !isReadOnly { try Self.prepare(content, file) }

@@ -6,87 +6,120 @@ import TurnpikeSupport
 extension Redaction {
     /// Returns the beginning of some content in printable form.
     ///
-    /// Text has its secrets hidden and its control characters escaped. Other content is replaced by
-    /// its size. JSON, forms, XML and event streams are parsed: the values of secret names are
-    /// hidden whatever they are, and so are the secrets in all other values. Other text is
-    /// searched. If content does not match its type, the part that could be parsed is shown.
+    /// JSON and forms are parsed: the values of secret names are hidden whatever they are, and so
+    /// are the secrets in all other values. Plain text, HTML, CSS and scripts are searched. All
+    /// other content, and text whose bytes are not those of ASCII characters, is replaced by its
+    /// size and its type. Of JSON that is broken, the part that could be parsed is shown.
     /// - Parameters:
     ///   - data: The bytes.
     ///   - type: The media type of the bytes.
-    ///   - isCut: Whether the content was truncated. JSON and XML may be truncated anywhere. In
-    ///     other text, only this flag tells that a secret at the end may be incomplete.
+    ///   - isCut: Whether the content was truncated. JSON may be truncated anywhere. In other text,
+    ///     only this flag tells that a secret at the end may be incomplete.
     /// - Returns: The text.
     public func content(_ data: Data, type: MediaType?, isCut: Bool = false) -> String {
-        content(data, type: type, isCut: isCut, known: SecretIndex())
+        content(data, type: type, isCut: isCut, known: known)
     }
 
     func content(_ data: Data, type: MediaType?, isCut: Bool, known: SecretIndex) -> String {
         if data.isEmpty { return "" }
-        guard let type, Self.isText(type) else { return "(\(data.count) bytes)" }
+        guard let type else { return "(\(data.count) bytes)" }
         let pass = RedactionPass(self, .display, known: known)
-        let shown = pass.content(Array(data), types: [type.description], isCut: isCut)
-        return Grammar.escaped(String(decoding: shown, as: UTF8.self))
+        guard let shown = ShownContent(type)?.redacted(Array(data), isCut: isCut, in: pass) else {
+            return Grammar.escaped(
+                pass.redacted("(\(data.count) bytes of \(type.essence))", as: .text), upTo: 200)
+        }
+        var text = String(decoding: shown, as: UTF8.self)
+        // A character that is cut off.
+        if isCut, text.last == "\u{FFFD}" { text.removeLast() }
+        return Grammar.escaped(text)
     }
 
-    /// Returns content for display as bytes without escaping, or nil if it cannot be parsed
-    /// completely.
+    /// Returns content for display as bytes without escaping, or nil if it is not JSON, a form or
+    /// text, or cannot be parsed completely.
     ///
     /// Content without a known type is treated as what it looks like.
     public func shownBytes(_ data: Data, type: MediaType?) -> [UInt8]? {
-        let pass = RedactionPass(self, .display, keepsCoding: true)
-        let types = [type?.description].compactMap(\.self)
-        let shown = pass.content(Array(data), types: types, isCut: false)
+        let content = Array(data)
+        let kind =
+            type == nil || type?.essence == MediaType.octetStream.essence
+            ? ShownContent(sniffing: content) : type.flatMap { ShownContent($0) }
+        let pass = RedactionPass(self, .display)
+        let shown = kind?.redacted(content, isCut: false, in: pass)
         return pass.withheld.isEmpty ? shown : nil
-    }
-
-    private static func isText(_ type: MediaType) -> Bool {
-        if type.type == "text" || type.suffix == "json" || type.suffix == "xml" { return true }
-        return ["json", "xml", "x-www-form-urlencoded", "javascript"].contains(type.subtype)
-            || ContentKind(type) == .jsonLines
     }
 }
 
-/// The secrets that messages carry, in case an error text repeats one.
-struct CarriedSecrets {
-    private(set) var index = SecretIndex()
+/// Content that a log can show, because its secrets can be told from the rest by their names or as
+/// text.
+enum ShownContent {
+    /// One or more JSON texts.
+    case json
+    case form
+    case text
 
-    /// - Parameters:
-    ///   - requests: The requests.
-    ///   - headers: The header fields of a response.
-    ///   - content: The beginning of the response content.
-    ///   - redaction: Decides what is a secret.
-    init(
-        of requests: [Request], _ headers: HTTPHeaders? = nil, content: Data = Data(),
-        by redaction: Redaction
-    ) {
-        self.init(
-            of: requests, headers.map { [$0] } ?? [], content: content, by: redaction)
-    }
-
-    /// - Parameters:
-    ///   - requests: The requests.
-    ///   - sections: The header sections of responses.
-    ///   - content: The beginning of the content of the last response.
-    ///   - redaction: Decides what is a secret.
-    init(
-        of requests: [Request], _ sections: [HTTPHeaders], content: Data = Data(),
-        by redaction: Redaction
-    ) {
-        let pass = RedactionPass(redaction, .record, onlyLearns: true)
-        for request in requests {
-            _ = pass.url(request.targetURI.text)
-            for field in request.headers { _ = pass.header(field.name, field.value) }
-            if let data = request.body.inMemory, data.count <= Self.maxContent {
-                _ = pass.content(
-                    Array(data), types: request.headers.values(of: .contentType), isCut: false)
-            }
+    init?(_ type: MediaType) {
+        guard type[parameter: "charset"].map(Self.isOfASCII) != false else { return nil }
+        switch (type.type, type.subtype) {
+        case ("application", "x-www-form-urlencoded"): self = .form
+        case (_, "json"): self = .json
+        case (_, let subtype)
+        where type.suffix == "json"
+            || ["ndjson", "jsonl", "json-lines", "json-seq"].contains(where: subtype.contains):
+            self = .json
+        case ("text", "plain"), ("text", "html"), ("text", "css"), ("text", "markdown"),
+            (_, "javascript"):
+            self = .text
+        default: return nil
         }
-        for field in sections.joined() { _ = pass.header(field.name, field.value) }
-        let types = sections.last?.values(of: .contentType) ?? []
-        _ = pass.content(Array(content), types: types, isCut: true)
-        for (secret, reach) in pass.found { index.insert(secret, reach) }
     }
 
-    // Larger content is not searched for secrets each time an error is printed.
-    static let maxContent = 65_536
+    init?(sniffing content: [UInt8], isCut: Bool = false) {
+        var whole = content[...]
+        while isCut, let last = whole.last, last >= 0x80 { whole.removeLast() }
+        guard String(validating: whole, as: UTF8.self) != nil else { return nil }
+        let isForm =
+            content.contains(UInt8(ascii: "="))
+            && content.allSatisfy { $0 > 0x20 && $0 < 0x7F && $0 != 0x22 && $0 != 0x3C }
+        self = isForm ? .form : .text
+    }
+
+    // Whether the bytes of ASCII mean ASCII characters in a charset, wherever they stand.
+    private static func isOfASCII(_ charset: String) -> Bool {
+        ["utf-8", "utf8", "us-ascii", "ascii", "iso-8859-", "windows-125"].contains {
+            charset.lowercased().hasPrefix($0)
+        }
+    }
+
+    /// Returns the content without its secrets, or nil if its characters are wider than bytes.
+    func redacted(_ content: [UInt8], isCut: Bool, in pass: RedactionPass) -> [UInt8]? {
+        guard let shown = read(content, isCut: isCut, in: pass) else { return nil }
+        // Finally search the names and the text between the values.
+        return self == .text ? shown : pass.bytes(shown, isText: true, isCut: isCut) ?? shown
+    }
+
+    /// Returns the content without the secrets of its values.
+    func read(_ content: [UInt8], isCut: Bool, in pass: RedactionPass) -> [UInt8]? {
+        if Self.isWide(content) { return nil }
+        let mark: [UInt8] = [0xEF, 0xBB, 0xBF]
+        let text = content.starts(with: mark) ? Array(content.dropFirst(mark.count)) : content
+        pass.depth += 1
+        defer { pass.depth -= 1 }
+        switch self {
+        case .json:
+            do throws(ClientError) {
+                return try pass.json(text, isCut: isCut)
+            } catch {
+                return pass.withhold(text, as: "JSON", error.message)
+            }
+        case .form: return pass.form(text, isCut: isCut)
+        case .text: return pass.value(text, isCut: isCut) ?? text
+        }
+    }
+
+    // UTF-16 and UTF-32, by their marks or their zeros.
+    private static func isWide(_ content: [UInt8]) -> Bool {
+        content.starts(with: [0xFF, 0xFE]) || content.starts(with: [0xFE, 0xFF])
+            || content.prefix(4).contains(0)
+            || content.count(where: { $0 == 0 }) > content.count / 4
+    }
 }

@@ -21,13 +21,10 @@ public struct Redaction: Sendable {
     /// `password_expires_at`, are not hidden.
     public static let standard = Redaction(headers: [], query: [])
 
-    private let headers: Set<String>
-    private let query: Set<String>
-
-    private init(headers: Set<String>, query: Set<String>) {
-        self.headers = headers
-        self.query = query
-    }
+    private var headers: Set<String>
+    private var query: Set<String>
+    /// The secrets that are hidden wherever they occur.
+    private(set) var known = SecretIndex()
 
     /// Returns the same rules with more names.
     /// - Parameters:
@@ -35,15 +32,47 @@ public struct Redaction: Sendable {
     ///   - query: Query names, in any case.
     /// - Returns: Rules that hide everything these rules hide, and the added names.
     public func adding(headers: [String] = [], query: [String] = []) -> Redaction {
-        Redaction(
-            headers: self.headers.union(headers.map { $0.lowercased() }),
-            query: self.query.union(query.map { $0.lowercased() }))
+        var rules = self
+        rules.headers.formUnion(headers.map { $0.lowercased() })
+        rules.query.formUnion(query.map { $0.lowercased() })
+        return rules
     }
 
     /// Returns rules that hide everything that either of two rules hides.
     public func and(_ other: Redaction) -> Redaction {
-        Redaction(headers: headers.union(other.headers), query: query.union(other.query))
+        var rules = self
+        rules.headers.formUnion(other.headers)
+        rules.query.formUnion(other.query)
+        rules.known.formUnion(other.known)
+        return rules
     }
+
+    // MARK: Known secrets
+
+    /// Hides the secrets that a pass has found, wherever they occur and however they are escaped.
+    public mutating func hide(secretsOf pass: RedactionPass) { known.insert(pass) }
+
+    /// Returns rules that also hide the secrets that messages carry, wherever they occur: a server may
+    /// repeat a token in a header field or in an error.
+    /// - Parameters:
+    ///   - requests: The requests, with the content that is in memory, up to 64 KiB.
+    ///   - sections: The header sections of responses.
+    /// - Returns: The rules.
+    public func hiding(secretsOf requests: [Request], _ sections: [HTTPHeaders]) -> Redaction {
+        var rules = self
+        rules.known = CarriedSecrets(of: requests, sections, by: self).index
+        return rules
+    }
+
+    /// A number that grows with each secret that is hidden wherever it occurs.
+    public var secretCount: Int { known.version }
+
+    /// Whether no more secrets can be hidden wherever they occur, so that later ones may stay
+    /// visible.
+    public var isFull: Bool { known.isFull }
+
+    /// Whether a text contains a secret that is hidden wherever it occurs.
+    public func hidesSecret(in text: [UInt8]) -> Bool { known.occurs(in: text) }
 
     // MARK: Names
 
@@ -53,13 +82,13 @@ public struct Redaction: Sendable {
         return headers.contains(name) || SecretNames.isHeader(name)
     }
 
-    /// Whether the value of a query item, form field or JSON member is hidden.
+    /// Whether the value of a name is hidden.
     func hides(key: String) -> Bool { hides(key: Array(key.utf8)) }
 
-    /// Whether the value of a name is hidden.
+    /// Whether the value of a name is hidden: of a query item, a form field or a JSON member.
     ///
     /// The name may be escaped several times, as in a URL within a URL.
-    func hides(key: some Collection<UInt8>) -> Bool {
+    public func hides(key: some Collection<UInt8>) -> Bool {
         if hidesAsSpelled(key) { return true }
         if !key.contains(where: { Self.joiners[$0] != 0 }) { return false }
         var spelling = Array(key)
@@ -105,9 +134,20 @@ public struct Redaction: Sendable {
     ///
     /// Short names are ambiguous in XML: `<Key>` may be a file name in a listing, `<Code>` an error
     /// code.
-    func hides(element name: ArraySlice<UInt8>) -> Bool {
+    public func hides(element name: ArraySlice<UInt8>) -> Bool {
         let colon = name.lastIndex(of: UInt8(ascii: ":"))
         return hidesInText(colon.map { name[($0 + 1)...] } ?? name)
+    }
+
+    /// Whether a name says that its value is the name of a sibling: `{"name": "password",
+    /// "value": …}`.
+    public static func namesAnother(_ name: some Sequence<UInt8>) -> Bool {
+        SecretNames.namesAnother(name)
+    }
+
+    /// Whether a name stands for the value that a sibling names (``namesAnother(_:)``).
+    public static func isValueOfAnother(_ name: some Sequence<UInt8>) -> Bool {
+        SecretNames.isValueOfAnother(name)
     }
 
     /// Whether a text mentions a secret name anywhere.

@@ -4,15 +4,16 @@ import TurnpikeSupport
 
 /// Redaction of URLs and header fields.
 extension RedactionPass {
-    /// Returns the value of a header field without its secrets, without escaping.
-    func header(_ name: HTTPHeaders.Name, _ value: String) -> String {
+    /// Returns the value of a header field without its secrets; the cookies of a recording keep their
+    /// names.
+    public func header(_ name: HTTPHeaders.Name, _ value: String) -> String {
         if value.isEmpty { return value }
         if redaction.hides(header: name) {
             learn(header: name, value)
             return purpose == .record && name.isCookie ? cookies(name, value) : Redaction.mark
         }
         if name == .webSocketProtocol { return subprotocols(value) }
-        return leaf(Array(value.utf8)).map { String(decoding: $0, as: UTF8.self) } ?? value
+        return self.value(Array(value.utf8)).map { String(decoding: $0, as: UTF8.self) } ?? value
     }
 
     // Browsers cannot set other fields of a WebSocket handshake, so clients put tokens among the
@@ -33,7 +34,7 @@ extension RedactionPass {
             let shown =
                 start.map { start in
                     start < name.count ? name[..<start] + hide(name[start...]) : name[...]
-                } ?? (leaf(name) ?? name)[...]
+                } ?? (value(name) ?? name)[...]
             return String(decoding: blanks, as: UTF8.self) + String(decoding: shown, as: UTF8.self)
         }.joined(separator: ",")
     }
@@ -43,8 +44,8 @@ extension RedactionPass {
         parts.first { $0.count >= 16 && $0.contains(where: Grammar.isDigit) }?.startIndex
     }
 
-    /// Returns a URL without its secrets, without escaping.
-    func url(_ text: String) -> String { redacted(text, as: .url) }
+    /// Returns a URL without its secrets; it need not be valid.
+    public func url(_ text: String) -> String { redacted(text, as: .url) }
 
     // Cookies keep their names, so that recordings remain useful to cookie jars and to people.
     private func cookies(_ name: HTTPHeaders.Name, _ line: String) -> String {
@@ -57,7 +58,7 @@ extension RedactionPass {
             }
             if value.isEmpty { return item.name + "=" }
             if !isAttribute { return item.name + "=" + Redaction.mark }
-            let shown = leaf(Array(value.utf8)).map { String(decoding: $0, as: UTF8.self) }
+            let shown = self.value(Array(value.utf8)).map { String(decoding: $0, as: UTF8.self) }
             return item.name + "=" + (shown ?? value)
         }.joined(separator: "; ")
     }

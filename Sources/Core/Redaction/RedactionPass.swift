@@ -3,11 +3,19 @@
 import Foundation
 import TurnpikeSupport
 
-/// One pass over one thing that is printed or recorded: the rules, and the secrets that were found.
+/// One search for secrets in texts that belong together, such as those of one message.
 ///
-/// Values that are hidden because of their place are collected in ``found``. A second pass over all
-/// related messages can then hide them wherever else they occur.
-final class RedactionPass {
+/// ``Redaction`` has what a log needs. A pass is for programs that keep messages, such as a recorder:
+/// values keep their kinds, so that other programs can still parse them. The values that a pass
+/// hides because of their names can be hidden wherever else they occur:
+///
+/// ```swift
+/// let pass = RedactionPass(recording: rules)
+/// let field = pass.header("X-Api-Key", value)
+/// let content = try pass.json(bytes)
+/// rules.hide(secretsOf: pass)
+/// ```
+public final class RedactionPass {
     /// The purpose of the result.
     enum Purpose: Sendable {
         /// For people: a hidden value becomes one word, whatever its kind.
@@ -17,52 +25,53 @@ final class RedactionPass {
         case record
     }
 
-    let redaction: Redaction
+    /// The rules.
+    public let redaction: Redaction
     let purpose: Purpose
-    /// Whether content is returned in its own encoding rather than in UTF-8.
-    let keepsCoding: Bool
     let known: SecretIndex
-    /// Whether the input comes from a recording and may already contain placeholders.
-    let isRecorded: Bool
-    /// Whether only the secrets that are found matter, not the result.
-    let onlyLearns: Bool
-    /// The media types that are shown although no parser here reads them.
-    let allowedTypes: [MediaType]
+    let xml: (([UInt8], Bool, RedactionPass) throws(ClientError) -> [UInt8])?
     /// The values that were hidden because of their place.
-    private(set) var found: [([UInt8], SecretIndex.Reach)] = []
-    /// The content that could not be parsed and was replaced by a placeholder.
-    private(set) var withheld: [WithheldContent] = []
+    var found: [([UInt8], SecretIndex.Reach)] = []
+    /// The placeholders of the contents that could not be parsed.
+    public private(set) var withheld: [String] = []
     /// The number of bytes inspected, over all readings.
     var work = 0
     // The nesting depth of the current content.
     var depth = 0
-    // Whether characters outside ASCII cannot be added to the current content as they are.
-    var isForeign = false
 
     static let maxDepth = 6
 
     init(
-        _ redaction: Redaction, _ purpose: Purpose, known: SecretIndex = SecretIndex(),
-        isRecorded: Bool = false, onlyLearns: Bool = false, keepsCoding: Bool? = nil,
-        allowedTypes: [MediaType] = []
+        _ redaction: Redaction, _ purpose: Purpose, known: SecretIndex? = nil,
+        xml: (([UInt8], Bool, RedactionPass) throws(ClientError) -> [UInt8])? = nil
     ) {
         self.redaction = redaction
         self.purpose = purpose
-        self.keepsCoding = keepsCoding ?? (purpose == .record)
-        self.known = known
-        self.isRecorded = isRecorded
-        self.onlyLearns = onlyLearns
-        self.allowedTypes = allowedTypes
+        self.known = known ?? redaction.known
+        self.xml = xml
     }
 
-    /// Creates a pass for display, without known secrets.
-    convenience init(_ redaction: Redaction = .standard) { self.init(redaction, .display) }
+    /// Creates a pass whose results are for people.
+    public convenience init(_ redaction: Redaction = .standard) { self.init(redaction, .display) }
+
+    /// Creates a pass whose results are kept for programs.
+    /// - Parameters:
+    ///   - redaction: The rules.
+    ///   - xml: Returns XML within other content without its secrets; the second argument tells
+    ///     whether it was truncated. Without this, XML is withheld if it mentions the name of a
+    ///     secret.
+    public convenience init(
+        recording redaction: Redaction,
+        xml: (([UInt8], Bool, RedactionPass) throws(ClientError) -> [UInt8])? = nil
+    ) {
+        self.init(redaction, .record, xml: xml)
+    }
 
     static let mark = Array(Redaction.mark.utf8)
 
-    // MARK: Found secrets
+    // MARK: Secrets
 
-    /// Records that a value is a secret.
+    /// Notes that a value is a secret.
     /// - Parameters:
     ///   - value: The value without escapes.
     ///   - isNamed: Whether its name alone proves that it is a secret. Otherwise the value must
@@ -87,7 +96,36 @@ final class RedactionPass {
         return count >= 6 || value.contains(where: Grammar.isDigit) ? .words : nil
     }
 
-    // MARK: Pieces
+    /// Returns the mark that replaces a value whose name says that it is a secret, and notes the
+    /// value.
+    public func hide(_ value: some Collection<UInt8>) -> [UInt8] {
+        learn(value, isNamed: true)
+        return Self.mark
+    }
+
+    /// Returns a placeholder for content that cannot be searched.
+    ///
+    /// It has the kind, the length and the hash of the content, for comparing two recordings:
+    /// `(withheld: JSON of 12 bytes, SHA-256 0123456789abcdef: …)`.
+    /// - Parameters:
+    ///   - content: The content.
+    ///   - name: What it should be, such as `JSON`: letters, digits and spaces.
+    ///   - reason: Why it cannot be searched.
+    /// - Returns: The placeholder.
+    public func withhold(
+        _ content: some Collection<UInt8>, as name: String, _ reason: String
+    ) -> [UInt8] {
+        work += content.count
+        let digest = SHA256.digest(of: Data(content)).prefix(8).map {
+            String($0 >> 4, radix: 16) + String($0 & 15, radix: 16)
+        }.joined()
+        let placeholder =
+            "(withheld: \(name) of \(content.count) bytes, SHA-256 \(digest): \(reason))"
+        withheld.append(placeholder)
+        return Array(placeholder.utf8)
+    }
+
+    // MARK: Texts
 
     /// Returns a text without its secrets.
     func redacted(_ text: String, as shape: SecretScanner.Shape, isCut: Bool = false) -> String {
@@ -96,122 +134,82 @@ final class RedactionPass {
         } ?? text
     }
 
-    /// Redacts a text within parsed content.
+    /// Returns a value within content without its secrets, or nil if it has none.
     ///
-    /// A text that looks like JSON, XML or a property list is parsed too.
-    /// - Returns: The text without its secrets, or nil if it has none.
-    func leaf(_ text: [UInt8], isCut: Bool = false) -> [UInt8]? {
+    /// Searches for URLs, credentials and assignments, also behind escapes. JSON in the value, and
+    /// base64 of JSON, is parsed.
+    /// - Parameters:
+    ///   - text: The value without the escapes of its content.
+    ///   - isCut: Whether the value was truncated, perhaps within a secret.
+    /// - Returns: The value without its secrets.
+    public func value(_ text: [UInt8], isCut: Bool = false) -> [UInt8]? {
         if text.isEmpty { return nil }
         depth += 1
         defer { depth -= 1 }
-        if let inner = ContentKind(sniffing: text) {
+        if let kind = NestedKind(sniffing: text) {
             if depth > Self.maxDepth { return Self.mark }
-            return nested(inner, text, isCut)
+            return nested(kind, text, isCut)
         }
         if let shown = base64(text, isCut) { return shown }
         return SecretScanner.redacted(text, as: .text, isCut: isCut, in: self)
     }
 
-    // Redacts content of a parsed kind within base64, and encodes the result.
-    private func base64(_ text: [UInt8], _ isCut: Bool) -> [UInt8]? {
-        guard text.count >= 16, Base64.isDigitOrBlank(text[0]), Base64.isDigitOrBlank(text[15]),
-            Base64.mayHoldContent(text)
-        else { return nil }
-        work += text.count
-        guard let plain = Base64.decode(text), let kind = ContentKind(sniffing: plain),
-            depth < Self.maxDepth, let shown = nested(kind, plain, isCut)
-        else { return nil }
-        return Base64.encode(shown) + [UInt8](repeating: 0x3D, count: (3 - shown.count % 3) % 3)
+    /// Returns bytes without the known secrets and the credentials that are recognized by their
+    /// form, or nil if there are none.
+    /// - Parameters:
+    ///   - bytes: Bytes of any kind, or the whole of a parsed content.
+    ///   - isText: Whether they are also searched without escapes and line breaks.
+    ///   - isCut: Whether they were truncated, perhaps within a secret.
+    /// - Returns: The bytes without the secrets.
+    public func bytes(_ bytes: [UInt8], isText: Bool = false, isCut: Bool = false) -> [UInt8]? {
+        SecretScanner.redactedBinary(bytes, isText: isText, isCut: isCut, in: self)
     }
 
-    /// Whether content of a kind holds a secret, or may hold one because it cannot be parsed.
-    func holdsSecret(_ kind: ContentKind, _ content: [UInt8], isCut: Bool) -> Bool {
-        if depth >= Self.maxDepth { return true }
-        let inner = RedactionPass(
-            redaction, purpose, known: known, isRecorded: isRecorded, onlyLearns: onlyLearns)
-        inner.depth = depth + 1
-        defer {
-            found += inner.found
-            work += inner.work
+    // MARK: Contents
+
+    /// Returns JSON without its secrets.
+    /// - Parameters:
+    ///   - text: One or more JSON texts in UTF-8.
+    ///   - isCut: Whether the text was truncated. Its last value is then left out.
+    /// - Returns: The text.
+    /// - Throws: ``ClientError/Code/serialization`` if it is not JSON.
+    public func json(_ text: [UInt8], isCut: Bool = false) throws(ClientError) -> [UInt8] {
+        try JSONRedactor.redacted(text, isCut: isCut, in: self)
+    }
+
+    /// Returns a form (`application/x-www-form-urlencoded`) without its secrets.
+    /// - Parameters:
+    ///   - text: The form.
+    ///   - isCut: Whether it was truncated, perhaps within a secret.
+    /// - Returns: The form.
+    public func form(_ text: [UInt8], isCut: Bool = false) -> [UInt8] {
+        var shown: [UInt8] = []
+        shown.reserveCapacity(text.count)
+        for item in text.split(separator: UInt8(ascii: "&"), omittingEmptySubsequences: false) {
+            if item.startIndex > 0 { shown.append(UInt8(ascii: "&")) }
+            shown += formItem(item, isCut: isCut && item.endIndex == text.count)
         }
-        guard let shown = try? kind.redacted(content, isCut: isCut, in: inner) else {
-            return redaction.speaksOfSecrets(content)
+        return shown
+    }
+
+    private func formItem(_ item: ArraySlice<UInt8>, isCut: Bool) -> [UInt8] {
+        guard let equals = item.firstIndex(of: UInt8(ascii: "=")) else {
+            return value(Self.decoded(item), isCut: isCut) == nil ? Array(item) : Self.mark
         }
-        return shown != content
-    }
-
-    // Content that only looks like its kind is searched as text. If it mentions a secret name, it
-    // is withheld: which value belongs to the name is unknown.
-    private func nested(_ kind: ContentKind, _ text: [UInt8], _ isCut: Bool) -> [UInt8]? {
-        do {
-            let shown = try kind.redacted(text, isCut: isCut, in: self)
-            return shown == text ? nil : shown
-        } catch {
-            if !redaction.speaksOfSecrets(text) {
-                return SecretScanner.redacted(text, as: .text, isCut: isCut, in: self)
-            }
-            return withhold(text, as: kind.name, error)
+        let text = Self.decoded(item[(equals + 1)...])
+        let name = item[..<equals]
+        let shownName = value(Self.decoded(name)) == nil ? Array(name) : Self.mark
+        if redaction.hides(key: name), !text.isEmpty {
+            return shownName + [item[equals]] + hide(text)
         }
+        let shown = value(text, isCut: isCut)
+        return shownName + [item[equals]]
+            + (shown == nil ? item[(equals + 1)...] : Self.mark[...])
     }
 
-    /// Hides a value whose name says that it is a secret.
-    func hide(_ value: some Collection<UInt8>, isNamed: Bool = true) -> [UInt8] {
-        learn(value, isNamed: isNamed)
-        return Self.mark
-    }
-
-    /// Returns a placeholder for content that cannot be parsed completely.
-    func withhold(_ content: some Collection<UInt8>, as name: String, _ reason: Unreadable)
-        -> [UInt8]
-    {
-        work += content.count
-        if isRecorded, WithheldContent.isPlaceholder(content) { return Array(content) }
-        let one = WithheldContent(name, content, reason)
-        withheld.append(one)
-        return Array(one.description.utf8)
-    }
-}
-
-/// Why content is not what its type says, and where.
-struct Unreadable: Error {
-    let reason: String
-
-    init(_ reason: String) { self.reason = reason }
-
-    init(_ reason: String, at position: Int) { self.reason = "\(reason) at byte \(position)" }
-}
-
-/// Content that a recording or a log replaces by a placeholder, because it could not be searched
-/// for secrets.
-struct WithheldContent: Sendable, Hashable, CustomStringConvertible {
-    /// The expected kind, for example `JSON`.
-    let name: String
-    /// The size in bytes.
-    let byteCount: Int
-    /// The first digits of the SHA-256 in hexadecimal, for comparing two recordings.
-    let digest: String
-    /// Why the content is not shown.
-    let reason: String
-
-    init(_ name: String, _ content: some Collection<UInt8>, _ reason: Unreadable) {
-        self.name = name
-        byteCount = content.count
-        digest = SHA256.digest(of: Data(content)).prefix(8).map {
-            String($0 >> 4, radix: 16) + String($0 & 15, radix: 16)
-        }.joined()
-        self.reason = reason.reason
-    }
-
-    /// The placeholder: `(withheld: JSON of 12 bytes, SHA-256 0123456789abcdef: …)`.
-    var description: String {
-        "(withheld: \(name) of \(byteCount) bytes, SHA-256 \(digest): \(reason))"
-    }
-
-    /// Whether content is such a placeholder.
-    static func isPlaceholder(_ content: some Collection<UInt8>) -> Bool {
-        guard content.count < 300, content.starts(with: "(withheld: ".utf8) else { return false }
-        let text = String(decoding: content, as: UTF8.self)
-        return text.wholeMatch(
-            of: /\(withheld: [A-Za-z0-9 ]+ of \d+ bytes, SHA-256 [0-9a-f]{16}: [^\r\n]+\)/) != nil
+    private static func decoded(_ text: ArraySlice<UInt8>) -> [UInt8] {
+        let spaced = text.map { $0 == UInt8(ascii: "+") ? 0x20 : $0 }
+        guard spaced.contains(UInt8(ascii: "%")) else { return spaced }
+        return Spelling.unescaped(spaced) ?? spaced
     }
 }

@@ -6,11 +6,11 @@ public import TurnpikeCore
 extension Request {
     /// The request as a one-line curl command, without secrets.
     ///
-    /// The command is safe to paste into any POSIX shell, whatever the request holds. Text content
-    /// is shown with its secrets hidden, other content as octal escapes. Content that cannot be
-    /// shown is read from standard input: a stream, a part of a file, multipart or encoded content,
-    /// or more than the limit. If a request cannot be sent, or has trailers, the result is a shell
-    /// comment that says why there is no command.
+    /// The command is safe to paste into any POSIX shell, whatever the request holds. JSON, forms
+    /// and plain text are shown with their secrets hidden. Content that cannot be shown is read from
+    /// standard input: another type, bytes that are no text, a stream, a part of a file, encoded
+    /// content, or more than the limit. If a request cannot be sent, or has trailers, the result is
+    /// a shell comment that says why there is no command.
     /// - Parameters:
     ///   - redaction: What is hidden.
     ///   - maxBodyBytes: The most bytes of content that the line may hold.
@@ -69,7 +69,7 @@ private struct CurlContent {
         }
         let type =
             request.headers[.contentType].map { MediaType(parsing: $0) } ?? request.body.contentType
-        guard let length = request.body.length, length <= Int64(maxBytes), Self.isShown(type),
+        guard let length = request.body.length, length <= Int64(maxBytes),
             !request.headers.contains(.contentEncoding), let data = request.body.inMemory,
             let bytes = redaction.shownBytes(data, type: type)
         else {
@@ -86,12 +86,6 @@ private struct CurlContent {
     private mutating func pipe(_ bytes: some Sequence<UInt8>) {
         input = "printf \(ShellWord.printfFormat(bytes)) | "
         options = Self.fromInput
-    }
-
-    // Multipart bodies and property lists are not shown as text.
-    private static func isShown(_ type: MediaType?) -> Bool {
-        guard let type else { return true }
-        return type.type != "multipart" && !type.subtype.contains("plist")
     }
 
     private static func wholeFile(_ body: RequestBody) -> String? {

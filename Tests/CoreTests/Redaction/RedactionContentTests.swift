@@ -74,9 +74,93 @@ struct RedactionContentTests {
         }
     }
 
-    @Test("Content that is not text is shown by its size, and control characters are escaped")
+    @Test(
+        "Content of another type is shown by its size and its type",
+        arguments: [
+            "application/xml", "image/svg+xml", "text/csv", "text/tab-separated-values",
+            "text/event-stream", "text/yaml", "application/x-plist", "application/http",
+            "multipart/form-data", "application/octet-stream", "image/png",
+        ])
+    func otherTypes(type: String) {
+        #expect(shown("token=abc", MediaType(parsing: type)) == "(9 bytes of \(type))")
+        #expect(
+            shown("token=abc", MediaType(parsing: type + "; charset=utf-8; boundary=b"))
+                == "(9 bytes of \(type))")
+    }
+
+    @Test("Text in a charset whose bytes are not those of ASCII is shown by its size and its type")
+    func charsets() {
+        for charset in ["utf-16", "utf-32le", "utf-7", "shift_jis", "ibm037"] {
+            let type = MediaType(parsing: "text/plain; charset=\(charset)")
+            #expect(shown("password=hunter2", type) == "(16 bytes of text/plain)", "\(charset)")
+        }
+        for encoding in [String.Encoding.utf16, .utf16LittleEndian, .utf32BigEndian] {
+            for (text, type) in [
+                ("password=hunter2", MediaType.plainText), ("{\"password\":\"hunter2\"}", .json),
+            ] {
+                let data = text.data(using: encoding) ?? Data()
+                let shown = Redaction.standard.content(data, type: type)
+                #expect(shown == "(\(data.count) bytes of \(type.essence))")
+            }
+        }
+        #expect(shown("é password=hunter2", "text/plain; charset=UTF-8") == "é password=REDACTED")
+    }
+
+    @Test("XML in JSON is withheld if it mentions a secret, and a binary property list always")
+    func nested() {
+        let xml = shown(#"{"a":"<?xml version='1.0'?><token>hunter2</token>","b":1}"#, .json)
+        #expect(
+            xml.hasPrefix(#"{"a":"(withheld: XML of "#) && xml.hasSuffix(#"","b":1}"#), "\(xml)")
+        let plain = #"{"a":"<?xml version='1.0'?><b>kept</b>"}"#
+        #expect(shown(plain, .json) == plain)
+        let list = Data("bplist00 h\u{0}u\u{0}n\u{0}t\u{0}e\u{0}r\u{0}2".utf8).base64EncodedString()
+        #expect(!shown(#"{"a":"\#(list)"}"#, .json).contains(list))
+    }
+
+    @Test(
+        "A secret that a part of a form or a column of a table names is hidden elsewhere",
+        arguments: [
+            (
+                "multipart/form-data; boundary=b",
+                "--b\r\nContent-Disposition: form-data; name=\"city\"\r\n\r\nBerlin\r\n--b\r\n"
+                    + "content-disposition: form-data; name=\"password\"\r\n\r\npl4nted-s3cret\r\n--b--"
+            ),
+            (
+                "multipart/form-data; boundary=\"a b\"",
+                "before\n--a b\nContent-Disposition: form-data; name=a\n"
+                    + "Content-Type: application/json\n\n{\"token\":\"pl4nted-s3cret\",\"b\":\"Berlin\"}\n--a b--\n"
+            ),
+            ("text/csv", "city,password\r\nBerlin,pl4nted-s3cret\r\n"),
+            ("text/csv", "city;\"api key\"\n\"in; Berlin\";\"pl4nted-s3cret\"\n"),
+            ("text/tab-separated-values", "token\tcity\npl4nted-s3cret\tBerlin"),
+        ])
+    func learnt(type: String, text: String) {
+        #expect(shownElsewhere(Data(text.utf8), type) == "REDACTED came from Berlin")
+    }
+
+    @Test("A secret in JSON in UTF-16 is hidden elsewhere", arguments: [false, true])
+    func learntWide(isLittle: Bool) throws {
+        let text = #"{"password":"pl4nted-s3cret","city":"Berlin, Zürich"}"#
+        let encoding = isLittle ? String.Encoding.utf16LittleEndian : .utf16BigEndian
+        let data = try #require(text.data(using: encoding))
+        let mark = Data(isLittle ? [0xFF, 0xFE] : [0xFE, 0xFF])
+        for content in [data, mark + data] {
+            #expect(
+                shownElsewhere(content, "application/json") == "REDACTED came from Berlin")
+        }
+    }
+
+    // What an error says after a request with some content.
+    private func shownElsewhere(_ content: Data, _ type: String) -> String {
+        let request = Request(
+            .post, "https://a.example/", headers: ["Content-Type": type], body: .data(content))
+        let known = CarriedSecrets(of: [request], by: .standard).index
+        return RedactionPass(.standard, .display, known: known)
+            .redacted("pl4nted-s3cret came from Berlin", as: .text)
+    }
+
+    @Test("Control characters are escaped")
     func other() {
-        #expect(shown("abc", .octetStream) == "(3 bytes)")
         #expect(shown("abc", nil) == "(3 bytes)")
         #expect(shown("", .octetStream) == "")
         let escaped = shown("a\u{1B}[31m\r\nb\u{0}", .plainText)

@@ -46,9 +46,8 @@ struct RedactionScalarTests {
     func contents(mark: String) {
         for (text, type) in [
             ("password=\(mark)s3cret", MediaType.form), ("a=1&\(mark)password=s3cret", .form),
-            ("<password>\(mark)s3cret</password>", MediaType("text", "xml")),
-            ("<a><password>s3cret<\(mark)/password>s3cret</a>", MediaType("text", "xml")),
-            ("<a password=\"\(mark)s3cret\"/>", MediaType("text", "xml")),
+            ("<password>\(mark)s3cret</password>", MediaType("text", "html")),
+            ("<a password=\"\(mark)s3cret\"/>", MediaType("text", "html")),
             ("{\"a\":\"password=\(mark)s3cret\"}", .json),
         ] {
             let shown = Redaction.standard.content(Data(text.utf8), type: type)
@@ -66,9 +65,8 @@ struct RedactionScalarTests {
             #expect(Redaction.standard.text(text).utf8.elementsEqual(text.utf8))
             for (text, type) in [
                 (text, MediaType.form), (text, .plainText),
-                ("<a>\(text)</a>", MediaType("text", "xml")),
+                ("<a>\(text)</a>", MediaType("text", "html")),
             ] {
-                let text = type.subtype == "xml" ? text.replacing("&", with: "&amp;") : text
                 let shown = Redaction.standard.content(Data(text.utf8), type: type)
                 #expect(shown.utf8.elementsEqual(text.utf8))
             }

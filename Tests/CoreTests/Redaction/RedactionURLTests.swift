@@ -92,16 +92,10 @@ struct RedactionURLTests {
     }
 
     @Test(
-        "JSON in JSON and XML show no secret, whole or cut off",
+        "JSON in JSON shows no secret, whole or cut off",
         arguments: [
             (#"{"data":"{\"password\":\"s3cret\",\"kept\":1}"}"#, "application/json"),
             (#"{"a":"x","b":"{\"c\":\"{\\\"token\\\":\\\"s3cret\\\"}\"}"}"#, "application/json"),
-            ("<a><Password>s3cret</Password><b>kept</b></a>", "text/xml"),
-            (
-                "<s:a xmlns:s='x'><s:token type=\"b\">s3cret<c/></s:token></s:a>",
-                "application/soap+xml"
-            ),
-            ("<login user='kept' password = \"s3cret > s3cret\"/>", "application/xml"),
         ])
     func contents(text: String, type: String) throws {
         let type = try #require(MediaType(parsing: type))
@@ -123,7 +117,7 @@ struct RedactionURLTests {
         #expect(!Redaction.standard.url(text).contains("s3cret"))
         for unit in ["a=b;c?d//e@f&", "//a@b", "?a=", "{\"", "<a b=", "Bearer 1 "] {
             let long = String(repeating: unit, count: Runs.size(2_000, all: 20_000))
-            for type in [MediaType.json, .form, .plainText, MediaType("text", "xml")] {
+            for type in [MediaType.json, .form, .plainText, MediaType("text", "html")] {
                 let shown = Redaction.standard.content(Data(long.utf8), type: type)
                 #expect(shown.utf8.count < 4 * long.utf8.count)
             }

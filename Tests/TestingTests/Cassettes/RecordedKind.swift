@@ -268,9 +268,10 @@ struct RecordedKind: Sendable, CustomTestStringConvertible {
             .withheld),
         RecordedKind(
             "a message", "application/http",
-            "GET /KEPT HTTP/1.1\r\nSec-WebSocket-Protocol: bearer, WORD\r\n\r\n"),
+            "GET /KEPT HTTP/1.1\r\nSec-WebSocket-Protocol: bearer, WORD\r\n\r\n", .withheld),
         RecordedKind(
-            "a mail", "message/rfc822", "Subject: KEPT\r\nX-Otp: WORD\r\n\r\nYour code is CODE\r\n"),
+            "a mail", "message/rfc822", "Subject: KEPT\r\nX-Otp: WORD\r\n\r\nYour code is CODE\r\n",
+            .withheld),
     ]
 
     private static let unread: [RecordedKind] = {

@@ -56,7 +56,7 @@ enum Base64 {
         let content = begin.drop { $0 <= 0x20 }
         // The kind shows in the first byte and in the first one that follows an opening bracket.
         let isTold = content.count > 16 && content.dropFirst().contains { $0 > 0x20 }
-        return (!isTold || ContentKind(sniffing: begin) != nil) && text.allSatisfy(isDigitOrBlank)
+        return (!isTold || NestedKind(sniffing: begin) != nil) && text.allSatisfy(isDigitOrBlank)
     }
 
     static func isDigitOrBlank(_ byte: UInt8) -> Bool {

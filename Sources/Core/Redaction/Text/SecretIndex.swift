@@ -2,12 +2,13 @@
 
 import TurnpikeSupport
 
-/// The known secrets, searchable at a cost that does not depend on their number.
+/// The secrets that are known, searchable at a cost that does not depend on their number.
 ///
-/// The index is a trie of bytes. At each position of a text, the search follows the trie for at
-/// most ``depthLimit`` bytes unless it finds a secret. After a match, the search continues behind
-/// it.
-struct SecretIndex {
+/// A ``RedactionPass`` hides them wherever they occur, however they are escaped.
+struct SecretIndex: Sendable {
+    // The index is a trie of bytes. At each position of a text, the search follows the trie for at
+    // most `depthLimit` bytes unless it finds a secret. After a match, the search continues behind
+    // it.
     private struct Edge: Hashable {
         let node: Int32
         let byte: UInt8
@@ -26,8 +27,9 @@ struct SecretIndex {
     private var reaches: [Reach?] = [nil]
     // Whether a secret begins with these two bytes. Allocated with the first secret.
     private var beginnings: [Bool] = []
+    /// Whether the limit was reached, so that later secrets may stay visible.
     private(set) var isFull = false
-    /// Grows with each addition.
+    /// A number that grows with each secret.
     private(set) var version = 0
 
     // A match of this many bytes identifies a secret, however long the secret is.
@@ -39,6 +41,31 @@ struct SecretIndex {
     var isEmpty: Bool { edges.isEmpty }
 
     // MARK: Adding
+
+    /// Adds the secrets that a pass has found.
+    ///
+    /// Those of a recording are later also found in base64.
+    mutating func insert(_ pass: RedactionPass) {
+        for (secret, reach) in pass.found {
+            insert(secret, reach, inBase64: pass.purpose == .record)
+        }
+    }
+
+    /// Adds all secrets of another index.
+    mutating func formUnion(_ other: SecretIndex) {
+        let parents = Dictionary(uniqueKeysWithValues: other.edges.map { ($1, $0) })
+        isFull = isFull || other.isFull
+        for case (var node, let reach?) in other.reaches.indices.map({
+            (Int32($0), other.reaches[$0])
+        }) {
+            var secret: [UInt8] = []
+            while let edge = parents[node] {
+                secret.append(edge.byte)
+                node = edge.node
+            }
+            add(secret.reversed(), reach)
+        }
+    }
 
     /// Adds a secret in the spellings that are not decoded before a text is searched.
     ///
@@ -104,6 +131,21 @@ struct SecretIndex {
     }
 
     // MARK: Searching
+
+    /// Whether a text contains one of the secrets, as it is or escaped.
+    func occurs(in text: [UInt8]) -> Bool {
+        var isFound = false
+        var work = 0
+        var spelling: Spelling? = Spelling(text)
+        for _ in 0...Spelling.maxLevels {
+            guard let current = spelling, !isFound else { break }
+            for one in [current, current.withoutZeros(), current.withoutLineEnds()] {
+                search(one?.bytes ?? [], isCut: false, work: &work) { _ in isFound = true }
+            }
+            spelling = current.unescaped()
+        }
+        return isFound
+    }
 
     /// Finds the secrets in a text.
     /// - Parameters:

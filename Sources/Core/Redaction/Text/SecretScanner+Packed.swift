@@ -33,7 +33,7 @@ extension SecretScanner {
         pass.work += 2 * value.count
         let text = Array(bytes[value])
         let plain = first == UInt8(ascii: "%") ? Spelling.unescaped(text) ?? text : text
-        return ContentKind(sniffing: plain).map {
+        return NestedKind(sniffing: plain).map {
             pass.holdsSecret($0, plain, isCut: isCut && value.upperBound == bytes.count)
         } ?? false
     }
@@ -46,7 +46,7 @@ extension SecretScanner {
 
     private func holdsSecret(_ packed: Range<Int>) -> Bool {
         guard packed.count >= 16, let plain = Base64.decode(bytes[packed]),
-            let kind = ContentKind(sniffing: plain)
+            let kind = NestedKind(sniffing: plain)
         else { return false }
         return pass.holdsSecret(
             kind, plain, isCut: isCut && packed.upperBound == bytes.count)

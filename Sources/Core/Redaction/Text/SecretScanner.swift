@@ -85,9 +85,6 @@ struct SecretScanner {
     static func redactedBinary(
         _ source: [UInt8], isText: Bool = false, isCut: Bool, in pass: RedactionPass
     ) -> [UInt8]? {
-        // Credentials that are recognised by their form are found again wherever they occur, so
-        // there is nothing to learn.
-        if pass.onlyLearns { return nil }
         var marks = SecretMarks()
         let plain = Spelling(source)
         let others = isText ? [plain.unescaped(), plain.withoutLineEnds()] : []

@@ -167,21 +167,6 @@ struct Spelling {
         byte == UInt8(ascii: "%") || byte == UInt8(ascii: "\\") || byte == UInt8(ascii: "&")
     }
 
-    /// Whether the text contains a known secret at any level of escapes.
-    func holds(_ known: SecretIndex, work: inout Int) -> Bool {
-        var isHeld = false
-        var spelling: Spelling? = self
-        for _ in 0...Self.maxLevels {
-            guard let text = spelling else { break }
-            for one in [text, text.withoutZeros(), text.withoutLineEnds()] {
-                known.search(one?.bytes ?? [], isCut: false, work: &work) { _ in isHeld = true }
-            }
-            if isHeld { return true }
-            spelling = text.unescaped()
-        }
-        return isHeld
-    }
-
     /// Hides the words that are still escaped after the last level.
     func hidePacked(in marks: inout SecretMarks) {
         var start = 0
@@ -191,22 +176,6 @@ struct Spelling {
             if word.contains(where: Self.beginsEscape) { marks.hide(source(of: start..<end)) }
             start = end + 1
         }
-    }
-
-    /// Returns the text with XML entities and character references resolved.
-    func withoutEntities() -> [UInt8] {
-        var text: [UInt8] = []
-        var position = 0
-        while position < bytes.count {
-            if bytes[position] == UInt8(ascii: "&"), let escape = Escape(bytes, at: position) {
-                escape.write(to: &text)
-                position += escape.count
-            } else {
-                text.append(bytes[position])
-                position += 1
-            }
-        }
-        return text
     }
 
     /// Returns bytes without one level of escapes, or nil if they have none.

@@ -3,8 +3,9 @@
 import Foundation
 import TestSupport
 import Testing
+import TurnpikeCore
 
-@testable import TurnpikeCore
+@testable import TurnpikeTesting
 
 @Suite("Redaction of whole contents")
 struct ContentRedactionTests {
@@ -35,7 +36,14 @@ struct ContentRedactionTests {
         }
         for one in shown.withheld {
             let digest = try #require(one.firstMatch(of: /SHA-256 ([0-9a-f]{16})/)?.output.1)
-            #expect(text.contains("(withheld: ") && text.contains(digest), "\(text)")
+            // What was within Base64 is replaced within it.
+            let words =
+                [text]
+                + text.split { !($0.isLetter || $0.isNumber) }.compactMap {
+                    Data(base64Encoded: String($0)).map { String(decoding: $0, as: UTF8.self) }
+                }
+            #expect(
+                words.contains { $0.contains("(withheld: ") && $0.contains(digest) }, "\(text)")
         }
     }
 
@@ -51,23 +59,6 @@ struct ContentRedactionTests {
         }
         let error = ClientError(.validation, "no", responseBody: Data(text.utf8))
         #expect("\(error)".contains("no"))
-    }
-
-    @Test("Nested property lists are read to a bounded depth")
-    func levels() {
-        var list = Data("x".utf8)
-        func big(_ number: Int, bytes: Int) -> Data {
-            Data((0..<bytes).reversed().map { UInt8(truncatingIfNeeded: number >> (8 * $0)) })
-        }
-        for _ in 0..<200 {
-            let object = Data([0x4F, 0x12]) + big(list.count, bytes: 4) + list
-            let content = Data("bplist00".utf8) + object
-            let end = Data([0, 0, 0, 0, 0, 0, 1, 1]) + big(1, bytes: 8) + big(0, bytes: 8)
-            list = content + Data([8]) + end + big(content.count, bytes: 8)
-        }
-        let shown = ExchangeRedactor(.standard).content(
-            list, headers: ["Content-Type": "application/x-unknown"])
-        #expect(!shown.withheld.isEmpty)
     }
 
     @Test("Redacting redacted content changes nothing", arguments: ContentSample.all)
@@ -106,7 +97,7 @@ struct ContentRedactionTests {
     }
 
     @Test("A secret of one message is hidden in later ones, in every spelling")
-    func repeated() throws {
+    func repeated() {
         let secret = "pl4nted+s3cret/\"one"
         let encoded = "pl4nted%2Bs3cret%2F%22one"
         let learnt: [(String, Data)] = [
@@ -119,11 +110,6 @@ struct ContentRedactionTests {
             ("application/json", JSONValue.object(["token": .string(secret)]).data()),
             ("application/x-www-form-urlencoded", Data("token=\(encoded)".utf8)),
             ("text/xml", Data("<token><![CDATA[\(secret)]]></token>".utf8)),
-            (
-                "application/x-plist",
-                try PropertyListSerialization.data(
-                    fromPropertyList: ["token": secret], format: .binary, options: 0)
-            ),
             ("application/x-ndjson", Data("1\n{\"token\":\"pl4nted+s3cret\\/\\u0022one\"}".utf8)),
         ]
         let echoes: [(String, Data)] = [
@@ -166,26 +152,24 @@ struct ContentRedactionTests {
             "secret": [1_234_567, 1.5, Data([1]), Date(), true] as [Any],
             "a": ["x", 7] as [Any],
         ]
-        for format in [PropertyListSerialization.PropertyListFormat.xml, .binary] {
-            let data = try PropertyListSerialization.data(
-                fromPropertyList: value, format: format, options: 0)
-            let shown = redactor.content(data, headers: ["Content-Type": "application/x-plist"])
-            let read = try unsafe PropertyListSerialization.propertyList(
-                from: shown.content, format: nil)
-            let members = try #require(read as? [String: Any])
-            #expect(members["token"] as? String == "REDACTED")
-            #expect((members["a"] as? [Any])?.first as? String == "x")
-            let secrets = try #require(members["secret"] as? [Any])
-            #expect(secrets.count == 5)
-            #expect((secrets[0] as? NSNumber)?.intValue == 0)
-            #expect((secrets[1] as? NSNumber)?.doubleValue == 0)
-            #expect(secrets[2] is Data && secrets[3] is Date)
-            #expect((secrets[4] as? NSNumber)?.boolValue == true)
-        }
+        let data = try PropertyListSerialization.data(
+            fromPropertyList: value, format: .xml, options: 0)
+        let shown = redactor.content(data, headers: ["Content-Type": "application/x-plist"])
+        let read = try unsafe PropertyListSerialization.propertyList(
+            from: shown.content, format: nil)
+        let members = try #require(read as? [String: Any])
+        #expect(members["token"] as? String == "REDACTED")
+        #expect((members["a"] as? [Any])?.first as? String == "x")
+        let secrets = try #require(members["secret"] as? [Any])
+        #expect(secrets.count == 5)
+        #expect((secrets[0] as? NSNumber)?.intValue == 0)
+        #expect((secrets[1] as? NSNumber)?.doubleValue == 0)
+        #expect(secrets[2] is Data && secrets[3] is Date)
+        #expect((secrets[4] as? NSNumber)?.boolValue == true)
         let json = #"{"token":{"a":["x",12345,12,true,null,""]},"total_tokens":54321,"b":1.50}"#
-        let shown = redactor.content(Data(json.utf8), headers: ["Content-Type": "application/json"])
+        let text = redactor.content(Data(json.utf8), headers: ["Content-Type": "application/json"])
         #expect(
-            String(decoding: shown.content, as: UTF8.self)
+            String(decoding: text.content, as: UTF8.self)
                 == #"{"token":{"a":["REDACTED",0,0,true,null,""]},"total_tokens":54321,"b":1.50}"#)
     }
 
@@ -214,10 +198,8 @@ struct ContentRedactionTests {
     }
 
     @Test("Content without secrets stays the same byte by byte")
-    func untouched() throws {
+    func untouched() {
         let redactor = ExchangeRedactor(.standard)
-        let list = try PropertyListSerialization.data(
-            fromPropertyList: ["a": [1, "x", Data([1, 2])] as [Any]], format: .binary, options: 0)
         var random = SeededGenerator(seed: 1)
         let noise = Data((0..<10_000).map { _ in UInt8.random(in: 0...255, using: &random) })
         let samples: [(String, Data)] = [
@@ -228,7 +210,7 @@ struct ContentRedactionTests {
                     "<?xml version='1.0'?>\n<!DOCTYPE a SYSTEM 'x'><a b='1 &amp; 2'><![CDATA[x]]>&#65;&nbsp;</a>\n"
                         .utf8)
             ),
-            ("application/x-plist", list), ("image/png", noise),
+            ("image/png", noise),
             ("application/octet-stream", noise),
             (
                 "multipart/mixed; boundary=b",
@@ -241,7 +223,6 @@ struct ContentRedactionTests {
                 Spelled.utf16("{\"a\":\"é\u{1F468}\"}", isBig: true, hasMark: true)
             ),
             ("text/plain; charset=iso-8859-1", Data([0x67, 0x72, 0xFC, 0xDF, 0x65])),
-            ("application/http", Data("HTTP/1.1 200 OK\r\nA: b\r\n c\r\n\r\nx".utf8)),
         ]
         for (type, data) in samples {
             let shown = redactor.content(data, headers: ["Content-Type": type])

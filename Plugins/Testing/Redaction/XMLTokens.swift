@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import TurnpikeCore
+import TurnpikeSupport
+
 /// The tokens of an XML document, read strictly up to the end or the first fault.
 ///
 /// A document type with its own declarations is a fault, because its entities are unknown here. The
-/// parser of `TurnpikeXML` does not fit: it reports no positions, refuses truncated text and has
-/// limits, and redaction must not depend on a plugin.
+/// parser of `TurnpikeXML` does not fit: it reports no positions, refuses truncated text, replaces
+/// line ends and has limits.
 struct XMLTokens {
     enum Kind {
         case text, characterData, comment, instruction
@@ -235,7 +238,7 @@ struct XMLTokens {
         let value = (open + 1)..<stop
         attributes.append(Attribute(name: name, value: value))
         let local = Array(local(name))
-        let isNaming = SecretNames.namesAnother(local) || local.elementsEqual("type".utf8)
+        let isNaming = Redaction.namesAnother(local) || local.elementsEqual("type".utf8)
         if isNaming, redaction.hides(key: bytes[value]) {
             element.namesSecret = true
             // A form field of type "password" has no secret content.
@@ -246,8 +249,12 @@ struct XMLTokens {
 
     private func nameRange(_ start: Int) -> Range<Int> {
         var end = min(start, bytes.count)
-        while end < bytes.count, SecretScanner.isOfTagName(bytes[end]) { end += 1 }
+        while end < bytes.count, Self.isOfName(bytes[end]) { end += 1 }
         return min(start, end)..<end
+    }
+
+    private static func isOfName(_ byte: UInt8) -> Bool {
+        Grammar.isAlphanumeric(byte) || byte >= 0x80 || "-_.:".utf8.contains(byte)
     }
 
     private func skipBlanks(_ start: Int) -> Int {
@@ -260,7 +267,7 @@ struct XMLTokens {
     // of a sibling. `<key>name</key>` turns the element after it into such a `<name>`.
     private mutating func noteName(in element: Int) {
         let name = local(elements[element].name)
-        let isNaming = SecretNames.namesAnother(name)
+        let isNaming = Redaction.namesAnother(name)
         guard let parent = elements[element].parent, isNaming || elements[element].key == .name
         else {
             return
@@ -269,8 +276,8 @@ struct XMLTokens {
         let isKey = name.elementsEqual("key".utf8)
         if isKey {
             elements[parent].lastKey =
-                SecretNames.namesAnother(text)
-                ? .name : SecretNames.isValueOfAnother(text) ? .value : .other
+                Redaction.namesAnother(text)
+                ? .name : Redaction.isValueOfAnother(text) ? .value : .other
         }
         guard redaction.hides(key: text) else { return }
         if isNaming { elements[parent].hidesNext = true }

@@ -17,24 +17,22 @@ struct JSONRedactor {
     /// - Parameters:
     ///   - bytes: The text in UTF-8.
     ///   - isCut: Whether the text was truncated.
-    ///   - showsPart: Whether the readable part of a broken text is shown if the result is for
-    ///     display.
     ///   - pass: The rules, and the record of what was found.
-    /// - Returns: The redacted text.
-    /// - Throws: ``Unreadable`` if the text is not JSON.
+    /// - Returns: The redacted text; for display, the readable part of a broken text.
+    /// - Throws: ``ClientError/Code/serialization`` if the text is not JSON.
     static func redacted(
-        _ bytes: [UInt8], isCut: Bool, showsPart: Bool = true, in pass: RedactionPass
-    ) throws(Unreadable) -> [UInt8] {
+        _ bytes: [UInt8], isCut: Bool, in pass: RedactionPass
+    ) throws(ClientError) -> [UInt8] {
         let text = JSONTokens(bytes, pass.redaction)
         pass.work += 2 * bytes.count
         switch text.end {
         case .finished: break
         case .cut where isCut: break
-        case .cut where pass.purpose == .record || !showsPart || text.tokens.isEmpty:
-            throw Unreadable("it ends within a value")
+        case .cut where pass.purpose == .record || text.tokens.isEmpty:
+            throw ClientError(.serialization, "it ends within a value")
         case .broken(let position, let reason)
-        where pass.purpose == .record || !showsPart || text.tokens.isEmpty:
-            throw Unreadable(reason, at: position)
+        where pass.purpose == .record || text.tokens.isEmpty:
+            throw ClientError(.serialization, "\(reason) at byte \(position)")
         case .cut, .broken: break
         }
         var redactor = JSONRedactor(bytes: bytes, pass: pass, text: text)
@@ -56,7 +54,7 @@ struct JSONRedactor {
         case .cut: break
         case .broken(let position, let reason):
             let rest = bytes[copied...]
-            output += pass.withhold(rest, as: "JSON", Unreadable(reason, at: position))
+            output += pass.withhold(rest, as: "JSON", "\(reason) at byte \(position)")
         }
         return output
     }
@@ -117,7 +115,7 @@ struct JSONRedactor {
 
     private mutating func string(_ range: Range<Int>) {
         let plain = Self.meaning(of: bytes[range])
-        if let shown = pass.leaf(plain) { replace(range, with: literal(shown)) }
+        if let shown = pass.value(plain) { replace(range, with: Self.literal(shown)) }
     }
 
     // Whether a number is a secret that was learned elsewhere.
@@ -227,19 +225,8 @@ struct JSONRedactor {
         }
     }
 
-    private func literal(_ text: [UInt8]) -> [UInt8] {
+    private static func literal(_ text: [UInt8]) -> [UInt8] {
         let quoted = JSONValue.string(String(decoding: text, as: UTF8.self)).jsonBytes()
-        let literal = Array(quoted.dropFirst().dropLast())
-        return pass.isForeign ? Self.inASCII(literal) : literal
-    }
-
-    // Escapes non-ASCII characters, for a text in an encoding other than UTF-8.
-    private static func inASCII(_ literal: [UInt8]) -> [UInt8] {
-        guard literal.contains(where: { $0 >= 0x80 }) else { return literal }
-        return String(decoding: literal, as: UTF8.self).utf16.flatMap { unit -> [UInt8] in
-            if unit < 0x80 { return [UInt8(unit)] }
-            let digits = String(unit, radix: 16)
-            return Array(("\\u" + String(repeating: "0", count: 4 - digits.count) + digits).utf8)
-        }
+        return Array(quoted.dropFirst().dropLast())
     }
 }

@@ -1,27 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import TurnpikeCore
+
 /// Redacts line-based content: JSON lines and event streams.
 enum LineRedactor {
     /// Redacts JSON lines or a JSON text sequence (RFC 7464).
     ///
     /// Withholds records that are not JSON.
-    static func redactedJSON(_ text: [UInt8], isCut: Bool, in pass: RedactionPass) -> [UInt8] {
-        if let whole = try? JSONRedactor.redacted(text, isCut: isCut, showsPart: false, in: pass) {
-            return whole
-        }
+    static func redactedJSON(
+        _ text: [UInt8], isCut: Bool, in contents: ContentRedactor
+    ) -> [UInt8] {
+        if let whole = try? contents.pass.json(text, isCut: isCut) { return whole }
         var shown: [UInt8] = []
         shown.reserveCapacity(text.count)
         var isBroken = false
         func take(_ line: ArraySlice<UInt8>, _ end: ArraySlice<UInt8>) {
             let isLast = line.endIndex == text.count
-            do throws(Unreadable) {
+            do throws(ClientError) {
                 // This line may be the end of a text that began on an earlier line.
-                if isLast, isCut, isBroken { throw Unreadable("it is cut off") }
-                shown += try JSONRedactor.redacted(
-                    Array(line), isCut: isCut && isLast, showsPart: false, in: pass)
+                if isLast, isCut, isBroken { throw .unreadable("it is cut off") }
+                shown += try contents.pass.json(Array(line), isCut: isCut && isLast)
             } catch {
                 isBroken = true
-                shown += pass.withhold(line, as: "JSON", error)
+                shown += contents.withhold(line, as: "JSON", error.message)
             }
             shown += end
         }
@@ -81,7 +82,7 @@ private struct EventStream {
             line.starts(with: "data".utf8)
             && (line.count == 4 || line[line.startIndex + 4] == UInt8(ascii: ":"))
         guard isData else {
-            let shown = pass.leaf(Array(line), isCut: isCut).map { $0[...] } ?? line
+            let shown = pass.value(Array(line), isCut: isCut).map { $0[...] } ?? line
             lines.append((shown, end, nil))
             if line.isEmpty { flush(isCut: false) }
             return
@@ -98,7 +99,7 @@ private struct EventStream {
 
     private mutating func flush(isCut: Bool) {
         let data = Array(lines.compactMap(\.data).joined(separator: [0x0A]))
-        var shown = pass.leaf(data, isCut: isCut).map {
+        var shown = pass.value(data, isCut: isCut).map {
             $0.split(separator: 0x0A, omittingEmptySubsequences: false)[...]
         }
         for line in lines {

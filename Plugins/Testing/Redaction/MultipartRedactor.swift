@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import TurnpikeCore
 import TurnpikeSupport
 
 /// Copies multipart content (RFC 2046 §5.1.1).
@@ -9,18 +10,18 @@ import TurnpikeSupport
 struct MultipartRedactor {
     private let bytes: [UInt8]
     private let delimiter: [UInt8]
-    private let pass: RedactionPass
+    private let contents: ContentRedactor
     private let isCut: Bool
 
     static func redacted(
-        _ bytes: [UInt8], boundary: String?, isCut: Bool, in pass: RedactionPass
-    ) throws(Unreadable) -> [UInt8] {
+        _ bytes: [UInt8], boundary: String?, isCut: Bool, in contents: ContentRedactor
+    ) throws(ClientError) -> [UInt8] {
         guard let boundary, !boundary.isEmpty, boundary.utf8.count <= 256 else {
-            throw Unreadable("its boundary is missing")
+            throw .unreadable("its boundary is missing")
         }
-        pass.work += 3 * bytes.count
         let redactor = MultipartRedactor(
-            bytes: bytes, delimiter: Array("--\(boundary)".utf8), pass: pass, isCut: isCut)
+            bytes: bytes, delimiter: Array("--\(boundary)".utf8), contents: contents,
+            isCut: isCut)
         return try redactor.redacted()
     }
 
@@ -44,11 +45,11 @@ struct MultipartRedactor {
         let isLast: Bool
     }
 
-    private func redacted() throws(Unreadable) -> [UInt8] {
+    private func redacted() throws(ClientError) -> [UInt8] {
         let lines = try delimiterLines()
-        guard let first = lines.first else { throw Unreadable("it has no parts") }
+        guard let first = lines.first else { throw .unreadable("it has no parts") }
         let isEnded = lines.last?.isLast == true
-        if !isEnded, !isCut { throw Unreadable("its last part has no end") }
+        if !isEnded, !isCut { throw .unreadable("its last part has no end") }
         var shown = other(bytes[..<first.range.lowerBound])
         for (index, line) in lines.enumerated() {
             shown += bytes[line.range]
@@ -65,12 +66,12 @@ struct MultipartRedactor {
 
     // Copies the preamble or the epilogue.
     private func other(_ text: ArraySlice<UInt8>) -> [UInt8] {
-        pass.leaf(Array(text)) ?? Array(text)
+        contents.pass.value(Array(text)) ?? Array(text)
     }
 
     // All delimiters must use the line break of the first one. Otherwise one recipient could see
     // two parts where another sees a single part that contains a boundary.
-    private func delimiterLines() throws(Unreadable) -> [Line] {
+    private func delimiterLines() throws(ClientError) -> [Line] {
         var lines: [Line] = []
         var endsWithCR: Bool?
         var position = 0
@@ -88,11 +89,11 @@ struct MultipartRedactor {
             guard behind.allSatisfy(Grammar.isBlank) else { continue }
             let hasCRBefore = position > 1 && bytes[position - 2] == 0x0D
             if position > 0, hasCRBefore != (endsWithCR ?? hasCR) {
-                throw Unreadable("its line endings differ")
+                throw .unreadable("its line endings differ")
             }
             endsWithCR = endsWithCR ?? hasCR
             if end < bytes.count, hasCR != endsWithCR {
-                throw Unreadable("its line endings differ")
+                throw .unreadable("its line endings differ")
             }
             // The line break before this delimiter may already belong to the previous delimiter.
             let start = max(
@@ -107,37 +108,37 @@ struct MultipartRedactor {
 
     // MARK: Parts
 
-    private func part(_ part: ArraySlice<UInt8>, isCut: Bool) throws(Unreadable) -> [UInt8] {
-        let head = try MessageHead(part)
+    private func part(_ part: ArraySlice<UInt8>, isCut: Bool) throws(ClientError) -> [UInt8] {
+        let head = try PartHead(part)
         // The fields of a truncated head are unknown: drop the part.
         guard head.isWhole else {
             if isCut { return [] }
-            throw Unreadable("a part has no content")
+            throw .unreadable("a part has no content")
         }
-        let shown = head.redacted(part, in: pass)
+        let shown = head.redacted(part, in: contents.pass)
         let content = Array(part[head.end...])
         if content.isEmpty { return shown }
-        if names(of: head).contains(where: { pass.redaction.hides(key: $0[...]) }) {
-            return shown + pass.hide(content)
+        if names(of: head).contains(where: { contents.pass.redaction.hides(key: $0) }) {
+            return shown + contents.pass.hide(content)
         }
         if let coding = head.values("content-encoding").first, coding.lowercased() != "identity" {
             return shown
-                + pass.withhold(content, as: "a part", Unreadable("its content is encoded"))
+                + contents.withhold(content, as: "a part", "its content is encoded")
         }
         let range = ContentPart(head.values("content-range"))
         if range.beginsWithin {
             return shown
-                + pass.remainder(content, types: head.values("content-type"), isCut: isCut)
+                + contents.remainder(content, types: head.values("content-type"), isCut: isCut)
         }
         return shown
             + PartContent.redacted(
                 content, types: head.values("content-type"),
                 transfer: head.values("content-transfer-encoding").first,
-                isCut: isCut || range.isCut, in: pass)
+                isCut: isCut || range.isCut, in: contents)
     }
 
     // Returns every text that a recipient could take for the name of the part.
-    private func names(of head: MessageHead) -> [[UInt8]] {
+    private func names(of head: PartHead) -> [[UInt8]] {
         head.values("content-disposition").flatMap { line in
             Grammar.split(line[...], at: UInt8(ascii: ";")).dropFirst().flatMap {
                 parameter -> [[UInt8]] in
@@ -162,8 +163,10 @@ struct MultipartRedactor {
     private static func word(_ text: String) -> [UInt8] {
         let parts = text.split(separator: "?", omittingEmptySubsequences: false)
         guard parts.count == 5, parts[0] == "=", parts[4] == "=" else { return [] }
-        if parts[2].lowercased() == "b" { return Base64.decode(parts[3].utf8) ?? [] }
-        let percent = parts[3].utf8.map { $0 == UInt8(ascii: "=") ? UInt8(ascii: "%") : $0 }
-        return Spelling.unescaped(percent) ?? percent
+        let content = Array(parts[3].utf8)
+        let plain =
+            parts[2].lowercased() == "b"
+            ? PartContent.base64(content) : PartContent.quotedPrintable(content)
+        return plain ?? content
     }
 }

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import TurnpikeCore
+
 /// Copies an XML document.
 ///
 /// Hides the content of elements and attributes with secret names, and the secrets in all other
@@ -16,20 +18,16 @@ struct XMLRedactor {
     // The number of open elements from the outermost hidden one on; 0 if none is hidden.
     private var hidden = 0
 
-    /// - Throws: ``Unreadable`` if the text is not well-formed. For display, it may be truncated.
+    /// - Throws: ``/TurnpikeCore/ClientError/Code/serialization`` if the text is not well-formed.
     static func redacted(
         _ bytes: [UInt8], isCut: Bool, in pass: RedactionPass
-    ) throws(Unreadable) -> [UInt8] {
+    ) throws(ClientError) -> [UInt8] {
         let document = XMLTokens(bytes, pass.redaction)
-        pass.work += 2 * bytes.count
         switch document.end {
         case .finished: break
-        case .cut where isCut || pass.purpose == .display: break
-        case .cut: throw Unreadable("it ends within the document")
-        case .broken(let position, let reason):
-            if pass.purpose == .record || document.tokens.isEmpty {
-                throw Unreadable(reason, at: position)
-            }
+        case .cut where isCut: break
+        case .cut: throw .unreadable("it ends within the document")
+        case .broken(let position, let reason): throw .unreadable(reason, at: position)
         }
         var redactor = XMLRedactor(bytes: bytes, pass: pass, document: document)
         redactor.copyTokens()
@@ -44,12 +42,8 @@ struct XMLRedactor {
     }
 
     private consuming func finished() -> [UInt8] {
-        let end = document.tokens.last?.range.upperBound ?? 0
-        copy(upTo: end)
-        // What follows the last whole token is truncated or unreadable.
-        if case .broken(let position, let reason) = document.end {
-            output += pass.withhold(bytes[end...], as: "XML", Unreadable(reason, at: position))
-        }
+        // What follows the last whole token is truncated.
+        copy(upTo: document.tokens.last?.range.upperBound ?? 0)
         return output
     }
 
@@ -86,7 +80,7 @@ struct XMLRedactor {
         let isSecret =
             one.isSecret || isPrivatePartOfKey(one)
             || (isNamed
-                && (one.key == .value || SecretNames.isValueOfAnother(document.local(one.name))))
+                && (one.key == .value || Redaction.isValueOfAnother(document.local(one.name))))
         for attribute in document.attributes[attributes] {
             copy(attribute, hidesAll: hidden > 0, hidesValue: isSecret || one.namesSecret)
         }
@@ -114,11 +108,11 @@ struct XMLRedactor {
         let name = document.local(attribute.name)
         let value = Self.meaning(of: bytes[attribute.value])
         if hidesAll || pass.redaction.hides(element: name)
-            || (hidesValue && SecretNames.isValueOfAnother(name))
+            || (hidesValue && Redaction.isValueOfAnother(name))
         {
             replace(attribute.value, with: pass.hide(value))
-        } else if let shown = pass.leaf(value) {
-            replace(attribute.value, with: escaped(shown))
+        } else if let shown = pass.value(value) {
+            replace(attribute.value, with: Self.escaped(shown))
         }
     }
 
@@ -139,10 +133,10 @@ struct XMLRedactor {
         if hidden > 0, !isKeyOfList {
             hide(text, range)
         } else if !text.allSatisfy({ $0 <= 0x20 }),
-            let shown = pass.leaf(
+            let shown = pass.value(
                 text, isCut: document.end == .cut && last.range.upperBound == bytes.count)
         {
-            replace(range, with: escaped(shown))
+            replace(range, with: Self.escaped(shown))
         } else {
             for one in run { copyRemark(one) }
         }
@@ -164,7 +158,7 @@ struct XMLRedactor {
     private mutating func copyRemark(_ remark: XMLTokens.Token) {
         switch remark.kind {
         case .comment, .instruction:
-            if let shown = pass.leaf(Array(bytes[remark.inner])) {
+            if let shown = pass.value(Array(bytes[remark.inner])) {
                 replace(remark.inner, with: shown)
             }
         default: break
@@ -178,7 +172,7 @@ struct XMLRedactor {
             if bytes[range].contains(UInt8(ascii: "<")) { replace(range, with: []) }
             return
         }
-        pass.learn(text[first.startIndex..<last.endIndex], isNamed: true)
+        _ = pass.hide(text[first.startIndex..<last.endIndex])
         replace(
             range,
             with: Self.mark(
@@ -192,11 +186,11 @@ struct XMLRedactor {
 
     // Values of property lists keep their kinds. The mark is also valid base64.
     private static func mark(for element: ArraySlice<UInt8>, isPlist: Bool) -> [UInt8] {
-        guard isPlist else { return RedactionPass.mark }
+        guard isPlist else { return Array(Redaction.mark.utf8) }
         switch String(decoding: element, as: UTF8.self) {
         case "integer", "real": return [UInt8(ascii: "0")]
         case "date": return Array("1970-01-01T00:00:00Z".utf8)
-        default: return RedactionPass.mark
+        default: return Array(Redaction.mark.utf8)
         }
     }
 
@@ -205,10 +199,43 @@ struct XMLRedactor {
     // Resolves entities and character references. Unknown ones stay as text.
     private static func meaning(of text: ArraySlice<UInt8>) -> [UInt8] {
         guard text.contains(UInt8(ascii: "&")) else { return Array(text) }
-        return Spelling(Array(text)).withoutEntities()
+        var plain: [UInt8] = []
+        plain.reserveCapacity(text.count)
+        var place = text.startIndex
+        while place < text.endIndex {
+            if text[place] == UInt8(ascii: "&") {
+                let name = text[place...].dropFirst().prefix(12).prefix { $0 != UInt8(ascii: ";") }
+                if name.endIndex < text.endIndex, text[name.endIndex] == UInt8(ascii: ";"),
+                    let scalar = scalar(named: name)
+                {
+                    plain += UTF8.encode(scalar) ?? UTF8.encodedReplacementCharacter
+                    place = name.endIndex + 1
+                    continue
+                }
+            }
+            plain.append(text[place])
+            place += 1
+        }
+        return plain
     }
 
-    private func escaped(_ text: [UInt8]) -> [UInt8] {
+    private static func scalar(named name: ArraySlice<UInt8>) -> Unicode.Scalar? {
+        switch String(decoding: name, as: UTF8.self) {
+        case "amp": "&"
+        case "lt": "<"
+        case "gt": ">"
+        case "quot": "\""
+        case "apos": "'"
+        case let name where name.hasPrefix("#x"):
+            UInt32(name.dropFirst(2), radix: 16).flatMap(Unicode.Scalar.init)
+        case let name where name.hasPrefix("#"):
+            UInt32(name.dropFirst()).flatMap(Unicode.Scalar.init)
+        default: nil
+        }
+    }
+
+    // In ASCII, because the document may be in any charset.
+    private static func escaped(_ text: [UInt8]) -> [UInt8] {
         var escaped: [UInt8] = []
         escaped.reserveCapacity(text.count)
         for byte in text {
@@ -221,11 +248,8 @@ struct XMLRedactor {
             default: escaped.append(byte)
             }
         }
-        return pass.isForeign ? Self.inASCII(escaped) : escaped
-    }
-
-    private static func inASCII(_ text: [UInt8]) -> [UInt8] {
-        String(decoding: text, as: UTF8.self).unicodeScalars.flatMap { scalar -> [UInt8] in
+        return String(decoding: escaped, as: UTF8.self).unicodeScalars.flatMap {
+            scalar -> [UInt8] in
             scalar.isASCII ? [UInt8(scalar.value)] : Array("&#\(scalar.value);".utf8)
         }
     }

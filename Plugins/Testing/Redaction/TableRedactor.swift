@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import TurnpikeCore
 import TurnpikeSupport
 
 /// Copies tables of text: CSV (RFC 4180) and TSV.
@@ -11,7 +12,7 @@ import TurnpikeSupport
 /// is withheld if a column is secret.
 struct TableRedactor {
     private let bytes: [UInt8]
-    private let pass: RedactionPass
+    private let contents: ContentRedactor
     private let isCut: Bool
     private let separator: UInt8
     private var output: [UInt8] = []
@@ -44,20 +45,19 @@ struct TableRedactor {
         var end = 0
     }
 
-    /// - Throws: ``Unreadable`` if a quoted cell has no end.
+    /// - Throws: ``/TurnpikeCore/ClientError/Code/serialization`` if a quoted cell has no end.
     static func redacted(
-        _ bytes: [UInt8], isTabbed: Bool, isCut: Bool, in pass: RedactionPass
-    ) throws(Unreadable) -> [UInt8] {
-        pass.work += 3 * bytes.count
+        _ bytes: [UInt8], isTabbed: Bool, isCut: Bool, in contents: ContentRedactor
+    ) throws(ClientError) -> [UInt8] {
         var redactor = TableRedactor(
-            bytes: bytes, pass: pass, isCut: isCut,
-            separator: isTabbed ? 0x09 : separator(of: bytes, in: pass))
+            bytes: bytes, contents: contents, isCut: isCut,
+            separator: isTabbed ? 0x09 : separator(of: bytes, contents.pass.redaction))
         return try redactor.redacted()
     }
 
-    private init(bytes: [UInt8], pass: RedactionPass, isCut: Bool, separator: UInt8) {
+    private init(bytes: [UInt8], contents: ContentRedactor, isCut: Bool, separator: UInt8) {
         self.bytes = bytes
-        self.pass = pass
+        self.contents = contents
         self.isCut = isCut
         self.separator = separator
         output.reserveCapacity(bytes.count)
@@ -68,7 +68,7 @@ struct TableRedactor {
     // Returns the separator that the first lines have most of: spreadsheets of some countries write
     // semicolons. A title may hold another one than the table below it, which a line without the
     // title's shows if it names secret columns.
-    private static func separator(of bytes: [UInt8], in pass: RedactionPass) -> UInt8 {
+    private static func separator(of bytes: [UInt8], _ redaction: Redaction) -> UInt8 {
         let lines = bytes.prefix(65_536).split { $0 == 0x0A || $0 == 0x0D }.prefix(mostTitles + 1)
         var counts = [Int](repeating: 0, count: separators.count)
         for line in lines.prefix(3) {
@@ -85,7 +85,7 @@ struct TableRedactor {
                 && others.contains { line in
                     line.contains(separator)
                         && line.split(separator: separator).contains { name in
-                            pass.redaction.hides(key: name.filter { $0 != UInt8(ascii: "\"") })
+                            redaction.hides(key: name.filter { $0 != UInt8(ascii: "\"") })
                         }
                 }
         } ?? usual
@@ -99,7 +99,7 @@ struct TableRedactor {
         }
     }
 
-    private mutating func redacted() throws(Unreadable) -> [UInt8] {
+    private mutating func redacted() throws(ClientError) -> [UInt8] {
         var position = 0
         while position < bytes.count {
             let row = try row(at: position)
@@ -111,7 +111,7 @@ struct TableRedactor {
 
     // MARK: Reading
 
-    private func row(at start: Int) throws(Unreadable) -> Row {
+    private func row(at start: Int) throws(ClientError) -> Row {
         var row = Row()
         var position = start
         while true {
@@ -131,7 +131,7 @@ struct TableRedactor {
         return row
     }
 
-    private func cell(at start: Int, _ isOdd: inout Bool) throws(Unreadable) -> Cell {
+    private func cell(at start: Int, _ isOdd: inout Bool) throws(ClientError) -> Cell {
         guard start < bytes.count, bytes[start] == UInt8(ascii: "\"") else {
             var end = start
             while end < bytes.count, !endsCell(end) {
@@ -151,11 +151,11 @@ struct TableRedactor {
             end += 2
         }
         if end >= bytes.count {
-            guard isCut else { throw Unreadable("a quoted cell has no end", at: start) }
+            guard isCut else { throw .unreadable("a quoted cell has no end", at: start) }
             return Cell(range: (start + 1)..<bytes.count, isQuoted: true)
         }
         guard end + 1 == bytes.count || endsCell(end + 1) else {
-            throw Unreadable("text follows a quoted cell", at: end + 1)
+            throw .unreadable("text follows a quoted cell", at: end + 1)
         }
         return Cell(range: (start + 1)..<end, isQuoted: true)
     }
@@ -195,7 +195,7 @@ struct TableRedactor {
             return
         }
         let content = bytes[start..<end(of: row)]
-        if content.isEmpty || (pass.isRecorded && WithheldContent.isPlaceholder(content)) { return }
+        if content.isEmpty || contents.isPlaceholder(content) { return }
         let isLast = isCut && row.end == bytes.count
         let isWhole =
             row.cells.count == columns.count || (isLast && row.cells.count < columns.count)
@@ -203,12 +203,12 @@ struct TableRedactor {
         if hasSecrets, row.isOdd || !isWhole {
             return replace(
                 content.indices,
-                with: pass.withhold(
-                    content, as: "a row", Unreadable("its cells do not fit the names above")))
+                with: contents.withhold(
+                    content, as: "a row", "its cells do not fit the names above"))
         }
         var namesSecret = false
         for (cell, column) in zip(row.cells, columns) where column == .names {
-            namesSecret = namesSecret || pass.redaction.hides(key: meaning(of: cell))
+            namesSecret = namesSecret || contents.pass.redaction.hides(key: meaning(of: cell))
         }
         for (index, cell) in row.cells.enumerated() {
             let column = index < columns.count ? columns[index] : .plain
@@ -220,7 +220,7 @@ struct TableRedactor {
     // another, its cells are no names of columns.
     private mutating func addNames(in row: Row, from start: Int) {
         guard rows <= Self.mostTitles, var columns,
-            !WithheldContent.isPlaceholder(bytes[start..<end(of: row)])
+            !ContentRedactor.looksWithheld(bytes[start..<end(of: row)])
         else { return }
         let names = row.cells.map(column)
         guard names.contains(where: { $0 != .plain }) else { return }
@@ -241,9 +241,9 @@ struct TableRedactor {
 
     private func column(_ cell: Cell) -> Column {
         let name = meaning(of: cell)
-        if pass.redaction.hides(key: name) { return .secret }
-        if SecretNames.namesAnother(name) { return .names }
-        return SecretNames.isValueOfAnother(name) ? .value : .plain
+        if contents.pass.redaction.hides(key: name) { return .secret }
+        if Redaction.namesAnother(name) { return .names }
+        return Redaction.isValueOfAnother(name) ? .value : .plain
     }
 
     private func end(of row: Row) -> Int { row.cells.last.map { end(of: $0) } ?? row.end }
@@ -255,11 +255,13 @@ struct TableRedactor {
     private mutating func copy(_ cell: Cell, isSecret: Bool) {
         let text = meaning(of: cell)
         if isSecret {
-            if !text.allSatisfy({ $0 <= 0x20 }) { replace(cell.range, with: pass.hide(text)) }
+            if !text.allSatisfy({ $0 <= 0x20 }) {
+                replace(cell.range, with: contents.pass.hide(text))
+            }
             return
         }
         let isLast = isCut && end(of: cell) == bytes.count
-        guard let shown = pass.leaf(text, isCut: isLast) else { return }
+        guard let shown = contents.pass.value(text, isCut: isLast) else { return }
         let needsQuotes =
             !cell.isQuoted && shown.contains { "\"\r\n".utf8.contains($0) || $0 == separator }
         let doubled =

@@ -2,8 +2,9 @@
 
 import Foundation
 import Testing
+import TurnpikeCore
 
-@testable import TurnpikeCore
+@testable import TurnpikeTesting
 
 @Suite("Redaction of JSON")
 struct JSONRedactionTests {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import TurnpikeCore
 import TurnpikeSupport
 
 /// The character encoding of some content, for decoding it and encoding it again.
@@ -10,7 +11,6 @@ struct TextCoding {
         /// matter, because they are written back unchanged.
         case bytes
         case utf16(isBig: Bool)
-        case utf32(isBig: Bool)
     }
 
     private let units: Units
@@ -24,10 +24,8 @@ struct TextCoding {
 
     /// Whether even ASCII characters take more than one byte.
     var isWide: Bool {
-        switch units {
-        case .utf8, .bytes: false
-        case .utf16, .utf32: true
-        }
+        if case .utf16 = units { return true }
+        return false
     }
 
     // MARK: Reading
@@ -40,12 +38,13 @@ struct TextCoding {
     ///   - content: The bytes.
     ///   - labels: All declared charsets, from the header field and from the content.
     ///   - isCut: Whether the content was truncated, perhaps within a character.
-    /// - Throws: ``Unreadable`` if a declared charset is not supported.
-    init(of content: [UInt8], labels: [String], isCut: Bool) throws(Unreadable) {
+    /// - Throws: ``/TurnpikeCore/ClientError/Code/serialization`` if a charset is not supported.
+    init(of content: [UInt8], labels: [String], isCut: Bool) throws(ClientError) {
         let labels = labels.map { $0.lowercased().filter { !$0.isWhitespace } }
         if let label = labels.first(where: { !Self.isReadable($0, content) }) {
-            throw Unreadable("its charset \(Self.shown(label)) is not supported")
+            throw .unreadable("its charset \(Self.shown(label)) is not supported")
         }
+        if Self.beginsUTF32(content) { throw .unreadable("UTF-32 is not supported") }
         if let (units, count) = Self.mark(of: content) {
             self.init(units: units, mark: Array(content.prefix(count)))
         } else if let units = Self.unitsByZeros(content) ?? Self.unitsByLabel(labels) {
@@ -72,9 +71,9 @@ struct TextCoding {
 
     private static func isReadable(_ label: String, _ content: [UInt8]) -> Bool {
         let prefixes = [
-            "utf-8", "utf8", "us-ascii", "ascii", "utf-16", "utf16", "utf-32", "utf32",
-            "ucs-2", "ucs-4", "iso-8859-", "iso8859", "iso_8859", "latin", "windows-125", "cp125",
-            "windows-874", "koi8", "macintosh", "x-mac-", "unicode-1-1-utf-8", "ibm866", "tis-620",
+            "utf-8", "utf8", "us-ascii", "ascii", "utf-16", "utf16", "ucs-2",
+            "iso-8859-", "iso8859", "iso_8859", "latin", "windows-125", "cp125", "windows-874",
+            "koi8", "macintosh", "x-mac-", "unicode-1-1-utf-8", "ibm866", "tis-620",
         ]
         if prefixes.contains(where: label.hasPrefix) { return true }
         // In these charsets an ASCII byte may be the second byte of another character. They are
@@ -88,8 +87,6 @@ struct TextCoding {
 
     private static func mark(of content: [UInt8]) -> (Units, Int)? {
         if content.starts(with: [0xEF, 0xBB, 0xBF]) { return (.utf8, 3) }
-        if content.starts(with: [0xFF, 0xFE, 0, 0]) { return (.utf32(isBig: false), 4) }
-        if content.starts(with: [0, 0, 0xFE, 0xFF]) { return (.utf32(isBig: true), 4) }
         if content.starts(with: [0xFF, 0xFE]) { return (.utf16(isBig: false), 2) }
         if content.starts(with: [0xFE, 0xFF]) { return (.utf16(isBig: true), 2) }
         return nil
@@ -98,11 +95,32 @@ struct TextCoding {
     // Detects the width by zero bytes (RFC 4627 §3): the first characters of JSON are ASCII.
     private static func unitsByZeros(_ content: [UInt8]) -> Units? {
         switch content.prefix(4).map({ $0 == 0 }) {
-        case [true, true, true, false]: .utf32(isBig: true)
-        case [false, true, true, true]: .utf32(isBig: false)
         case [true, false, true, false], [true, false]: .utf16(isBig: true)
         case [false, true, false, true], [false, true]: .utf16(isBig: false)
         default: nil
+        }
+    }
+
+    // The mark of UTF-32, or a first character of ASCII.
+    private static func beginsUTF32(_ content: [UInt8]) -> Bool {
+        let first = Array(content.prefix(4))
+        return [[0xFF, 0xFE, 0, 0], [0, 0, 0xFE, 0xFF]].contains(first)
+            || [[true, true, true, false], [false, true, true, true]].contains(
+                first.map { $0 == 0 })
+    }
+
+    /// Whether content is text in UTF-32, by its label or by all of its characters.
+    static func isUTF32(_ content: [UInt8], _ labels: [String]) -> Bool {
+        let isNamed = labels.contains { label in
+            let name = label.lowercased().filter { $0 != "-" && $0 != "_" && !$0.isWhitespace }
+            return name.hasPrefix("utf32") || name.hasPrefix("ucs4")
+        }
+        if isNamed { return true }
+        guard beginsUTF32(content) else { return false }
+        // The bytes of a scalar above and below.
+        let (top, next) = content[0] == 0 ? (0, 1) : (3, 2)
+        return stride(from: 0, to: content.count - 3, by: 4).allSatisfy {
+            content[$0 + top] == 0 && content[$0 + next] <= 0x10
         }
     }
 
@@ -113,9 +131,6 @@ struct TextCoding {
             if name.hasPrefix("utf16") || name == "ucs2" {
                 return .utf16(isBig: !name.hasSuffix("le"))
             }
-            if name.hasPrefix("utf32") || name == "ucs4" {
-                return .utf32(isBig: !name.hasSuffix("le"))
-            }
         }
         return nil
     }
@@ -125,31 +140,29 @@ struct TextCoding {
     ///   - content: The bytes.
     ///   - isCut: Whether the content was truncated, perhaps within a character.
     /// - Returns: The text.
-    /// - Throws: ``Unreadable`` if the bytes are not valid.
-    func decode(_ content: [UInt8], isCut: Bool) throws(Unreadable) -> [UInt8] {
+    /// - Throws: ``/TurnpikeCore/ClientError/Code/serialization`` if the bytes are not valid.
+    func decode(_ content: [UInt8], isCut: Bool) throws(ClientError) -> [UInt8] {
         let body = content.dropFirst(mark.count)
         switch units {
         case .utf8:
             let body = isCut ? Self.withoutCutScalar(body) : body
             // Content with a UTF-8 mark was not validated before.
             guard String(validating: body, as: UTF8.self) != nil else {
-                throw Unreadable("it is not valid UTF-8")
+                throw .unreadable("it is not valid UTF-8")
             }
             return Array(body)
         case .bytes:
             var text: [UInt8] = []
             text.reserveCapacity(body.count)
-            for byte in body { Self.append(UInt32(byte), to: &text) }
+            for byte in body {
+                if byte < 0x80 {
+                    text.append(byte)
+                } else {
+                    text += [0xC0 | byte >> 6, 0x80 | byte & 0x3F]
+                }
+            }
             return text
         case .utf16(let isBig): return try Self.utf16(body, isBig, isCut)
-        case .utf32(let isBig):
-            let values = Self.numbers(body, 4, isBig)
-            guard isCut || body.count % 4 == 0,
-                values.allSatisfy({ Unicode.Scalar($0) != nil })
-            else { throw Unreadable("it is not valid UTF-32") }
-            var text: [UInt8] = []
-            for value in values { Self.append(value, to: &text) }
-            return text
         }
     }
 
@@ -162,31 +175,15 @@ struct TextCoding {
 
     private static func utf16(
         _ body: ArraySlice<UInt8>, _ isBig: Bool, _ isCut: Bool
-    ) throws(Unreadable) -> [UInt8] {
-        var values = numbers(body, 2, isBig)
-        if isCut, let last = values.last, (0xD800..<0xDC00).contains(last) { values.removeLast() }
+    ) throws(ClientError) -> [UInt8] {
+        var units = stride(from: body.startIndex, to: body.endIndex - 1, by: 2).map { start in
+            UInt16(body[isBig ? start : start + 1]) << 8 | UInt16(body[isBig ? start + 1 : start])
+        }
+        if isCut, let last = units.last, (0xD800..<0xDC00).contains(last) { units.removeLast() }
         guard isCut || body.count % 2 == 0,
-            let text = String(
-                validating: values.map { UInt16(truncatingIfNeeded: $0) }, as: UTF16.self)
-        else { throw Unreadable("it is not valid UTF-16") }
+            let text = String(validating: units, as: UTF16.self)
+        else { throw .unreadable("it is not valid UTF-16") }
         return Array(text.utf8)
-    }
-
-    private static func numbers(_ body: ArraySlice<UInt8>, _ width: Int, _ isBig: Bool) -> [UInt32]
-    {
-        stride(from: body.startIndex, to: body.endIndex - width + 1, by: width).map { start in
-            (0..<width).reduce(0) { value, offset in
-                value << 8 | UInt32(body[isBig ? start + offset : start + width - 1 - offset])
-            }
-        }
-    }
-
-    private static func append(_ value: UInt32, to text: inout [UInt8]) {
-        if value < 0x80 {
-            text.append(UInt8(value))
-        } else if let scalar = Unicode.Scalar(value) {
-            text += UTF8.encode(scalar) ?? UTF8.encodedReplacementCharacter
-        }
     }
 
     // MARK: Writing
@@ -201,21 +198,10 @@ struct TextCoding {
             }
         case .utf16(let isBig):
             return String(decoding: text, as: UTF8.self).utf16.reduce(into: mark) {
-                Self.append(UInt32($1), 2, isBig, to: &$0)
+                $0 +=
+                    isBig
+                    ? [UInt8($1 >> 8), UInt8($1 & 0xFF)] : [UInt8($1 & 0xFF), UInt8($1 >> 8)]
             }
-        case .utf32(let isBig):
-            return String(decoding: text, as: UTF8.self).unicodeScalars.reduce(into: mark) {
-                Self.append($1.value, 4, isBig, to: &$0)
-            }
-        }
-    }
-
-    private static func append(
-        _ value: UInt32, _ width: Int, _ isBig: Bool, to bytes: inout [UInt8]
-    ) {
-        for offset in 0..<width {
-            let shift = UInt32(8 * (isBig ? width - 1 - offset : offset))
-            bytes.append(UInt8(truncatingIfNeeded: value >> shift))
         }
     }
 }

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import TurnpikeCore
+import TurnpikeSupport
+
+/// Redacts whole contents by their media types, with the secrets that are known.
+final class ContentRedactor {
+    let pass: RedactionPass
+    /// Whether the content comes from a recording and may already contain placeholders.
+    let isRecorded: Bool
+    /// Whether only the secrets that are found matter, not the result.
+    private let onlyLearns: Bool
+    // The media types that are shown although no parser here reads them.
+    private let allowedTypes: [MediaType]
+    // The nesting depth of the current content.
+    private var depth = 0
+
+    private static let maxDepth = 6
+
+    init(
+        _ redaction: Redaction, isRecorded: Bool = false, onlyLearns: Bool = false,
+        allowedTypes: [MediaType] = []
+    ) {
+        pass = RedactionPass(recording: redaction, xml: XMLRedactor.redacted)
+        self.isRecorded = isRecorded
+        self.onlyLearns = onlyLearns
+        self.allowedTypes = allowedTypes
+    }
+
+    /// Returns content without its secrets.
+    /// - Parameters:
+    ///   - content: The bytes.
+    ///   - types: The `Content-Type` values of the message. Values that differ are a contradiction.
+    ///   - isCut: Whether the content was truncated.
+    /// - Returns: The bytes, or a placeholder if content of a parsed kind cannot be parsed
+    ///   completely.
+    func content(_ content: [UInt8], types: [String], isCut: Bool) -> [UInt8] {
+        if content.isEmpty { return content }
+        depth += 1
+        defer { depth -= 1 }
+        let parsed = types.map { MediaType(parsing: $0) }
+        if Set(parsed.map { $0?.essence }).count > 1 {
+            return withhold(content, as: "content", "its media types differ")
+        }
+        let type = parsed.first ?? nil
+        guard let kind = kind(of: content, type) else { return other(content, type, isCut) }
+        do throws(ClientError) {
+            if depth > Self.maxDepth { throw .unreadable("it is nested too deeply") }
+            return try read(
+                content, as: kind, labels: parsed.compactMap { $0?[parameter: "charset"] }, isCut)
+        } catch {
+            return withhold(content, as: kind.name, error.message)
+        }
+    }
+
+    private func kind(of content: [UInt8], _ type: MediaType?) -> ContentKind? {
+        // Content without a type is bytes (RFC 9110 §8.3).
+        let stated = type ?? .octetStream
+        let isAllowed = allowedTypes.contains { $0.contains(stated) }
+        let kind: ContentKind? =
+            content.starts(with: "bplist0".utf8)
+            ? .binaryPropertyList
+            : type.flatMap { ContentKind($0) } ?? ContentKind(sniffing: content, type)
+        if case .unread = kind { return isAllowed ? nil : kind }
+        if kind != nil || isAllowed || stated.isMedia { return kind }
+        if TextCoding.isUTF32(content, labels(type)) { return .unread("text in UTF 32") }
+        return ContentKind.unread(sniffing: content)
+    }
+
+    /// Returns a part of content that begins within the whole, as a range does, without its
+    /// secrets.
+    ///
+    /// A parser needs the beginning: the names of a table's columns are there, and a part of JSON
+    /// may be JSON.
+    func remainder(_ content: [UInt8], types: [String], isCut: Bool) -> [UInt8] {
+        let type = types.first.flatMap { MediaType(parsing: $0) }
+        guard !content.isEmpty, let kind = kind(of: content, type) else {
+            return self.content(content, types: types, isCut: isCut)
+        }
+        return withhold(content, as: kind.name, "it is a range that begins within the whole")
+    }
+
+    private func read(
+        _ content: [UInt8], as kind: ContentKind, labels: [String], _ isCut: Bool
+    ) throws(ClientError) -> [UInt8] {
+        switch kind {
+        // The parts have charsets of their own.
+        case .multipart(let boundary):
+            return try MultipartRedactor.redacted(
+                content, boundary: boundary, isCut: isCut, in: self)
+        case .unread: throw .unreadable("nothing here reads it")
+        default: break
+        }
+        let labels = kind == .xml ? labels + XMLRedactor.declaredEncodings(content) : labels
+        let coding = try TextCoding(of: content, labels: labels, isCut: isCut)
+        let text = try coding.decode(content, isCut: isCut)
+        let values =
+            switch kind {
+            case .json: try pass.json(text, isCut: isCut)
+            case .form: pass.form(text, isCut: isCut)
+            case .xml: try XMLRedactor.redacted(text, isCut: isCut, in: pass)
+            case .jsonLines: LineRedactor.redactedJSON(text, isCut: isCut, in: self)
+            case .eventStream: LineRedactor.redactedEvents(text, isCut: isCut, in: pass)
+            case .table(let isTabbed):
+                try TableRedactor.redacted(text, isTabbed: isTabbed, isCut: isCut, in: self)
+            case .multipart, .unread: text
+            }
+        // Finally search the names and the text between the values.
+        let shown = bytes(values, isText: true, isCut) ?? values
+        return shown == text && !isCut ? content : coding.encode(shown)
+    }
+
+    // Redacts content of a kind that is not parsed: text or bytes.
+    private func other(_ content: [UInt8], _ type: MediaType?, _ isCut: Bool) -> [UInt8] {
+        guard let coding = try? TextCoding(of: content, labels: labels(type), isCut: isCut),
+            !coding.isForeign || type?.type == "text",
+            let text = try? coding.decode(content, isCut: isCut), type?.isMedia != true
+        else { return bytes(content, isText: false, isCut) ?? content }
+        // Text that is declared as UTF-16 may be narrow all the same.
+        if coding.isWide, let shown = bytes(content, isText: true, isCut) { return shown }
+        return pass.value(text, isCut: isCut).map(coding.encode) ?? content
+    }
+
+    private func labels(_ type: MediaType?) -> [String] {
+        [type?[parameter: "charset"]].compactMap(\.self)
+    }
+
+    // Credentials that are recognized by their form are found again wherever they occur, so there is
+    // nothing to learn.
+    private func bytes(_ bytes: [UInt8], isText: Bool, _ isCut: Bool) -> [UInt8]? {
+        onlyLearns ? nil : pass.bytes(bytes, isText: isText, isCut: isCut)
+    }
+
+    /// Returns a placeholder for content that cannot be parsed completely.
+    func withhold(_ content: some Collection<UInt8>, as name: String, _ reason: String)
+        -> [UInt8]
+    {
+        isPlaceholder(content) ? Array(content) : pass.withhold(content, as: name, reason)
+    }
+
+    /// Whether recorded content is a placeholder.
+    func isPlaceholder(_ content: some Collection<UInt8>) -> Bool {
+        isRecorded && Self.looksWithheld(content)
+    }
+
+    /// Whether content has the form of a placeholder.
+    static func looksWithheld(_ content: some Collection<UInt8>) -> Bool {
+        guard content.count < 300, content.starts(with: "(withheld: ".utf8) else { return false }
+        let text = String(decoding: content, as: UTF8.self)
+        return text.wholeMatch(
+            of: /\(withheld: [A-Za-z0-9 ]+ of \d+ bytes, SHA-256 [0-9a-f]{16}: [^\r\n]+\)/) != nil
+    }
+}
+
+extension ClientError {
+    /// Why content is not what it should be, and where.
+    static func unreadable(_ reason: String, at position: Int? = nil) -> ClientError {
+        ClientError(.serialization, reason + (position.map { " at byte \($0)" } ?? ""))
+    }
+}
+
+/// Which part of a whole some content is, by its `Content-Range` (RFC 9110 §14.4).
+struct ContentPart {
+    /// Whether the part does not begin where the whole begins.
+    let beginsWithin: Bool
+    /// Whether the part does not end where the whole ends, so that it may end within a secret.
+    let isCut: Bool
+
+    /// - Parameter values: The values of the field.
+    init(_ values: [String]) {
+        // `bytes */1000` tells of no part.
+        let numbers = values.filter { !$0.contains("*/") }.map { value in
+            value.utf8.split { !Grammar.isDigit($0) }.map {
+                UInt64(String(decoding: $0, as: UTF8.self)) ?? .max
+            }
+        }
+        beginsWithin = numbers.contains { ($0.first ?? 0) > 0 }
+        isCut = numbers.contains { $0.count < 3 || $0[1] < .max && $0[1] + 1 < $0[2] }
+    }
+}
+
+extension MediaType {
+    /// Whether the type stands for images, audio, video or fonts that are not text.
+    fileprivate var isMedia: Bool {
+        ["image", "audio", "video", "font"].contains(type) && suffix != "xml"
+    }
+}

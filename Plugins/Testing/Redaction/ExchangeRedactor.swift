@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Synchronization
+import TurnpikeCore
+import TurnpikeSupport
+
+/// Redacts recorded exchanges, unless redaction is turned off.
+///
+/// A secret that one message reveals is hidden in all others, wherever it occurs and however it is
+/// escaped.
+///
+/// Values keep their kinds, so that programs can still parse the recorded content.
+final class ExchangeRedactor: Sendable {
+    private let redaction: Redaction?
+    private let allowedTypes: [MediaType]
+    // The rules, with the secrets that were learned.
+    private let rules: Mutex<Redaction?>
+
+    /// Creates a redactor that knows no secrets yet.
+    /// - Parameters:
+    ///   - redaction: The rules, or nil to change nothing.
+    ///   - allowedTypes: The media types whose content is searched as bytes although no parser
+    ///     here reads it, such as `application/cbor` or `*/*`. Other such content is withheld.
+    init(_ redaction: Redaction?, allowedTypes: [MediaType] = []) {
+        self.redaction = redaction
+        rules = Mutex(redaction)
+        self.allowedTypes = allowedTypes
+    }
+
+    // MARK: Learning
+
+    /// A version that grows with each secret that is learned.
+    var knowledge: Int { rules.withLock { $0?.secretCount ?? 0 } }
+
+    /// - Throws: ``/TurnpikeCore/ClientError/Code/tooLarge`` if there were too many secrets to
+    ///   search for, so that one could remain in the file.
+    func checkRoom() throws {
+        guard rules.withLock({ $0?.isFull }) == true else { return }
+        throw ClientError(
+            .tooLarge,
+            "the cassette found more secrets than it can search for in its messages, so it is not"
+                + " written; record fewer exchanges in one file, or without redaction")
+    }
+
+    /// Learns the secrets of a request.
+    func learn(_ request: Request, content: Data?) {
+        learn(request.headers, content: content, url: request.url.absoluteString)
+    }
+
+    /// Learns the secrets of a response.
+    func learn(_ headers: HTTPHeaders, content: Data?) {
+        learn(headers, content: content, url: nil)
+    }
+
+    private func learn(_ headers: HTTPHeaders, content: Data?, url: String?) {
+        guard let redaction else { return }
+        let contents = ContentRedactor(redaction, onlyLearns: true)
+        if let url { _ = contents.pass.url(url) }
+        for field in headers { _ = contents.pass.header(field.name, field.value) }
+        if let content {
+            _ = contents.content(
+                Array(content), types: headers.values(of: .contentType), isCut: true)
+        }
+        rules.withLock { $0?.hide(secretsOf: contents.pass) }
+    }
+
+    // MARK: Redacting
+
+    /// Returns a URL without its secrets.
+    func url(_ url: String) -> String { contents()?.pass.url(Grammar.escaped(url)) ?? url }
+
+    /// Returns header fields without their secrets; cookies keep their names.
+    func headers(_ headers: HTTPHeaders) -> HTTPHeaders {
+        guard let pass = contents()?.pass else { return headers }
+        return HTTPHeaders(headers.map { ($0.name.rawValue, pass.header($0.name, $0.value)) })
+    }
+
+    /// Returns content without its secrets.
+    /// - Parameters:
+    ///   - content: The bytes.
+    ///   - headers: The header fields, for the media type.
+    ///   - isCut: Whether the content was truncated.
+    ///   - isRecorded: Whether the content comes from a recording and may already contain
+    ///     placeholders.
+    /// - Returns: The bytes, and the parts that were withheld.
+    func content(
+        _ content: Data, headers: HTTPHeaders, isCut: Bool = false, isRecorded: Bool = false
+    ) -> (content: Data, withheld: [String]) {
+        guard let contents = contents(isRecorded: isRecorded) else { return (content, []) }
+        let types = headers.values(of: .contentType)
+        let part = ContentPart(headers.values(of: .contentRange))
+        let isCut = isCut || part.isCut
+        let shown =
+            part.beginsWithin
+            ? contents.remainder(Array(content), types: types, isCut: isCut)
+            : contents.content(Array(content), types: types, isCut: isCut)
+        return (Data(shown), contents.pass.withheld)
+    }
+
+    /// Redacts recorded JSON again.
+    ///
+    /// Returns nil if the JSON contains none of the secrets that are known now.
+    func renewed(_ json: Data) -> Data? {
+        let bytes = Array(json)
+        guard let rules = rules.withLock({ $0 }), rules.hidesSecret(in: bytes) else { return nil }
+        let contents = ContentRedactor(rules, isRecorded: true, allowedTypes: allowedTypes)
+        return Data(contents.content(bytes, types: ["application/json"], isCut: false))
+    }
+
+    /// A redactor of contents that knows the secrets of now, or nil if nothing is hidden.
+    func contents(isRecorded: Bool = false) -> ContentRedactor? {
+        rules.withLock { $0 }.map {
+            ContentRedactor($0, isRecorded: isRecorded, allowedTypes: allowedTypes)
+        }
+    }
+}
+
+extension HTTPHeaders {
+    /// The media type of the content, if there is one.
+    var mediaType: MediaType? { first(.contentType).flatMap(MediaType.init(parsing:)) }
+}
