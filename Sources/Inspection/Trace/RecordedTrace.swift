@@ -225,7 +225,7 @@ extension RecordedTrace.Outcome {
 extension Request {
     /// The request without content that will not be searched for secrets, so that nothing keeps it.
     fileprivate var withoutLargeContent: Request {
-        if let data = body.inMemory, data.count <= ShownTexts.maxContentBytes { return self }
+        if let data = body.inMemory, data.count <= 65_536 { return self }
         var copy = self
         copy.body = .empty
         return copy

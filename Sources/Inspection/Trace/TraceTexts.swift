@@ -20,7 +20,8 @@ final class TraceTexts {
     // How many buckets of chunks all exchanges have together.
     private static let maxBuckets = 192
 
-    private let shown: ShownTexts
+    private let redaction: Redaction
+    private let pass: RedactionPass
     private let allowance: Int
     private let buckets: Int
     private var names: [String: String] = [:]
@@ -33,7 +34,8 @@ final class TraceTexts {
         var requests = raw.exchanges.map(\.request)
         if case .call(let request) = raw.spans[0].kind { requests.append(request) }
         let sections = raw.exchanges.compactMap { $0.head?.headers }
-        shown = ShownTexts(of: requests, sections, by: redaction)
+        self.redaction = redaction.hiding(secretsOf: requests, sections)
+        pass = RedactionPass(self.redaction)
         let count = max(raw.exchanges.count, 1)
         allowance = min(Self.maxBytes / count, Self.maxBytesOfExchange)
         buckets = max(Self.maxBuckets / count, 1)
@@ -42,14 +44,14 @@ final class TraceTexts {
     /// A name without secrets.
     func name(_ text: String) -> String {
         if let name = names[text] { return name }
-        let name = bounded(shown.text(text))
+        let name = bounded(redaction.text(text))
         names[text] = name
         return name
     }
 
     /// The method and the path of a request.
     func name(of request: Request) -> String {
-        let url = shown.url(of: request)
+        let url = request.targetURI.redacted(redaction)
         let start = url.firstRange(of: "://").map { url[$0.upperBound...] } ?? url[...]
         let path = start.firstIndex(of: "/").map { start[$0...] } ?? "/"
         let end = path.firstIndex { $0 == "?" || $0 == "#" } ?? path.endIndex
@@ -86,7 +88,7 @@ final class TraceTexts {
         if let text = errors[key] { return text }
         let room = min(Self.maxErrorLength, Self.maxErrorBytes - errorBytes)
         let text =
-            room > 0 ? Self.cut(shown.text(String(describing: error)), to: room) : "…"
+            room > 0 ? Self.cut(redaction.text(String(describing: error)), to: room) : "…"
         errorBytes += text.utf8.count
         errors[key] = text
         return text
@@ -97,7 +99,7 @@ final class TraceTexts {
     func exchange(
         _ raw: RecordedTrace.Exchange, since begin: MonotonicInstant
     ) -> TraceExchange {
-        let url = Self.cut(shown.url(of: raw.request), to: allowance / 3)
+        let url = Self.cut(raw.request.targetURI.redacted(redaction), to: allowance / 3)
         let room = allowance - url.utf8.count
         let sent = fields(raw.request.headers, room: raw.head == nil ? room : room / 2)
         let times = raw.timeline
@@ -118,7 +120,9 @@ final class TraceTexts {
     // The fields without secrets. Where they take too much, long values are cut, then the last fields
     // are left out.
     private func fields(_ headers: HTTPHeaders, room: Int) -> HTTPHeaders {
-        let shown = headers.map { ($0.name.rawValue, self.shown.value(of: $0)) }
+        let shown = headers.map {
+            ($0.name.rawValue, Grammar.escaped(pass.header($0.name, $0.value)))
+        }
         for limit in [Int.max, 512, 128, 32] {
             let cut = shown.map { ($0.0, Self.cut($0.1, to: limit)) }
             if Self.size(cut) <= room { return HTTPHeaders(cut) }

@@ -164,7 +164,8 @@ extension TargetURI: DescriptionReflectable {
     /// The URI without secrets.
     public var description: String { redacted(.standard) }
 
-    func redacted(_ redaction: Redaction) -> String {
+    /// The URI without what the rules hide.
+    public func redacted(_ redaction: Redaction) -> String {
         fault == nil ? redaction.url(text) : "(invalid URL)"
     }
 }
