@@ -31,7 +31,7 @@ extension LoadBalancer {
             switch step {
             case .use: return
             case .fail(let error): throw error
-            case .begin: beginIfDue(in: context)
+            case .begin: doWhatIsDue(in: context)
             case .wait(let refresh):
                 do {
                     try await context.report(

@@ -14,12 +14,12 @@ public import TurnpikeCore
 /// A reload first builds the complete new stack and then puts it in force; running calls keep their
 /// stack. The state of gates (circuit breakers, budgets, cookie jars, caches) survives if the
 /// gate's `id`, or its name and position, is unchanged. Each gate decides which settings identify
-/// its state (``Settings/kept(_:for:updating:_:)``). New rules for kept state then also apply to
+/// its state (``Settings/reloadable(_:for:updating:_:)``). New rules for kept state then also apply to
 /// running calls.
 public final class ConfiguredClient: Sendable {
     private struct State {
         var file: StackFile
-        var kept: KeptState
+        var kept: ReloadableState
     }
 
     /// The client.
@@ -43,7 +43,7 @@ public final class ConfiguredClient: Sendable {
         trace: (any CallReader)? = nil, timeSource: any TimeSource = SystemTimeSource(),
         randomSource: any RandomSource = SystemRandomSource()
     ) throws {
-        let kept = KeptState()
+        let kept = ReloadableState()
         let parts = try file.build(with: registry, state: kept)
         client = Client(
             baseURL: parts.baseURL, transport: parts.transport, stack: parts.stack,
@@ -73,7 +73,7 @@ public final class ConfiguredClient: Sendable {
                         path: "baseURL", message: "a reload cannot change it; make a new client")
                 ])
             }
-            let kept = KeptState(following: state.kept)
+            let kept = ReloadableState(following: state.kept)
             let isSameTransport = file.root["transport"] == state.file.root["transport"]
             let parts = try file.build(
                 with: registry, state: kept, keeping: isSameTransport ? client.transport : nil)

@@ -5,7 +5,7 @@ import TurnpikeCore
 
 /// The state of gates that survives a reload, such as circuit breakers, budgets, cookie jars and
 /// caches, by key.
-final class KeptState: Sendable {
+final class ReloadableState: Sendable {
     private struct Entry: Sendable {
         let settings: any Hashable & Sendable
         let value: any Sendable
@@ -26,7 +26,7 @@ final class KeptState: Sendable {
     /// Creates the state for a stack that replaces another.
     ///
     /// State that the new stack does not request is released.
-    init(following other: KeptState) {
+    init(following other: ReloadableState) {
         contents = Mutex(Contents(before: other.contents.withLock { $0.entries }))
     }
 
@@ -92,15 +92,15 @@ extension Settings {
     ///     in force. Not called for a file that is rejected.
     ///   - make: Creates the state.
     /// - Returns: The state.
-    public func kept<State: Sendable>(
+    public func reloadable<State: Sendable>(
         _ key: String, for settings: some Hashable & Sendable,
         updating update: (@Sendable (State) -> Void)? = nil, _ make: () throws -> State
     ) rethrows -> State {
-        try state.value("\(stateKey)/\(key)", for: settings, updating: update, make)
+        try reading.state.value("\(stateKey)/\(key)", for: settings, updating: update, make)
     }
 
     /// Returns state that several gates of one stack share and that survives a reload, as with
-    /// ``kept(_:for:updating:_:)``.
+    /// ``reloadable(_:for:updating:_:)``.
     /// - Parameters:
     ///   - key: Identifies the state. Gates with the same key and equal settings share it.
     ///   - settings: What the state was created from. Leave out settings that can be applied to
@@ -112,7 +112,8 @@ extension Settings {
         _ key: String, for settings: From,
         updating update: (@Sendable (State) -> Void)? = nil, _ make: () throws -> State
     ) rethrows -> State {
-        try state.value("\(key)/\(settings.hashValue)", for: settings, updating: update, make)
+        try reading.state.value(
+            "\(key)/\(settings.hashValue)", for: settings, updating: update, make)
     }
 
     /// Returns an object that all stacks of one registry and its copies share, for objects that
@@ -122,6 +123,6 @@ extension Settings {
     ///   - make: Creates the object, once.
     /// - Returns: The shared object.
     func common<State: AnyObject & Sendable>(_ key: String, _ make: () -> State) -> State {
-        common.value(key, make)
+        reading.common.value(key, make)
     }
 }

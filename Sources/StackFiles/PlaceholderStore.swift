@@ -7,7 +7,7 @@ public import TurnpikeMiddleware
 ///
 /// A factory of a store (``Registry/register(sharedStore:description:_:)``) returns it if
 /// ``Settings/isDryRun`` says so, because a check opens nothing.
-public struct DraftStore: SharedStore {
+public struct PlaceholderStore: SharedStore {
     /// Whether a secret can be read by nobody on its way to the store that the file describes.
     public let hidesTraffic: Bool?
 
