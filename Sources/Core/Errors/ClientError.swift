@@ -109,8 +109,9 @@ public struct ClientError: Error, Sendable {
 
     /// Returns the error with missing details filled in from the call.
     func completed(
-        sent: Request?, response: ResponseHead? = nil, attempts: Int? = nil,
-        retryAfter: Duration? = nil, history: [AttemptSummary] = []
+        sent: Request? = nil, response: ResponseHead? = nil, attempts: Int? = nil,
+        retryAfter: Duration? = nil, history: [AttemptSummary] = [],
+        transfer: TransferState? = nil, underlying: (any Error)? = nil
     ) -> ClientError {
         changed { details in
             if details.request == nil, let sent {
@@ -120,6 +121,8 @@ public struct ClientError: Error, Sendable {
             details.response = details.response ?? response
             details.attempts = attempts ?? details.attempts
             details.retryAfter = details.retryAfter ?? retryAfter
+            details.transfer = details.transfer ?? transfer
+            details.underlying = details.underlying ?? underlying
             if details.history.isEmpty { details.history = history }
         }
     }
@@ -131,17 +134,6 @@ public struct ClientError: Error, Sendable {
 
     /// Returns the error with text appended to its message.
     func adding(toMessage text: String) -> ClientError { changed { $0.message += text } }
-
-    /// Returns the error of a retrier that replaces an outcome, with that outcome as its cause.
-    func caused(by outcome: Outcome) -> ClientError {
-        let cause = outcome.error as? ClientError
-        let isItself = cause?.code == code && cause?.message == message
-        return changed { details in
-            if !isItself { details.underlying = details.underlying ?? outcome.error }
-            details.response = details.response ?? outcome.head
-            details.transfer = details.transfer ?? outcome.transfer
-        }
-    }
 
     /// Returns the error of a later exchange of a call whose earlier request was answered.
     ///

@@ -94,16 +94,6 @@ extension AttemptSummary: CustomStringConvertible {
     }
 }
 
-extension AttemptSummary {
-    init(_ outcome: Outcome, number: Int) {
-        self.number = number
-        status = outcome.status
-        errorType = outcome.error.map(ClientError.label(of:))
-        elapsed = outcome.elapsed
-        delay = outcome.previousDelay
-    }
-}
-
 /// What a server says of a failure in a machine-readable form (RFC 9457, `application/problem+json`).
 ///
 /// All members are what the server sent, and may hold what its users wrote: `error.description` shows

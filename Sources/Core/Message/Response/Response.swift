@@ -10,7 +10,7 @@ public struct Response: Sendable {
     private struct Parts: Sendable {
         var head: ResponseHead
         var body: ResponseBody
-        var record: CallRecord?
+        var history: (any ResponseHistory)?
         var headAt: MonotonicInstant?
         var exchange: Int?
         var serialization: SerializationContext?
@@ -58,13 +58,13 @@ public struct Response: Sendable {
     /// The times of the events of the call.
     ///
     /// Later snapshots may contain more until the body has ended.
-    public var timeline: Timeline { parts.record?.timeline ?? Timeline() }
+    public var timeline: Timeline { parts.history?.timeline ?? Timeline() }
 
     /// How many times the transport was asked to send in this call, including redirects.
-    public var attempts: Int { parts.record?.sends ?? 0 }
+    public var attempts: Int { parts.history?.sends ?? 0 }
 
     /// The redirects that were followed.
-    public var hops: [Hop] { parts.record?.hops ?? [] }
+    public var hops: [Hop] { parts.history?.hops ?? [] }
 
     /// When the transport returned the head; nil if the response does not come from a transport.
     var headAt: MonotonicInstant? {
@@ -85,9 +85,10 @@ public struct Response: Sendable {
         set { parts.serialization = newValue }
     }
 
-    var record: CallRecord? {
-        get { parts.record }
-        set { parts.record = newValue }
+    /// What is known of the call; nil if the response belongs to none.
+    var history: (any ResponseHistory)? {
+        get { parts.history }
+        set { parts.history = newValue }
     }
 }
 
