@@ -93,7 +93,7 @@ final class CallRecord: Sendable {
             retryAfter: date.flatMap { error.response?.headers.retryAfter(at: $0) },
             history: history
         ).explained(by: lastStop)
-        return error.request == nil ? placed(full) : full
+        return error.sent == nil ? placed(full) : full
     }
 
     /// Adds to the error of a deadline how far the call had come.

@@ -62,7 +62,7 @@ extension CallRecord: ResponseHistory {
     func completed(_ error: ClientError, of head: ResponseHead) -> ClientError {
         let full = error.completed(
             sent: lastSent, response: head, attempts: sends, history: history)
-        return error.request == nil ? placed(full) : full
+        return error.sent == nil ? placed(full) : full
     }
 
     func completed(_ error: any Error) -> any Error { completed(error, at: nil) }

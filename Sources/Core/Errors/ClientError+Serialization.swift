@@ -28,32 +28,32 @@ extension ClientError {
     static func reason(_ error: DecodingError) -> String {
         switch error {
         case .typeMismatch(let type, let context):
-            let kind = found(context).map { " but \($0)" } ?? ""
+            let kind = found(context.debugDescription).map { " but \($0)" } ?? ""
             return "\(path(context.codingPath)) is not of type \(type)" + kind
         case .valueNotFound(let type, let context):
             return "\(path(context.codingPath)) is null instead of \(type)"
         case .keyNotFound(let key, let context):
             return "\(path(context.codingPath + [key])) is missing"
         case .dataCorrupted(let context):
-            return "\(path(context.codingPath)) " + fault(context)
+            return "\(path(context.codingPath)) "
+                + fault(context.debugDescription, isTop: context.codingPath.isEmpty)
         @unknown default: return "it does not match the expected type"
         }
     }
 
     // The texts of decoders may quote the content: only these words of Foundation's are taken over.
-    private static func found(_ context: DecodingError.Context) -> String? {
+    private static func found(_ text: String) -> String? {
         let kinds = [
             ("a string", "a string"), ("a dictionary", "an object"), ("an array", "an array"),
             ("number", "a number"), ("a number", "a number"), ("bool", "a boolean"),
             ("a boolean", "a boolean"), ("null", "null"), ("a date", "a date"),
             ("a data value", "data"),
         ]
-        return kinds.first { context.debugDescription.hasSuffix(" but found \($0.0) instead.") }?.1
+        return kinds.first { text.hasSuffix(" but found \($0.0) instead.") }?.1
     }
 
-    private static func fault(_ context: DecodingError.Context) -> String {
-        let text = context.debugDescription
-        let verb = context.codingPath.isEmpty ? "has" : "is"
+    private static func fault(_ text: String, isTop: Bool) -> String {
+        let verb = isTop ? "has" : "is"
         if text.contains("does not fit in") {
             return "\(verb) a number that the type cannot hold"
         }

@@ -92,11 +92,6 @@ public struct Response: Sendable {
     }
 }
 
-extension Response: DescriptionReflectable {
-    /// The head without secrets.
-    public var description: String { head.description }
-}
-
 /// The head of a response, which arrives before the content.
 public struct ResponseHead: Sendable, Hashable {
     /// The status.
@@ -121,14 +116,6 @@ public struct ResponseHead: Sendable, Hashable {
     }
 }
 
-extension ResponseHead: DescriptionReflectable {
-    /// The status and the header fields without secrets.
-    public var description: String {
-        (["\(status) from \(Redaction.standard.url(url))"] + headers.redactedLines())
-            .joined(separator: "\n")
-    }
-}
-
 /// A redirect that was followed.
 public struct Hop: Sendable, Hashable {
     /// The status of the redirecting response.
@@ -141,9 +128,4 @@ public struct Hop: Sendable, Hashable {
         self.status = status
         self.url = url
     }
-}
-
-extension Hop: DescriptionReflectable {
-    /// The status and the URL without secrets.
-    public var description: String { "\(status) from \(Redaction.standard.url(url))" }
 }
