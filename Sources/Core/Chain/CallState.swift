@@ -29,7 +29,7 @@ final class CallState: Sendable {
         self.environment = environment
         self.parent = parent
         self.collectedBytes = collectedBytes
-        cancelTree = CancelTree(inside: parent)
+        cancelTree = CancelTree(inside: parent.map { ($0.call.cancelTree, $0.scope) })
         self.number = number
         place = environment.running.add(id, record)
     }
@@ -48,4 +48,22 @@ final class CallState: Sendable {
         cancelTree.close()
         environment.running.remove(place)
     }
+}
+
+extension CallState: ResponseBodyListener {
+    func didReceive(bytes: Int, in exchange: Int) { record.didReceive(bytes: bytes, in: exchange) }
+
+    func didEndBody(of exchange: Int) {
+        record.didEndBody(at: environment.timeSource.now, in: exchange)
+    }
+}
+
+extension CallRecord: ResponseHistory {
+    func completed(_ error: ClientError, of head: ResponseHead) -> ClientError {
+        let full = error.completed(
+            sent: lastSent, response: head, attempts: sends, history: history)
+        return error.sent == nil ? placed(full) : full
+    }
+
+    func completed(_ error: any Error) -> any Error { completed(error, at: nil) }
 }

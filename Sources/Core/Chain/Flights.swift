@@ -188,7 +188,7 @@ extension Response {
     /// Cancelling the call also ends the body.
     public func adopted(by context: Context) -> Response {
         var response = self
-        response.record = context.call.record
+        response.history = context.call.record
         response.exchange = nil
         let canceller = body.canceller
         let registration = context.onCancel { canceller.cancel($0) }

@@ -98,10 +98,12 @@ extension Plan {
         let headAt = context.timeSource.now
         record.didReceiveHead(
             of: response, in: number, at: headAt, unless: context.cancelReason != nil)
-        response.record = record
+        response.history = record
         response.headAt = headAt
         response.exchange = number
-        response.body.storage.attach(to: context.call, head: response.head, exchange: number)
+        response.body.storage.attach(
+            to: context.call, ExchangeDetails(history: record, head: response.head),
+            exchange: number)
         if response.status.hasNoContent || request.method == .head {
             response.body.refuseContent(of: response.status, to: request.method)
         }

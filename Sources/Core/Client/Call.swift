@@ -39,7 +39,7 @@ public struct Call: Sendable {
     }
 
     /// Sets a request option.
-    public func option<Key: RequestOptionKey>(_ key: Key.Type, _ value: Key.Value) -> Call {
+    public func option<Key: OptionKey>(_ key: Key.Type, _ value: Key.Value) -> Call {
         var copy = self
         copy.request.options[key] = value
         return copy
@@ -184,7 +184,7 @@ public struct Call: Sendable {
         do {
             var response = try await plan.run(request, from: 0, in: context)
             // A gate created it itself.
-            if response.record == nil { response.record = context.call.record }
+            if response.history == nil { response.history = context.call.record }
             context.call.record.didChoose(response.exchange)
             context.tell(.responded(response))
             return (response, request)

@@ -55,22 +55,6 @@ public struct Timeline: Sendable, Hashable {
         sent = now
     }
 
-    /// Records what a transport reports.
-    public mutating func take(_ report: TransportReport) {
-        switch report {
-        case .resolved(let instant): resolved = instant
-        case .connected(let instant, let isReused, let peer):
-            connected = instant
-            isConnectionReused = isReused
-            peerAddress = peer
-        case .secured(let instant): secured = instant
-        case .ready(let instant): ready = instant
-        case .firstByte(let instant): firstByte = instant
-        case .sent(let bytes): bodyBytesSent = bytes
-        case .sentAgain: break
-        }
-    }
-
     /// The time from the start of the call to the response head, with earlier attempts and waits.
     public var latency: Duration? { Self.span(start, head) }
     /// The time from the start of the call to the end of the body.

@@ -72,7 +72,7 @@ extension ConnectTarget: CustomStringConvertible {
     }
 }
 
-private enum ConnectTargetOption: RequestOptionKey {
+private enum ConnectTargetOption: OptionKey {
     typealias Value = ConnectTarget
 }
 

@@ -26,6 +26,24 @@ public enum TransportReport: Sendable {
     case sentAgain
 }
 
+extension Timeline {
+    /// Records what a transport reports.
+    public mutating func take(_ report: TransportReport) {
+        switch report {
+        case .resolved(let instant): resolved = instant
+        case .connected(let instant, let isReused, let peer):
+            connected = instant
+            isConnectionReused = isReused
+            peerAddress = peer
+        case .secured(let instant): secured = instant
+        case .ready(let instant): ready = instant
+        case .firstByte(let instant): firstByte = instant
+        case .sent(let bytes): bodyBytesSent = bytes
+        case .sentAgain: break
+        }
+    }
+}
+
 extension Context {
     /// Reports facts about an exchange that only its transport knows.
     ///

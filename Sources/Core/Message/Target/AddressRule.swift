@@ -40,7 +40,7 @@ public struct AddressRule: Sendable {
     public func allows(_ address: IPAddress) -> Bool { decide(address) }
 }
 
-private enum AddressRuleOption: RequestOptionKey {
+private enum AddressRuleOption: OptionKey {
     typealias Value = AddressRule
 }
 
