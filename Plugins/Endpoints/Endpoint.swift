@@ -174,7 +174,7 @@ public struct FixedEndpoints: EndpointResolver {
         self.init(EndpointCheck.checked(endpoints))
     }
 
-    /// Creates a list from texts as ``Endpoint/init(parsing:weight:zone:)`` reads them.
+    /// Creates a list from texts as ``Endpoint/init(parsing:port:weight:zone:)`` reads them.
     public init(_ texts: [String]) {
         self.init(EndpointReader.read(texts.map { .string($0) }))
     }
