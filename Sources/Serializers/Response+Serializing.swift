@@ -181,13 +181,7 @@ public struct AutoSerializer: ResponseSerializer {
                 "the client's table has no serializer for \(Grammar.escaped(text ?? "?", upTo: 100));"
                     + " register one", response: response.head, responseBody: peek)
         }
-        return try await Self.open(serializer, response, context)
-    }
-
-    private static func open<Serializer: ResponseSerializer>(
-        _ serializer: Serializer, _ response: Response, _ context: SerializationContext
-    ) async throws -> any Sendable {
-        try await serializer.serialize(response, context: context)
+        return try await serializer.serialize(response, context: context)
     }
 }
 

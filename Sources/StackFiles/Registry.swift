@@ -34,10 +34,8 @@ public struct Registry: Sendable {
     public init() {}
 
     /// Adds or replaces a gate under a name; an earlier name of the gate then means the new one.
-    /// - Parameters:
-    ///   - name: The name.
-    ///   - description: What the gate does, for the reference and the schema of stack files.
-    ///   - make: Reads the settings and makes the gate.
+    ///
+    /// The description is for the reference and the schema of stack files.
     public mutating func register(
         gate name: String, description: PartDescription? = nil,
         _ make: @escaping @Sendable (Settings) throws -> any Gate
@@ -60,10 +58,6 @@ public struct Registry: Sendable {
     /// The first one is used for files that name none. A file that is only checked
     /// (``Settings/isDryRun``) does not use the transport: a factory whose transport opens
     /// resources should then read its settings and return a ``/TurnpikeCore/MockTransport``.
-    /// - Parameters:
-    ///   - name: The name.
-    ///   - description: What the transport does, for the reference and the schema of stack files.
-    ///   - make: Reads the settings and makes the transport.
     public mutating func register(
         transport name: String, description: PartDescription? = nil,
         _ make: @escaping @Sendable (Settings) throws -> any Transport

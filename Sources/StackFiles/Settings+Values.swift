@@ -170,6 +170,17 @@ extension Settings {
         }
     }
 
+    /// The values that are made of the elements of a list; one of which none can be made is a mistake.
+    func each<Element, Value>(
+        _ elements: [Element], of key: String, expected: String, _ make: (Element) -> Value?
+    ) -> [Value] {
+        elements.enumerated().compactMap { index, element in
+            if let value = make(element) { return value }
+            issue(at: "\(key)[\(index)]", "expected \(expected)")
+            return nil
+        }
+    }
+
     /// Returns an array of any values, or nil if the key is missing or null.
     public func list(_ key: String) -> [JSONValue]? { read(key, .list(of: .any), \.array) }
 

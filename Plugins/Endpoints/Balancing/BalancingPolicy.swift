@@ -121,15 +121,12 @@ public struct EndpointZone: Hashable, Sendable {
     /// The name of the own zone, as in ``Endpoint/zone``.
     public let name: String
 
-    /// The share of usable endpoints up to which all requests stay in the zone.
+    /// The share of usable endpoints, up to 1, below which requests leave the zone, in proportion.
+    ///
+    /// 0 keeps them there while one endpoint is left; a negative number and NaN count as 0.
     public let spill: Double
 
     /// Creates a zone.
-    /// - Parameters:
-    ///   - name: The name of the zone that the client runs in.
-    ///   - spill: The share of usable endpoints, up to 1, below which requests leave the zone, in
-    ///     proportion. 0 keeps them there while one endpoint is left; a negative number and NaN
-    ///     count as 0.
     public init(_ name: String, spill: Double = 0.7) {
         self.name = name
         self.spill = spill > 0 ? min(spill, 1) : 0
@@ -163,13 +160,10 @@ public struct EndpointSubset: Hashable, Sendable {
     /// How many endpoints the client uses, of fleets that have more.
     public let size: Int
 
-    /// The number of the client among all clients of the fleet.
+    /// The number of the client among all clients of the fleet, from 0 on.
     public let clientIndex: Int
 
-    /// Creates a subset.
-    /// - Parameters:
-    ///   - size: How many endpoints the client uses; at least 1.
-    ///   - clientIndex: The number of the client, from 0 on.
+    /// Creates a subset, of at least one endpoint.
     public init(size: Int, of clientIndex: Int) {
         self.size = max(size, 1)
         self.clientIndex = clientIndex

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import TurnpikeCore
 import TurnpikeEndpoints
 import TurnpikeMiddleware
 public import TurnpikeStackFiles
@@ -99,5 +100,183 @@ extension Registry {
                      "check": {"path": "/health"}}
                     """#)
         ) { Endpoints(settings: $0) }
+    }
+}
+
+extension Endpoints {
+    init(settings: Settings) {
+        let host = settings.required("for")
+        let new = Endpoints(
+            for: host, from: settings.endpointResolver(for: host),
+            policy: settings.balancingPolicy(), zone: settings.endpointZone(),
+            subset: settings.endpointSubset(), health: settings.endpointHealth(),
+            meter: settings.meter())
+        if let fault = new.fault, !host.isEmpty { settings.issue(at: "for", fault.message) }
+        // The endpoints keep their state whatever the rules, and their list until a new one comes.
+        self = settings.reloadable(
+            "endpoints", for: host.lowercased(), updating: { $0.update(to: new) }, { new })
+    }
+}
+
+extension Settings {
+    // MARK: Where the endpoints come from
+
+    fileprivate func endpointResolver(for host: String) -> any EndpointResolver {
+        let entries = list("list")
+        let path = string("file")
+        let interval = seconds("interval", default: .seconds(1))
+        let dns = object("dns").map { $0.dnsEndpoints(for: host) }
+        let given = ["list", "file", "dns"].filter { (value($0) ?? .null) != .null }
+        if given.count != 1 {
+            let found = given.isEmpty ? "none of them" : given.joined(separator: " and ")
+            issue(at: "", "found \(found); expected one of list, file and dns")
+        }
+        if given == ["file"], let path { return EndpointFile(path, interval: interval) }
+        if given == ["dns"], let dns { return dns }
+        return fixedEndpoints(entries)
+    }
+
+    private func fixedEndpoints(_ entries: [JSONValue]?) -> FixedEndpoints {
+        let found = (entries ?? []).enumerated().map { endpoint($0.element, at: $0.offset) }
+        let list = FixedEndpoints(found.compactMap(\.self))
+        // The places in the list count only if each entry is there.
+        if entries != nil, !found.contains(nil) {
+            for fault in list.faults {
+                issue(at: "list" + fault.path.trimmingPrefix("endpoints"), fault.message)
+            }
+        }
+        return list
+    }
+
+    private func endpoint(_ entry: JSONValue, at index: Int) -> Endpoint? {
+        let place = "list[\(index)]"
+        do {
+            switch entry {
+            case .string(let text): return try Endpoint(parsing: text)
+            case .object(let object):
+                let inner = nested(object, at: place)
+                defer { inner.finish() }
+                return try inner.endpoint()
+            default:
+                issue(
+                    at: place,
+                    "found \(entry.kindName); expected a string such as \"10.0.0.7:8080\", or an"
+                        + " object with \"address\" and \"port\"")
+            }
+        } catch {
+            issue(at: place, (error as? ClientError)?.message ?? "\(error)")
+        }
+        return nil
+    }
+
+    private func endpoint() throws -> Endpoint? {
+        let address = required("address")
+        let port = optionalInt("port", in: 1...65_535)
+        let weight = double("weight", default: 1, in: 0.000_001...1_000_000)
+        let zone = string("zone")
+        // The mistake was told.
+        let isPortWrong = port == nil && (value("port") ?? .null) != .null
+        if address.isEmpty || isPortWrong { return nil }
+        return try Endpoint(parsing: address, port: port, weight: weight, zone: zone)
+    }
+
+    private func dnsEndpoints(for host: String) -> DNSEndpoints {
+        let origin = Request(.get, Target("http://\(host.lowercased())/")).origin
+        let ownPort = origin.flatMap { host.hasSuffix(":\($0.port)") ? $0.port : nil }
+        let name = string("name") ?? origin?.host ?? ""
+        let port = optionalInt("port", in: 1...65_535) ?? ownPort
+        let refresh = seconds("refresh", default: .seconds(30))
+        let limit = seconds("limit", default: .seconds(5))
+        if port == nil {
+            issue(at: "port", "is missing; expected a port, here or in \"for\"")
+        } else if let port, let fault = ConnectTarget.host(name, port: port).fault, !name.isEmpty {
+            issue(at: "name", fault)
+        }
+        finish()
+        return DNSEndpoints(name, port: port ?? 1, refresh: refresh, limit: limit)
+    }
+
+    // MARK: How they are used
+
+    private enum PolicyName: String, CaseIterable {
+        case leastRequests, peakEWMA, roundRobin, weighted, hash
+    }
+
+    fileprivate func balancingPolicy() -> BalancingPolicy {
+        let name = choice("policy", default: PolicyName.leastRequests)
+        let header = string("hashHeader")
+        if header != nil, name != .hash {
+            issue(at: "hashHeader", "found without \"policy\": \"hash\"; expected both or none")
+        }
+        switch name {
+        case .leastRequests: return .leastRequests
+        case .peakEWMA: return .peakEWMA
+        case .roundRobin: return .roundRobin
+        case .weighted: return .weighted
+        case .hash:
+            guard let header else { return .hash { $0.targetURI.path } }
+            return .hash(of: HTTPHeaders.Name(header))
+        }
+    }
+
+    fileprivate func endpointZone() -> EndpointZone? {
+        guard let zone = object("zone") else { return nil }
+        defer { zone.finish() }
+        return EndpointZone(
+            zone.required("name"), spill: zone.double("spill", default: 0.7, in: 0...1))
+    }
+
+    fileprivate func endpointSubset() -> EndpointSubset? {
+        guard let subset = object("subset") else { return nil }
+        defer { subset.finish() }
+        return EndpointSubset(
+            size: subset.int("size", default: 20, in: 1...100_000), of: subset.clientIndex())
+    }
+
+    // Of a pod in a stateful set the number is known to its environment alone, as text.
+    private func clientIndex() -> Int {
+        let key = "clientIndex"
+        if case .number? = value(key) { return int(key, default: 0, in: 0...1_000_000_000) }
+        guard let text = string(key) else {
+            if value(key) == nil || isNull(key) { issue(at: key, "is missing; expected a number") }
+            return 0
+        }
+        if let number = Int(text), number >= 0 { return number }
+        issue(at: key, "found a string that is no number; expected an integer of at least 0")
+        return 0
+    }
+
+    fileprivate func endpointHealth() -> EndpointHealth {
+        let check = endpointCheck()
+        let standard = EndpointHealth()
+        guard let health = object("health") else { return EndpointHealth(check: check) }
+        defer { health.finish() }
+        return EndpointHealth(
+            consecutiveFailures: health.int(
+                "consecutiveFailures", default: standard.consecutiveFailures, in: 0...1_000_000),
+            interval: health.seconds("interval", default: standard.interval),
+            minimumRequests: health.int(
+                "minimumRequests", default: standard.minimumRequests, in: 1...1_000_000),
+            deviations: health.double("deviations", default: standard.deviations, in: 0...1000),
+            ejection: health.seconds("ejection", default: standard.ejection),
+            maxEjection: health.seconds("maxEjection", default: standard.maxEjection),
+            maxEjected: health.double("maxEjected", default: standard.maxEjected, in: 0...1),
+            panic: health.double("panic", default: standard.panic, in: 0...1),
+            slowStart: health.seconds("slowStart", default: standard.slowStart, orZero: true),
+            check: check)
+    }
+
+    private func endpointCheck() -> EndpointHealthCheck? {
+        guard let check = object("check") else { return nil }
+        defer { check.finish() }
+        let path = check.required("path")
+        let standard = EndpointHealthCheck(path: path)
+        return EndpointHealthCheck(
+            path: path, interval: check.seconds("interval", default: standard.interval),
+            timeout: check.seconds("timeout", default: standard.timeout),
+            unhealthyThreshold: check.int(
+                "unhealthyThreshold", default: standard.unhealthyThreshold, in: 1...1000),
+            healthyThreshold: check.int(
+                "healthyThreshold", default: standard.healthyThreshold, in: 1...1000))
     }
 }

@@ -48,11 +48,9 @@ extension Registry {
 extension BearerAuthentication {
     /// The configured token, and how to get new ones.
     private struct Source {
+        let refreshToken, clientID, clientSecret: String?
         let token: BearerToken?
-        let refreshToken: String?
         let endpoint: URL?
-        let clientID: String?
-        let clientSecret: String?
         let scope: [String]
         let shared: (tokens: SharedTokens, state: SharedState, key: String)?
 

@@ -103,16 +103,13 @@ extension Validate {
     private static func statuses(_ settings: Settings) -> StatusSet {
         guard let entries = settings.list("status") else { return .successful }
         return StatusSet(
-            entries.enumerated().compactMap { index, entry in
+            settings.each(entries, of: "status", expected: "a status or a pair [from, to]") {
                 let codes = 100...999
-                if let code = entry.int, codes.contains(code) { return code...code }
-                if let low = entry[0]?.int, let high = entry[1]?.int, entry.array?.count == 2,
+                if let code = $0.int { return codes.contains(code) ? code...code : nil }
+                guard let low = $0[0]?.int, let high = $0[1]?.int, $0.array?.count == 2,
                     low <= high, codes.contains(low), codes.contains(high)
-                {
-                    return low...high
-                }
-                settings.issue(at: "status[\(index)]", "expected a status or a pair [from, to]")
-                return nil
+                else { return nil }
+                return low...high
             })
     }
 
@@ -126,28 +123,25 @@ extension Validate {
             return .accept
         }
         return .ranges(
-            settings.strings("contentType").enumerated().compactMap { index, text in
-                if let range = MediaType(parsing: text) { return range }
-                settings.issue(
-                    at: "contentType[\(index)]", "expected a media range such as text/*")
-                return nil
-            })
+            settings.each(
+                settings.strings("contentType"), of: "contentType",
+                expected: "a media range such as text/*"
+            ) { MediaType(parsing: $0) })
     }
 }
 
 extension URLPolicy {
     init(settings: Settings) {
         let schemes = settings.optionalStrings("schemes") ?? ["http", "https"]
-        for (index, scheme) in schemes.enumerated() where !["http", "https"].contains(scheme) {
-            settings.issue(at: "schemes[\(index)]", "expected \"http\" or \"https\"")
+        _ = settings.each(schemes, of: "schemes", expected: "\"http\" or \"https\"") {
+            ["http", "https"].contains($0) ? $0 : nil
         }
         func patterns(_ key: String) -> [HostPattern]? {
-            settings.optionalStrings(key)?.enumerated().map { index, text in
-                let pattern = HostPattern(text)
-                if !pattern.isUsable {
-                    settings.issue(at: "\(key)[\(index)]", "expected a host or \"*.domain\"")
+            settings.optionalStrings(key).map {
+                settings.each($0, of: key, expected: "a host or \"*.domain\"") {
+                    let pattern = HostPattern($0)
+                    return pattern.isUsable ? pattern : nil
                 }
-                return pattern
             }
         }
         let resolves = settings.bool("resolve", default: true)

@@ -72,10 +72,8 @@ extension Retry {
         var policy = RetryPolicy.standard
         if let statuses = settings.list("statuses") {
             policy.statuses = Set(
-                statuses.enumerated().compactMap { index, value in
-                    if let code = value.int, (100...599).contains(code) { return HTTPStatus(code) }
-                    settings.issue(at: "statuses[\(index)]", "expected a status from 100 to 599")
-                    return nil
+                settings.each(statuses, of: "statuses", expected: "a status from 100 to 599") {
+                    $0.int.flatMap { (100...599).contains($0) ? HTTPStatus($0) : nil }
                 })
         }
         if let methods = settings.optionalStrings("methods") {

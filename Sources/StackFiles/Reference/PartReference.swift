@@ -190,13 +190,9 @@ public struct PartDescription: Sendable {
     /// The JSON text of an example; if empty, the part is shown without settings.
     public let example: String
 
-    /// Creates a description.
-    /// - Parameters:
-    ///   - summary: What the part does, in a sentence or two.
-    ///   - settings: The settings by name. A member of an object has a path, `trust.pins`; so has a
-    ///     member of each object of a list.
-    ///   - example: The JSON text of an example, as it stands in a stack file. If empty, the part is
-    ///     shown without settings.
+    /// Creates a description, with the settings by name.
+    ///
+    /// A member of an object has a path, `trust.pins`; so has a member of each object of a list.
     public init(
         _ summary: String, settings: KeyValuePairs<String, SettingDescription> = [:],
         example: String = ""
@@ -212,10 +208,6 @@ public struct PartDescription: Sendable {
     /// ```
     ///
     /// A dictionary is not accepted, because it has no order.
-    /// - Parameters:
-    ///   - summary: What the part does, in a sentence or two.
-    ///   - settings: The settings by name, in the order in which they are shown.
-    ///   - example: The JSON text of an example, as it stands in a stack file.
     public init(
         _ summary: String, settings: [(key: String, value: SettingDescription)],
         example: String = ""
@@ -240,13 +232,7 @@ public struct SettingDescription: Sendable, ExpressibleByStringLiteral {
     /// Whether the part cannot do without it.
     public let isRequired: Bool
 
-    /// Creates a description.
-    /// - Parameters:
-    ///   - meaning: What the setting means, as a sentence.
-    ///   - type: The type, where the factory reads the raw value and so does not tell it.
-    ///   - defaultValue: The default, where the read does not have it.
-    ///   - isRequired: Whether the part cannot do without it, where the factory does not read it by
-    ///     ``Settings/required(_:)``.
+    /// Creates a description, with what the factory's read does not tell.
     public init(
         _ meaning: String, type: SettingType? = nil, default defaultValue: JSONValue? = nil,
         isRequired: Bool = false
