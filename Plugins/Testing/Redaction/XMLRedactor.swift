@@ -172,7 +172,7 @@ struct XMLRedactor {
             if bytes[range].contains(UInt8(ascii: "<")) { replace(range, with: []) }
             return
         }
-        pass.learn(text[first.startIndex..<last.endIndex], isNamed: true)
+        _ = pass.hide(text[first.startIndex..<last.endIndex])
         replace(
             range,
             with: Self.mark(

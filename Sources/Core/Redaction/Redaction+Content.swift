@@ -51,7 +51,7 @@ extension Redaction {
 
 /// Content that a log can show, because its secrets can be told from the rest by their names or as
 /// text.
-private enum ShownContent {
+enum ShownContent {
     /// One or more JSON texts.
     case json
     case form
@@ -122,59 +122,4 @@ private enum ShownContent {
             || content.prefix(4).contains(0)
             || content.count(where: { $0 == 0 }) > content.count / 4
     }
-}
-
-/// The secrets that messages carry, in case an error text repeats one.
-struct CarriedSecrets {
-    private(set) var index: SecretIndex
-
-    /// - Parameters:
-    ///   - requests: The requests.
-    ///   - headers: The header fields of a response.
-    ///   - content: The beginning of the response content.
-    ///   - redaction: Decides what is a secret.
-    init(
-        of requests: [Request], _ headers: HTTPHeaders? = nil, content: Data = Data(),
-        by redaction: Redaction
-    ) {
-        self.init(
-            of: requests, headers.map { [$0] } ?? [], content: content, by: redaction)
-    }
-
-    /// - Parameters:
-    ///   - requests: The requests.
-    ///   - sections: The header sections of responses.
-    ///   - content: The beginning of the content of the last response.
-    ///   - redaction: Decides what is a secret.
-    init(
-        of requests: [Request], _ sections: [HTTPHeaders], content: Data = Data(),
-        by redaction: Redaction
-    ) {
-        index = redaction.known
-        let pass = RedactionPass(redaction)
-        for request in requests {
-            _ = pass.url(request.targetURI.text)
-            for field in request.headers { _ = pass.header(field.name, field.value) }
-            if let data = request.body.inMemory, data.count <= Self.maxContent {
-                Self.learn(data, request.headers, isCut: false, in: pass)
-            }
-        }
-        for field in sections.joined() { _ = pass.header(field.name, field.value) }
-        Self.learn(content, sections.last ?? [:], isCut: true, in: pass)
-        index.insert(pass)
-    }
-
-    // The secrets of other content are found as those of text: by assignments, elements and forms.
-    private static func learn(
-        _ content: Data, _ headers: HTTPHeaders, isCut: Bool, in pass: RedactionPass
-    ) {
-        if content.isEmpty { return }
-        let bytes = Array(content)
-        let type = headers.values(of: .contentType).first.flatMap { MediaType(parsing: $0) }
-        let kind = type.flatMap { ShownContent($0) } ?? ShownContent(sniffing: bytes, isCut: isCut)
-        _ = kind?.read(bytes, isCut: isCut, in: pass)
-    }
-
-    // Larger content is not searched for secrets each time an error is printed.
-    static let maxContent = 65_536
 }

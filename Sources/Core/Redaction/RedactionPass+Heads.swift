@@ -13,7 +13,7 @@ extension RedactionPass {
             return purpose == .record && name.isCookie ? cookies(name, value) : Redaction.mark
         }
         if name == .webSocketProtocol { return subprotocols(value) }
-        return value(Array(value.utf8)).map { String(decoding: $0, as: UTF8.self) } ?? value
+        return self.value(Array(value.utf8)).map { String(decoding: $0, as: UTF8.self) } ?? value
     }
 
     // Browsers cannot set other fields of a WebSocket handshake, so clients put tokens among the
@@ -58,7 +58,7 @@ extension RedactionPass {
             }
             if value.isEmpty { return item.name + "=" }
             if !isAttribute { return item.name + "=" + Redaction.mark }
-            let shown = value(Array(value.utf8)).map { String(decoding: $0, as: UTF8.self) }
+            let shown = self.value(Array(value.utf8)).map { String(decoding: $0, as: UTF8.self) }
             return item.name + "=" + (shown ?? value)
         }.joined(separator: "; ")
     }

@@ -74,7 +74,7 @@ extension RedactionPass {
     // Returns content without its secrets, or nil if it has none. What only looks like content, or
     // is of a kind that nothing here reads, is searched as text. If it mentions a secret name, it is
     // withheld: which value belongs to the name is unknown.
-    private func nested(_ kind: NestedKind, _ text: [UInt8], _ isCut: Bool) -> [UInt8]? {
+    func nested(_ kind: NestedKind, _ text: [UInt8], _ isCut: Bool) -> [UInt8]? {
         do throws(ClientError) {
             let shown = try read(text, as: kind, isCut)
             return shown == text ? nil : shown

@@ -117,6 +117,48 @@ struct RedactionContentTests {
         #expect(!shown(#"{"a":"\#(list)"}"#, .json).contains(list))
     }
 
+    @Test(
+        "A secret that a part of a form or a column of a table names is hidden elsewhere",
+        arguments: [
+            (
+                "multipart/form-data; boundary=b",
+                "--b\r\nContent-Disposition: form-data; name=\"city\"\r\n\r\nBerlin\r\n--b\r\n"
+                    + "content-disposition: form-data; name=\"password\"\r\n\r\npl4nted-s3cret\r\n--b--"
+            ),
+            (
+                "multipart/form-data; boundary=\"a b\"",
+                "before\n--a b\nContent-Disposition: form-data; name=a\n"
+                    + "Content-Type: application/json\n\n{\"token\":\"pl4nted-s3cret\",\"b\":\"Berlin\"}\n--a b--\n"
+            ),
+            ("text/csv", "city,password\r\nBerlin,pl4nted-s3cret\r\n"),
+            ("text/csv", "city;\"api key\"\n\"in; Berlin\";\"pl4nted-s3cret\"\n"),
+            ("text/tab-separated-values", "token\tcity\npl4nted-s3cret\tBerlin"),
+        ])
+    func learnt(type: String, text: String) {
+        #expect(shownElsewhere(Data(text.utf8), type) == "REDACTED came from Berlin")
+    }
+
+    @Test("A secret in JSON in UTF-16 is hidden elsewhere", arguments: [false, true])
+    func learntWide(isLittle: Bool) throws {
+        let text = #"{"password":"pl4nted-s3cret","city":"Berlin, Zürich"}"#
+        let encoding = isLittle ? String.Encoding.utf16LittleEndian : .utf16BigEndian
+        let data = try #require(text.data(using: encoding))
+        let mark = Data(isLittle ? [0xFF, 0xFE] : [0xFE, 0xFF])
+        for content in [data, mark + data] {
+            #expect(
+                shownElsewhere(content, "application/json") == "REDACTED came from Berlin")
+        }
+    }
+
+    // What an error says after a request with some content.
+    private func shownElsewhere(_ content: Data, _ type: String) -> String {
+        let request = Request(
+            .post, "https://a.example/", headers: ["Content-Type": type], body: .data(content))
+        let known = CarriedSecrets(of: [request], by: .standard).index
+        return RedactionPass(.standard, .display, known: known)
+            .redacted("pl4nted-s3cret came from Berlin", as: .text)
+    }
+
     @Test("Control characters are escaped")
     func other() {
         #expect(shown("abc", nil) == "(3 bytes)")
