@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Dispatch
+import Foundation
+import Turnpike
+import TurnpikeCurl
+
+/// One run of `scripts/bench against`, by interface that every commit has.
+///
+/// `driver mock|curl bare|standard CALLERS SECONDS|COUNTx URL` prints the number of calls and the
+/// CPU time in seconds that they took. With a count, nothing is warmed up.
+@main
+struct Driver {
+    let client: Client
+    let url: URL
+    let callers: Int
+
+    // Blocks, because valgrind ends with the main thread, which an asynchronous main would end.
+    static func main() throws {
+        let words = CommandLine.arguments
+        guard words.count == 6, let callers = Int(words[3]), let url = URL(string: words[5])
+        else { fatalError("the arguments are those of scripts/against") }
+        let content = Data(repeating: 0x61, count: 1024)
+        let transport: any Transport =
+            words[1] == "mock"
+            ? MockTransport(recordLimit: 0) { _ in .status(200, body: content) }
+            : try CurlTransport(configuration: CurlTransport.Configuration())
+        let client = Client(transport: transport, stack: words[2] == "bare" ? [] : .standard)
+        let driver = Driver(client: client, url: url, callers: callers)
+        let done = DispatchSemaphore(value: 0)
+        Task.detached {
+            do {
+                try await driver.run(words[4])
+            } catch {
+                print("driver: \(error)")
+                exit(1)
+            }
+            done.signal()
+        }
+        done.wait()
+    }
+
+    private func run(_ extent: String) async throws {
+        if extent.hasSuffix("x"), let count = Int(extent.dropLast()) {
+            print(try await call(until: nil, count: count), 0)
+            return
+        }
+        let seconds = Double(extent) ?? 1
+        _ = try await call(until: .now + .milliseconds(300))
+        let before = Self.cpuSeconds
+        let calls = try await call(until: .now + .seconds(seconds))
+        print(calls, Self.cpuSeconds - before)
+    }
+
+    /// Calls until a moment, or as often as asked, and returns the number of calls.
+    private func call(until end: ContinuousClock.Instant?, count: Int = 0) async throws -> Int {
+        try await withThrowingTaskGroup(of: Int.self) { group in
+            for _ in 0..<callers {
+                group.addTask {
+                    var done = 0
+                    while end.map({ ContinuousClock.now < $0 }) ?? (done < count) {
+                        guard try await client.get(Target(url)).data().count == 1024 else {
+                            throw CocoaError(.coderInvalidValue)
+                        }
+                        done += 1
+                    }
+                    return done
+                }
+            }
+            return try await group.reduce(0, +)
+        }
+    }
+
+    private static var cpuSeconds: Double {
+        var time = timespec()
+        clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time)
+        return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
+    }
+}
