@@ -226,7 +226,10 @@ let package = Package(
             path: "Tests/SupportTests", swiftSettings: settings),
         .testTarget(
             name: "CoreTests",
-            dependencies: ["TestSupport", "TurnpikeCore", "TurnpikeSupport", "TurnpikeTesting"],
+            dependencies: [
+                "TestSupport", "TurnpikeCore", "TurnpikeInspection", "TurnpikeSupport",
+                "TurnpikeTesting",
+            ],
             path: "Tests/CoreTests", swiftSettings: settings),
         .testTarget(
             name: "URLSessionTests",
@@ -235,8 +238,8 @@ let package = Package(
         .testTarget(
             name: "MiddlewareTests",
             dependencies: [
-                "ChildProcess", "TestSupport", "TurnpikeCore", "TurnpikeMiddleware",
-                "TurnpikeStackFiles", "TurnpikeSupport", "TurnpikeTesting",
+                "ChildProcess", "TestSupport", "TurnpikeCore", "TurnpikeInspection",
+                "TurnpikeMiddleware", "TurnpikeStackFiles", "TurnpikeSupport", "TurnpikeTesting",
             ],
             path: "Tests/MiddlewareTests", swiftSettings: settings),
         .testTarget(
@@ -250,7 +253,7 @@ let package = Package(
             name: "EndpointsTests",
             dependencies: [
                 "TestSupport", "TurnpikeCore", "TurnpikeEndpoints", "TurnpikeEndpointsStackFiles",
-                "TurnpikeMiddleware", "TurnpikeStackFiles",
+                "TurnpikeInspection", "TurnpikeMiddleware", "TurnpikeStackFiles",
                 "TurnpikeSupport", "TurnpikeTesting",
             ],
             path: "Tests/EndpointsTests", swiftSettings: settings),
@@ -300,7 +303,8 @@ let package = Package(
         .testTarget(
             name: "TestingTests",
             dependencies: [
-                "TestSupport", "Turnpike", "TurnpikeCore", "TurnpikeSupport", "TurnpikeTesting",
+                "TestSupport", "Turnpike", "TurnpikeCore", "TurnpikeInspection", "TurnpikeSupport",
+                "TurnpikeTesting",
             ],
             path: "Tests/TestingTests", swiftSettings: settings),
         // What reading the worst inputs costs, for each parser of all modules.

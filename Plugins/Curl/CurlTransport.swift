@@ -141,7 +141,7 @@ public final class CurlTransport: Transport {
             upload: upload, offersHTTP2: offersHTTP2)
         if transfer.request.isSecure, let (trust, news) = trustFiles?.currentWithNews() {
             transfer.trust = trust
-            if let news { context.note(gate: "CurlTransport", news) }
+            if let news { context.report(news, by: "CurlTransport") }
         }
         let target = transfer.request.route?.target
         let engine = engine(for: request, at: target)

@@ -74,21 +74,19 @@ final class EndpointLease: Sendable {
     }
 }
 
-/// The endpoints that a call has tried, over all its attempts and hedges.
+/// The endpoints that a call has tried, over all its attempts and hedges, by ``EndpointMember/key``.
 final class TriedOfCall: Sendable {
-    private let tried = Mutex(TriedEndpoints())
+    private let tried = Mutex<[UInt64]>([])
 
     /// Chooses an endpoint and remembers it, so that no attempt at the same moment chooses it too.
-    func choosing(
-        _ choose: (TriedEndpoints) -> PickResult?
-    ) -> PickResult? {
+    func choosing(_ choose: ([UInt64]) -> PickResult?) -> PickResult? {
         var known = tried.withLock { $0 }
         while true {
             // Not under the lock, because a rule of the user's may be asked.
             guard let pick = choose(known) else { return nil }
             let isNews = tried.withLock { tried in
                 if tried.count == known.count {
-                    tried.insert(pick.member)
+                    if !tried.contains(pick.member.key) { tried.append(pick.member.key) }
                     return true
                 }
                 known = tried
@@ -101,18 +99,4 @@ final class TriedOfCall: Sendable {
 
 enum TriedOfCallKey: ContextKey {
     static var defaultValue: TriedOfCall? { nil }
-}
-
-/// The endpoints that a call has tried, by ``EndpointMember/key``.
-struct TriedEndpoints: Sendable {
-    private var keys: [UInt64] = []
-
-    /// How many there are.
-    var count: Int { keys.count }
-
-    mutating func insert(_ member: EndpointMember) {
-        if !contains(member.key) { keys.append(member.key) }
-    }
-
-    func contains(_ key: UInt64) -> Bool { keys.contains(key) }
 }

@@ -21,7 +21,8 @@ import TurnpikeSupport
 /// keep the logical name. A client whose transport cannot connect elsewhere has a fault from its
 /// making. Requests to other hosts, and requests that have a connect target already, pass untouched.
 ///
-/// Place it inside ``/TurnpikeMiddleware/Retry``, ``/TurnpikeMiddleware/Hedge``, ``/TurnpikeMiddleware/AdmissionControl`` and ``/TurnpikeMiddleware/CircuitBreaker``, next to the
+/// Place it inside ``/TurnpikeMiddleware/Retry``, ``/TurnpikeMiddleware/Hedge``,
+/// ``/TurnpikeMiddleware/AdmissionControl`` and ``/TurnpikeMiddleware/CircuitBreaker``, next to the
 /// transport: each attempt then chooses an endpoint, and avoids those that its call has tried while
 /// others are left. A request counts as
 /// under way until the body of its response has ended: it was read, broke off, was cancelled or
@@ -190,7 +191,7 @@ extension Gate where Self == Endpoints {
 }
 
 /// The logical host, with or without a port, that a gate's endpoints serve.
-struct ServiceName: Hashable, Sendable, CustomStringConvertible {
+struct ServiceName: Sendable, CustomStringConvertible {
     /// As it was written, in lower case.
     let description: String
     /// The host in lower case; an IPv6 address without its brackets.
@@ -223,10 +224,6 @@ struct ServiceName: Hashable, Sendable, CustomStringConvertible {
         guard let origin else { return false }
         return origin.host == host && (port == nil || origin.port == port)
     }
-
-    static func == (left: Self, right: Self) -> Bool { left.description == right.description }
-
-    func hash(into hasher: inout Hasher) { hasher.combine(description) }
 
     /// The labels of the service in meters, in OpenTelemetry's names.
     var meterLabels: [String: String] {

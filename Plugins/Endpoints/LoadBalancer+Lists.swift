@@ -31,11 +31,12 @@ extension LoadBalancer {
             switch step {
             case .use: return
             case .fail(let error): throw error
-            case .begin: beginIfDue(in: context)
+            case .begin: doWhatIsDue(in: context)
             case .wait(let refresh):
                 do {
-                    try await context.waiting(
-                        "list of endpoints", atDeadline: "for the endpoints of \(service)"
+                    try await context.report(
+                        waitingFor: "list of endpoints",
+                        atDeadline: "for the endpoints of \(service)"
                     ) { _ in
                         try await refresh.wait(in: context)
                     }
@@ -104,7 +105,7 @@ extension LoadBalancer {
                 return noList(error, retryAfter: nil)
             }
             guard let failure else { return }
-            figures.count("turnpike.endpoints.refresh_failures", labels: service.meterLabels)
+            figures.add(1, to: "turnpike.endpoints.refresh_failures", labels: service.meterLabels)
             refresh.settle(.failure(failure))
         }
     }

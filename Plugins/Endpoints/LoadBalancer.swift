@@ -36,9 +36,6 @@ final class LoadBalancer: Sendable {
         // When the outcomes of the endpoints were compared, and when they are next.
         var sweptAt = MonotonicInstant(nanoseconds: .max)
         var sweepAt = MonotonicInstant(nanoseconds: .max)
-        // When the last view was made that could have been put off, and when one is made that was.
-        var renewedAt = MonotonicInstant(nanoseconds: .min)
-        var renewAt = MonotonicInstant(nanoseconds: .max)
         // What calls are to tell to their loggers.
         var news: [String] = []
     }
@@ -136,7 +133,7 @@ final class LoadBalancer: Sendable {
         in context: Context, for origin: Origin, _ next: Next
     ) async throws -> View {
         let now = context.timeSource.now
-        if now.nanoseconds >= dueAt.load(ordering: .acquiring) { doWhatIsDue(at: now, context) }
+        if now.nanoseconds >= dueAt.load(ordering: .acquiring) { doWhatIsDue(in: context) }
         checks.go(on: self, origin, next, context)
         if let view = present.withLock({ $0 }) { return view }
         try await firstList(in: context)
@@ -155,9 +152,10 @@ final class LoadBalancer: Sendable {
             view.chooser.choose(from: view.set, for: request, at: now, bits: bits, avoiding: $0)
         }
         guard let pick else { throw noList(nil, retryAfter: nil) }
-        context.note(gate: "Endpoints", text(of: pick, in: view, at: now), isDecision: true)
+        context.report(text(of: pick, in: view, at: now), by: "Endpoints", describesPass: true)
         if view.isInPanic {
-            figures.count("turnpike.endpoints.panics", labels: service.meterLabels)
+            context.report(
+                count: "turnpike.endpoints.panics", labels: service.meterLabels, of: figures)
         }
         return EndpointLease(pick.member, at: now)
     }
@@ -187,14 +185,16 @@ final class LoadBalancer: Sendable {
 
     // MARK: What is due
 
-    private func doWhatIsDue(at now: MonotonicInstant, _ context: Context) {
+    /// Does what is due; of that, asks for a list unless that is under way already.
+    func doWhatIsDue(in context: Context) {
+        let now = context.timeSource.now
         let unit = context.random.unit()
         let (refresh, ejections, news, hasChanged) = state.withLock { state in
             defer { note(&state) }
             let ejections = now >= state.sweepAt ? sweep(&state, at: now) : []
             let hasReturned = giveBack(&state, at: now)
-            let hasChanged = hasReturned || !ejections.isEmpty || now >= state.renewAt
-            if hasChanged { renew(&state, at: now) }
+            let hasChanged = hasReturned || !ejections.isEmpty
+            if hasChanged { renew(&state) }
             let refresh =
                 state.source.isDue(at: now)
                 ? state.source.begin(state.rules.resolver, in: context, jitter: unit) : nil
@@ -202,43 +202,25 @@ final class LoadBalancer: Sendable {
             return (refresh, ejections, state.news, hasChanged)
         }
         if let refresh { run(refresh) }
-        for text in news { context.note(gate: "Endpoints", text) }
+        for text in news { context.report(text, by: "Endpoints") }
         for ejection in ejections { report(ejection, in: context) }
         if hasChanged { tell() }
     }
 
-    /// Begins to ask for a list, unless that is not due or under way already.
-    func beginIfDue(in context: Context) { doWhatIsDue(at: context.timeSource.now, context) }
-
     /// Notes when the next thing is due; after each change of the state, under its lock.
     func note(_ state: inout State) {
-        var next = min(state.returnAt, state.sweepAt, state.renewAt)
+        var next = min(state.returnAt, state.sweepAt)
         if let refreshAt = state.source.dueAt { next = min(next, refreshAt) }
         if !state.news.isEmpty { next = MonotonicInstant(nanoseconds: .min) }
         dueAt.store(next.nanoseconds, ordering: .releasing)
     }
 
     /// Makes a new view; under the lock of the state.
-    ///
-    /// The time that it takes grows with the endpoints. With thousands, it is put off if the last
-    /// view was made a moment ago, so that the loss of many of them does not keep calls busy.
-    /// - Parameters:
-    ///   - state: The state.
-    ///   - now: The time, for a view that may be put off; nil for one that may not.
-    func renew(_ state: inout State, at now: MonotonicInstant? = nil) {
+    func renew(_ state: inout State) {
         if state.order.isEmpty { return }
-        if let now, state.order.count > 1024 {
-            let pause = Duration.microseconds(10) * state.order.count
-            let earliest = state.renewedAt.advanced(by: pause)
-            if now < earliest {
-                state.renewAt = earliest
-                return
-            }
-            state.renewedAt = now
-        }
         let health = state.rules.health
         let well = state.order.count { $0.health.isUsable }
-        let isInPanic = well == 0 || Double(well) < health.panic * Double(state.order.count)
+        let isInPanic = health.isPanic(well: well, of: state.order.count)
         let set = EndpointSet(
             state.order, zone: state.rules.zone, slowStart: health.slowStart,
             isUsable: { isInPanic || $0.health.isUsable })
@@ -250,7 +232,6 @@ final class LoadBalancer: Sendable {
             return present
         }
         withExtendedLifetime(former) {}
-        state.renewAt = MonotonicInstant(nanoseconds: .max)
     }
 
     // MARK: Metrics

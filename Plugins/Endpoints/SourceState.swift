@@ -7,8 +7,6 @@ import TurnpikeSupport
 struct SourceState {
     /// The one request for a list that is under way.
     private(set) var refresh: ListRefresh?
-    /// Whether a list has come.
-    private(set) var hasList = false
     /// Why the last list did not come; nil if it did.
     private(set) var failure: (any Error)?
     private var failures = 0
@@ -56,7 +54,6 @@ struct SourceState {
     mutating func succeed(holding time: Duration?, at now: MonotonicInstant) {
         let jitter = refresh?.jitter ?? 0
         refresh = nil
-        hasList = true
         failure = nil
         failures = 0
         askAt = time.map { now.advanced(by: Self.part(1 - 0.2 * jitter, of: $0)) }

@@ -37,7 +37,7 @@ public struct WaitForConnectivity: Interceptor {
         _ request: Request, context: Context, next: Next
     ) async throws -> Response {
         if context.attempt > 1 || includesFirstAttempt, !Self.isLocal(request) {
-            _ = try await context.waiting("connectivity") {
+            _ = try await context.report(waitingFor: "connectivity") {
                 try await monitor.waitUntilReachable(for: limit, in: $0)
             }
         }

@@ -9,13 +9,13 @@ extension Client {
     ///   - baseURL: The URL that relative targets are resolved against.
     ///   - transport: Sends the requests.
     ///   - stack: The gates, outermost first.
-    ///   - trace: Keeps traces of calls that fail, of slow ones, and of a share of the others; nil for
+    ///   - trace: Reads all calls, such as the `TraceStore` of the module `TurnpikeInspection`; nil for
     ///     none.
     ///   - timeSource: The source of all time in calls.
     ///   - randomSource: The source of all random values in calls.
     public convenience init(
         baseURL: Target? = nil, transport: any Transport, stack: Stack = .standard,
-        trace: TraceStore? = nil, timeSource: any TimeSource = SystemTimeSource(),
+        trace: (any CallReader)? = nil, timeSource: any TimeSource = SystemTimeSource(),
         randomSource: any RandomSource = SystemRandomSource()
     ) {
         self.init(
@@ -25,7 +25,7 @@ extension Client {
 
     /// Creates a client with the standard serializers, whose stack comes from a builder.
     public convenience init(
-        baseURL: Target? = nil, transport: any Transport, trace: TraceStore? = nil,
+        baseURL: Target? = nil, transport: any Transport, trace: (any CallReader)? = nil,
         timeSource: any TimeSource = SystemTimeSource(),
         randomSource: any RandomSource = SystemRandomSource(),
         @StackBuilder stack: () -> [any Gate]
@@ -43,7 +43,7 @@ extension Client {
     /// resolved against.
     public convenience init(
         baseURL: String, transport: any Transport, stack: Stack = .standard,
-        trace: TraceStore? = nil, timeSource: any TimeSource = SystemTimeSource(),
+        trace: (any CallReader)? = nil, timeSource: any TimeSource = SystemTimeSource(),
         randomSource: any RandomSource = SystemRandomSource()
     ) {
         self.init(
@@ -54,7 +54,7 @@ extension Client {
     /// Creates a client with the standard serializers, whose stack comes from a builder; the text is
     /// the URL that relative targets are resolved against.
     public convenience init(
-        baseURL: String, transport: any Transport, trace: TraceStore? = nil,
+        baseURL: String, transport: any Transport, trace: (any CallReader)? = nil,
         timeSource: any TimeSource = SystemTimeSource(),
         randomSource: any RandomSource = SystemRandomSource(),
         @StackBuilder stack: () -> [any Gate]

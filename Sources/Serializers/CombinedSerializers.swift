@@ -3,28 +3,22 @@
 public import Foundation
 public import TurnpikeCore
 
-/// A serializer that transforms the value of another serializer.
-struct MappedSerializer<Base: ResponseSerializer, Output: Sendable>: ResponseSerializer {
-    private let base: Base
-    private let transform: @Sendable (Base.Output) throws -> Output
+/// A serializer that does something before or after another one.
+struct WrappedSerializer<Base: ResponseSerializer, Output: Sendable>: ResponseSerializer {
+    let base: Base
+    /// Whether the content is collected, whatever the other one does.
+    var collectsAll = false
+    let run: @Sendable (Response, SerializationContext) async throws -> Output
 
-    init(_ base: Base, _ transform: @escaping @Sendable (Base.Output) throws -> Output) {
-        self.base = base
-        self.transform = transform
-    }
-
-    /// The media types that the base serializer accepts.
     func accept(in table: SerializerTable) -> [MediaType] { base.accept(in: table) }
 
-    /// The number of bytes that the base serializer collects.
-    func collectedBytes(in table: SerializerTable) -> Int { base.collectedBytes(in: table) }
+    func collectedBytes(in table: SerializerTable) -> Int {
+        collectsAll ? .max : base.collectedBytes(in: table)
+    }
 
-    /// Returns the transformed value.
     func serialize(
         _ response: Response, context: SerializationContext
-    ) async throws -> Output {
-        try transform(try await base.serialize(response, context: context))
-    }
+    ) async throws -> Output { try await run(response, context) }
 }
 
 extension ResponseSerializer {
@@ -33,7 +27,9 @@ extension ResponseSerializer {
     /// The call throws what the closure throws, unchanged.
     public func map<Value: Sendable>(
         _ transform: @escaping @Sendable (Output) throws -> Value
-    ) -> some ResponseSerializer<Value> { MappedSerializer(self, transform) }
+    ) -> some ResponseSerializer<Value> {
+        WrappedSerializer(base: self) { try transform(await serialize($0, context: $1)) }
+    }
 }
 
 /// Tries several serializers in order and returns the value of the first that can read the content.
@@ -140,7 +136,7 @@ extension Call {
 public struct EmptyContentRule: Sendable {
     private let statuses: Set<HTTPStatus>?
     private let methods: Set<HTTPMethod>
-    private(set) var countsBlanks = false
+    private var countsBlanks = false
 
     /// Creates a rule that allows empty content for these statuses and for responses to these
     /// methods.
@@ -169,44 +165,15 @@ public struct EmptyContentRule: Sendable {
     func allows(_ response: Response, to request: Request) -> Bool {
         statuses?.contains(response.status) ?? true || methods.contains(request.method)
     }
-}
 
-/// A serializer with a value for responses that have no content.
-struct EmptyValueSerializer<Base: ResponseSerializer>: ResponseSerializer {
-    private let base: Base
-    private let value: Base.Output
-    private let rule: EmptyContentRule
-
-    private static var maxBlanks: Int { 16 }
-
-    init(_ base: Base, _ value: Base.Output, _ rule: EmptyContentRule) {
-        self.base = base
-        self.value = value
-        self.rule = rule
-    }
-
-    /// The media types that the base serializer accepts.
-    func accept(in table: SerializerTable) -> [MediaType] { base.accept(in: table) }
-
-    /// The number of bytes that the base serializer collects.
-    func collectedBytes(in table: SerializerTable) -> Int { base.collectedBytes(in: table) }
-
-    /// Returns the value for no content, or the value of the base serializer.
-    func serialize(
-        _ response: Response, context: SerializationContext
-    ) async throws -> Base.Output {
-        guard rule.allows(response, to: context.request) else {
-            return try await base.serialize(response, context: context)
-        }
-        var response = response
-        let wanted = rule.countsBlanks ? Self.maxBlanks + 1 : 1
-        let start = try await response.body.peek(upTo: wanted)
-        let isBlank =
-            start.count <= Self.maxBlanks
+    func isEmpty(_ body: inout ResponseBody) async throws -> Bool {
+        let start = try await body.peek(upTo: countsBlanks ? Self.maxBlanks + 1 : 1)
+        if start.isEmpty || !countsBlanks { return start.isEmpty }
+        return start.count <= Self.maxBlanks
             && start.allSatisfy { [0x20, 0x09, 0x0A, 0x0D].contains($0) }
-        if start.isEmpty || rule.countsBlanks && isBlank { return value }
-        return try await base.serialize(response, context: context)
     }
+
+    private static let maxBlanks = 16
 }
 
 extension ResponseSerializer {
@@ -217,7 +184,17 @@ extension ResponseSerializer {
     /// - Returns: The serializer.
     public func valueForEmpty(
         _ value: Output, where rule: EmptyContentRule = EmptyContentRule()
-    ) -> some ResponseSerializer<Output> { EmptyValueSerializer(self, value, rule) }
+    ) -> some ResponseSerializer<Output> {
+        WrappedSerializer(base: self) { response, context in
+            var response = response
+            if rule.allows(response, to: context.request),
+                try await rule.isEmpty(&response.body)
+            {
+                return value
+            }
+            return try await serialize(response, context: context)
+        }
+    }
 }
 
 /// A transformation of content before a serializer reads it.
@@ -252,44 +229,22 @@ public struct ContentPreprocessor: Sendable {
     }
 }
 
-/// A serializer that reads transformed content.
-struct PreprocessedSerializer<Base: ResponseSerializer>: ResponseSerializer {
-    private let base: Base
-    private let preprocessor: ContentPreprocessor
-
-    init(_ base: Base, _ preprocessor: ContentPreprocessor) {
-        self.base = base
-        self.preprocessor = preprocessor
-    }
-
-    /// The media types that the base serializer accepts.
-    func accept(in table: SerializerTable) -> [MediaType] { base.accept(in: table) }
-
-    /// The whole content, because all of it is transformed.
-    func collectedBytes(in table: SerializerTable) -> Int { .max }
-
-    /// Collects the content, transforms it, and returns the value of the base serializer.
-    func serialize(
-        _ response: Response, context: SerializationContext
-    ) async throws -> Base.Output {
-        let content = try await response.body.collect(upTo: context.maxBytes)
-        var changed = response
-        do {
-            // Copies a slice, so that indices begin at 0.
-            changed.body = ResponseBody(
-                Data(try preprocessor.process(content)), trailers: response.trailers)
-        } catch {
-            throw ClientError.serialization(error, of: response.head, content: content)
-        }
-        return try await base.serialize(changed, context: context)
-    }
-}
-
 extension ResponseSerializer {
     /// Returns a serializer that transforms the content first.
     public func preprocessed(by preprocessor: ContentPreprocessor) -> some ResponseSerializer<
         Output
     > {
-        PreprocessedSerializer(self, preprocessor)
+        WrappedSerializer(base: self, collectsAll: true) { response, context in
+            let content = try await response.body.collect(upTo: context.maxBytes)
+            var changed = response
+            do {
+                // Copies a slice, so that indices begin at 0.
+                changed.body = ResponseBody(
+                    Data(try preprocessor.process(content)), trailers: response.trailers)
+            } catch {
+                throw ClientError.serialization(error, of: response.head, content: content)
+            }
+            return try await serialize(changed, context: context)
+        }
     }
 }

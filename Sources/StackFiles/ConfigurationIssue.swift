@@ -116,14 +116,3 @@ final class IssueReport {
         if !issues.isEmpty { throw ClientError.configuration(issues) }
     }
 }
-
-// How messages describe a value.
-extension JSONValue {
-    /// A number is shown as written.
-    ///
-    /// For any other value only its kind is shown, because a string may be a misplaced secret.
-    var shown: String {
-        if case .number(let number) = self { return String(number.description.prefix(40)) }
-        return kindName
-    }
-}

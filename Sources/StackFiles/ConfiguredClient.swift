@@ -14,12 +14,12 @@ public import TurnpikeCore
 /// A reload first builds the complete new stack and then puts it in force; running calls keep their
 /// stack. The state of gates (circuit breakers, budgets, cookie jars, caches) survives if the
 /// gate's `id`, or its name and position, is unchanged. Each gate decides which settings identify
-/// its state (``Settings/kept(_:for:updating:_:)``). New rules for kept state then also apply to
+/// its state (``Settings/reloadable(_:for:updating:_:)``). New rules for kept state then also apply to
 /// running calls.
 public final class ConfiguredClient: Sendable {
     private struct State {
         var file: StackFile
-        var kept: KeptState
+        var kept: ReloadableState
     }
 
     /// The client.
@@ -32,7 +32,7 @@ public final class ConfiguredClient: Sendable {
     ///   - file: The stack file.
     ///   - registry: The names that the file may use.
     ///   - serializers: The serializers for response values.
-    ///   - trace: Keeps traces of calls that fail, of slow ones, and of a share of the others; nil for
+    ///   - trace: Reads all calls, such as the `TraceStore` of the module `TurnpikeInspection`; nil for
     ///     none.
     ///   - timeSource: The source of all times in calls.
     ///   - randomSource: The source of all randomness in calls.
@@ -40,10 +40,10 @@ public final class ConfiguredClient: Sendable {
     ///   ``/TurnpikeCore/ClientError/Code/unsupported``.
     public init(
         _ file: StackFile, registry: Registry, serializers: SerializerTable,
-        trace: TraceStore? = nil, timeSource: any TimeSource = SystemTimeSource(),
+        trace: (any CallReader)? = nil, timeSource: any TimeSource = SystemTimeSource(),
         randomSource: any RandomSource = SystemRandomSource()
     ) throws {
-        let kept = KeptState()
+        let kept = ReloadableState()
         let parts = try file.build(with: registry, state: kept)
         client = Client(
             baseURL: parts.baseURL, transport: parts.transport, stack: parts.stack,
@@ -73,7 +73,7 @@ public final class ConfiguredClient: Sendable {
                         path: "baseURL", message: "a reload cannot change it; make a new client")
                 ])
             }
-            let kept = KeptState(following: state.kept)
+            let kept = ReloadableState(following: state.kept)
             let isSameTransport = file.root["transport"] == state.file.root["transport"]
             let parts = try file.build(
                 with: registry, state: kept, keeping: isSameTransport ? client.transport : nil)

@@ -55,7 +55,58 @@ extension SettingDescription {
 
 extension ConfiguredClient {
     /// Creates a client with the standard registry and serializers.
-    public convenience init(_ file: StackFile, trace: TraceStore? = nil) throws {
+    public convenience init(_ file: StackFile, trace: (any CallReader)? = nil) throws {
         try self.init(file, registry: .standard, serializers: .standard, trace: trace)
+    }
+}
+
+extension Registry {
+    /// Returns the reference of stack files with these names, as Markdown: each transport and gate
+    /// with its settings, their types and defaults, and an example.
+    ///
+    /// What is registered with a ``PartDescription`` is also explained. Each factory is run, as for
+    /// a check (``Settings/isDryRun``), on an empty object and on its example.
+    /// - Parameter modules: The modules whose gates are shown as DocC links; others are shown by
+    ///   their names.
+    /// - Returns: The text, whose first line is a heading.
+    public func reference(linking modules: Set<String> = []) -> String {
+        ReferenceText(linked: modules)
+            .text(
+                transports: transportReferences, gates: gateReferences, shared: sharedReferences,
+                stacks: stackNames)
+    }
+
+    /// Returns the JSON Schema (draft 2020-12) of stack files with these names, by which editors
+    /// complete and check them.
+    ///
+    /// It accepts each file that ``StackFile/check(with:)`` accepts, on two conditions. Each part has
+    /// a description without gaps (``checkReference()``). And what its factory reads, and requires,
+    /// is the same for each file: a setting that is read only if another one has some value is known
+    /// if the example has that value.
+    ///
+    /// A part without a description, or whose factory throws on the example, may have any settings
+    /// besides those that were observed.
+    ///
+    /// The check knows more than the schema: files that do not exist, and settings that do not fit
+    /// each other.
+    /// - Returns: The schema; ``/TurnpikeCore/JSONValue/data(pretty:sortedNames:)`` writes it.
+    public func schema() -> JSONValue {
+        ReferenceSchema(
+            transports: transportReferences, gates: gateReferences, shared: sharedReferences,
+            stacks: stackNames
+        ).root
+    }
+
+    /// Returns what the descriptions of this registry lack, or say wrongly.
+    ///
+    /// Each setting that a factory reads must be described, and nothing else; what the description
+    /// says of a default must be what the factory reads; and the example must be accepted. Test that
+    /// there are none:
+    ///
+    /// ```swift
+    /// #expect(registry.checkReference().isEmpty)
+    /// ```
+    public func checkReference() -> [ConfigurationIssue] {
+        (transportReferences + gateReferences + sharedReferences).flatMap(\.issues)
     }
 }

@@ -105,8 +105,6 @@ public struct Registry: Sendable {
 
     /// The names of the gates, with the earlier ones.
     var gateNames: [String] { (Array(gates.keys) + aliases.keys).sorted() }
-    /// The names of the transports.
-    var transportNames: [String] { transports.keys.sorted() }
     /// The names of what the gates of a file may share.
     var sharedNames: [String] { sharedParts.keys.sorted() }
     /// The names of the complete stacks.
@@ -154,10 +152,8 @@ public struct Registry: Sendable {
         else { return nil }
         inner.stateKey = "shared"
         // A reference with a mistake is reported by its reader.
-        let silent = Settings(
-            [:], path: "shared", baseURL: nil, isDryRun: settings.isDryRun, report: IssueReport(),
-            state: settings.state, common: common)
-        return try? inner.kept("part", for: Unshown(silent.resolved(value, at: ""))) {
+        let silent = Settings([:], Settings.Reading())
+        return try? inner.reloadable("part", for: Unshown(silent.resolved(value, at: ""))) {
             guard let made = attempt(inner, "shared", settings, { try part.make(inner) }) else {
                 throw NoPart()
             }
@@ -168,7 +164,7 @@ public struct Registry: Sendable {
     private struct NoPart: Error {}
 
     /// The gates of a stack, with their paths in the file.
-    func stack(_ value: JSONValue?, in settings: Settings) -> [StackFileDraft.Part] {
+    func stack(_ value: JSONValue?, in settings: Settings) -> [ParsedStackFile.Part] {
         switch value {
         case nil: return named("standard", settings)
         case .string(let name): return named(name, settings)
@@ -180,7 +176,7 @@ public struct Registry: Sendable {
                 guard let made = gate(element, number: number, in: settings, &ids),
                     settings.report.count == before
                 else { return nil }
-                return StackFileDraft.Part(path: Self.path(number), gate: made)
+                return ParsedStackFile.Part(path: Self.path(number), gate: made)
             }
         default:
             settings.issue(at: "stack", "expected an array of gates, or the name of a stack")
@@ -190,9 +186,9 @@ public struct Registry: Sendable {
 
     private static func path(_ number: Int) -> String { "stack[\(number)]" }
 
-    private func named(_ name: String, _ settings: Settings) -> [StackFileDraft.Part] {
+    private func named(_ name: String, _ settings: Settings) -> [ParsedStackFile.Part] {
         if let make = stacks[name] {
-            return make().gates.map { StackFileDraft.Part(path: "stack", gate: $0) }
+            return make().gates.map { ParsedStackFile.Part(path: "stack", gate: $0) }
         }
         settings.issue(
             at: "stack",

@@ -214,8 +214,10 @@ extension SettingType {
     /// A number is shown as written where one is expected. Otherwise only the kind is, because a
     /// string may be a misplaced secret.
     fileprivate func shown(_ value: JSONValue) -> String {
-        switch form {
-        case .integer, .number, .seconds: value.shown
+        switch (form, value) {
+        case (.integer, .number(let number)), (.number, .number(let number)),
+            (.seconds, .number(let number)):
+            String(number.description.prefix(40))
         default: value.kindName
         }
     }

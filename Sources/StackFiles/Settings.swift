@@ -20,53 +20,50 @@ public final class Settings {
     /// The path of the object in the file.
     public let path: String
     /// The client's base URL, if there is one.
-    public let baseURL: URL?
+    public var baseURL: URL? { reading.baseURL }
     /// Whether the file is only checked, so that nothing may be opened or created.
-    public let isDryRun: Bool
+    public var isDryRun: Bool { reading.isDryRun }
     /// Identifies the state of this part.
     var stateKey = ""
 
     private let object: JSONObject
-    let report: IssueReport
-    let state: KeptState
-    let common: CommonState
-    // Those of the registry, by their names.
-    let meters: [String: any GateMeter]
-    // What the gates of the file share; nil for settings that are of no file.
-    let sharing: Sharing?
-    // Notes the reads, if a reference is made of them.
-    let reads: SettingReads?
+    let reading: Reading
     private var asked: Set<String> = []
 
-    init(
-        _ object: JSONObject, path: String, baseURL: URL?, isDryRun: Bool, report: IssueReport,
-        state: KeptState, common: CommonState, meters: [String: any GateMeter] = [:],
-        sharing: Sharing? = nil, reads: SettingReads? = nil
-    ) {
+    /// What all settings of one reading of a file have in common.
+    struct Reading {
+        var isDryRun = false
+        var baseURL: URL?
+        var report = IssueReport()
+        var state = ReloadableState()
+        var common = CommonState()
+        /// Those of the registry, by their names.
+        var meters: [String: any GateMeter] = [:]
+        /// What the gates of the file share; nil for settings that are of no file.
+        var sharing: Sharing?
+        /// Notes the reads, if a reference is made of them.
+        var reads: SettingReads?
+    }
+
+    init(_ object: JSONObject, path: String = "", _ reading: Reading) {
         self.object = object
         self.path = path
-        self.baseURL = baseURL
-        self.isDryRun = isDryRun
-        self.report = report
-        self.state = state
-        self.common = common
-        self.meters = meters
-        self.sharing = sharing
-        self.reads = reads
+        self.reading = reading
     }
+
+    var report: IssueReport { reading.report }
+    var sharing: Sharing? { reading.sharing }
+    var reads: SettingReads? { reading.reads }
 
     /// Reads an object that is not part of a stack file.
     /// - Throws: ``/TurnpikeCore/ClientError/Code/configuration`` with every mistake.
     public static func read<Value>(
         _ object: JSONObject, _ body: (Settings) throws -> Value
     ) throws -> Value {
-        let report = IssueReport()
-        let settings = Settings(
-            object, path: "", baseURL: nil, isDryRun: false, report: report, state: KeptState(),
-            common: CommonState())
+        let settings = Settings(object, Reading())
         let value = try body(settings)
         settings.finish()
-        try report.check()
+        try settings.report.check()
         return value
     }
 
@@ -84,9 +81,7 @@ public final class Settings {
     /// Returns the settings of an object nested anywhere inside this one.
     public func nested(_ object: JSONObject, at key: String) -> Settings {
         reads?.noteObject(place(key))
-        return Settings(
-            object, path: place(key), baseURL: baseURL, isDryRun: isDryRun, report: report,
-            state: state, common: common, meters: meters, sharing: sharing, reads: reads)
+        return Settings(object, path: place(key), reading)
     }
 
     // A reference also shows the settings of an object that is missing. An object may contain
@@ -149,5 +144,76 @@ public final class Settings {
 
     private func place(_ key: String) -> String {
         path.isEmpty || key.isEmpty ? path + key : path + "." + key
+    }
+}
+
+extension Settings {
+    // Returns a string, or the string that a reference stands for.
+    func text(_ value: JSONValue, at key: String) -> String? {
+        switch value {
+        case .string(let text): return text
+        case .object(let object) where object.count == 1:
+            // What is only described is shown as it stands, wherever that is.
+            if reads != nil, (object["env"] ?? object["file"])?.string != nil { return "reference" }
+            if let name = object["env"]?.string {
+                if let text = ProcessInfo.processInfo.environment[name] { return hidden(text) }
+                issue(at: key, "the environment variable \(Grammar.escaped(name)) is not set")
+                return nil
+            }
+            if let path = object["file"]?.string { return contents(of: path, at: key).map(hidden) }
+        default: break
+        }
+        issue(
+            at: key,
+            "found \(value.kindName); expected a string, {\"env\": …} or {\"file\": …}")
+        return nil
+    }
+
+    // Messages never show values that the file refers to.
+    private func hidden(_ text: String) -> String {
+        report.hide(text)
+        return text
+    }
+
+    private func contents(of path: String, at key: String) -> String? {
+        do {
+            let text = try String(contentsOfFile: path, encoding: .utf8)
+            // Editors end a file with a line break, which is not part of a secret.
+            return text.last == "\n" || text.last == "\r\n" ? String(text.dropLast()) : text
+        } catch {
+            issue(at: key, "the file \(Grammar.escaped(path)) cannot be read as text")
+            return nil
+        }
+    }
+
+    // MARK: Names of header fields
+
+    /// The name of a header field.
+    func headerName(_ key: String, default fallback: HTTPHeaders.Name) -> HTTPHeaders.Name {
+        string(key).flatMap { headerName($0, at: key) } ?? fallback
+    }
+
+    /// The name of a header field, or nil if the key is missing or null.
+    func headerName(_ key: String) -> HTTPHeaders.Name? {
+        string(key).flatMap { headerName($0, at: key) }
+    }
+
+    /// A list of names of header fields; empty if the key is missing or null.
+    public func headerNames(_ key: String) -> [HTTPHeaders.Name] {
+        strings(key).enumerated().compactMap { headerName($0.element, at: "\(key)[\($0.offset)]") }
+    }
+
+    private func headerName(_ text: String, at key: String) -> HTTPHeaders.Name? {
+        let name = HTTPHeaders.Name(text)
+        guard let defect = Self.defect(name, "") else { return name }
+        issue(at: key, defect)
+        return nil
+    }
+
+    /// Why a field cannot be sent, or nil; the text never holds the value.
+    static func defect(_ name: HTTPHeaders.Name, _ value: String) -> String? {
+        var trial = HTTPHeaders()
+        trial.append(name, value)
+        return trial.defect?.description
     }
 }

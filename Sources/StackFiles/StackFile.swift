@@ -67,13 +67,13 @@ public struct StackFile: Sendable, Hashable {
 
     /// Returns the mistakes in the file without opening or creating anything.
     public func check(with registry: Registry) -> [ConfigurationIssue] {
-        draft(with: registry).issues
+        parsed(with: registry).issues
     }
 
     /// Returns the mistakes in the file, and the parts without mistakes, without opening or creating
     /// anything.
-    public func draft(with registry: Registry) -> StackFileDraft {
-        parts(registry, IssueReport(), KeptState(), isDryRun: true)
+    public func parsed(with registry: Registry) -> ParsedStackFile {
+        parts(registry, IssueReport(), ReloadableState(), isDryRun: true)
     }
 
     /// The parts that a file describes.
@@ -92,7 +92,7 @@ public struct StackFile: Sendable, Hashable {
     /// - Returns: The parts.
     /// - Throws: ``/TurnpikeCore/ClientError/Code/configuration`` with every mistake.
     func build(
-        with registry: Registry, state: KeptState, keeping transport: (any Transport)? = nil
+        with registry: Registry, state: ReloadableState, keeping transport: (any Transport)? = nil
     ) throws -> Parts {
         // Checked first, so that a mistake does not leave files open that earlier gates have
         // opened.
@@ -111,12 +111,13 @@ public struct StackFile: Sendable, Hashable {
     }
 
     private func parts(
-        _ registry: Registry, _ report: IssueReport, _ state: KeptState, isDryRun: Bool,
+        _ registry: Registry, _ report: IssueReport, _ state: ReloadableState, isDryRun: Bool,
         keeping kept: (any Transport)? = nil
-    ) -> StackFileDraft {
-        let outer = Settings(
-            root, path: "", baseURL: nil, isDryRun: isDryRun, report: report, state: state,
-            common: registry.common, meters: registry.meters)
+    ) -> ParsedStackFile {
+        var reading = Settings.Reading(
+            isDryRun: isDryRun, report: report, state: state, common: registry.common,
+            meters: registry.meters)
+        let outer = Settings(root, reading)
         // For editors alone.
         if let schema = outer.value("$schema"), schema.string == nil {
             outer.issue(at: "$schema", "found \(schema.kindName); expected a string")
@@ -125,10 +126,9 @@ public struct StackFile: Sendable, Hashable {
         let resolved = base.map { Request(.get, $0) }
         if let fault = resolved?.fault { outer.issue(at: "baseURL", fault) }
         let sharing = Sharing(outer.value("shared"), kinds: registry.sharedNames)
-        let settings = Settings(
-            root, path: "", baseURL: resolved?.fault == nil ? resolved?.url : nil,
-            isDryRun: isDryRun, report: report, state: state, common: registry.common,
-            meters: registry.meters, sharing: sharing)
+        if resolved?.fault == nil { reading.baseURL = resolved?.url }
+        reading.sharing = sharing
+        let settings = Settings(root, reading)
         sharing.part = sharing.value.flatMap { registry.sharedPart($0, in: settings) }
         let described = outer.value("transport")
         let transport = kept ?? registry.transport(described, in: settings)
@@ -152,7 +152,7 @@ public struct StackFile: Sendable, Hashable {
         let ignoredRules = lint?.strings("ignore") ?? []
         lint?.finish()
         outer.finish()
-        return StackFileDraft(
+        return ParsedStackFile(
             issues: report.issues, baseURL: base, gates: gates, transport: transport,
             transportName: root["transport"]?["use"]?.string ?? registry.defaultTransport,
             ignoredRules: ignoredRules, shared: sharing.part)
@@ -162,7 +162,7 @@ public struct StackFile: Sendable, Hashable {
 /// What a check of a stack file has found: its mistakes, and its parts without mistakes.
 ///
 /// Nothing of it was opened or created, so the parts are there to be examined and not to be used.
-public struct StackFileDraft: Sendable {
+public struct ParsedStackFile: Sendable {
     /// A gate, and its path in the file.
     public struct Part: Sendable {
         /// The path: `stack[2]`, or `stack` for a gate of a stack that the file names.

@@ -13,10 +13,10 @@ extension Client {
     /// - Parameters:
     ///   - baseURL: The URL that relative targets are resolved against.
     ///   - stack: The gates, outermost first.
-    ///   - trace: Keeps traces of calls that fail, of slow ones, and of a share of the others; nil for
+    ///   - trace: Reads all calls, such as the `TraceStore` of the module `TurnpikeInspection`; nil for
     ///     none.
     public convenience init(
-        baseURL: Target? = nil, stack: Stack = .standard, trace: TraceStore? = nil
+        baseURL: Target? = nil, stack: Stack = .standard, trace: (any CallReader)? = nil
     ) {
         self.init(
             baseURL: baseURL, transport: URLSessionTransport(isChosen: false), stack: stack,
@@ -25,7 +25,7 @@ extension Client {
 
     /// Creates a client over URLSession, whose stack comes from a builder.
     public convenience init(
-        baseURL: Target? = nil, trace: TraceStore? = nil,
+        baseURL: Target? = nil, trace: (any CallReader)? = nil,
         timeSource: any TimeSource = SystemTimeSource(),
         randomSource: any RandomSource = SystemRandomSource(),
         @StackBuilder stack: () -> [any Gate]
@@ -41,7 +41,7 @@ extension Client {
     /// Creates a client over URLSession; the text is the URL that relative targets are resolved
     /// against.
     public convenience init(
-        baseURL: String, stack: Stack = .standard, trace: TraceStore? = nil
+        baseURL: String, stack: Stack = .standard, trace: (any CallReader)? = nil
     ) {
         self.init(baseURL: Target(baseURL), stack: stack, trace: trace)
     }
@@ -49,7 +49,7 @@ extension Client {
     /// Creates a client over URLSession, whose stack comes from a builder; the text is the URL that
     /// relative targets are resolved against.
     public convenience init(
-        baseURL: String, trace: TraceStore? = nil,
+        baseURL: String, trace: (any CallReader)? = nil,
         timeSource: any TimeSource = SystemTimeSource(),
         randomSource: any RandomSource = SystemRandomSource(),
         @StackBuilder stack: () -> [any Gate]

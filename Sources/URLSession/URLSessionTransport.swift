@@ -79,7 +79,7 @@ public final class URLSessionTransport: Transport {
                 "sends over URLSession because no transport was chosen; on Linux a server can end"
                 + " the process then, and not with `transport: try CurlTransport()`"
         }
-        context.note(gate: "Client", text())
+        context.report(text(), by: "Client")
         if !isTold { isUntold.store(true, ordering: .relaxed) }
     }
 

@@ -142,7 +142,7 @@ struct CacheSettingsTests {
         registry.registerMiddleware()
         registry.registerCache { _, _ in nil }
         registry.register(sharedStore: "broken") { settings in
-            if settings.isDryRun { return DraftStore() }
+            if settings.isDryRun { return PlaceholderStore() }
             throw ClientError(.unsupported, "the store needs a library")
         }
         let file = try StackFile([

@@ -89,7 +89,7 @@ struct SendTraceTests {
 
     private struct Noting: RequestAdapter {
         func adapt(_ request: inout Request, context: Context) async throws {
-            context.note(gate: "no\u{1B}te", "a\u{9B}2Jb\n* c")
+            context.report("a\u{9B}2Jb\n* c", by: "no\u{1B}te")
         }
     }
 

@@ -149,7 +149,7 @@ struct GateMeterTests {
     func help() {
         let figures = GateFigures(store.labelled(gate: "a"), help: ["queue": "Calls that wait."])
         figures.tell { [.gauge("queue"): 2] }
-        figures.count("odd")
+        figures.add(1, to: "odd")
         #expect(lines("# HELP queue") == ["# HELP queue Calls that wait."])
         #expect(
             lines("# HELP odd") == ["# HELP odd_total A counter that its gate does not describe."])

@@ -148,7 +148,7 @@ struct ConfiguredClientTests {
         var registry = Registry.forTests(transport)
         registry.register(gate: "steps") { settings in
             let step = settings.int("step", default: 1, in: 1...10)
-            let steps = settings.kept(
+            let steps = settings.reloadable(
                 "steps", for: true, updating: { $0.step.withLock { $0 = step } }, { Steps(step) })
             return Around { request, _, next in
                 var request = request
@@ -195,7 +195,7 @@ struct ConfiguredClientTests {
         let kept = Mutex(Weak())
         var registry = Registry.forTests(transport)
         registry.register(gate: "steps") { settings in
-            let steps = settings.kept("steps", for: true) { Steps(1) }
+            let steps = settings.reloadable("steps", for: true) { Steps(1) }
             if !settings.isDryRun { kept.withLock { $0.steps = steps } }
             return Around { request, _, next in
                 _ = steps.next()

@@ -49,7 +49,7 @@ extension Registry {
         registry.register(gate: "counter") { settings in
             let ratio = settings.int("ratio", default: 1, in: 1...9)
             _ = settings.string("note")
-            return Counter(count: settings.kept("count", for: ratio) { Counter.Count() })
+            return Counter(count: settings.reloadable("count", for: ratio) { Counter.Count() })
         }
         registry.register(stack: "standard") { [Mark(text: "standard")] }
         return registry

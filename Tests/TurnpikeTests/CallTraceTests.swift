@@ -3,6 +3,7 @@
 import Foundation
 import Testing
 import Turnpike
+import TurnpikeInspection
 import TurnpikeTesting
 
 @Suite("What a user sees of a trace")

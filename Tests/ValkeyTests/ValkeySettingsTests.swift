@@ -62,7 +62,7 @@ struct ValkeySettingsTests {
             ("redis://127.0.0.1.example", false),
         ])
     func hidden(url: String, isHidden: Bool) throws {
-        let draft = try file(#""url": "\#(url)""#).draft(with: registry)
+        let draft = try file(#""url": "\#(url)""#).parsed(with: registry)
         let effects = try #require(draft.gates.first?.gate.facts(for: nil)?.effects)
         let stated = effects.compactMap { effect -> Bool? in
             if case .sharesState(_, let isHidden, _) = effect { isHidden } else { nil }

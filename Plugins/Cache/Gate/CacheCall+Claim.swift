@@ -24,7 +24,7 @@ extension CacheCall {
                 return try await ask(
                     Claim(keys, ended, state, context), lookUp, until: end)
             }
-            let outcome = try await context.waiting("another call's request") {
+            let outcome = try await context.report(waitingFor: "another call's request") {
                 try await wait(for: ended, until: end, $0)
             }
             if let entry = await find(lookUp, context) { return (entry, nil) }
@@ -53,7 +53,7 @@ extension CacheCall {
         _ claim: Claim, _ lookUp: LookUp, until end: MonotonicInstant
     ) async throws -> (entry: CacheEntry?, claim: Claim?) {
         if let answer = await answer(claim, lookUp, until: end) { return answer }
-        return try await context.waiting("another replica's request") { inner in
+        return try await context.report(waitingFor: "another replica's request") { inner in
             let random = inner.random
             var pause = Self.firstPause
             while true {

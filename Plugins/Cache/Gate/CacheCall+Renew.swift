@@ -24,7 +24,7 @@ extension CacheCall {
         if seat.isFirst {
             state.revalidations.start(seat) { await fly(entry, reason, seat, $0) }
         } else {
-            context.note(gate: "Cache", "waits for a validation that is under way")
+            context.report("waits for a validation that is under way", by: "Cache")
         }
         let landing: Revalidations.Landing
         do {
@@ -236,7 +236,7 @@ extension CacheCall {
         let text = CacheStatus.staleOnError(status, secondsLeft: left)
         guard let response = try? await begun(entry, text) else { return nil }
         state.counts.add(.staleHit)
-        context.note(gate: "Cache", "uses a stale response instead of an error")
+        context.report("uses a stale response instead of an error", by: "Cache")
         return response
     }
 

@@ -23,7 +23,7 @@ struct CacheCall: Sendable {
             return control.onlyIfCached ? notCached() : try await forward(.bypass)
         }
         let lookUp = LookUp(keys, request.headers)
-        var found = await context.waiting("look in the cache") { await find(lookUp, $0) }
+        var found = await context.report(waitingFor: "look in the cache") { await find(lookUp, $0) }
         var claim: Claim?
         if found == nil, !control.onlyIfCached, request.method == .get, !lookUp.hasMetOthers,
             request.options.allowSharing, let limit = state.store.claimLimit

@@ -43,8 +43,8 @@ final class CacheState: Sendable {
             return true
         }
         if isNews {
-            context.note(
-                gate: "Cache", "the store failed, and calls continue without it: \(error)")
+            context.report(
+                "the store failed, and calls continue without it: \(error)", by: "Cache")
         }
     }
 }

@@ -125,17 +125,17 @@ final class CacheCounts: Sendable {
             case .bypass, .method: state.statistics.bypassed += 1
             }
         }
-        figures.count("turnpike.cache.requests", labels: ["result": outcome.rawValue])
+        figures.add(1, to: "turnpike.cache.requests", labels: ["result": outcome.rawValue])
     }
 
     func addFailure() {
         state.withLock { $0.statistics.failures += 1 }
-        figures.count("turnpike.cache.failures")
+        figures.add(1, to: "turnpike.cache.failures")
     }
 
     func addStored() {
         state.withLock { $0.statistics.stored += 1 }
-        figures.count("turnpike.cache.stored")
+        figures.add(1, to: "turnpike.cache.stored")
         tellUsage()
     }
 

@@ -120,13 +120,14 @@ extension Cache {
         }
         let store = state.flatMap { make($0.store, shared) }
         // A draft stands for a store that could not be made, which is a mistake by itself.
-        if let state, store == nil, !(state.store is DraftStore) {
+        if let state, store == nil, !(state.store is PlaceholderStore) {
             settings.issue(
                 at: "shared",
                 "the shared state of the file cannot keep entries of a cache; remove the setting, or"
                     + " register a cache for that store")
         }
-        let kept = settings.kept("entries", for: setting, updating: { $0.report(to: meter) }) {
+        let kept = settings.reloadable("entries", for: setting, updating: { $0.report(to: meter) })
+        {
             Cache(Self.store(setting, store), partition: "", meter: meter)
         }
         self = kept.with(partition: partition, options: options)

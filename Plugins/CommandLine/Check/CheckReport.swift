@@ -11,7 +11,7 @@ struct CheckReport {
     let path: String
     let mistakes: [ConfigurationIssue]
     let findings: [LintFinding]
-    private let gates: [StackFileDraft.Part]
+    private let gates: [ParsedStackFile.Part]
     private let places: StackPlaces
     // How many gates stand for those that were left out.
     private let leftOut: Int
@@ -20,7 +20,7 @@ struct CheckReport {
     init(_ path: String, _ registry: Registry) throws {
         self.path = path
         let text = try Self.text(of: path)
-        let draft = try StackFile(parsing: text).draft(with: registry)
+        let draft = try StackFile(parsing: text).parsed(with: registry)
         gates = draft.gates
         places = StackPlaces(text)
         let known = draft.ignoredRules.filter { LintRule.fault(of: $0) == nil }
@@ -103,7 +103,7 @@ struct CheckReport {
         finding.mendedOrder.map { Array($0.dropFirst(leftOut)) }
     }
 
-    private func part(of gate: LintPlace?) -> StackFileDraft.Part? {
+    private func part(of gate: LintPlace?) -> ParsedStackFile.Part? {
         gate?.path.first.map { gates[$0 - leftOut] }
     }
 

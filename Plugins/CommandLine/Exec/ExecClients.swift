@@ -2,6 +2,7 @@
 
 import Foundation
 import Turnpike
+import TurnpikeInspection
 import TurnpikeStackFiles
 
 /// The clients of `exec`: one for each name, created by the first line that uses it.

@@ -2,6 +2,7 @@
 
 import Foundation
 import Turnpike
+import TurnpikeInspection
 import TurnpikeStackFiles
 import TurnpikeTesting
 

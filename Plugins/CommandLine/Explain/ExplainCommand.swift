@@ -77,7 +77,7 @@ enum ExplainCommand {
         }
         do {
             let file = try StackFile(contentsOf: URL(filePath: options.path))
-            let draft = file.draft(with: registry)
+            let draft = file.parsed(with: registry)
             guard draft.issues.isEmpty, let transport = draft.transport else {
                 return CheckCommand.run([options.path], terminal, registry)
             }

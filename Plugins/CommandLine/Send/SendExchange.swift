@@ -4,6 +4,7 @@ import Foundation
 import Synchronization
 import Turnpike
 import TurnpikeCore
+import TurnpikeInspection
 
 /// Performs the request of `turnpike send` and handles the response.
 struct SendExchange: Sendable {

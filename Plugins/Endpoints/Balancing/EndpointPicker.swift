@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Foundation
+import Synchronization
 import TurnpikeCore
 
 /// Chooses members of sets by one rule, and keeps what the rule remembers from one set to the next.
@@ -26,12 +28,12 @@ final class EndpointPicker: Sendable {
     /// - Returns: The member and why it was chosen; nil if no member is usable.
     func choose(
         from set: EndpointSet, for request: Request, at now: MonotonicInstant, bits: UInt64,
-        avoiding tried: TriedEndpoints = TriedEndpoints()
+        avoiding tried: [UInt64] = []
     ) -> PickResult? {
         var pick = Pick(policy, request, at: now, bits: bits, tried: tried)
         if let result = choose(from: set, &pick) { return result }
-        guard tried.count > 0 else { return nil }
-        pick = Pick(policy, request, at: now, bits: bits, tried: TriedEndpoints())
+        guard !tried.isEmpty else { return nil }
+        pick = Pick(policy, request, at: now, bits: bits, tried: [])
         return choose(from: set, &pick).map { PickResult(member: $0.member, reason: .allTried) }
     }
 
@@ -70,12 +72,12 @@ struct Pick {
     /// The hash of the request's key; nil without one, and by other rules.
     let key: UInt64?
     let now: Int64
-    let tried: TriedEndpoints
+    let tried: [UInt64]
     var dice: SeededGenerator
 
     init(
         _ policy: BalancingPolicy, _ request: Request, at now: MonotonicInstant, bits: UInt64,
-        tried: TriedEndpoints
+        tried: [UInt64]
     ) {
         rule = policy.rule
         key =
@@ -96,4 +98,124 @@ struct Pick {
     func hasTried(_ member: EndpointMember) -> Bool { tried.contains(member.key) }
 
     func hasTried(_ key: UInt64) -> Bool { tried.contains(key) }
+}
+
+/// The members of a list at one moment, of which some are usable; it never changes.
+///
+/// The gate makes a new set where the list changes, where health adds or removes a usable member,
+/// and where a slow start begins. To make one takes time in proportion to the members.
+final class EndpointSet: Sendable {
+    /// All members, also those that are not usable.
+    let members: [EndpointMember]
+
+    /// The usable members of the own zone, or of all zones if there is no own zone.
+    let own: EndpointGroup
+
+    /// The usable members of other zones.
+    let others: EndpointGroup
+
+    /// The share of the requests that stay in the own zone.
+    let ownShare: Double
+
+    /// Creates a set.
+    /// - Parameters:
+    ///   - members: All members.
+    ///   - zone: The own zone, if it is preferred.
+    ///   - slowStart: How long a slow start lasts; zero for none.
+    ///   - isUsable: Whether requests may be sent to a member now.
+    init(
+        _ members: [EndpointMember], zone: EndpointZone? = nil,
+        slowStart: Duration = .seconds(30),
+        isUsable: (EndpointMember) -> Bool = { _ in true }
+    ) {
+        self.members = members
+        let usable = members.filter(isUsable)
+        guard let zone else {
+            own = EndpointGroup(usable, slowStart: slowStart)
+            others = EndpointGroup([], slowStart: slowStart)
+            ownShare = 1
+            return
+        }
+        own = EndpointGroup(
+            usable.filter { $0.endpoint.zone == zone.name }, slowStart: slowStart)
+        others = EndpointGroup(
+            usable.filter { $0.endpoint.zone != zone.name }, slowStart: slowStart)
+        let all = EndpointGroup(
+            members.filter { $0.endpoint.zone == zone.name }, slowStart: slowStart)
+        // Without weights their numbers count.
+        let isCounted = all.weight == 0
+        let part = isCounted ? Double(own.members.count) : own.weight
+        let whole = isCounted ? Double(all.members.count) : all.weight
+        ownShare = zone.ownShare(usable: whole > 0 ? part / whole : 0)
+    }
+}
+
+/// Hashes that are the same in each process and on each machine.
+///
+/// Clients that share a fleet of caches must agree on them. Swift's `Hasher` has another seed in
+/// each process. These hashes have none: whoever chooses the keys can aim at one endpoint.
+enum EndpointHash {
+    /// Returns the hash of a text (FNV-1a, then mixed, so that all bits depend on all bytes).
+    static func of(_ text: String) -> UInt64 {
+        var hash: UInt64 = 0xCBF2_9CE4_8422_2325
+        for byte in text.utf8 { hash = (hash ^ UInt64(byte)) &* 0x0100_0000_01B3 }
+        return mixed(hash)
+    }
+
+    /// Returns the bits mixed (the finalizer of SplitMix64, a bijection).
+    @inline(__always)
+    static func mixed(_ value: UInt64) -> UInt64 {
+        var bits = value
+        bits = (bits ^ (bits >> 30)) &* 0xBF58_476D_1CE4_E5B9
+        bits = (bits ^ (bits >> 27)) &* 0x94D0_49BB_1331_11EB
+        return bits ^ (bits >> 31)
+    }
+
+    /// Returns a number in 0..<1 from the upper bits of a hash.
+    @inline(__always)
+    static func unit(_ hash: UInt64) -> Double { Double(hash >> 11) * 0x1p-53 }
+
+    /// Returns -ln(1 - u), which is spread exponentially if u is spread evenly in 0..<1.
+    static func exponential(_ unit: Double) -> Double { -log1p(-unit) }
+}
+
+/// The numbers by which round robin goes on, shared by all calls.
+final class EndpointSequence: Sendable {
+    /// 2⁶⁴ divided by the golden ratio.
+    ///
+    /// The fractions of its multiples are spread evenly, wherever they begin and however many there
+    /// are (Weyl; Knuth, *The Art of Computer Programming* 3, §6.4).
+    static let golden: UInt64 = 0x9E37_79B9_7F4A_7C15
+
+    // 0 before the first number.
+    private let count: Atomic<UInt64>
+
+    init(startingAt first: UInt64 = 0) { count = Atomic(first) }
+
+    /// Returns the next number; the first one is random, and so is the one after the last.
+    func next(_ dice: inout SeededGenerator) -> UInt64 {
+        let number = count.wrappingAdd(1, ordering: .relaxed).oldValue
+        if number != 0 { return number }
+        let first = dice.next()
+        // What other calls took meanwhile began at 1.
+        count.store(first &+ 1, ordering: .relaxed)
+        return first
+    }
+}
+
+/// The random numbers of the choices of all calls.
+///
+/// A generator for each call would cost more than the choice. This one is a counter whose numbers
+/// are mixed (SplitMix64), which begins with the random source of the first call.
+final class SharedRandom: Sendable {
+    // 0 before the first number.
+    private let count = Atomic<UInt64>(0)
+
+    func next(in context: Context) -> UInt64 {
+        let number = count.wrappingAdd(EndpointSequence.golden, ordering: .relaxed).oldValue
+        if number != 0 { return EndpointHash.mixed(number) }
+        let first = context.random.next() | 1
+        count.store(first, ordering: .relaxed)
+        return EndpointHash.mixed(first)
+    }
 }

@@ -13,13 +13,12 @@ final class EndpointChecks: Sendable {
         /// The context of the task that runs the checks; nil if there is none.
         var context: Context?
         var underWay = 0
+        /// The stack of the last call; nil if the next call is to begin the checks.
+        var stack: ObjectIdentifier?
     }
 
     private let state: Mutex<State>
     private let isOn: Atomic<Bool>
-    // The stack of the last call, so that most calls take no lock; 0 if the next call is to begin
-    // the checks.
-    private let stack = Atomic<UInt>(0)
 
     /// The most checks that are under way.
     private static let width = 64
@@ -41,7 +40,7 @@ final class EndpointChecks: Sendable {
     /// The next call begins them again.
     func stop() {
         let (context, transport) = state.withLock { state in
-            stack.store(0, ordering: .relaxed)
+            state.stack = nil
             return (state.context.take(), state.transport.take())
         }
         context?.cancel(.handle)
@@ -51,11 +50,9 @@ final class EndpointChecks: Sendable {
     /// Begins the checks, or lets them go on over the transport of another stack.
     func go(on balancer: LoadBalancer, _ origin: Origin, _ next: Next, _ context: Context) {
         guard isOn.load(ordering: .relaxed) else { return }
-        let present = UInt(bitPattern: next.planIdentity)
-        if stack.load(ordering: .relaxed) == present { return }
         let background = state.withLock { state -> Context? in
-            guard state.rules != nil else { return nil }
-            stack.store(present, ordering: .relaxed)
+            guard state.rules != nil, state.stack != next.planIdentity else { return nil }
+            state.stack = next.planIdentity
             (state.transport, state.origin) = (next.transport, origin)
             guard state.context == nil else { return nil }
             let background = Context(

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+public import TurnpikeCore
+
 /// When an endpoint is left out because it fails, and for how long.
 ///
 /// An endpoint is ejected, as by Envoy's outlier detection and gRPC's (A50), if it
@@ -20,7 +22,7 @@
 public struct EndpointHealth: Sendable {
     /// The failures in a row after which an endpoint is ejected; 0 for no such rule.
     public var consecutiveFailures: Int
-    /// The time over which success ratios are compared.
+    /// The time over which success ratios are compared; at least 100 ms.
     public var interval: Duration
     /// The requests that an endpoint must have had in that time to be compared.
     public var minimumRequests: Int
@@ -41,19 +43,6 @@ public struct EndpointHealth: Sendable {
     public var check: EndpointHealthCheck?
 
     /// Creates rules.
-    /// - Parameters:
-    ///   - consecutiveFailures: The failures in a row after which an endpoint is ejected; 0 for no
-    ///     such rule.
-    ///   - interval: The time over which success ratios are compared; at least 100 ms.
-    ///   - minimumRequests: The requests that an endpoint must have had in that time.
-    ///   - deviations: The standard deviations below the others' success ratio at which an endpoint
-    ///     is ejected; infinite for no such rule.
-    ///   - ejection: How long the first ejection lasts.
-    ///   - maxEjection: How long an ejection lasts at most.
-    ///   - maxEjected: The share of the endpoints that may be ejected; 0 ejects none.
-    ///   - panic: The share of endpoints that must be well, below which all are used.
-    ///   - slowStart: How long it takes until a new or returned endpoint has its full share.
-    ///   - check: Checks that are sent besides the requests.
     public init(
         consecutiveFailures: Int = 5, interval: Duration = .seconds(10), minimumRequests: Int = 20,
         deviations: Double = 3, ejection: Duration = .seconds(5),
@@ -92,5 +81,77 @@ public struct EndpointHealth: Sendable {
     /// Whether so few of a number of endpoints are well that all are used.
     func isPanic(well: Int, of count: Int) -> Bool {
         well == 0 || Double(well) < panic * Double(count)
+    }
+}
+
+/// Requests that ask an endpoint whether it is well, besides the requests of calls.
+///
+/// A check is a GET for a path at the logical origin, whose connection goes to the endpoint. It goes
+/// straight to the client's transport and passes no gate: it has no credentials, and is not logged,
+/// retried or limited. One check at a time is under way to an endpoint, and at most 64 in all.
+///
+/// Checks begin with the first call. They end when the endpoint leaves the list, when the client is
+/// shut down, and when nothing holds the client any more.
+public struct EndpointHealthCheck: Sendable {
+    /// The path, and a query if there is one: `/health`.
+    public var path: String
+    /// The time from one check of an endpoint to the next, 10 ms at least; each time it differs by up to
+    /// a tenth.
+    public var interval: Duration
+    /// How long a check may take.
+    public var timeout: Duration
+    /// How many checks in a row must fail until the endpoint is left out.
+    public var unhealthyThreshold: Int
+    /// How many checks in a row must succeed until it is used again.
+    public var healthyThreshold: Int
+    /// Whether a status says that the endpoint is well; by default one of 200 to 299.
+    public var isWell: @Sendable (HTTPStatus) -> Bool
+
+    /// Creates checks.
+    public init(
+        path: String, interval: Duration = .seconds(10), timeout: Duration = .seconds(2),
+        unhealthyThreshold: Int = 3, healthyThreshold: Int = 2,
+        isWell: @escaping @Sendable (HTTPStatus) -> Bool = { $0.kind == .successful }
+    ) {
+        self.path = path
+        self.interval = max(interval, .milliseconds(10))
+        self.timeout = timeout
+        self.unhealthyThreshold = unhealthyThreshold
+        self.healthyThreshold = healthyThreshold
+        self.isWell = isWell
+    }
+
+    /// Sends a check.
+    /// - Returns: Whether the endpoint is well; nil if the check was given up.
+    func run(
+        to endpoint: Endpoint, for origin: Origin, over transport: any Transport,
+        in context: Context
+    ) async -> Bool? {
+        let place = path.hasPrefix("/") ? path : "/" + path
+        var request = Request(
+            .get, Target("\(origin)\(place)"), headers: ["User-Agent": "turnpike-health-check"])
+        request.options.connectTarget = endpoint.target
+        // A path that makes no URL is no fault of the endpoint; each call would fail by it.
+        guard request.fault == nil, context.cancelReason == nil else { return nil }
+        let inner = context.child()
+        let timer = context.timeSource.schedule(after: timeout) {
+            inner.cancel(.expired(ClientError(.attemptTimeout, "the check took too long")))
+        }
+        defer { timer.cancel() }
+        do {
+            // A transport that ignores its cancellation is not waited for.
+            let response = try await inner.running { [request] in
+                try await transport.send(request, context: inner)
+            } orAbandoning: {
+                $0.body.cancel(.drop)
+            }
+            let isWell = isWell(response.status)
+            await response.discard(in: inner)
+            return context.cancelReason == nil ? isWell : nil
+        } catch {
+            // The transport of a client that was shut down says nothing of the endpoint.
+            let isEnd = context.cancelReason != nil || ClientError.isCancellation(error)
+            return isEnd ? nil : false
+        }
     }
 }

@@ -49,13 +49,14 @@ extension LoadBalancer {
             guard limit > 0, failures >= limit else { return (nil, nil) }
             defer { note(&state) }
             let ejection = eject(member, .consecutiveFailures, row, &state, at: now)
-            if ejection != nil { renew(&state, at: now) }
+            if ejection != nil { renew(&state) }
             return (ejection, ejection == nil ? reasonToSpare(member, state) : nil)
         }
         if let spared {
-            figures.count("turnpike.endpoints.spared", labels: service.meterLabels)
-            context.note(
-                gate: "Endpoints", "\(member.endpoint) stays in use after \(row): \(spared)")
+            context.report(
+                count: "turnpike.endpoints.spared", labels: service.meterLabels, of: figures)
+            context.report(
+                "\(member.endpoint) stays in use after \(row): \(spared)", by: "Endpoints")
         }
         guard let ejection else { return }
         report(ejection, in: context)
@@ -64,13 +65,9 @@ extension LoadBalancer {
 
     /// Tells the log and the meter of an ejection; under no lock.
     func report(_ ejection: EndpointEjection, in context: Context) {
-        count(ejection.reason)
-        context.note(gate: "Endpoints", ejection.text)
-    }
-
-    private func count(_ reason: EndpointEjection.Reason) {
-        let figure = GateFigure.ejections(of: service, reason)
-        figures.count(figure.name, labels: figure.labels)
+        let figure = GateFigure.ejections(of: service, ejection.reason)
+        context.report(count: figure.name, labels: figure.labels, of: figures)
+        context.report(ejection.text, by: "Endpoints")
     }
 
     // MARK: Ejections, under the lock of the state
@@ -194,7 +191,7 @@ extension LoadBalancer {
             guard isPresent(member, state) else { return false }
             defer { note(&state) }
             if isUp { member.startSlowly(at: now) }
-            renew(&state, at: now)
+            renew(&state)
             // The next call tells of it, because no call waits for a check.
             if state.news.count < 16 {
                 let text = isUp ? "is used again: its checks succeed" : "is down: its checks fail"
@@ -203,7 +200,10 @@ extension LoadBalancer {
             return true
         }
         guard isKnown else { return }
-        if !isUp { count(.check) }
+        if !isUp {
+            let figure = GateFigure.ejections(of: service, .check)
+            figures.add(1, to: figure.name, labels: figure.labels)
+        }
         tell()
     }
 }

@@ -43,7 +43,7 @@ public final class EndpointFile: EndpointResolver {
 
     // What the last reading has found, and in which file.
     private struct Known {
-        let identity: FileIdentity
+        let identity: [Int64]
         // A file may change once more within one tick of the file system's clock, and a new file
         // may get the number of a removed one. So each version is read at two looks.
         let isSettled: Bool
@@ -76,32 +76,58 @@ public final class EndpointFile: EndpointResolver {
 
     private func look() throws -> [Endpoint] {
         let before = known.withLock { $0 }
-        let content: EndpointFileContent
-        do throws(EndpointFault) {
-            content = try EndpointFileContent.read(path, unless: before.flatMap(Self.settled))
-        } catch {
-            throw fault("cannot be used: \(error.message)")
-        }
-        guard let data = content.data else { return try result(of: before) }
+        let (identity, found) = try content(
+            unless: before?.isSettled == true ? before?.identity : nil)
+        guard let data = found else { return try before?.result.get() ?? [] }
         var result = Result { try parse(data) }
         // An unchanged list keeps its storage, so that to compare the two costs nothing.
         if case .success(let new) = result, case .success(let old)? = before?.result, new == old {
             result = .success(old)
         }
-        let isSettled = before?.identity == content.identity
+        let isSettled = before?.identity == identity
         known.withLock { [result] in
-            $0 = Known(identity: content.identity, isSettled: isSettled, result: result)
+            $0 = Known(identity: identity, isSettled: isSettled, result: result)
         }
         return try result.get()
     }
 
-    private static func settled(_ known: Known) -> FileIdentity? {
-        known.isSettled ? known.identity : nil
+    // Returns the content, unless the file is a known one, and what tells its version from others.
+    private func content(unless known: [Int64]?) throws -> (identity: [Int64], data: Data?) {
+        // To open a pipe would otherwise wait for its other end.
+        let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
+        guard descriptor >= 0 else { throw unusable("\(FileFault("open it"))") }
+        let file = FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
+        var status = stat()
+        guard unsafe fstat(descriptor, &status) == 0 else {
+            throw unusable("\(FileFault("inspect it"))")
+        }
+        guard status.st_mode & S_IFMT == S_IFREG else { throw unusable("it is not a regular file") }
+        let identity = Self.identity(status)
+        if identity == known { return (identity, nil) }
+        guard status.st_size <= Self.maxBytes else {
+            throw unusable("found \(status.st_size) bytes; expected at most \(Self.maxBytes)")
+        }
+        // A file that grows meanwhile is another one at the next look.
+        guard let data = try? file.read(upToCount: Self.maxBytes) ?? Data() else {
+            throw unusable("it could not be read")
+        }
+        return (identity, data)
     }
 
-    private func result(of known: Known?) throws -> [Endpoint] {
-        guard let known else { throw fault("could not be read") }
-        return try known.result.get()
+    private static let maxBytes = 16 << 20
+
+    // The time of change also tells of a writer that sets the time of modification back.
+    private static func identity(_ status: stat) -> [Int64] {
+        #if canImport(Darwin)
+        let (modified, changed) = (status.st_mtimespec, status.st_ctimespec)
+        #else
+        let (modified, changed) = (status.st_mtim, status.st_ctim)
+        #endif
+        return [
+            Int64(truncatingIfNeeded: status.st_dev), Int64(truncatingIfNeeded: status.st_ino),
+            Int64(status.st_size), Int64(modified.tv_sec), Int64(modified.tv_nsec),
+            Int64(changed.tv_sec), Int64(changed.tv_nsec),
+        ]
     }
 
     private func parse(_ data: Data) throws -> [Endpoint] {
@@ -117,6 +143,8 @@ public final class EndpointFile: EndpointResolver {
 
     private var source: String { "the file of endpoints \(Grammar.escaped(path, upTo: 200))" }
 
+    private func unusable(_ reason: String) -> ClientError { fault("cannot be used: \(reason)") }
+
     private func fault(_ reason: String) -> ClientError {
         ClientError(.configuration, "\(source) \(reason)")
     }
@@ -126,68 +154,5 @@ extension EndpointResolver where Self == EndpointFile {
     /// Endpoints in a JSON file that another program keeps up to date; see ``EndpointFile``.
     public static func file(_ path: String, interval: Duration = .seconds(1)) -> Self {
         EndpointFile(path, interval: interval)
-    }
-}
-
-/// Tells one version of a file from another.
-struct FileIdentity: Hashable, Sendable {
-    private let device: UInt64
-    private let number: UInt64
-    private let size: Int64
-    private let times: [Int64]
-
-    init(_ status: stat) {
-        device = UInt64(status.st_dev)
-        number = UInt64(status.st_ino)
-        size = Int64(status.st_size)
-        #if canImport(Darwin)
-        let (modified, changed) = (status.st_mtimespec, status.st_ctimespec)
-        #else
-        let (modified, changed) = (status.st_mtim, status.st_ctim)
-        #endif
-        // The time of change also tells of a writer that sets the time of modification back.
-        times = [
-            Int64(modified.tv_sec), Int64(modified.tv_nsec), Int64(changed.tv_sec),
-            Int64(changed.tv_nsec),
-        ]
-    }
-}
-
-/// What one look at a file has found.
-struct EndpointFileContent {
-    static let maxBytes = 16 << 20
-
-    let identity: FileIdentity
-    /// The content; nil if the file is the one that was known.
-    let data: Data?
-
-    /// Reads a file, unless it is a known one.
-    ///
-    /// Blocks its thread.
-    /// - Throws: ``EndpointFault`` if it cannot be read, is not a regular file, or is too large.
-    static func read(
-        _ path: String, unless known: FileIdentity?
-    ) throws(EndpointFault) -> EndpointFileContent {
-        // To open a pipe would otherwise wait for its other end.
-        let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
-        guard descriptor >= 0 else { throw EndpointFault(FileFault("open it")) }
-        let file = FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
-        var status = stat()
-        guard unsafe fstat(descriptor, &status) == 0 else {
-            throw EndpointFault(FileFault("inspect it"))
-        }
-        guard status.st_mode & S_IFMT == S_IFREG else {
-            throw EndpointFault("it is not a regular file")
-        }
-        let identity = FileIdentity(status)
-        if identity == known { return EndpointFileContent(identity: identity, data: nil) }
-        guard status.st_size <= maxBytes else {
-            throw EndpointFault("found \(status.st_size) bytes; expected at most \(maxBytes)")
-        }
-        // A file that grows meanwhile is another one at the next look.
-        guard let data = try? file.read(upToCount: maxBytes) ?? Data() else {
-            throw EndpointFault("it could not be read")
-        }
-        return EndpointFileContent(identity: identity, data: data)
     }
 }

@@ -15,7 +15,7 @@ extension Endpoints {
             meter: settings.meter())
         if let fault = new.fault, !host.isEmpty { settings.issue(at: "for", fault.message) }
         // The endpoints keep their state whatever the rules, and their list until a new one comes.
-        self = settings.kept(
+        self = settings.reloadable(
             "endpoints", for: host.lowercased(), updating: { $0.update(to: new) }, { new })
     }
 }
@@ -79,16 +79,7 @@ extension Settings {
         // The mistake was told.
         let isPortWrong = port == nil && (value("port") ?? .null) != .null
         if address.isEmpty || isPortWrong { return nil }
-        guard let port else { return try Endpoint(parsing: address, weight: weight, zone: zone) }
-        if address.hasPrefix("unix:") {
-            issue(at: "", "found a \"port\" beside a Unix socket; expected none")
-            return nil
-        }
-        let isBracketed = address.hasPrefix("[") && address.hasSuffix("]")
-        let host = isBracketed ? String(address.dropFirst().dropLast()) : address
-        let endpoint = Endpoint(host, port: port, weight: weight, zone: zone)
-        if let fault = endpoint.target.fault { issue(at: "", fault) }
-        return endpoint.target.fault == nil ? endpoint : nil
+        return try Endpoint(parsing: address, port: port, weight: weight, zone: zone)
     }
 
     private func dnsEndpoints(for host: String) -> DNSEndpoints {

@@ -2,11 +2,11 @@
 
 public import Foundation
 import Synchronization
-public import TurnpikeCore
-import TurnpikeInspection
+import TurnpikeCore
+public import TurnpikeInspection
 import TurnpikeSupport
 
-/// Shows the traces of a ``/TurnpikeCore/TraceStore`` to a developer's browser, as they come.
+/// Shows the traces of a ``/TurnpikeInspection/TraceStore`` to a developer's browser, as they come.
 ///
 /// ```swift
 /// let traces = TraceStore()

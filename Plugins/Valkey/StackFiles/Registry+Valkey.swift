@@ -38,12 +38,12 @@ extension Registry {
                 return try ValkeyServer(url: url, configuration: configuration, meter: meter)
             }
             // The library is not looked for: a file may be checked on another machine.
-            if url.isEmpty { return DraftStore() }
+            if url.isEmpty { return PlaceholderStore() }
             do {
-                return DraftStore(hidesTraffic: try ValkeyServer.hidesTraffic(url: url))
+                return PlaceholderStore(hidesTraffic: try ValkeyServer.hidesTraffic(url: url))
             } catch {
                 settings.issue(at: "url", (error as? ClientError)?.message ?? "\(error)")
-                return DraftStore()
+                return PlaceholderStore()
             }
         }
     }
@@ -59,7 +59,7 @@ extension Settings {
     public func valkeyServer() -> ValkeyServer? {
         guard let store = sharedState()?.store else { return nil }
         if let server = store as? ValkeyServer { return server }
-        if !(store is DraftStore) {
+        if !(store is PlaceholderStore) {
             issue(at: "shared", "this gate needs shared state of the kind \"valkey\"")
         }
         return nil

@@ -52,33 +52,6 @@ public struct CancelReason: Sendable {
 
     /// The reason once it is known that the time limit came first: it then ends everything.
     var decided: CancelReason { owner == .timeLimit ? .failed(error) : self }
-
-    var bodyEndReason: ResponseBodyEnd.Reason {
-        switch owner {
-        case .task, .handle: .cancelled
-        case .drop: .dropped
-        case .gate, .timeLimit: ResponseBodyEnd.Reason(error)
-        }
-    }
-}
-
-/// A handler that waits for a cancellation.
-///
-/// The registration keeps its context alive, so that cancelling an outer context still reaches the
-/// handler.
-public struct CancelRegistration: Sendable {
-    private let context: Context
-    private let place: CancelPlace?
-
-    init(context: Context, place: CancelPlace?) {
-        self.context = context
-        self.place = place
-    }
-
-    /// Removes the handler, so that it is not called from now on.
-    public func end() {
-        if let place { context.call.cancelTree.remove(place) }
-    }
 }
 
 /// A scope that can be cancelled.
@@ -132,8 +105,8 @@ final class CancelTree: Sendable {
     private let hasReasons = Atomic(false)
 
     /// Creates a tree.
-    /// - Parameter context: A context of another call whose cancellation also cancels this call.
-    init(inside context: Context?) { outer = context.map { ($0.call.cancelTree, $0.scope) } }
+    /// - Parameter outer: A scope of another call, whose cancellation also cancels this call.
+    init(inside outer: (tree: CancelTree, scope: CancelScope)?) { self.outer = outer }
 
     /// Why a scope or an outer scope was cancelled.
     func reason(of scope: CancelScope) -> CancelReason? { mayHoldReason ? scope.reason : nil }

@@ -60,7 +60,7 @@ public struct CallEvent: Sendable {
     public subscript<Key: ContextKey>(key: Key.Type) -> Key.Value { context[key] }
 
     // When the request reached the logger that receives this event.
-    fileprivate var passBegan: MonotonicInstant
+    var passBegan: MonotonicInstant
     private let context: Context
     private let now: MonotonicInstant
     private let requestValue: Request?
@@ -84,6 +84,27 @@ public struct CallEvent: Sendable {
         sentRequest = peeked == nil && error == nil ? nil : context.call.record.lastSent
         headValue = head
         errorValue = error
+    }
+
+    /// Nil for a step that is for readers of the call alone.
+    init?(_ step: CallStep, in context: Context, since passBegan: MonotonicInstant) {
+        let kind: Kind
+        var (request, head, error): (Request?, ResponseHead?, (any Error)?) = (nil, nil, nil)
+        switch step {
+        case .note(let gate, let message, _):
+            kind = .note(gate: gate, message: Redaction.standard.text(message))
+        case .sent(let sent): (kind, request) = (.sent, sent)
+        case .received(let response, let sent):
+            (kind, request, head) = (.received, sent, response.head)
+        case .retrying(let delay, let attempt, let outcome):
+            kind = .retrying(after: delay, attempt: attempt)
+            (request, head, error) = (outcome.request, outcome.head, outcome.error)
+        case .redirecting(let following, let redirect):
+            (kind, request, head) = (.redirecting, following, redirect)
+        case .entered, .left, .counted, .reported, .responded: return nil
+        }
+        self.init(
+            kind, context: context, since: passBegan, request: request, head: head, error: error)
     }
 
     /// Scheme, host and port of the request (`url.scheme`, `server.address`, `server.port`).
@@ -227,65 +248,5 @@ final class ObserverList: Sendable {
         self.logger = logger
         self.began = began
         self.rest = rest
-    }
-}
-
-extension Context {
-    /// Reports what a gate does to the loggers outside it, for example why it sends nothing.
-    /// - Parameters:
-    ///   - gate: The gate's name.
-    ///   - message: What the gate does, without secrets. Evaluated only if there is a logger or a trace.
-    ///   - isDecision: Whether the gate's pass in the call's trace has the message beside its name.
-    public func note(
-        gate: String, _ message: @autoclosure () -> String, isDecision: Bool = false
-    ) {
-        if isDecision { call.recorder?.describe(span, of: gate, message) }
-        guard observers != nil else { return }
-        emit(.note(gate: gate, message: Redaction.standard.text(message())), request: nil)
-    }
-
-    /// Reports that a redirect is followed: to the loggers outside the gate, and in ``hops``.
-    ///
-    /// Hops do not count towards the limit of sends of one call; a gate that follows them has a limit
-    /// of its own.
-    /// - Parameters:
-    ///   - request: The request that was redirected.
-    ///   - following: The request that follows the redirect.
-    ///   - head: The head of the redirect.
-    public func didRedirect(_ request: Request, to following: Request, because head: ResponseHead) {
-        call.record.add(Hop(status: head.status, url: request.url))
-        emit(.redirecting, request: following, head: head)
-    }
-
-    func emit(
-        _ kind: CallEvent.Kind, request: Request?, head: ResponseHead? = nil,
-        error: (any Error)? = nil
-    ) {
-        guard var observer = observers else { return }
-        var event = CallEvent(
-            kind, context: self, since: observer.began, request: request, head: head, error: error)
-        while true {
-            observer.logger.log(event)
-            guard let outer = observer.rest else { return }
-            observer = outer
-            event.passBegan = observer.began
-        }
-    }
-}
-
-extension ClientError {
-    /// Whether an error says that somebody gave up, which is not a failure: `CancellationError`,
-    /// or the code ``Code/cancelled``, which ``Client/shutdown(grace:cancellingWith:)`` may name.
-    public static func isCancellation(_ error: any Error) -> Bool {
-        error is CancellationError || (error as? ClientError)?.code == .cancelled
-    }
-
-    /// The label of an error for logs and metrics: its code or its type name.
-    static func label(of error: any Error) -> String {
-        switch error {
-        case let error as ClientError: error.code.rawValue
-        case is CancellationError: "cancelled"
-        default: String(describing: type(of: error))
-        }
     }
 }

@@ -84,7 +84,7 @@ final class CallRecord: Sendable {
     ///   - error: The error; one of a user's own stays as it is.
     ///   - date: When a time to wait begins that the server tells; nil to leave it out.
     /// - Returns: The error.
-    func completed(_ error: any Error, at date: Date? = nil) -> any Error {
+    func completed(_ error: any Error, at date: Date?) -> any Error {
         guard let error = error as? ClientError else { return error }
         // A time limit is the error of a call, whether or not anything was sent.
         let isLate = error.code == .deadlineExceeded || error.code == .attemptTimeout
@@ -93,7 +93,7 @@ final class CallRecord: Sendable {
             retryAfter: date.flatMap { error.response?.headers.retryAfter(at: $0) },
             history: history
         ).explained(by: lastStop)
-        return error.request == nil ? placed(full) : full
+        return error.sent == nil ? placed(full) : full
     }
 
     /// Adds to the error of a deadline how far the call had come.

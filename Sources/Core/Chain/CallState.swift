@@ -9,8 +9,8 @@ final class CallState: Sendable {
     let record = CallRecord()
     let values = ContextValues()
     let cancelTree: CancelTree
-    /// Records where the time of the call goes; nil for nearly all calls.
-    let recorder: TraceRecorder?
+    /// The readers of the call; nil if there are none.
+    let stream: CallStream?
     /// The context whose cancellation also cancels this call.
     let parent: Context?
     /// How many content bytes the call collects for its serializer.
@@ -22,14 +22,14 @@ final class CallState: Sendable {
 
     init(
         id: CallID, environment: CallEnvironment, number: UInt64 = 0, parent: Context? = nil,
-        collectedBytes: Int = 0, recorder: TraceRecorder? = nil
+        collectedBytes: Int = 0, stream: CallStream? = nil
     ) {
-        self.recorder = recorder
+        self.stream = stream
         self.id = id
         self.environment = environment
         self.parent = parent
         self.collectedBytes = collectedBytes
-        cancelTree = CancelTree(inside: parent)
+        cancelTree = CancelTree(inside: parent.map { ($0.call.cancelTree, $0.scope) })
         self.number = number
         place = environment.running.add(id, record)
     }
@@ -48,4 +48,22 @@ final class CallState: Sendable {
         cancelTree.close()
         environment.running.remove(place)
     }
+}
+
+extension CallState: ResponseBodyListener {
+    func didReceive(bytes: Int, in exchange: Int) { record.didReceive(bytes: bytes, in: exchange) }
+
+    func didEndBody(of exchange: Int) {
+        record.didEndBody(at: environment.timeSource.now, in: exchange)
+    }
+}
+
+extension CallRecord: ResponseHistory {
+    func completed(_ error: ClientError, of head: ResponseHead) -> ClientError {
+        let full = error.completed(
+            sent: lastSent, response: head, attempts: sends, history: history)
+        return error.sent == nil ? placed(full) : full
+    }
+
+    func completed(_ error: any Error) -> any Error { completed(error, at: nil) }
 }

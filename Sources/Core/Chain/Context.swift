@@ -20,8 +20,7 @@ public final class Context: Sendable {
     let scope: CancelScope
     private let parent: Context?
     let beginsAttempt: Bool
-    /// The span of the call's trace that this context belongs to.
-    let span: Int
+    let place: CallPlace
     // The values of the attempt, if one begins here.
     private let values = ContextValues()
 
@@ -63,16 +62,17 @@ public final class Context: Sendable {
     ///   - call: The call.
     ///   - observers: The loggers that receive its events.
     convenience init(call: CallState, observers: ObserverList? = nil) {
-        self.init(call: call, observers: observers, span: 0)
+        self.init(call: call, observers: observers, place: .call)
     }
 
     private init(
-        call: CallState, observers: ObserverList?, span: Int, resendRule: ResendRule = .ownOnce([])
+        call: CallState, observers: ObserverList?, place: CallPlace,
+        resendRule: ResendRule = .ownOnce([])
     ) {
         self.resendRule = resendRule
         self.call = call
         self.observers = observers
-        self.span = span
+        self.place = place
         scope = CancelScope(inside: call.parent?.scope)
         parent = nil
         beginsAttempt = false
@@ -90,7 +90,7 @@ public final class Context: Sendable {
         self.resendRule = resendRule ?? parent.resendRule
         call = parent.call
         scope = CancelScope(inside: parent.scope)
-        span = parent.span
+        place = parent.place
         self.parent = parent
         attempt = freshAttempt ?? parent.attempt
         beginsAttempt = freshAttempt != nil
@@ -100,12 +100,12 @@ public final class Context: Sendable {
         self.observers = observers
     }
 
-    /// Creates a context that differs from another one only in the span of the trace.
-    private init(_ parent: Context, span: Int) {
+    /// Creates a context that differs from another one only in its place.
+    private init(_ parent: Context, place: CallPlace) {
         resendRule = parent.resendRule
         call = parent.call
         scope = parent.scope
-        self.span = span
+        self.place = place
         self.parent = parent
         attempt = parent.attempt
         beginsAttempt = false
@@ -124,6 +124,10 @@ public final class Context: Sendable {
 
     /// The call's identifier; the same for all its attempts.
     public var id: CallID { call.id }
+
+    /// The number of the part of the call that this context belongs to (``CallStep/entered(_:in:)``); 0 for the call itself, and
+    /// without a reader.
+    public var part: Int { Int(place.part) }
 
     /// The clocks and timers of the call.
     public var timeSource: any TimeSource { call.environment.timeSource }
@@ -237,28 +241,29 @@ public final class Context: Sendable {
     /// calls share. The creator must cancel it; otherwise it ends with the client. The loggers
     /// outside this context receive its events.
     public func detached() -> Context {
-        Context(call: call, observers: observers, span: span, resendRule: resendRule)
+        Context(call: call, observers: observers, place: place, resendRule: resendRule)
     }
 
-    /// Returns the same context for what happens within a span of the trace.
-    func within(_ span: Int) -> Context { Context(self, span: span) }
+    /// Returns the same context for what happens within a part of the call.
+    func within(_ place: CallPlace) -> Context { Context(self, place: place) }
 
     /// Creates the context of a separate call that only the end of the client cancels, for an
     /// exchange that a gate makes on behalf of many calls.
     ///
     /// It shares the clocks and the identifier of this call. Values, sends and time limits are its
-    /// own. It belongs to the trace of this call while this call waits for it
-    /// (``waiting(_:atDeadline:_:)``).
+    /// own. It has the readers of this call while this call waits for it
+    /// (``report(waitingFor:atDeadline:saying:by:gauges:_:)``).
     /// - Parameter isOneTime: Whether not even the end of the client cancels it, for an exchange that
     ///   cannot be repeated, such as one with a refresh token that is spent by it. The caller must
     ///   then end it.
     /// - Returns: The context.
     public func sideCall(isOneTime: Bool = false) -> Context {
-        Context(
+        let stream = place.kind == .wait ? call.stream : nil
+        return Context(
             call: CallState(
                 id: id, environment: call.environment, number: random.next(),
-                parent: isOneTime ? nil : call.parent, recorder: waitingRecorder),
-            observers: nil, span: span)
+                parent: isOneTime ? nil : call.parent, stream: stream),
+            observers: nil, place: place)
     }
 
     /// Creates a child in which a second send after a lost connection is decided otherwise.

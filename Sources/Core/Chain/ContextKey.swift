@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Synchronization
+
 /// A key of a ``Context``.
 public protocol ContextKey: SendableMetatype {
     /// The type of the value.
@@ -15,4 +17,60 @@ public protocol ContextKey: SendableMetatype {
 extension ContextKey {
     /// The default scope is the call.
     public static var scope: ContextScope { .call }
+}
+
+/// How long a value in a ``Context`` lives.
+public enum ContextScope: Sendable {
+    /// For the whole call: all attempts see the value.
+    case call
+    /// For one attempt: a new attempt starts with the default.
+    case attempt
+}
+
+/// The values of one scope.
+struct ContextValues: ~Copyable, Sendable {
+    private let values = Mutex<[ObjectIdentifier: any Sendable]>([:])
+
+    // Not generic, so that it is compiled only once.
+    subscript(id: ObjectIdentifier) -> (any Sendable)? {
+        get { values.withLock { $0.isEmpty ? nil : $0[id] } }
+        nonmutating set { values.withLock { $0[id] = newValue } }
+    }
+
+    func value<Value: Sendable>(under id: ObjectIdentifier, orSetting fresh: Value) -> Value {
+        values.withLock { values in
+            if let present = values[id] as? Value { return present }
+            values[id] = fresh
+            return fresh
+        }
+    }
+}
+
+/// The most content bytes that a call collects in memory: 100 MiB unless a gate sets another limit.
+enum CollectLimit: ContextKey {
+    /// 100 MiB.
+    static var defaultValue: Int { 104_857_600 }
+}
+
+/// The longest line, item or event of a streamed response in bytes: 1 MiB unless a gate sets
+/// another limit.
+enum LineLimit: ContextKey {
+    /// 1 MiB.
+    static var defaultValue: Int { 1_048_576 }
+}
+
+extension Context {
+    /// The most content bytes that the call collects in memory: 100 MiB unless a gate sets another
+    /// limit; a serializer gets it as ``SerializationContext/maxBytes``.
+    public var maxBytes: Int {
+        get { self[CollectLimit.self] }
+        set { self[CollectLimit.self] = newValue }
+    }
+
+    /// The longest line, item or event of a streamed response in bytes: 1 MiB unless a gate sets
+    /// another limit; a serializer gets it as ``SerializationContext/maxLineBytes``.
+    public var maxLineBytes: Int {
+        get { self[LineLimit.self] }
+        set { self[LineLimit.self] = newValue }
+    }
 }

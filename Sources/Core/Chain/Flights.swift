@@ -104,7 +104,9 @@ public final class Flights<Key: Hashable & Sendable, Value: Sendable>: Sendable 
         do {
             // The first call has the exchange itself in its trace.
             if seat.isFirst { return try await land() }
-            return try await context.waiting("another call's exchange") { _ in try await land() }
+            return try await context.report(waitingFor: "another call's exchange") { _ in
+                try await land()
+            }
         } catch let end as CallEnd {
             context.call.record.fail()
             throw end.error
@@ -186,7 +188,7 @@ extension Response {
     /// Cancelling the call also ends the body.
     public func adopted(by context: Context) -> Response {
         var response = self
-        response.record = context.call.record
+        response.history = context.call.record
         response.exchange = nil
         let canceller = body.canceller
         let registration = context.onCancel { canceller.cancel($0) }

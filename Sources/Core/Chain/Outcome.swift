@@ -81,3 +81,24 @@ public struct Outcome: Sendable {
         }
     }
 }
+
+extension AttemptSummary {
+    init(_ outcome: Outcome, number: Int) {
+        self.number = number
+        status = outcome.status
+        errorType = outcome.error.map(ClientError.label(of:))
+        elapsed = outcome.elapsed
+        delay = outcome.previousDelay
+    }
+}
+
+extension ClientError {
+    /// Returns the error of a retrier that replaces an outcome, with that outcome as its cause.
+    func caused(by outcome: Outcome) -> ClientError {
+        let cause = outcome.error as? ClientError
+        let isItself = cause?.code == code && cause?.message == message
+        return completed(
+            response: outcome.head, transfer: outcome.transfer,
+            underlying: isItself ? nil : outcome.error)
+    }
+}

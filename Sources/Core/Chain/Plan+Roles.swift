@@ -61,8 +61,8 @@ extension Plan {
             case .stop: return try outcome.result.get()
             case .fail(let error):
                 context.call.record.fail()
-                context.note(
-                    gate: retrier.gateName, "ends the call with the outcome \(outcome.label)")
+                context.report(
+                    "ends the call with the outcome \(outcome.label)", by: retrier.gateName)
                 await outcome.response?.discard(in: context)
                 throw (error as? ClientError)?.caused(by: outcome) ?? error
             case .retry(let delay):
@@ -99,10 +99,8 @@ extension Plan {
         }
         // Told before it begins, so that a log and a trace name it alike.
         let number = context.call.record.nextAttempt()
-        context.emit(
-            .retrying(after: delay, attempt: number), request: outcome.request,
-            head: outcome.head, error: outcome.error)
-        try await context.waiting("back-off") { try await $0.sleep(for: delay) }
+        context.tell(.retrying(after: delay, attempt: number, outcome))
+        try await context.report(waitingFor: "back-off") { try await $0.sleep(for: delay) }
         return number
     }
 

@@ -36,9 +36,9 @@ extension Plan {
             return try await exchange(request, in: context)
         } catch {
             guard mayResend(request, after: error, in: context) else { throw error }
-            context.note(
-                gate: "Client",
-                "a kept-alive connection ended before an answer; the request is sent once more")
+            context.report(
+                "a kept-alive connection ended before an answer; the request is sent once more",
+                by: "Client")
             do {
                 return try await exchange(request, in: context)
             } catch let error as ClientError {
@@ -84,29 +84,31 @@ extension Plan {
                 "one call was about to be sent more than \(Self.sendLimit) times; look for a retry around"
                     + " another retry, or a replay that never succeeds")
         }
-        context.emit(.sent, request: request)
-        let mark = context.call.recorder == nil ? nil : ExchangeMark(request, at: now, in: context)
+        // Of its own, if the call is read.
+        let context = context.entering(.exchange(request)) ?? context
+        context.tell(.sent(request))
         var response: Response
         do {
-            response = try await transport.send(request, context: mark?.context ?? context)
+            response = try await transport.send(request, context: context)
         } catch {
-            mark?.fail(error)
+            if context.isRead { context.left(.failure(error)) }
             record.didFail(number)
             throw error
         }
-        mark?.receive(response)
         let headAt = context.timeSource.now
         record.didReceiveHead(
             of: response, in: number, at: headAt, unless: context.cancelReason != nil)
-        response.record = record
+        response.history = record
         response.headAt = headAt
         response.exchange = number
-        response.body.storage.attach(to: context.call, head: response.head, exchange: number)
+        response.body.storage.attach(
+            to: context.call, ExchangeDetails(history: record, head: response.head),
+            exchange: number)
         if response.status.hasNoContent || request.method == .head {
             response.body.refuseContent(of: response.status, to: request.method)
         }
         response.body.storage.endIfNothingComes()
-        context.emit(.received, request: request, head: response.head)
+        context.tell(.received(response, to: request))
         return response
     }
 }

@@ -31,8 +31,8 @@ final class Plan: Sendable {
     private let innermostRetry: Int
     // The last position where the client may be proved, the transport's included; unknown until asked.
     private let lastProof = Atomic(Int.min)
-    /// The names of the gates by position, once a trace has asked for them.
-    let gateNames = Mutex<[String]?>(nil)
+    // The names of the gates by position, once a reader has asked for them.
+    private let gateNames = Mutex<[String]?>(nil)
     /// The fault of the stack that makes every call fail, or nil.
     let fault: ClientError?
 
@@ -133,26 +133,51 @@ final class Plan: Sendable {
     ///   - request: The request.
     ///   - start: The position.
     ///   - context: The context.
-    ///   - isMarked: Whether the call's trace has a span for the gate at the position already.
+    ///   - isEntered: Whether the readers of the call know of the pass through the gate at the position.
     /// - Returns: The response.
     /// - Throws: The error of a gate or of the transport.
     func run(
-        _ request: Request, from start: Int, in context: Context, isMarked: Bool = false
+        _ request: Request, from start: Int, in context: Context, isEntered: Bool = false
     ) async throws -> Response {
-        if !isMarked, let recorder = context.call.recorder {
-            return try await run(request, from: start, in: context, recorder)
+        let tells = !isEntered && context.isRead
+        if tells, context.beginsAttempt {
+            return try await context.passing(.attempt(context.attempt)) { context in
+                try await run(request, from: start, in: context)
+            }
         }
         var position = start
         var request = request
         while position < nodes.count {
-            switch nodes[position] {
+            let node = nodes[position]
+            // What wraps the rest of the chain comes back here once its pass has begun.
+            if tells, node.wraps {
+                return try await context.passing(.gate(pass(at: position))) {
+                    [request, position] context in
+                    try await run(request, from: position, in: context, isEntered: true)
+                }
+            }
+            switch node {
             case .group(let group, let count):
                 position += group.applies(to: request, context: context) ? 1 : 1 + count
             case .adaptNow(let adapter):
-                try adapt(adapter, &request, context)
+                let inner = tells ? context.entering(.gate(pass(at: position))) : nil
+                do {
+                    try adapt(adapter, &request, inner ?? context)
+                    inner?.left(.success(nil))
+                } catch {
+                    inner?.left(.failure(error))
+                    throw error
+                }
                 position += 1
             case .adapt(let adapter):
-                try await adapter.adapt(&request, context: context)
+                let inner = tells ? context.entering(.gate(pass(at: position))) : nil
+                do {
+                    try await adapter.adapt(&request, context: inner ?? context)
+                    inner?.left(.success(nil))
+                } catch {
+                    inner?.left(.failure(error))
+                    throw error
+                }
                 position += 1
             case .interceptor(let interceptor):
                 return try await interceptor.intercept(
@@ -171,6 +196,17 @@ final class Plan: Sendable {
             }
         }
         return try await send(request, in: context)
+    }
+
+    private func pass(at position: Int) -> GatePass { GatePass(plan: self, position: position) }
+
+    /// The name of the gate at a position.
+    func gateName(at position: Int) -> String {
+        gateNames.withLock { kept in
+            let names = kept ?? nodes.map(\.gate.gateName)
+            kept = names
+            return names[position]
+        }
     }
 
     // A synchronous function, so that the synchronous requirement is called.
@@ -192,14 +228,33 @@ extension Plan.Node {
                 + " RequestLogger or MetricsRecorder")
     }
 
+    fileprivate var gate: any Gate {
+        switch self {
+        case .group(let gate, _): gate
+        case .interceptor(let gate): gate
+        case .metrics(let gate): gate
+        case .log(let gate): gate
+        case .retry(let gate): gate
+        case .validate(let gate): gate
+        case .adapt(let gate): gate
+        case .adaptNow(let gate): gate
+        case .idle(let gate): gate
+        }
+    }
+
+    /// Whether the rest of the chain runs inside the gate.
+    fileprivate var wraps: Bool {
+        switch self {
+        case .interceptor, .metrics, .log, .retry, .validate: true
+        case .group, .adapt, .adaptNow, .idle: false
+        }
+    }
+
     /// Whether the gate may add to a request who the client is.
     fileprivate var mayProveClient: Bool {
-        let gate: any Gate
         switch self {
         case .group, .metrics, .log, .retry, .validate, .idle: return false
-        case .interceptor(let found): gate = found
-        case .adapt(let found): gate = found
-        case .adaptNow(let found): gate = found
+        case .interceptor, .adapt, .adaptNow: break
         }
         guard let facts = gate.facts(for: nil) else { return true }
         return !facts.kinds.isDisjoint(with: [.authentication, .cookies])

@@ -20,7 +20,9 @@ public struct Call: Sendable {
     public var timeSource: any TimeSource { client.timeSource }
 
     private var gates: [any Gate] = []
-    var recording: CallRecording?
+
+    /// What reads this call, beside the reader of the client; a trace, for example.
+    public var readers: [any CallReader] = []
 
     init(client: Client, request: Request) {
         self.client = client
@@ -37,7 +39,7 @@ public struct Call: Sendable {
     }
 
     /// Sets a request option.
-    public func option<Key: RequestOptionKey>(_ key: Key.Type, _ value: Key.Value) -> Call {
+    public func option<Key: OptionKey>(_ key: Key.Type, _ value: Key.Value) -> Call {
         var copy = self
         copy.request.options[key] = value
         return copy
@@ -80,18 +82,18 @@ public struct Call: Sendable {
     /// - Throws: `CancellationError`, or ``ClientError/Code/cancelled`` if the client was already
     ///   shut down.
     public func wait(for duration: Duration) async throws {
-        // A trace is that of an exchange.
-        try await client.begin(request, for: nil, isTraced: false).context.sleep(for: duration)
+        // Read are calls that exchange something.
+        try await client.begin(request, isRead: false).context.sleep(for: duration)
     }
 
     // MARK: Terminals
 
     /// Sends the request and returns when the response head arrives, before the body is read.
     public func response() async throws -> Response {
-        let running = try client.begin(request, for: recording)
+        let running = try client.begin(request, readers)
         var (response, request) = try await send(accept: [], in: running)
         response.serialization = serialization(of: request, running.context)
-        running.context.call.recorder?.didReturn(response.status)
+        running.context.left(.success(response.status))
         return response
     }
 
@@ -116,7 +118,7 @@ public struct Call: Sendable {
         for serializer: Serializer
     ) throws -> (plan: Plan, context: Context) {
         try client.begin(
-            request, collecting: serializer.collectedBytes(in: client.serializers), for: recording)
+            request, readers, collecting: serializer.collectedBytes(in: client.serializers))
     }
 
     func serialized<Serializer: ResponseSerializer>(
@@ -142,7 +144,7 @@ public struct Call: Sendable {
     public func read<Value>(
         _ read: (Response, SerializationContext) async throws -> Value
     ) async throws -> Value {
-        let running = try client.begin(request, for: recording)
+        let running = try client.begin(request, readers)
         let (response, request) = try await send(accept: [], in: running)
         let context = running.context
         do {
@@ -176,15 +178,15 @@ public struct Call: Sendable {
             plan = extended(running.plan, for: request.options)
             if let fault = plan.fault { throw fault }
         } catch {
-            context.call.recorder?.fail(error)
+            context.left(.failure(error))
             throw error
         }
         do {
             var response = try await plan.run(request, from: 0, in: context)
             // A gate created it itself.
-            if response.record == nil { response.record = context.call.record }
+            if response.history == nil { response.history = context.call.record }
             context.call.record.didChoose(response.exchange)
-            context.call.recorder?.follow(response)
+            context.tell(.responded(response))
             return (response, request)
         } catch {
             throw context.failed(error)
@@ -205,14 +207,14 @@ extension Context {
     /// Notes that the call has returned a value.
     fileprivate func didMakeValue(of response: Response) {
         call.record.didSerialize(at: timeSource.now)
-        call.recorder?.didReturn(response.status)
+        left(.success(response.status))
     }
 
     /// Notes that the call has failed.
     /// - Returns: The error with what is known of the call.
     fileprivate func failed(_ error: any Error) -> any Error {
         let error = call.record.completed(error, at: timeSource.date)
-        call.recorder?.fail(error)
+        left(.failure(error))
         return error
     }
 }

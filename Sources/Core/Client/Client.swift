@@ -29,7 +29,7 @@ public final class Client: Sendable {
     public let baseURL: Target?
     /// The serializers for response values.
     public let serializers: SerializerTable
-    let traces: TraceStore?
+    private let reader: (any CallReader)?
 
     private let base: TargetURI?
     private let tag: UInt32
@@ -43,19 +43,18 @@ public final class Client: Sendable {
     ///   - transport: Sends the requests.
     ///   - stack: The gates, outermost first.
     ///   - serializers: The serializers for response values.
-    ///   - trace: Keeps traces of calls that fail, of slow ones, and of a share of the others; nil for
-    ///     none.
+    ///   - trace: Reads all calls, such as the `TraceStore` of the module `TurnpikeInspection`; nil for none.
     ///   - timeSource: The source of all times in calls.
     ///   - randomSource: The source of all randomness in calls.
     public init(
         baseURL: Target? = nil, transport: any Transport, stack: Stack,
-        serializers: SerializerTable, trace: TraceStore? = nil,
+        serializers: SerializerTable, trace: (any CallReader)? = nil,
         timeSource: any TimeSource = SystemTimeSource(),
         randomSource: any RandomSource = SystemRandomSource()
     ) {
         self.baseURL = baseURL
         self.serializers = serializers
-        traces = trace
+        reader = trace
         base = baseURL?.resolved(against: nil)
         environment = CallEnvironment(
             timeSource: timeSource, randomSource: randomSource,
@@ -153,14 +152,14 @@ public final class Client: Sendable {
     /// Begins a call.
     /// - Parameters:
     ///   - request: The request.
+    ///   - readers: What reads the call, beside the reader of the client.
     ///   - collectedBytes: How much of the content is collected.
-    ///   - recording: Gets the trace of the call.
-    ///   - isTraced: Whether the call may have a trace at all.
+    ///   - isRead: Whether the call may be read at all.
     /// - Returns: The plan and the context of the call.
     /// - Throws: The fault of the base URL, or ``ClientError/Code/cancelled`` after a shutdown.
     func begin(
-        _ request: Request, collecting collectedBytes: Int = 0, for recording: CallRecording?,
-        isTraced: Bool = true
+        _ request: Request, _ readers: [any CallReader] = [], collecting collectedBytes: Int = 0,
+        isRead: Bool = true
     ) throws -> (plan: Plan, context: Context) {
         if let baseFault { throw baseFault }
         let (plan, generation, number, isShutDown) = state.withLock { state in
@@ -170,22 +169,16 @@ public final class Client: Sendable {
         if isShutDown {
             throw ClientError(.cancelled, "the client was shut down and begins no more calls")
         }
-        let id = CallID(client: tag, number: number)
         let now = environment.timeSource.now
-        let isRecorded = isTraced && (traces != nil || recording != nil)
-        let recorder =
-            isRecorded
-            ? TraceRecorder(
-                id, request, at: now, timeSource: environment.timeSource, for: recording, traces)
-            : nil
+        let mayRead = isRead && (reader != nil || !readers.isEmpty)
         let call = CallState(
-            id: id, environment: environment, number: number - 1,
+            id: CallID(client: tag, number: number), environment: environment, number: number - 1,
             parent: request.options.isOneTime ? nil : generation, collectedBytes: collectedBytes,
-            recorder: recorder)
-        recorder?.begin(call.random)
-        recording?.last = recorder
+            stream: mayRead ? CallStream(reader, readers) : nil)
         call.record.begin(request, at: now)
-        return (plan, Context(call: call))
+        let context = Context(call: call)
+        call.stream?.tell(.entered(.call(request), in: -1), in: context)
+        return (plan, context)
     }
 
     /// How many times one call may be sent, redirect hops not counted: 12.
@@ -277,7 +270,7 @@ extension Client {
     /// Creates a client with a stack that is built from types.
     public convenience init(
         baseURL: Target? = nil, transport: any Transport, serializers: SerializerTable,
-        trace: TraceStore? = nil, timeSource: any TimeSource = SystemTimeSource(),
+        trace: (any CallReader)? = nil, timeSource: any TimeSource = SystemTimeSource(),
         randomSource: any RandomSource = SystemRandomSource(),
         @StackBuilder stack: () -> [any Gate]
     ) {

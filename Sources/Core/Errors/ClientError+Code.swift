@@ -96,3 +96,20 @@ extension ClientError {
     ]
     private static let passingStatuses: Set<HTTPStatus> = [408, 425, 429, 500, 502, 503, 504]
 }
+
+extension ClientError {
+    /// Whether an error says that somebody gave up, which is not a failure: `CancellationError`,
+    /// or the code ``Code/cancelled``, which ``Client/shutdown(grace:cancellingWith:)`` may name.
+    public static func isCancellation(_ error: any Error) -> Bool {
+        error is CancellationError || (error as? ClientError)?.code == .cancelled
+    }
+
+    /// The label of an error for logs and metrics: its code or its type name.
+    public static func label(of error: any Error) -> String {
+        switch error {
+        case let error as ClientError: error.code.rawValue
+        case is CancellationError: "cancelled"
+        default: String(describing: type(of: error))
+        }
+    }
+}

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import Foundation
-import TurnpikeSupport
 
 /// Why a call failed: a code to branch on, a message that says what to do, and the circumstances.
 ///
@@ -20,7 +19,6 @@ public struct ClientError: Error, Sendable {
         var code: Code
         var message: String
         var underlying: (any Error)?
-        var request: RequestSummary?
         // Kept as sent, to hide its secrets in all that is printed.
         var sent: Request?
         var response: ResponseHead?
@@ -78,9 +76,8 @@ public struct ClientError: Error, Sendable {
     public var message: String { details.message }
     /// The error that caused this one, or nil.
     public var underlying: (any Error)? { details.underlying }
-    /// The request as last sent, redacted; of a call that ran out of time before anything was sent, the
-    /// request as the caller described it; otherwise nil if no request was sent.
-    public var request: RequestSummary? { details.request }
+    /// The request as last sent, with its secrets.
+    var sent: Request? { details.sent }
     /// The head of the response, if one arrived.
     public var response: ResponseHead? { details.response }
     /// The response content, or its beginning: 4 KiB unless the gate that refused the response keeps
@@ -109,17 +106,17 @@ public struct ClientError: Error, Sendable {
 
     /// Returns the error with missing details filled in from the call.
     func completed(
-        sent: Request?, response: ResponseHead? = nil, attempts: Int? = nil,
-        retryAfter: Duration? = nil, history: [AttemptSummary] = []
+        sent: Request? = nil, response: ResponseHead? = nil, attempts: Int? = nil,
+        retryAfter: Duration? = nil, history: [AttemptSummary] = [],
+        transfer: TransferState? = nil, underlying: (any Error)? = nil
     ) -> ClientError {
         changed { details in
-            if details.request == nil, let sent {
-                details.request = RequestSummary(sent)
-                details.sent = sent.withoutLargeBody
-            }
+            details.sent = details.sent ?? sent?.withoutLargeBody
             details.response = details.response ?? response
             details.attempts = attempts ?? details.attempts
             details.retryAfter = details.retryAfter ?? retryAfter
+            details.transfer = details.transfer ?? transfer
+            details.underlying = details.underlying ?? underlying
             if details.history.isEmpty { details.history = history }
         }
     }
@@ -131,17 +128,6 @@ public struct ClientError: Error, Sendable {
 
     /// Returns the error with text appended to its message.
     func adding(toMessage text: String) -> ClientError { changed { $0.message += text } }
-
-    /// Returns the error of a retrier that replaces an outcome, with that outcome as its cause.
-    func caused(by outcome: Outcome) -> ClientError {
-        let cause = outcome.error as? ClientError
-        let isItself = cause?.code == code && cause?.message == message
-        return changed { details in
-            if !isItself { details.underlying = details.underlying ?? outcome.error }
-            details.response = details.response ?? outcome.head
-            details.transfer = details.transfer ?? outcome.transfer
-        }
-    }
 
     /// Returns the error of a later exchange of a call whose earlier request was answered.
     ///
@@ -184,66 +170,4 @@ extension Request {
         request.body = .empty
         return request
     }
-}
-
-extension ClientError: DescriptionReflectable, LocalizedError {
-    /// The code, message, request and response in one line without secrets.
-    ///
-    /// Secrets of the request and the response are also hidden in the message and in the cause.
-    public var description: String {
-        let pass = RedactionPass(.standard, .display, known: carriedSecrets)
-        var text = "\(code): \(pass.redacted(message, as: .text))"
-        if let request { text += " [\(request)]" }
-        if let response { text += " [response \(response.status)]" }
-        if let problem {
-            let words = pass.redacted(problem.text, as: .text)
-            text += " [problem: \(Grammar.escaped(words, upTo: 1000))]"
-        }
-        if !history.isEmpty {
-            let outcomes = history.map(\.description).joined(separator: ", ")
-            // A hedge, a replay or a hop is sent too, and an attempt may end before it is.
-            let times = attempts == 1 ? "once" : "\(attempts) times"
-            let sent = attempts == history.count ? "" : ", sent \(times)"
-            text += " [\(history.count) attempts\(sent): \(outcomes)]"
-        } else if attempts > 1 {
-            text += " [sent \(attempts) times]"
-        }
-        if let underlying { text += " [caused by \(Self.describe(underlying, pass))]" }
-        return text
-    }
-
-    /// The message without secrets, for printing it alone.
-    public var shownMessage: String {
-        RedactionPass(.standard, .display, known: carriedSecrets).redacted(message, as: .text)
-    }
-
-    /// The description of the cause without secrets.
-    public var shownCause: String? {
-        underlying.map {
-            Self.describe($0, RedactionPass(.standard, .display, known: carriedSecrets))
-        }
-    }
-
-    private var carriedSecrets: SecretIndex {
-        CarriedSecrets(
-            of: [details.sent].compactMap(\.self), response?.headers, content: responseBody,
-            by: .standard
-        ).index
-    }
-
-    // Foundation's errors print everything, including URLs, and decoding errors print what they
-    // found. Only their messages are used.
-    static func describe(_ error: any Error, _ pass: RedactionPass) -> String {
-        let text =
-            switch error {
-            case let error as URLError:
-                "URLError \(error.code.rawValue): \(error.localizedDescription)"
-            case let error as DecodingError: "DecodingError: \(reason(error))"
-            default: String(describing: error)
-            }
-        return Grammar.escaped(pass.redacted(text, as: .text))
-    }
-
-    /// The same as ``description``.
-    public var errorDescription: String? { description }
 }

@@ -51,27 +51,6 @@ public struct TransferState: Hashable, Sendable {
     public var isUnsent: Bool { phase == .connecting && bodyBytesSent == 0 }
 }
 
-/// A request as it was sent, redacted for printing.
-public struct RequestSummary: Hashable, Sendable, CustomStringConvertible {
-    /// The method.
-    public let method: HTTPMethod
-    /// The URL with secrets redacted.
-    public let url: String
-    /// The header fields in order, with secrets redacted.
-    public let headers: HTTPHeaders
-
-    /// Creates a summary, redacted by the given rules.
-    public init(_ request: Request, redaction: Redaction = .standard) {
-        method = request.method
-        url = request.targetURI.redacted(redaction)
-        headers = HTTPHeaders(
-            request.headers.map { ($0.name.rawValue, redaction.value(of: $0)) })
-    }
-
-    /// The method and the URL: `GET https://example.com/?token=REDACTED`.
-    public var description: String { "\(method) \(url)" }
-}
-
 /// The result of one attempt of a call that was retried.
 public struct AttemptSummary: Hashable, Sendable {
     /// The number of the attempt within its call, starting at 1.
@@ -91,16 +70,6 @@ extension AttemptSummary: CustomStringConvertible {
     public var description: String {
         let outcome = status.map { String($0.code) } ?? errorType ?? "given up"
         return "\(outcome) in \(elapsed.text)"
-    }
-}
-
-extension AttemptSummary {
-    init(_ outcome: Outcome, number: Int) {
-        self.number = number
-        status = outcome.status
-        errorType = outcome.error.map(ClientError.label(of:))
-        elapsed = outcome.elapsed
-        delay = outcome.previousDelay
     }
 }
 
@@ -133,11 +102,6 @@ public struct ProblemDetails: Sendable, Hashable {
         detail = members["detail"]?.string
         instance = members["instance"]?.string
     }
-}
-
-extension ProblemDetails: DescriptionReflectable {
-    /// Title and detail without secrets.
-    public var description: String { Redaction.standard.text(text) }
 
     /// Title and detail as they came, or the type if there is neither.
     var text: String {

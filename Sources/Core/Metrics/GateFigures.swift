@@ -62,12 +62,7 @@ public final class GateFigures: Sendable {
         for counter in counters { meter.add(0, to: counter.name, labels: counter.labels) }
     }
 
-    /// Counts one more.
-    public func count(_ name: String, labels: @autoclosure () -> [String: String] = [:]) {
-        add(1, to: name, labels: labels())
-    }
-
-    /// Adds to a counter.
+    /// Adds to a counter, for what is counted apart from a call; within one, `context.report(count:)` does it.
     public func add(
         _ amount: Double, to name: String, labels: @autoclosure () -> [String: String] = [:]
     ) {

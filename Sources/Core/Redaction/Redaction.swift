@@ -39,7 +39,7 @@ public struct Redaction: Sendable {
     }
 
     /// Returns rules that hide everything that either of two rules hides.
-    func and(_ other: Redaction) -> Redaction {
+    public func and(_ other: Redaction) -> Redaction {
         var rules = self
         rules.headers.formUnion(other.headers)
         rules.query.formUnion(other.query)
@@ -51,6 +51,18 @@ public struct Redaction: Sendable {
 
     /// Hides the secrets that a pass has found, wherever they occur and however they are escaped.
     public mutating func hide(secretsOf pass: RedactionPass) { known.insert(pass) }
+
+    /// Returns rules that also hide the secrets that messages carry, wherever they occur: a server may
+    /// repeat a token in a header field or in an error.
+    /// - Parameters:
+    ///   - requests: The requests, with the content that is in memory, up to 64 KiB.
+    ///   - sections: The header sections of responses.
+    /// - Returns: The rules.
+    public func hiding(secretsOf requests: [Request], _ sections: [HTTPHeaders]) -> Redaction {
+        var rules = self
+        rules.known = CarriedSecrets(of: requests, sections, by: self).index
+        return rules
+    }
 
     /// A number that grows with each secret that is hidden wherever it occurs.
     public var secretCount: Int { known.version }

@@ -98,3 +98,11 @@ extension HTTPHeaders.Name {
     /// The names of subprotocols in a WebSocket handshake (RFC 6455 §11.3.4).
     static var webSocketProtocol: Self { "Sec-WebSocket-Protocol" }
 }
+
+extension CookieItem {
+    /// Whether the name is that of an attribute (RFC 6265 §4.1.1, and later additions of browsers).
+    fileprivate var isAttribute: Bool { Self.attributes.contains(name.utf8) }
+
+    private static let attributes = WordSet(
+        "expires max-age domain path secure httponly samesite partitioned priority")
+}

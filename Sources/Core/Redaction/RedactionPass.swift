@@ -51,8 +51,8 @@ public final class RedactionPass {
         self.xml = xml
     }
 
-    /// Creates a pass for display, without known secrets.
-    convenience init(_ redaction: Redaction = .standard) { self.init(redaction, .display) }
+    /// Creates a pass whose results are for people.
+    public convenience init(_ redaction: Redaction = .standard) { self.init(redaction, .display) }
 
     /// Creates a pass whose results are kept for programs.
     /// - Parameters:

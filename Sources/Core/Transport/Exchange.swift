@@ -190,7 +190,7 @@ public final class Exchange: Sendable {
         }
         let body = ResponseBody(
             storage: ResponseBodyStorage(
-                .exchange(self), length: head.length, encodedLength: head.encodedLength))
+                .ready(self), length: head.length, encodedLength: head.encodedLength))
         return Response(head: head.response, body: body)
     }
 
@@ -211,7 +211,7 @@ public final class Exchange: Sendable {
     }
 }
 
-extension Exchange: ResponseBodySource {
+extension Exchange: ReadySource {
     /// Takes the next chunk without waiting.
     func takeReady() throws -> ReadyChunk {
         guard let taken = try takeBuffered() else { return .notYet }

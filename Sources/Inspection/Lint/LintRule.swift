@@ -32,7 +32,7 @@ public struct LintRule: Sendable, Identifiable {
     public let remedy: String
     /// Where the rule comes from: a standard, a paper, or the behaviour of a gate.
     public let source: String
-    let check: Check
+    private(set) var check: Check
 
     init(
         _ id: String, _ severity: LintSeverity, _ title: String, harm: String, remedy: String,
@@ -40,21 +40,13 @@ public struct LintRule: Sendable, Identifiable {
         edges: @escaping @Sendable (LintSubject) -> [LintEdge],
         story: @escaping @Sendable (LintBreach, LintSubject) -> String
     ) {
-        self.init(
-            id, severity, title, harm, remedy, source,
-            .order(offender: offender, edges: edges, story: story))
+        self.init(id, severity, title, harm: harm, remedy: remedy, source: source) { _ in [] }
+        check = .order(offender: offender, edges: edges, story: story)
     }
 
     init(
         _ id: String, _ severity: LintSeverity, _ title: String, harm: String, remedy: String,
         source: String, check: @escaping @Sendable (LintSubject) -> [LintDraft]
-    ) {
-        self.init(id, severity, title, harm, remedy, source, .state(check))
-    }
-
-    private init(
-        _ id: String, _ severity: LintSeverity, _ title: String, _ harm: String, _ remedy: String,
-        _ source: String, _ check: Check
     ) {
         self.id = id
         self.severity = severity
@@ -62,14 +54,13 @@ public struct LintRule: Sendable, Identifiable {
         self.harm = harm
         self.remedy = remedy
         self.source = source
-        self.check = check
+        self.check = .state(check)
     }
 
     /// All rules, in the order of the article.
     public static let all: [LintRule] =
         time + sends + repetitions + endpoints + sharing + caching + redirects + requests
-        + transports
-        + observation + statements
+        + transports + observation + statements
 
     /// What is wrong with an id of a rule that is to be ignored; nil if there is such a rule.
     public static func fault(of id: String) -> String? {

@@ -98,6 +98,13 @@ struct LintSubject: Sendable {
         }
     }
 
+    /// The gates of a kind that surely meet none of another kind.
+    func all(_ kind: GateKind, without other: GateKind) -> [Entry] {
+        if hasUnknown { return [] }
+        let others = all(other)
+        return all(kind).filter { gate in !others.contains { mayMeet($0, gate) } }
+    }
+
     /// The gates with an effect.
     func all(where isMeant: (GateEffect) -> Bool) -> [Entry] {
         entries.filter { $0.effects.contains(where: isMeant) }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import TurnpikeCore
+import TurnpikeCore
 import TurnpikeSupport
 
 extension Trace {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
-public import TurnpikeCore
+import TurnpikeCore
 import TurnpikeSupport
 
 extension [Trace] {
@@ -17,7 +17,7 @@ extension [Trace] {
     /// - Parameters:
     ///   - title: The title of the page.
     ///   - source: Where the page asks each second for newer traces, as JSON of
-    ///     ``TurnpikeCore/Trace/json()`` in a list; nil for a page that stays as it is. The address
+    ///     ``Trace/json()`` in a list; nil for a page that stays as it is. The address
     ///     is relative to that of the page. A server that sends an `ETag` may answer 304 while
     ///     nothing has changed.
     /// - Returns: The text of the file.

@@ -164,8 +164,9 @@ public struct AdmissionControl: Interceptor {
             context.random.unit()
         }
         guard case .refused(let share, let wait) = answer else { return }
-        shares.figures.count(
-            "turnpike.admission_control.refusals", labels: origin.meterLabels)
+        context.report(
+            count: "turnpike.admission_control.refusals", labels: origin.meterLabels,
+            of: shares.figures)
         throw ClientError(
             .overloaded,
             "\(origin) rejects most calls; \(Self.percent(share)) of them are admitted now, and all"
@@ -218,8 +219,8 @@ public struct AdmissionControl: Interceptor {
         if shares.record(evidence, origin, sentAt: sentAt, at: context.timeSource.now) {
             // A closure of the origin itself crashes the compiler (6.3) when it is inlined.
             let server = origin.description
-            context.note(
-                gate: gateName, "\(server) rejects most calls; a share of them is refused now")
+            context.report(
+                "\(server) rejects most calls; a share of them is refused now", by: gateName)
         }
     }
 }

@@ -2,6 +2,7 @@
 
 import Synchronization
 import TurnpikeCore
+import TurnpikeSupport
 
 /// Decides whether a request may carry a gate's credential.
 struct CredentialScope: Sendable {
@@ -66,6 +67,40 @@ struct CredentialScope: Sendable {
             let known = own ?? context.baseOrigin ?? first
             own = known
             return [known]
+        }
+    }
+}
+
+/// A text that is never printed or dumped, and that equals only a text of the same bytes.
+struct Secret: Sendable, Hashable {
+    let value: String
+
+    init(_ value: String) { self.value = value }
+
+    static func == (left: Self, right: Self) -> Bool { Grammar.areSame(left.value, right.value) }
+}
+
+extension Secret: CustomStringConvertible, CustomReflectable {
+    var description: String { "REDACTED" }
+    var customMirror: Mirror { Mirror(self, children: []) }
+}
+
+extension Outcome {
+    /// The outcome of the rest of the chain.
+    static func of(_ request: Request, _ next: Next) async -> Outcome {
+        do {
+            return Outcome(request: request, result: .success(try await next(request)))
+        } catch {
+            return Outcome(request: request, result: .failure(error))
+        }
+    }
+
+    /// The outcome of a new attempt.
+    static func ofAttempt(_ request: Request, _ next: Next) async -> Outcome {
+        do {
+            return Outcome(request: request, result: .success(try await next.attempt(request)))
+        } catch {
+            return Outcome(request: request, result: .failure(error))
         }
     }
 }

@@ -95,8 +95,9 @@ public struct CircuitBreaker: Interceptor {
         switch answer.admission {
         case .pass(let generation): return generation
         case .refuse(let until):
-            circuits.figures.count(
-                "turnpike.circuit_breaker.refusals", labels: origin.meterLabels)
+            context.report(
+                count: "turnpike.circuit_breaker.refusals", labels: origin.meterLabels,
+                of: circuits.figures)
             let wait = max(now.duration(to: until), .zero)
             throw ClientError(
                 .circuitOpen,
@@ -141,7 +142,7 @@ public struct CircuitBreaker: Interceptor {
             verdict, origin, generation: generation, at: context.timeSource.now)
         if let change {
             circuits.tell(of: origin)
-            context.note(gate: gateName, "the circuit for \(origin) is \(change.rawValue) now")
+            context.report("the circuit for \(origin) is \(change.rawValue) now", by: gateName)
         }
     }
 }

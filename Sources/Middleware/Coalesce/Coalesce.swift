@@ -87,7 +87,7 @@ public struct Coalesce: Interceptor {
         if seat.isFirst {
             flights.start(seat) { await fly(request, seat, context: $0, next) }
         } else {
-            context.note(gate: gateName, "waits for an identical request that is under way")
+            context.report("waits for an identical request that is under way", by: gateName)
         }
         switch try await flights.landing(seat, in: context) {
         case .shared(let answer):

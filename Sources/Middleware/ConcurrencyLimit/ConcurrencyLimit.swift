@@ -107,17 +107,12 @@ public struct ConcurrencyLimit: Interceptor {
     }
 
     private func wait(_ waiter: Waiter, for origin: Origin, in context: Context) async throws {
-        if waiter.beginsLine {
-            context.note(
-                gate: gateName,
-                "calls to \(origin) wait in line: at most \(permits.limit(of: origin)) may be under"
-                    + " way to it, and \(permits.total) in all")
-        }
-        permits.tell(of: origin)
-        defer { permits.tell(of: origin) }
         try await waiter.wait(
             in: context, for: "line for a permit",
-            atDeadline: "in line for a permit to call \(origin)"
+            atDeadline: "in line for a permit to call \(origin)",
+            saying: "calls to \(origin) wait in line: at most \(permits.limit(of: origin)) may be"
+                + " under way to it, and \(permits.total) in all",
+            by: gateName, gauges: { permits.tell(of: origin) }
         ) { [permits] in permits.leave(origin, $0) }
     }
 
@@ -125,8 +120,9 @@ public struct ConcurrencyLimit: Interceptor {
         do {
             return try permits.take(origin, timeSource: context.timeSource)
         } catch {
-            permits.figures.count(
-                "turnpike.concurrency_limit.refusals", labels: origin.meterLabels)
+            context.report(
+                count: "turnpike.concurrency_limit.refusals", labels: origin.meterLabels,
+                of: permits.figures)
             throw error
         }
     }

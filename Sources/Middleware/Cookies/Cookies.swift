@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Foundation
+public import Foundation
 public import TurnpikeCore
 
 /// Sends cookies, and stores those that servers set.
@@ -40,7 +40,7 @@ public struct Cookies: Interceptor {
         _ request: Request, context: Context, next: Next
     ) async throws -> Response {
         if let fault = jar?.takeFault() {
-            context.note(gate: gateName, "the file of cookies cannot be written: \(fault)")
+            context.report("the file of cookies cannot be written: \(fault)", by: gateName)
         }
         var request = request
         if !request.headers.contains(.cookie) {
@@ -83,4 +83,32 @@ extension Gate where Self == Cookies {
     public static func cookies(_ storage: any CookieStorage = CookieJar()) -> Self {
         Cookies(storage)
     }
+}
+
+/// Stores cookies for ``Cookies``, and selects the ones to send with a request.
+///
+/// ``CookieJar`` is one implementation. Another may keep cookies for each user, or in a database;
+/// it parses lines with ``Cookie/init(setCookie:from:at:suffixes:)``.
+public protocol CookieStorage: Sendable {
+    /// The cookies to send with a request, in the order in which they are sent.
+    ///
+    /// It is called for each hop and attempt, and must not block.
+    func cookies(for request: Request, at date: Date) -> [Cookie]
+
+    /// Stores the cookies from the `Set-Cookie` lines of a response.
+    /// - Parameters:
+    ///   - lines: The values of the lines, in order.
+    ///   - url: The URL of the response.
+    ///   - date: The current date.
+    /// - Returns: Whether a cookie was added, changed or removed.
+    @discardableResult
+    func store(_ lines: [String], from url: URL, at date: Date) -> Bool
+
+    /// Returns when all changes so far are saved.
+    func flush() async
+}
+
+extension CookieStorage {
+    /// Returns at once.
+    public func flush() async {}
 }

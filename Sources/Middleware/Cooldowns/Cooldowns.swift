@@ -90,15 +90,15 @@ public final class Cooldowns: Sendable {
     func begin(_ wish: Duration, for key: QuotaKey, gate: String, in context: Context) {
         let duration = min(wish, longest)
         guard learn(duration, for: key, at: context.timeSource.now) else { return }
-        context.note(
-            gate: gate, "nothing is sent to \(key) for \(duration.text), as it has asked for")
+        context.report(
+            "nothing is sent to \(key) for \(duration.text), as it has asked for", by: gate)
         guard let access else { return }
         let (timeSource, text) = (context.timeSource, key.text(in: access.group))
         // It ends by itself, within the time limit, and nobody waits for it.
         _ = Task.inheriting {
             _ = try? await access.ask(
                 "a cool-down", by: timeSource, limit: nil,
-                tell: { context.note(gate: gate, $0) }, late: { (_: Bool) in }
+                tell: { context.report($0, by: gate) }, late: { (_: Bool) in }
             ) { store in
                 try await store.coolDown(for: duration, text)
                 return true
@@ -131,10 +131,10 @@ public final class Cooldowns: Sendable {
         let timeSource = context.timeSource
         if let access {
             let text = key.text(in: access.group)
-            let told = await context.waiting("shared state") { _ in
+            let told = await context.report(waitingFor: "shared state") { _ in
                 try? await access.ask(
                     "a cool-down", by: timeSource, limit: nil,
-                    tell: { context.note(gate: gate, $0) }, late: { (_: Duration?) in }
+                    tell: { context.report($0, by: gate) }, late: { (_: Duration?) in }
                 ) { store in
                     try await store.cooldown(of: text)
                 }

@@ -88,7 +88,7 @@ public struct Fallback: Interceptor {
         let outcome = Outcome(request: request, result: result)
         if isGivenUp(outcome, context) || !condition(outcome) { return try result.get() }
         await outcome.response?.discard(in: context)
-        context.note(gate: gateName, "returns a substitute response")
+        context.report("returns a substitute response", by: gateName)
         return try await answer(outcome, context)
     }
 

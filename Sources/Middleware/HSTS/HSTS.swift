@@ -36,11 +36,11 @@ public struct HSTS: Interceptor {
         _ request: Request, context: Context, next: Next
     ) async throws -> Response {
         if let fault = store.takeFault() {
-            context.note(gate: gateName, "the file of HSTS hosts cannot be written: \(fault)")
+            context.report("the file of HSTS hosts cannot be written: \(fault)", by: gateName)
         }
         let upgraded = Self.upgrade(request, store, at: context.timeSource.date)
         if upgraded.origin?.scheme != request.origin?.scheme {
-            context.note(gate: gateName, "http was upgraded to https")
+            context.report("http was upgraded to https", by: gateName)
         }
         do {
             let response = try await next(upgraded)

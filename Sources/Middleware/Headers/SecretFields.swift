@@ -52,7 +52,7 @@ struct SecretFields: Sendable {
             }
         if mayGo { return [] }
         let place = request.origin?.description ?? "?"
-        context.note(gate: gate, "leaves out fields with secrets, which must not go to \(place)")
+        context.report("leaves out fields with secrets, which must not go to \(place)", by: gate)
         return Set(secrets)
     }
 }

@@ -115,9 +115,9 @@ public struct Hedge: Interceptor {
 
     private func mayLaunch(_ origin: Origin, _ context: Context) -> Bool {
         let isGranted = budget?.withdraw(for: origin, at: context.timeSource.now) ?? true
-        context.note(
-            gate: gateName,
-            isGranted ? "sends the request again" : "the retry budget for \(origin) is spent")
+        context.report(
+            isGranted ? "sends the request again" : "the retry budget for \(origin) is spent",
+            by: gateName)
         return isGranted
     }
 

@@ -111,10 +111,10 @@ public struct RateLimit: Interceptor {
         _ request: Request, context: Context, next: Next
     ) async throws -> Response {
         guard let key = key(of: request) else { return try await next(request) }
-        for line in lines.news.take() { context.note(gate: gateName, line) }
+        for line in lines.news.take() { context.report(line, by: gateName) }
         let cost = options.cost(of: request)
         if cost > 0, let waiter = try take(key, cost, in: context) {
-            if waiter.beginsLine { context.note(gate: gateName, news(of: key)) }
+            if waiter.beginsLine { context.report(news(of: key), by: gateName) }
             lines.tell()
             defer { lines.tell() }
             let timeSource = context.timeSource
@@ -156,8 +156,9 @@ public struct RateLimit: Interceptor {
             return try lines.take(
                 key, cost: cost, deadline: context.deadline, timeSource: context.timeSource)
         } catch {
-            lines.figures.count(
-                "turnpike.rate_limit.refusals", labels: key.origin?.meterLabels ?? [:])
+            context.report(
+                count: "turnpike.rate_limit.refusals", labels: key.origin?.meterLabels ?? [:],
+                of: lines.figures)
             throw error
         }
     }

@@ -129,8 +129,8 @@ public struct Retry: RequestRetrier {
             delay = max(delay, wish)
         }
         guard budget?.withdraw(for: origin, at: context.timeSource.now) ?? true else {
-            context.note(
-                gate: gateName, "the retry budget for \(origin?.description ?? "?") is spent")
+            context.report(
+                "the retry budget for \(origin?.description ?? "?") is spent", by: gateName)
             return spent(outcome, in: context)
         }
         return .retry(after: delay)

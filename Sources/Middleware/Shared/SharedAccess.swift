@@ -90,7 +90,7 @@ final class SharedAccess: Sendable {
             return (isFirst, isFirst || state.circuit.admit(at: timeSource.now))
         }
         guard isAdmitted else {
-            figures.count("turnpike.shared_state.skipped")
+            figures.add(1, to: "turnpike.shared_state.skipped")
             return nil
         }
         beatIfDue(timeSource)
@@ -150,7 +150,7 @@ final class SharedAccess: Sendable {
         if hasChanged {
             figures.tell { [.gauge("turnpike.shared_state.away"): isClosed ? 0 : 1] }
         }
-        if failure != nil { figures.count("turnpike.shared_state.failures") }
+        if failure != nil { figures.add(1, to: "turnpike.shared_state.failures") }
         guard isNews else { return }
         if let failure {
             tell(

@@ -123,7 +123,7 @@ public struct URLPolicy: RequestAdapter {
         case .name(let name):
             if HostName.isLocal(name) { throw refusal("the host's name is local") }
             guard let resolver else { return }
-            let addresses = try await context.waiting("addresses of the host") {
+            let addresses = try await context.report(waitingFor: "addresses of the host") {
                 try await resolver.addresses(of: name, context: $0)
             }
             try check(addresses)

@@ -4,14 +4,6 @@ public import Foundation
 public import TurnpikeCore
 import TurnpikeSupport
 
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#elseif canImport(Darwin)
-import Darwin
-#endif
-
 /// The data to continue a download, small enough to store for a later process.
 ///
 /// ```swift
@@ -144,29 +136,17 @@ struct ContentRange: Equatable {
     let total: Int64?
 
     init?(parsing text: String) {
-        let parts = text.split(separator: " ", maxSplits: 1)
-        guard parts.count == 2, parts[0].lowercased() == "bytes" else { return nil }
-        let halves = parts[1].split(separator: "/", omittingEmptySubsequences: false)
-        guard halves.count == 2 else { return nil }
-        if halves[1] == "*" {
-            total = nil
-        } else {
-            guard let value = Self.number(halves[1]) else { return nil }
-            total = value
-        }
-        if halves[0] == "*" {
+        let form = /bytes (?:([0-9]+)-([0-9]+)|\*)\/(?:([0-9]+)|\*)/.ignoresCase()
+        guard let match = text.wholeMatch(of: form) else { return nil }
+        total = match.3.flatMap { Int64($0) }
+        if match.3 != nil, total == nil { return nil }
+        guard let low = match.1, let high = match.2 else {
             range = nil
             return
         }
-        let ends = halves[0].split(separator: "-", omittingEmptySubsequences: false)
-        guard ends.count == 2, let first = Self.number(ends[0]), let last = Self.number(ends[1]),
-            first <= last, last < total ?? .max
+        guard let first = Int64(low), let last = Int64(high), first <= last, last < total ?? .max
         else { return nil }
         range = first...last
-    }
-
-    private static func number(_ text: Substring) -> Int64? {
-        text.utf8.allSatisfy { $0 &- UInt8(ascii: "0") < 10 } ? Int64(text) : nil
     }
 }
 

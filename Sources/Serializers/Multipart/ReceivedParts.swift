@@ -84,15 +84,9 @@ public struct ReceivedParts: AsyncSequence, Sendable {
 extension Call {
     /// Returns the parts of a multipart response as they arrive.
     public func parts() -> ReceivedParts {
-        ReceivedParts { try await serialize(with: WholeResponse()) }
-    }
-
-    private struct WholeResponse: ResponseSerializer {
-        var accept: [MediaType] { [MediaType("multipart", "*")] }
-
-        func serialize(
-            _ response: Response, context: SerializationContext
-        ) async throws -> (Response, Int) { (response, context.maxLineBytes) }
+        ReceivedParts {
+            try await serialize(with: HeadSerializer(accept: [MediaType("multipart", "*")]))
+        }
     }
 }
 

@@ -3,14 +3,6 @@
 import Foundation
 import TurnpikeCore
 
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#elseif canImport(Darwin)
-import Darwin
-#endif
-
 /// Splits chunks into lines, in time linear in their size and with memory bounded by one line.
 struct LineSplitter {
     /// The line endings that are recognised.

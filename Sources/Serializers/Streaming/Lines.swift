@@ -94,6 +94,7 @@ struct StreamSource: Sendable {
 
 /// Returns the response when its head has arrived, with the call's limit for lines and events.
 struct HeadSerializer: ResponseSerializer {
+    var accept: [MediaType] = []
     /// Throws to reject the response.
     var check: @Sendable (ResponseHead) throws -> Void = { _ in }
 

@@ -129,7 +129,7 @@ private struct EventReader {
                 try await reconnect(after: nil)
             } catch {
                 let error = connection?.complete(error) ?? error
-                let isFinal = !Self.isPassing(error)
+                let isFinal = (error as? ClientError)?.isPassing != true
                 if isFinal { hasEnded = true }
                 leave()
                 if isFinal { throw error }
@@ -225,10 +225,5 @@ private struct EventReader {
         guard request.body.isReplayable else { return false }
         if let word = request.options[RetryableOption.self] { return word }
         return request.method.isSafe || (error as? ClientError)?.transfer?.isUnsent == true
-    }
-
-    // Whether an error may be transient: a network failure or a broken connection.
-    private static func isPassing(_ error: any Error) -> Bool {
-        (error as? ClientError)?.isPassing ?? false
     }
 }

@@ -81,7 +81,8 @@ extension DigestAuthentication {
         }
         self.init(
             user: user, password: password, origins: settings.keptOrigins(),
-            sessions: settings.kept("sessions", for: Unshown([user, password])) { Sessions() })
+            sessions: settings.reloadable("sessions", for: Unshown([user, password])) { Sessions() }
+        )
     }
 }
 
@@ -95,7 +96,7 @@ extension Cookies {
         }
         let suffixes =
             try list.map { try PublicSuffixes(contentsOf: URL(filePath: $0)) } ?? .standard
-        let jar = try settings.kept(
+        let jar = try settings.reloadable(
             "jar", for: path, updating: { $0.apply(suffixes) },
             {
                 guard let path else { return CookieJar(suffixes: suffixes) }
@@ -119,7 +120,7 @@ extension HSTS {
             return
         }
         self.init(
-            try settings.kept("hosts", for: path) {
+            try settings.reloadable("hosts", for: path) {
                 guard let path else { return HSTSStore() }
                 let stores = settings.common("hstsFiles") { FileKeepers<HSTSStore>() }
                 return try stores.keeper(at: path) { try HSTSStore(file: path) }
@@ -132,7 +133,7 @@ extension Settings {
     ///
     /// A reload keeps the origin that the first request has set.
     func keptOrigins() -> CredentialOrigins {
-        listedOrigins() ?? .own(kept("scope", for: true) { CredentialOrigins.Own() })
+        listedOrigins() ?? .own(reloadable("scope", for: true) { CredentialOrigins.Own() })
     }
 
     /// The origins that receive fields with secrets; nil, if the setting is missing, is the origin

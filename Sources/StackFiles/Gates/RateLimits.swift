@@ -79,7 +79,9 @@ extension RateLimit {
         let new = RateLimit(
             rules, queue: queue, scope: scope, shared: state, key: key, cooldowns: cooldowns,
             meter: settings.meter())
-        var limit = settings.kept("buckets", for: terms, updating: { $0.update(to: new) }) { new }
+        var limit = settings.reloadable("buckets", for: terms, updating: { $0.update(to: new) }) {
+            new
+        }
         if let keyField { limit = limit.key { $0.headers[keyField] } }
         if let field = settings.headerName("costHeader") {
             limit = limit.cost { Self.permits($0.headers[field]) ?? 1 }

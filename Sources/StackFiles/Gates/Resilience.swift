@@ -39,7 +39,8 @@ extension Registry {
                 probes: settings.int("probes", default: 3, in: 1...10_000),
                 meter: settings.meter())
             // An open circuit stays open, whatever the rules are now.
-            return settings.kept("circuits", for: true, updating: { $0.update(to: breaker) }) {
+            return settings.reloadable("circuits", for: true, updating: { $0.update(to: breaker) })
+            {
                 breaker
             }
         }
@@ -78,5 +79,139 @@ extension Fallback {
             }
         }
         self.init(status: HTTPStatus(status), headers: settings.headers("headers"), body: content)
+    }
+}
+
+extension Registry {
+    mutating func registerTimeLimits() {
+        register(
+            gate: "deadline",
+            description: PartDescription(
+                """
+                Ends a call that takes longer than a limit: queues, attempts, back-off, redirects \
+                and body together. Place it outermost.
+                """,
+                settings: ["seconds": "The longest time of a call."],
+                example: #"{"use": "deadline", "seconds": 30}"#)
+        ) { Deadline($0.seconds("seconds", default: .seconds(30))) }
+        register(
+            gate: "attemptTimeout",
+            description: PartDescription(
+                """
+                Ends an attempt if the head of its response does not arrive within a limit. Place \
+                it inside `retry`.
+                """,
+                settings: ["seconds": "The longest time from the attempt's start to the head."],
+                example: #"{"use": "attemptTimeout", "seconds": 10}"#)
+        ) { AttemptTimeout($0.seconds("seconds", default: .seconds(10))) }
+        register(
+            gate: "idleTimeout",
+            description: PartDescription(
+                "Ends a transfer whose body stalls, or arrives too slowly.",
+                settings: [
+                    "seconds": "The longest wait for a part of the body.",
+                    "minBytesPerSecond": "The lowest rate, averaged over `window`; 0 sets none.",
+                    "window": "The waiting time over which the rate is averaged.",
+                ],
+                example: #"{"use": "idleTimeout", "seconds": 30, "minBytesPerSecond": 1000}"#)
+        ) { settings in
+            IdleTimeout(
+                settings.seconds("seconds", default: .seconds(30)),
+                minBytesPerSecond: settings.int(
+                    "minBytesPerSecond", default: 0, in: 0...1_000_000_000_000),
+                window: settings.seconds("window", default: .seconds(10)))
+        }
+    }
+}
+
+extension Registry {
+    mutating func registerLoadLimits() {
+        register(
+            gate: "concurrencyLimit",
+            description: PartDescription(
+                """
+                Limits how many calls are under way at once, each until the body of its response \
+                has ended. Place it inside `retry`.
+                """,
+                settings: [
+                    "total": "The most calls under way to all origins together.",
+                    "perOrigin": "The most calls under way to one origin.",
+                    "queue": "How many calls may wait; more fail at once.",
+                    "adaptive": """
+                    Adapts the limit of each origin to what its server can bear, up to `perOrigin`.
+                    """,
+                    "adaptive.initial": "The first limit.",
+                    "adaptive.min": "The lowest limit.",
+                    "adaptive.decrease": "The factor that overload lowers the limit by.",
+                    "adaptive.pause": "The time after a decrease without another one.",
+                    "metrics": .metrics,
+                ],
+                example: #"{"use": "concurrencyLimit", "perOrigin": 32, "adaptive": {"min": 8}}"#)
+        ) { settings in
+            let limit = ConcurrencyLimit(
+                total: settings.int("total", default: 256, in: 1...1_000_000),
+                perOrigin: settings.int("perOrigin", default: 64, in: 1...1_000_000),
+                queue: settings.int("queue", default: 1000, in: 0...1_000_000),
+                adaptive: settings.object("adaptive").map { AdaptiveLimit(settings: $0) },
+                meter: settings.meter())
+            // Calls under way hold permits, whatever the limits are now.
+            return settings.reloadable("permits", for: true, updating: { $0.update(to: limit) }) {
+                limit
+            }
+        }
+        register(
+            gate: "admissionControl",
+            description: PartDescription(
+                """
+                Refuses a share of the calls to an origin that rejects most of them, so that it can \
+                serve the others. Place it inside `retry`, outside of `circuitBreaker` and \
+                `attemptTimeout`.
+                """,
+                settings: [
+                    "threshold":
+                        "The share of the latest attempts beyond which rejections refuse calls.",
+                    "recovery":
+                        "The time in which the share of calls that is admitted grows to all calls.",
+                    "slowness": """
+                    How many times the usual wait for a head an attempt may take while calls are \
+                    refused; longer ones count as rejected. null leaves waits out of account.
+                    """,
+                    "metrics": .metrics,
+                ],
+                example: #"{"use": "admissionControl", "recovery": 15, "id": "admission"}"#)
+        ) { settings in
+            let control = AdmissionControl(
+                threshold: settings.double("threshold", default: 0.7, in: 0...0.99),
+                recovery: settings.seconds("recovery", default: .seconds(15)),
+                slowness: settings.isNull("slowness")
+                    ? nil : settings.double("slowness", default: 4, in: 1...1_000_000),
+                meter: settings.meter())
+            // An origin that rejects calls still does, whatever the rules are now.
+            return settings.reloadable("shares", for: true, updating: { $0.update(to: control) }) {
+                control
+            }
+        }
+        register(
+            gate: "coalesce",
+            description: PartDescription(
+                """
+                Sends identical requests with a safe method once while the first is under way, and \
+                returns the response to all callers.
+                """,
+                settings: ["maxBody": "The most bytes of content that callers share."],
+                example: #"{"use": "coalesce", "maxBody": 1048576}"#)
+        ) { Coalesce(maxBody: $0.int("maxBody", default: 1_048_576, in: 0...1_073_741_824)) }
+    }
+}
+
+extension AdaptiveLimit {
+    fileprivate init(settings: Settings) {
+        let standard = AdaptiveLimit()
+        self.init(
+            initial: settings.int("initial", default: 20, in: 1...1_000_000),
+            min: settings.int("min", default: standard.min, in: 1...1_000_000),
+            decrease: settings.double("decrease", default: standard.decrease, in: 0...0.99),
+            pause: settings.seconds("pause", default: standard.pause, orZero: true))
+        settings.finish()
     }
 }

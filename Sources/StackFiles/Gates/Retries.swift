@@ -141,7 +141,7 @@ extension Hedge {
             after: delay,
             attempts: settings.int("attempts", default: 2, in: 1...12),
             budget: settings.retryBudget(),
-            latencies: settings.kept("latencies", for: true) { Latencies() })
+            latencies: settings.reloadable("latencies", for: true) { Latencies() })
     }
 }
 

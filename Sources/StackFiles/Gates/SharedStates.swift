@@ -9,7 +9,7 @@ extension Registry {
     /// ```swift
     /// registry.register(sharedStore: "postgres") { settings in
     ///     let address = settings.required("address")
-    ///     return settings.isDryRun ? DraftStore() : PostgresStore(address)
+    ///     return settings.isDryRun ? PlaceholderStore() : PostgresStore(address)
     /// }
     /// ```
     ///
@@ -17,7 +17,7 @@ extension Registry {
     /// It is closed (``/TurnpikeMiddleware/SharedStore/shutdown()``) when the client of the file shuts down. The settings
     /// of ``/TurnpikeMiddleware/SharedState`` (`timeLimit`, `replicas`, `group` and `metrics`) are read by this method.
     /// A file that is only checked (``Settings/isDryRun``) opens nothing: the factory
-    /// should then read its settings and return a ``DraftStore``.
+    /// should then read its settings and return a ``PlaceholderStore``.
     /// - Parameters:
     ///   - name: The name.
     ///   - description: What the store is, for the reference and the schema of stack files.
@@ -58,7 +58,7 @@ extension Settings {
     /// not describe has a mistake. The same instance is returned to all gates of a file.
     /// - Returns: The state; nil if the gate does not use it.
     public func sharedState() -> SharedState? {
-        sharedPart("shared") { SharedState(DraftStore()) }
+        sharedPart("shared") { SharedState(PlaceholderStore()) }
     }
 }
 

@@ -3,7 +3,7 @@
 import Dispatch
 import Foundation
 import Synchronization
-import TurnpikeCore
+public import TurnpikeCore
 import TurnpikeMiddleware
 import TurnpikeSupport
 
@@ -27,7 +27,7 @@ final class MetricsOutput: Sendable {
     ///     error without a reader.
     init(
         path: String?, faults: OutputFaults? = nil,
-        queue: DispatchQueue = DispatchQueue(label: "turnpike.metrics"),
+        queue: DispatchQueue = DispatchQueue(label: "turnpike.metrics", qos: .utility),
         flushLimit: Duration = .seconds(5)
     ) {
         self.path = path
@@ -96,4 +96,118 @@ final class MetricsHold: GateMeter {
     }
 
     deinit { if !isFlushed.load(ordering: .relaxed) { output.flushLater() } }
+}
+
+extension Settings {
+    /// The metrics output that a key names: a file, or the stack's output on standard error.
+    func metricsOutput(_ key: String, default fallback: String) -> MetricsOutput {
+        metricsOutput(at: string(key) ?? fallback, key)
+    }
+
+    private func metricsOutput(at place: String, _ key: String) -> MetricsOutput {
+        if place.hasPrefix(Self.meterPrefix) {
+            issue(
+                at: key, "found a meter, which receives no passes; expected a file or \"stderr\"")
+        }
+        if isDryRun { return MetricsOutput(path: nil) }
+        // Checked now, because the file is written at a time when no error can be reported.
+        if place != "stderr", !PrivateFile.canPut(to: place) {
+            issue(at: key, "the file cannot be written")
+        }
+        if place != "stderr" {
+            // A file has one output, however many gates, stacks and clients name it, so that none
+            // overwrites the figures of another.
+            let faults = common("outputFaults") { OutputFaults() }
+            let path = URL(filePath: place).standardizedFileURL.path(percentEncoded: false)
+            return common("metrics \(path)") { MetricsOutput(path: path, faults: faults) }
+        }
+        return shared("metrics", for: place) { MetricsOutput(path: nil) }
+    }
+
+    /// The meter of a gate or a transport: its setting `metrics` names a place, as `to` of
+    /// ``/TurnpikeMiddleware/Metrics`` does, or a meter of the program, as `meter:NAME`
+    /// (``Registry/register(meter:as:)``).
+    ///
+    /// If the gate has an `id`, its figures have the `id` as a label. The gate must call
+    /// ``/TurnpikeCore/GateMeter/flush()`` when it is shut down, so that all figures are written.
+    /// - Returns: The meter, or nil if the setting is missing.
+    public func meter() -> (any GateMeter)? {
+        guard let place = string("metrics") else { return nil }
+        let meter: any GateMeter
+        if place.hasPrefix(Self.meterPrefix) {
+            guard let registered = registeredMeter("metrics") else { return nil }
+            meter = registered
+        } else {
+            meter = MetricsHold(metricsOutput(at: place, "metrics"))
+        }
+        return string("id").map { meter.labelled(gate: $0) } ?? meter
+    }
+
+    /// Returns the meter that a key names as `meter:NAME` (``Registry/register(meter:as:)``).
+    ///
+    /// A name that is not registered is recorded as a mistake.
+    /// - Returns: The meter; nil if the key names none.
+    private func registeredMeter(_ key: String) -> (any GateMeter)? {
+        guard let text = string(key), text.hasPrefix(Self.meterPrefix) else { return nil }
+        let name = String(text.dropFirst(Self.meterPrefix.count))
+        if let meter = reading.meters[name] { return meter }
+        // A referenced value may be a secret.
+        let isShown = value(key)?.string != nil
+        let shown = isShown ? "\"\(Grammar.escaped(name, upTo: 100))\"" : "the referenced name"
+        let hint = isShown ? NearMiss.hint(for: name, among: reading.meters.keys) : ""
+        issue(at: key, "found \(shown); expected the name of a meter that is registered\(hint)")
+        return nil
+    }
+
+    /// The start of a value that names a registered meter.
+    private static var meterPrefix: String { "meter:" }
+}
+
+/// The files of logs and metrics that could not be written, of all clients of one registry.
+final class OutputFaults: Sendable {
+    private let reasons = Mutex<[String: String]>([:])
+
+    /// Notes how a write of a file ended.
+    func record(_ path: String, _ fault: (any Error)?) {
+        let reason = fault.map { ($0 as? FileFault)?.description ?? $0.localizedDescription }
+        reasons.withLock { $0[path] = reason }
+    }
+
+    var texts: [String] {
+        reasons.withLock { $0.map { "\($0): \($1)" }.sorted() }
+    }
+}
+
+extension Registry {
+    /// What kept log and metrics files, which stack files of this registry name, from being written,
+    /// each with its path; empty if the last write of each has succeeded.
+    ///
+    /// They are written in the background, and when their clients shut down: no call fails if its line
+    /// or its figures cannot be written. A program to which they matter asks when its clients have shut
+    /// down.
+    public var unwrittenFiles: [String] {
+        common.value("outputFaults") { OutputFaults() }.texts
+    }
+}
+
+/// The keepers of the files that stack files name: one for each path, for as long as anybody uses
+/// it, so that none overwrites what another keeps.
+final class FileKeepers<Keeper: AnyObject & Sendable>: Sendable {
+    private struct Reference { weak let keeper: Keeper? }
+
+    private let references = Mutex<[String: Reference]>([:])
+
+    /// The keeper of a file; a new one if nobody uses the file.
+    func keeper(at path: String, _ make: () throws -> Keeper) rethrows -> Keeper {
+        // A link and its target are one file.
+        let path = URL(filePath: path).standardizedFileURL.resolvingSymlinksInPath()
+            .path(percentEncoded: false)
+        return try references.withLock { references in
+            if let known = references[path]?.keeper { return known }
+            let new = try make()
+            references = references.filter { $0.value.keeper != nil }
+            references[path] = Reference(keeper: new)
+            return new
+        }
+    }
 }

@@ -71,7 +71,7 @@ struct StackFileReferenceTests {
     }
 
     private func findings(of file: JSONValue) throws -> [String] {
-        let draft = try StackFile(file).draft(with: Self.registry)
+        let draft = try StackFile(file).parsed(with: Self.registry)
         return Stack(draft.gates.map(\.gate))
             // Which transport a machine needs is not what these files show.
             .lint(
@@ -210,7 +210,7 @@ struct StackFileReferenceTests {
     private func content(of gate: JSONValue) throws -> [String] {
         let file: JSONValue = ["transport": ["use": "mock"], "stack": [gate]]
         let parts = try StackFile(file)
-            .build(with: Self.registry, state: KeptState())
+            .build(with: Self.registry, state: ReloadableState())
         var text = ""
         dump(parts.stack.gates, to: &text)
         // The elements of a set have no order, and addresses differ.

@@ -88,7 +88,7 @@ struct CancelTreeTests {
         let inside = outer.child()
         let notes = Notes()
         let around = [inside, inside, inside, outer]
-        let trees = around.map { CancelTree(inside: $0) }
+        let trees = around.map { CancelTree(inside: ($0.call.cancelTree, $0.scope)) }
         let scopes = around.map { CancelScope(inside: $0.scope) }
         for (number, tree) in trees.enumerated() {
             _ = tree.add(scopes[number]) { _ in notes.add("\(number)") }

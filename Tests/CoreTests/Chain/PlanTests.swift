@@ -4,6 +4,7 @@ import Foundation
 import Synchronization
 import TestSupport
 import Testing
+import TurnpikeInspection
 import TurnpikeTesting
 
 @testable import TurnpikeCore
@@ -220,7 +221,7 @@ struct PlanTests {
             func intercept(
                 _ request: Request, context: Context, next: Next
             ) async throws -> Response {
-                context.note(gate: gateName, "signed")
+                context.report("signed", by: gateName)
                 return try await next(request)
             }
         }

@@ -88,8 +88,8 @@ struct RequestTests {
 
     @Test("An option keeps its value until it is set to nil")
     func options() {
-        enum Wish: RequestOptionKey { typealias Value = Int }
-        enum Other: RequestOptionKey { typealias Value = Int }
+        enum Wish: OptionKey { typealias Value = Int }
+        enum Other: OptionKey { typealias Value = Int }
         var options = RequestOptions()
         #expect(options.isEmpty)
         options[Wish.self] = 1

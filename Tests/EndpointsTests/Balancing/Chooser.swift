@@ -47,7 +47,7 @@ struct Chooser {
 
     mutating func pick(
         _ request: Request = Request(.get, "http://users.internal/"),
-        avoiding tried: TriedEndpoints = TriedEndpoints()
+        avoiding tried: [UInt64] = []
     ) -> PickResult? {
         chooser.choose(
             from: set, for: request, at: now, bits: dice.next(), avoiding: tried)

@@ -5,6 +5,7 @@ import TestSupport
 import Turnpike
 import TurnpikeCache
 import TurnpikeCore
+import TurnpikeInspection
 import TurnpikeTesting
 
 private func cache(_ change: (inout Cache.Options) -> Void) -> any Gate {

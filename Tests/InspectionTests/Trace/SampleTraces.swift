@@ -3,6 +3,7 @@
 import Foundation
 
 @testable import TurnpikeCore
+@testable import TurnpikeInspection
 
 /// Traces as the recorder makes them, built by hand.
 struct TraceBuilder {

@@ -3,6 +3,7 @@
 import Foundation
 import TestSupport
 import Testing
+import TurnpikeInspection
 import TurnpikeSupport
 import TurnpikeTesting
 

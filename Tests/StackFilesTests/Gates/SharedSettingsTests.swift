@@ -22,7 +22,7 @@ struct SharedSettingsTests {
         registry.register(transport: "well") { _ in MockTransport { _ in .ok(text: "well") } }
         registry.register(sharedStore: "given") { [store] settings in
             _ = settings.string("place")
-            return settings.isDryRun ? DraftStore(hidesTraffic: false) : store
+            return settings.isDryRun ? PlaceholderStore(hidesTraffic: false) : store
         }
         return registry
     }
@@ -168,7 +168,7 @@ struct SharedSettingsTests {
 
     @Test("What a gate states of its shared state is known to a check")
     func facts() throws {
-        let draft = try file(#"{"use": "given", "timeLimit": 0.05}"#, sharedLimit).draft(
+        let draft = try file(#"{"use": "given", "timeLimit": 0.05}"#, sharedLimit).parsed(
             with: registry)
         let effects = try #require(draft.gates.first?.gate.facts(for: nil)?.effects)
         #expect(

@@ -3,6 +3,7 @@
 import Foundation
 import Testing
 import Turnpike
+import TurnpikeInspection
 import TurnpikeStackFiles
 import TurnpikeTesting
 
@@ -83,7 +84,7 @@ struct LogsMetricsAndTracesExamples {
 
         func intercept(_ request: Request, context: Context, next: Next) async throws -> Response {
             let key = request.url.path()
-            let entry = await context.waiting("look in the cache") { _ in
+            let entry = await context.report(waitingFor: "look in the cache") { _ in
                 await store.entry(for: key)
             }
             if let entry {

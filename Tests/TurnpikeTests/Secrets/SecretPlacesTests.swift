@@ -44,7 +44,7 @@ struct SecretPlacesTests {
     private struct Noting: Interceptor {
         let text: String
         func intercept(_ request: Request, context: Context, next: Next) async throws -> Response {
-            context.note(gate: "Noting", text)
+            context.report(text, by: "Noting")
             return try await next(request)
         }
     }

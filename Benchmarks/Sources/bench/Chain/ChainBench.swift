@@ -3,6 +3,7 @@
 import Foundation
 import MallocCounter
 import Turnpike
+import TurnpikeInspection
 
 /// The cost of the chain: one call over a mock transport, including its context and reading the
 /// body.

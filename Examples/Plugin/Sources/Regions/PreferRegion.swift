@@ -30,7 +30,7 @@ public struct PreferRegion: Interceptor {
         do {
             return try await next(request.to(region))
         } catch let error as ClientError where isWorthAnother(error, request) {
-            context.note(gate: gateName, "asks \(other), for \(region) cannot be reached")
+            context.report("asks \(other), for \(region) cannot be reached", by: gateName)
             return try await next.attempt(request.to(other))
         }
     }

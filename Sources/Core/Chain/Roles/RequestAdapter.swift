@@ -15,3 +15,9 @@ public protocol RequestAdapter: Gate {
     /// Changes a request, or throws to fail the call.
     func adapt(_ request: inout Request, context: Context) async throws
 }
+
+/// A ``RequestAdapter`` that never waits.
+public protocol SynchronousRequestAdapter: RequestAdapter {
+    /// Changes a request, or throws to fail the call.
+    func adapt(_ request: inout Request, context: Context) throws
+}

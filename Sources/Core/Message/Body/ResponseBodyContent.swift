@@ -4,18 +4,18 @@ import Foundation
 
 /// Where the chunks of a body come from.
 ///
-/// Most bodies are small and came with their heads. Those of memory and of exchanges are therefore
-/// taken without suspending: each wait costs four async frames (`bench instructions`).
+/// Most bodies are small and came with their heads. Those of memory and of exchanges, which are
+/// ready sources, are therefore taken without suspending: each wait costs four async frames (`bench instructions`).
 enum ResponseBodyContent {
     /// Bytes that the storage holds, and what belongs to them.
     case memory(trailers: HTTPHeaders, encodedBytes: Int64?)
-    case exchange(Exchange)
+    case ready(any ReadySource)
     case source(any ResponseBodySource)
 
     var arrival: ResponseBodyArrival {
         switch self {
         case .memory: .complete
-        case .exchange(let exchange): exchange.arrival
+        case .ready(let source): source.arrival
         case .source(let source): source.arrival
         }
     }
@@ -29,7 +29,7 @@ enum ResponseBodyContent {
     var trailers: HTTPHeaders {
         switch self {
         case .memory(let trailers, _): trailers
-        case .exchange(let exchange): exchange.trailers
+        case .ready(let source): source.trailers
         case .source(let source): source.trailers
         }
     }
@@ -37,7 +37,7 @@ enum ResponseBodyContent {
     var encodedBytes: Int64? {
         switch self {
         case .memory(_, let encodedBytes): encodedBytes
-        case .exchange: nil
+        case .ready: nil
         case .source(let source): source.encodedBytes
         }
     }
@@ -51,10 +51,16 @@ enum ResponseBodyContent {
     func cancel(_ reason: CancelReason) {
         switch self {
         case .memory: break
-        case .exchange(let exchange): exchange.cancel(reason)
+        case .ready(let source): source.cancel(reason)
         case .source(let source): source.cancel(reason)
         }
     }
+}
+
+/// A source that knows without a wait whether it has a chunk.
+protocol ReadySource: ResponseBodySource, AnyObject {
+    /// The next chunk, if it is here.
+    func takeReady() throws -> ReadyChunk
 }
 
 /// What can be had of a body without a wait.

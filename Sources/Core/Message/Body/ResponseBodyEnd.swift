@@ -40,6 +40,17 @@ extension ResponseBodyEnd.Reason {
     }
 }
 
+extension CancelReason {
+    /// How a body ends that is given up for this reason.
+    var bodyEndReason: ResponseBodyEnd.Reason {
+        switch owner {
+        case .task, .handle: .cancelled
+        case .drop: .dropped
+        case .gate, .timeLimit: ResponseBodyEnd.Reason(error)
+        }
+    }
+}
+
 /// How far the content of a response has come, whether or not it has been read.
 ///
 /// The source of the content decides it: for a transport, its ``Exchange``. A wrapper of a body
@@ -69,16 +80,11 @@ struct ResponseBodyExpiry: Sendable {
 
 /// The exchange that a body belongs to, for what its errors tell.
 struct ExchangeDetails {
-    let record: CallRecord
+    let history: any ResponseHistory
     let head: ResponseHead
 
     /// The error with the request as it was sent and the head of the response.
-    func complete(_ error: ClientError) -> ClientError {
-        let full = error.completed(
-            sent: record.lastSent, response: head, attempts: record.sends,
-            history: record.history)
-        return error.request == nil ? record.placed(full) : full
-    }
+    func complete(_ error: ClientError) -> ClientError { history.completed(error, of: head) }
 }
 
 extension Response {
@@ -87,7 +93,7 @@ extension Response {
     ///
     /// For serializers whose values are read after the call has returned, such as a stream of lines.
     public func completing(_ error: any Error) -> any Error {
-        guard let record, let error = error as? ClientError else { return error }
-        return record.completed(error.completed(response: head))
+        guard let history, let error = error as? ClientError else { return error }
+        return history.completed(error.completed(response: head) as any Error)
     }
 }

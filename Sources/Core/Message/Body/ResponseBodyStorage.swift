@@ -18,8 +18,8 @@ final class ResponseBodyStorage: Sendable {
         var end: ResponseBodyEnd?
         var bytes: Int64 = 0
         var data: Data?
-        // The call whose record hears of the bytes and of the end, and the number of the exchange.
-        var call: CallState?
+        // The call, which hears of the bytes and of the end, and the number of the exchange.
+        var listener: (any ResponseBodyListener)?
         var exchange = 0
         var details: ExchangeDetails?
         var expiry: ResponseBodyExpiry?
@@ -107,7 +107,7 @@ final class ResponseBodyStorage: Sendable {
                 switch content {
                 case .memory:
                     state.withLock { $0.data.take() }.map { .chunk($0) } ?? .end
-                case .exchange(let exchange): try exchange.takeReady()
+                case .ready(let source): try source.takeReady()
                 case .source: .notYet
                 }
         } catch {
@@ -130,7 +130,7 @@ final class ResponseBodyStorage: Sendable {
             let chunk =
                 switch content {
                 case .memory: Data?.none
-                case .exchange(let exchange): try await exchange.next()
+                case .ready(let source): try await source.next()
                 case .source(let source): try await source.next()
                 }
             if let chunk {
@@ -179,11 +179,11 @@ final class ResponseBodyStorage: Sendable {
     }
 
     private func deliver(_ chunk: Data) throws {
-        let (handlers, call, exchange) = state.withLock { state in
+        let (handlers, listener, exchange) = state.withLock { state in
             if state.phase != .ended { state.bytes += Int64(chunk.count) }
-            return (state.chunkHandlers, state.call, state.exchange)
+            return (state.chunkHandlers, state.listener, state.exchange)
         }
-        call?.record.didReceive(bytes: chunk.count, in: exchange)
+        listener?.didReceive(bytes: chunk.count, in: exchange)
         do {
             try handlers.forEach { try $0.call(chunk) }
         } catch {
@@ -227,9 +227,11 @@ final class ResponseBodyStorage: Sendable {
     private func end(_ reason: ResponseBodyEnd.Reason, error: (any Error)? = nil) -> Bool {
         let error = (error as? ClientError).map { details?.complete($0) ?? $0 } ?? error
         let encodedBytes = content.encodedBytes
-        let (handlers, end, call, exchange) = state.withLock { state in
+        let (handlers, end, listener, exchange) = state.withLock { state in
             guard state.phase != .ended else {
-                return (Few<EndHandler>(), ResponseBodyEnd?.none, CallState?.none, 0)
+                return (
+                    Few<EndHandler>(), ResponseBodyEnd?.none, nil as (any ResponseBodyListener)?, 0
+                )
             }
             let end = ResponseBodyEnd(
                 reason: reason, bytes: state.bytes,
@@ -241,12 +243,12 @@ final class ResponseBodyStorage: Sendable {
             state.pullHandlers = Few()
             defer {
                 state.endHandlers = Few()
-                state.call = nil
+                state.listener = nil
             }
-            return (state.endHandlers, end, state.call, state.exchange)
+            return (state.endHandlers, end, state.listener, state.exchange)
         }
         guard let end else { return false }
-        call?.record.didEndBody(at: call?.environment.timeSource.now, in: exchange)
+        listener?.didEndBody(of: exchange)
         handlers.forEach { $0.call(end) }
         return true
     }
@@ -266,16 +268,15 @@ final class ResponseBodyStorage: Sendable {
 
     // MARK: Watching
 
-    /// Lets a call's record hear of the bytes and of the end, and errors tell of the exchange, which
-    /// has a number within the call.
-    func attach(to call: CallState, head: ResponseHead, exchange: Int) {
+    /// Lets a call hear of the bytes and of the end, and errors tell of the exchange, which has a
+    /// number within the call.
+    func attach(to listener: any ResponseBodyListener, _ details: ExchangeDetails, exchange: Int) {
         let hasEnded = state.withLock { state in
-            state.details = ExchangeDetails(record: call.record, head: head)
-            if state.phase != .ended { (state.call, state.exchange) = (call, exchange) }
+            state.details = details
+            if state.phase != .ended { (state.listener, state.exchange) = (listener, exchange) }
             return state.phase == .ended
         }
-        let time = call.environment.timeSource
-        if hasEnded { call.record.didEndBody(at: time.now, in: exchange) }
+        if hasEnded { listener.didEndBody(of: exchange) }
     }
 
     func add(onPull handler: @escaping @Sendable () -> Void) {

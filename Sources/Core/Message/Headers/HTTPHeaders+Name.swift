@@ -151,11 +151,3 @@ extension HTTPHeaders.Name {
     /// The field `WWW-Authenticate`.
     public static let wwwAuthenticate = Self("WWW-Authenticate")
 }
-
-extension CookieItem {
-    /// Whether the name is that of an attribute (RFC 6265 §4.1.1, and later additions of browsers).
-    var isAttribute: Bool { Self.attributes.contains(name.utf8) }
-
-    private static let attributes = WordSet(
-        "expires max-age domain path secure httponly samesite partitioned priority")
-}

@@ -189,30 +189,6 @@ public struct Request: Sendable {
     }
 }
 
-extension Request: DescriptionReflectable, CustomDebugStringConvertible {
-    /// The method and the URL without secrets.
-    public var description: String { "\(method) \(parts.uri)" }
-
-    /// The method, the URL, the header fields without secrets, and the size of the body.
-    public var debugDescription: String {
-        ([description] + headers.redactedLines() + ["[\(body)]"]).joined(separator: "\n")
-    }
-}
-
-extension HTTPHeaders: DescriptionReflectable {
-    /// The field lines, without secrets.
-    public var description: String { redactedLines().joined(separator: "\n") }
-
-    func redactedLines(_ redaction: Redaction = .standard) -> [String] {
-        fields.map { "\($0.name): \(redaction.value(of: $0))" }
-    }
-}
-
-extension HTTPHeaders.Field: DescriptionReflectable {
-    /// The field line, without secrets.
-    public var description: String { "\(name): \(Redaction.standard.value(of: self))" }
-}
-
 /// A value that its copies share until one of them is changed: passing it on costs one pointer,
 /// and changing it copies once.
 @propertyWrapper

@@ -7,22 +7,23 @@
 /// ```
 ///
 /// A gate that handles a key reads its value. If the stack has no such gate, the call adds the gate
-/// of ``RequestOptionKey/gate(for:)`` at ``RequestOptionKey/gatePlace``.
+/// that the key gives (``RequestOptionKey``).
 public struct RequestOptions: Sendable {
-    private struct Entry {
-        let id: ObjectIdentifier
+    struct Entry {
+        let key: any OptionKey.Type
         let value: any Sendable
-        let place: GatePlace
-        let gate: (@Sendable () -> (any Gate)?)
+
+        var id: ObjectIdentifier { ObjectIdentifier(key) }
     }
 
-    private var entries: [Entry] = []
+    /// What is set, in order.
+    private(set) var entries: [Entry] = []
 
     /// Creates empty options.
     public init() {}
 
     /// The value of a key, or nil if the call does not set it.
-    public subscript<Key: RequestOptionKey>(key: Key.Type) -> Key.Value? {
+    public subscript<Key: OptionKey>(key: Key.Type) -> Key.Value? {
         get {
             if entries.isEmpty { return nil }
             let id = ObjectIdentifier(key)
@@ -32,49 +33,27 @@ public struct RequestOptions: Sendable {
             let id = ObjectIdentifier(key)
             entries.removeAll { $0.id == id }
             guard let newValue else { return }
-            entries.append(
-                Entry(id: id, value: newValue, place: Key.gatePlace) { Key.gate(for: newValue) })
+            entries.append(Entry(key: key, value: newValue))
         }
     }
 
     /// Whether no option is set.
     public var isEmpty: Bool { entries.isEmpty }
-
-    /// The gates at a place for options that a stack handling `handled` would ignore, outermost
-    /// first.
-    func gates(at place: GatePlace, unless handled: Set<ObjectIdentifier>) -> [any Gate] {
-        entries.compactMap { entry in
-            entry.place == place && !handled.contains(entry.id) ? entry.gate() : nil
-        }
-    }
 }
 
-/// A key of ``RequestOptions``.
-public protocol RequestOptionKey: SendableMetatype {
+/// The key of a value in ``RequestOptions``.
+///
+/// This is enough for what a transport or a serializer reads. What a gate reads has a
+/// ``RequestOptionKey``.
+public protocol OptionKey: SendableMetatype {
     /// The type of the value.
     associatedtype Value: Sendable
-
-    /// Returns the gate that applies the option if the client's stack has none for this key.
-    ///
-    /// The default nil suits a key that a transport or a serializer reads.
-    static func gate(for value: Value) -> (any Gate)?
-
-    /// Where that gate stands; ``GatePlace/outermost`` by default.
-    static var gatePlace: GatePlace { get }
-}
-
-extension RequestOptionKey {
-    /// Returns nil.
-    public static func gate(for value: Value) -> (any Gate)? { nil }
-
-    /// The default is outermost.
-    public static var gatePlace: GatePlace { .outermost }
 }
 
 /// Whether the request may be sent twice although its method is not idempotent.
 ///
 /// False forbids it for any method.
-public enum RetryableOption: RequestOptionKey {
+public enum RetryableOption: OptionKey {
     /// The decision of the caller.
     public typealias Value = Bool
 }
@@ -90,7 +69,7 @@ extension RequestOptions {
 /// Whether the response body may last indefinitely, as an event stream does.
 ///
 /// A deadline then covers only the time up to the response head, and idle limits do not apply.
-enum StreamingOption: RequestOptionKey {
+enum StreamingOption: OptionKey {
     /// The decision of the caller.
     typealias Value = Bool
 }
@@ -105,7 +84,7 @@ extension RequestOptions {
 
 /// Whether the content of a request works only once, like a rotating refresh token: the server has
 /// consumed it when it responds, and the replacement is only in the response.
-enum OneTimeOption: RequestOptionKey {
+enum OneTimeOption: OptionKey {
     typealias Value = Bool
 }
 

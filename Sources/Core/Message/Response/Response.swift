@@ -10,7 +10,7 @@ public struct Response: Sendable {
     private struct Parts: Sendable {
         var head: ResponseHead
         var body: ResponseBody
-        var record: CallRecord?
+        var history: (any ResponseHistory)?
         var headAt: MonotonicInstant?
         var exchange: Int?
         var serialization: SerializationContext?
@@ -58,13 +58,13 @@ public struct Response: Sendable {
     /// The times of the events of the call.
     ///
     /// Later snapshots may contain more until the body has ended.
-    public var timeline: Timeline { parts.record?.timeline ?? Timeline() }
+    public var timeline: Timeline { parts.history?.timeline ?? Timeline() }
 
     /// How many times the transport was asked to send in this call, including redirects.
-    public var attempts: Int { parts.record?.sends ?? 0 }
+    public var attempts: Int { parts.history?.sends ?? 0 }
 
     /// The redirects that were followed.
-    public var hops: [Hop] { parts.record?.hops ?? [] }
+    public var hops: [Hop] { parts.history?.hops ?? [] }
 
     /// When the transport returned the head; nil if the response does not come from a transport.
     var headAt: MonotonicInstant? {
@@ -85,15 +85,11 @@ public struct Response: Sendable {
         set { parts.serialization = newValue }
     }
 
-    var record: CallRecord? {
-        get { parts.record }
-        set { parts.record = newValue }
+    /// What is known of the call; nil if the response belongs to none.
+    var history: (any ResponseHistory)? {
+        get { parts.history }
+        set { parts.history = newValue }
     }
-}
-
-extension Response: DescriptionReflectable {
-    /// The head without secrets.
-    public var description: String { head.description }
 }
 
 /// The head of a response, which arrives before the content.
@@ -120,14 +116,6 @@ public struct ResponseHead: Sendable, Hashable {
     }
 }
 
-extension ResponseHead: DescriptionReflectable {
-    /// The status and the header fields without secrets.
-    public var description: String {
-        (["\(status) from \(Redaction.standard.url(url))"] + headers.redactedLines())
-            .joined(separator: "\n")
-    }
-}
-
 /// A redirect that was followed.
 public struct Hop: Sendable, Hashable {
     /// The status of the redirecting response.
@@ -140,9 +128,4 @@ public struct Hop: Sendable, Hashable {
         self.status = status
         self.url = url
     }
-}
-
-extension Hop: DescriptionReflectable {
-    /// The status and the URL without secrets.
-    public var description: String { "\(status) from \(Redaction.standard.url(url))" }
 }

@@ -45,7 +45,7 @@ public struct Timeline: Sendable, Hashable {
     public var bodyBytesReceived: Int64 = 0
 
     /// Creates an empty timeline.
-    init() {}
+    public init() {}
 
     /// Resets the timeline for another exchange.
     mutating func begin(at now: MonotonicInstant) {
@@ -53,22 +53,6 @@ public struct Timeline: Sendable, Hashable {
         self = Timeline()
         start = begin
         sent = now
-    }
-
-    /// Records what a transport reports.
-    mutating func take(_ report: TransportReport) {
-        switch report {
-        case .resolved(let instant): resolved = instant
-        case .connected(let instant, let isReused, let peer):
-            connected = instant
-            isConnectionReused = isReused
-            peerAddress = peer
-        case .secured(let instant): secured = instant
-        case .ready(let instant): ready = instant
-        case .firstByte(let instant): firstByte = instant
-        case .sent(let bytes): bodyBytesSent = bytes
-        case .sentAgain: break
-        }
     }
 
     /// The time from the start of the call to the response head, with earlier attempts and waits.

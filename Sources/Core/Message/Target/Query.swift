@@ -71,13 +71,3 @@ extension Query.Value: ExpressibleByStringInterpolation, ExpressibleByIntegerLit
     /// Creates a list of values.
     public init(arrayLiteral elements: Query.Value...) { texts = elements.flatMap(\.texts) }
 }
-
-extension Query: DescriptionReflectable {
-    /// The encoded query without the values of secret items.
-    public var description: String { Redaction.standard.url("?" + encoded) }
-}
-
-extension Query.Item: DescriptionReflectable {
-    /// The encoded item without a secret value.
-    public var description: String { Query([self]).description }
-}

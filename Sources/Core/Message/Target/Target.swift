@@ -169,14 +169,14 @@ extension Target: ExpressibleByStringInterpolation {
     public init(stringLiteral value: String) { self.init(value) }
 }
 
-extension Target: DescriptionReflectable {
-    /// The target without user information and secret query items.
-    public var description: String {
+extension Target {
+    /// The target as it was given, with its secrets; nil for an invalid one.
+    var written: String? {
         let query = addedQuery.isEmpty ? "" : "?" + addedQuery
         return switch kind {
-        case .url(let url): Redaction.standard.url(url.absoluteString + query)
-        case .text(let text): Redaction.standard.url(text + query)
-        case .fault: "(invalid target)"
+        case .url(let url): url.absoluteString + query
+        case .text(let text): text + query
+        case .fault: nil
         case .server: "*"
         }
     }

@@ -160,15 +160,6 @@ public struct TargetURI: Sendable {
     }
 }
 
-extension TargetURI: DescriptionReflectable {
-    /// The URI without secrets.
-    public var description: String { redacted(.standard) }
-
-    func redacted(_ redaction: Redaction) -> String {
-        fault == nil ? redaction.url(text) : "(invalid URL)"
-    }
-}
-
 extension String {
     /// The text between two positions of bytes, at which no character is cut.
     func part(_ range: Range<Int>) -> String {

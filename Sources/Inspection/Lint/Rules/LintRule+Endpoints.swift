@@ -16,15 +16,11 @@ extension LintRule {
             remedy: "Add a retry outside: it avoids the endpoints that a call has tried",
             source: "the gate; gRPC A50 ejects an endpoint only after it has failed calls",
             check: { subject in
-                subject.hasUnknown
-                    ? []
-                    : subject.all(.endpoints).filter { gate in
-                        !subject.all(.retry).contains { subject.mayMeet($0, gate) }
-                    }.map {
-                        LintDraft(
-                            "a call that meets a broken endpoint of \($0.services) fails, although"
-                                + " others are well: nothing sends it again", $0)
-                    }
+                subject.all(.endpoints, without: .retry).map {
+                    LintDraft(
+                        "a call that meets a broken endpoint of \($0.services) fails, although"
+                            + " others are well: nothing sends it again", $0)
+                }
             }),
         LintRule(
             "endpoints-without-attempt-timeout", .hint, "Endpoints that no hang ejects",
@@ -35,16 +31,12 @@ extension LintRule {
             remedy: "Add an attempt timeout inside of the retry",
             source: "the gate: a deadline of the caller does not count as a failure",
             check: { subject in
-                subject.hasUnknown
-                    ? []
-                    : subject.all(.endpoints).filter { gate in
-                        !subject.all(.attemptTimeout).contains { subject.mayMeet($0, gate) }
-                    }.map {
-                        LintDraft(
-                            "an endpoint of \($0.services) that hangs is never ejected, and costs each"
-                                + " call that meets it all of its time: there is no attempt timeout",
-                            $0)
-                    }
+                subject.all(.endpoints, without: .attemptTimeout).map {
+                    LintDraft(
+                        "an endpoint of \($0.services) that hangs is never ejected, and costs each"
+                            + " call that meets it all of its time: there is no attempt timeout", $0
+                    )
+                }
             }),
         LintRule(
             "wait-inside-endpoints", .warning, "A line behind the choice of an endpoint",

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+public import struct Foundation.Date
 public import TurnpikeCore
 import TurnpikeSupport
 
@@ -74,7 +75,7 @@ public struct BearerAuthentication: Interceptor {
             return try outcome.result.get()
         }
         guard mayReplay(first, in: context) else { return try outcome.result.get() }
-        context.note(gate: gateName, "the token was refused; the request waits for a new one")
+        context.report("the token was refused; the request waits for a new one", by: gateName)
         await outcome.response?.discard(in: context)
         try context.checkCancellation()
         let second: BearerTokens.Credential
@@ -128,4 +129,135 @@ extension Gate where Self == BearerAuthentication {
     public static func bearer(token: String, origins: CredentialOrigins = .own) -> Self {
         BearerAuthentication(BearerTokens(BearerToken(token)), origins: origins)
     }
+}
+
+/// An access token (RFC 6750), its expiry date and its refresh token.
+///
+/// Printing or dumping a token shows no secret.
+public struct BearerToken: Sendable, Hashable {
+    private let access: Secret
+    private let refresh: Secret?
+
+    /// When the token expires, on the wall clock; nil if that is not known.
+    public let expires: Date?
+
+    /// Creates a token.
+    /// - Parameters:
+    ///   - value: The text that is sent. An empty text is not sent: the token is refreshed first,
+    ///     or the call fails as ``/TurnpikeCore/ClientError/Code/auth``.
+    ///   - expires: When the token expires.
+    ///   - refreshToken: The refresh token that gets the next access token (RFC 6749 §1.5).
+    public init(_ value: String, expires: Date? = nil, refreshToken: String? = nil) {
+        access = Secret(value)
+        refresh = refreshToken.map { Secret($0) }
+        self.expires = expires
+    }
+
+    /// The text that is sent.
+    public var value: String { access.value }
+
+    /// Whether the text is empty, so that there is nothing to send.
+    var isBlank: Bool { Grammar.trimmed(value).isEmpty }
+
+    /// The refresh token that gets the next access token, or nil.
+    public var refreshToken: String? { refresh?.value }
+}
+
+extension BearerToken: CustomStringConvertible {
+    /// The expiry date, and no secret.
+    public var description: String {
+        "a bearer token" + (expires.map { " until \($0)" } ?? "")
+    }
+}
+
+/// Gets bearer tokens, for instance from an authorization server.
+///
+/// ```swift
+/// struct Metadata: BearerTokenProvider {
+///     func token(replacing old: BearerToken?, by exchange: TokenExchange) async throws -> BearerToken {
+///         let request = Request(.get, "http://169.254.169.254/token")
+///         let text = try await exchange.send(request).body.collect(upTo: 4096)
+///         return BearerToken(String(decoding: text, as: UTF8.self))
+///     }
+///
+///     var spendsRefreshToken: Bool { false }
+/// }
+/// ```
+///
+/// ``BearerTokens`` asks a provider for one token at a time, no matter how many calls wait. The
+/// provider may send through any client, even through the client of the gate: a request that is
+/// sent within ``token(replacing:by:)`` passes the gate unsigned.
+///
+/// Two kinds of requests would wait for themselves, until the time limit of the refresh. The first
+/// is a request from a detached task, because the gate signs it. The second is a request that needs
+/// a permit of a ``ConcurrencyLimit`` outside of the gate, while the calls that wait for the token
+/// hold all permits. ``TokenExchange/send(_:)`` avoids the second kind: it passes only the gates
+/// inside.
+public protocol BearerTokenProvider: Sendable {
+    /// Gets a new token.
+    /// - Parameters:
+    ///   - old: The token that it replaces; nil for the first one.
+    ///   - exchange: Sends requests, and has the clock and the cancellation of the refresh.
+    /// - Returns: The token.
+    /// - Throws: Any error. All calls that wait fail as ``/TurnpikeCore/ClientError/Code/auth``,
+    ///   with this error as the cause. It must not print a secret.
+    func token(
+        replacing old: BearerToken?, by exchange: TokenExchange
+    ) async throws -> BearerToken
+
+    /// Whether a request for a new token may invalidate the old refresh token, as with rotating
+    /// refresh tokens; true by default.
+    ///
+    /// If true, no second refresh begins before the first one is answered, or before
+    /// ``RefreshPolicy/answerLimit`` has passed. The time limits and retries of gates then do not
+    /// apply to a request that ``TokenExchange/send(_:)`` sends with a method that is not
+    /// idempotent.
+    var spendsRefreshToken: Bool { get }
+}
+
+extension BearerTokenProvider {
+    /// True, because a needless second request could cost the only valid refresh token.
+    public var spendsRefreshToken: Bool { true }
+}
+
+/// When and how often a bearer token is refreshed.
+public struct RefreshPolicy: Sendable, Hashable {
+    /// The most refused tokens that are replaced within ``window``; a call whose token is one more
+    /// fails.
+    ///
+    /// A token that has expired does not count.
+    public var maxRefreshes: Int
+    /// The time over which refused tokens are counted.
+    public var window: Duration
+    /// The longest time that a call waits for a refresh.
+    public var timeLimit: Duration
+    /// How long before its expiry a token is replaced, at most half of its lifetime.
+    public var leeway: Duration
+
+    /// Creates a policy.
+    /// - Parameters:
+    ///   - maxRefreshes: The most refused tokens that are replaced within the window.
+    ///   - window: The time over which refused tokens are counted.
+    ///   - timeLimit: The longest time that a call waits for a refresh.
+    ///   - leeway: How long before its expiry a token is replaced.
+    public init(
+        maxRefreshes: Int = 5, window: Duration = .seconds(30), timeLimit: Duration = .seconds(30),
+        leeway: Duration = .seconds(30)
+    ) {
+        self.maxRefreshes = maxRefreshes
+        self.window = window
+        self.timeLimit = timeLimit
+        self.leeway = leeway
+    }
+
+    /// The longest wait for the answer to a refresh: four times ``timeLimit``, and at least two
+    /// minutes.
+    ///
+    /// An answer that comes after ``timeLimit`` is too late for the calls that waited, but its
+    /// token is kept. A refresh token that may be spent is sent again only after this limit: by
+    /// then the server has answered, or the connection is dead.
+    public var answerLimit: Duration { max(timeLimit * 4, .seconds(120)) }
+
+    /// The defaults.
+    public static let standard = RefreshPolicy()
 }

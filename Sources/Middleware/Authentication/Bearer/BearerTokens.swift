@@ -140,7 +140,7 @@ public final class BearerTokens: Sendable {
         _ step: (inout TokenState, any TimeSource) -> TokenState.Step
     ) async throws -> Credential {
         let start = context.timeSource.now
-        sharing?.use(context.timeSource) { context.note(gate: Self.gate, $0) }
+        sharing?.use(context.timeSource) { context.report($0, by: Self.gate) }
         while true {
             switch state.withLock({ step(&$0, context.timeSource) }) {
             case .fail(let error): throw error
@@ -149,7 +149,7 @@ public final class BearerTokens: Sendable {
                 return credential
             case .wait(let refresh, let isNew, let old):
                 // The exchange of a refresh that this call began lies within the wait.
-                try await context.waiting("refresh of the token") { context in
+                try await context.report(waitingFor: "refresh of the token") { context in
                     if isNew { begin(refresh, replacing: old, context, next) }
                     // A refresh that takes the place of another does not prolong the wait.
                     let limit = state.withLock { $0.policy.timeLimit }
@@ -187,7 +187,7 @@ public final class BearerTokens: Sendable {
         let job = TokenSharing.Job(
             old: old, isLook: refresh.isLook, scope: refresh.requestedScope, policy: policy,
             spends: provider.spendsRefreshToken, context: inner,
-            note: { context.note(gate: Self.gate, $0) }, request: request)
+            note: { context.report($0, by: Self.gate) }, request: request)
         // The task belongs to no caller and to no client: once the request is sent, the old token
         // may be spent, and only the answer has the new one. The task ends when the provider
         // returns or throws; before it is asked, a search in the store has a limit of its own. The

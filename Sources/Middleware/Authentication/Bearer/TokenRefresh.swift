@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import TurnpikeCore
+public import Foundation
+public import TurnpikeCore
 import TurnpikeSupport
 
 /// One refresh, which is settled once and awaited by any number of calls.
@@ -62,5 +63,103 @@ final class TokenRefresh: Sendable {
     /// The error of a call that has waited too long.
     static func late(_ limit: Duration) -> ClientError {
         ClientError(.auth, "the token's refresh took longer than \(limit.text)")
+    }
+}
+
+/// Sends the requests of a ``BearerTokenProvider``.
+public struct TokenExchange: Sendable {
+    /// The context of the refresh.
+    ///
+    /// No call and no client ends it; it ends after ``RefreshPolicy/answerLimit``, or when another
+    /// token is installed.
+    public let context: Context
+    private let next: Next
+    private let isOneTime: Bool
+
+    init(next: Next, context: Context, isOneTime: Bool) {
+        self.next = next
+        self.context = context
+        self.isOneTime = isOneTime
+    }
+
+    /// The current time on the wall clock, for ``BearerToken/expires``.
+    public var date: Date { context.timeSource.date }
+
+    /// Sends a request through the gates inside of the bearer gate and the client's transport.
+    ///
+    /// The request carries no credential but its own. It does not count as a send of a call.
+    public func send(_ request: Request) async throws -> Response {
+        var request = prepared(request)
+        request.moveUserInformation()
+        return try await next(request, context: context)
+    }
+
+    /// Sends a request as ``send(_:)`` does, and follows redirects with a gate.
+    func send(_ request: Request, through redirect: Redirect) async throws -> Response {
+        var request = prepared(request)
+        request.moveUserInformation()
+        return try await redirect.intercept(
+            request, context: context, next: next.bound(to: context))
+    }
+
+    /// The request, marked as one that is sent once if it could spend the old refresh token.
+    func prepared(_ request: Request) -> Request {
+        var request = request
+        if isOneTime, !request.method.isIdempotent { request.options.isOneTime = true }
+        return request
+    }
+}
+
+/// The pauses after refreshes that failed, one after the other.
+///
+/// The first failure may be an accident, so the next call tries again at once. From the second on
+/// the pause grows, with jitter, so that the callers of an endpoint that is away do not come back
+/// together. What the endpoint asks for counts from the first failure on.
+struct RefreshPauses {
+    private var failures = 0
+    private var end: MonotonicInstant?
+
+    private static let first = 0.25
+    private static let longest = 30.0
+    /// A longer wish of an endpoint is not believed.
+    private static let longestWish = Duration.seconds(300)
+
+    /// The time until the next refresh may begin; nil if it may begin now.
+    func timeLeft(at now: MonotonicInstant) -> Duration? {
+        guard let end, now < end else { return nil }
+        return now.duration(to: end)
+    }
+
+    /// Notes a failure.
+    /// - Parameters:
+    ///   - error: Its cause, which may say when to come again.
+    ///   - date: The date, for a `Retry-After` that names one.
+    ///   - now: When it failed.
+    ///   - unit: A random number from 0 to 1.
+    mutating func failed(
+        _ error: any Error, at date: Date, _ now: MonotonicInstant, unit: Double
+    ) {
+        failures += 1
+        let grown =
+            failures < 2 ? 0 : min(Self.first * pow(2, Double(min(failures - 2, 16))), Self.longest)
+        let pause = Duration.seconds(grown * (0.5 + unit / 2))
+        end = now.advanced(by: max(pause, Self.wish(of: error, at: date)))
+    }
+
+    // The wish of the innermost error that has one.
+    private static func wish(of error: any Error, at date: Date) -> Duration {
+        var cause: (any Error)? = error
+        var wish: Duration?
+        // Causes of causes, a few of them.
+        for _ in 0..<8 where wish == nil {
+            if let error = cause as? ClientError {
+                wish = error.retryAfter ?? error.response?.headers.retryAfter(at: date)
+                cause = error.underlying
+            } else {
+                wish = (cause as? OAuthError)?.retryAfter
+                cause = nil
+            }
+        }
+        return min(max(wish ?? .zero, .zero), longestWish)
     }
 }

@@ -79,8 +79,8 @@ public struct DigestAuthentication: Interceptor {
                 return try outcome.result.get()
             }
             let fresh = sessions.begin(first, at: origin)
-            context.note(
-                gate: gateName, "the request is sent again with an answer to the challenge")
+            context.report(
+                "the request is sent again with an answer to the challenge", by: gateName)
             await outcome.response?.discard(in: context)
             answer = fresh
             isFresh = true

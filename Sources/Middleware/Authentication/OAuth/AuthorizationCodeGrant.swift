@@ -59,3 +59,78 @@ private final class CodeUse: Sendable {
     /// - Returns: Whether it was not spent before.
     func begin() -> Bool { !isSpent.exchange(true, ordering: .relaxed) }
 }
+
+/// Gets tokens for a service itself (RFC 6749 §4.4), with the client's identifier and secret.
+///
+/// ```swift
+/// let endpoint = TokenEndpoint(url, clientID: "svc", clientSecret: secret)
+/// let tokens = BearerTokens(provider: ClientCredentialsGrant(endpoint, scope: ["orders.read"]))
+/// ```
+public struct ClientCredentialsGrant: BearerTokenProvider {
+    private let endpoint: TokenEndpoint
+    private let form: OAuthForm
+
+    /// Creates a provider.
+    /// - Parameters:
+    ///   - endpoint: The token endpoint, with the client's identifier and secret.
+    ///   - scope: The scope of the tokens; if empty, the server chooses.
+    ///   - parameters: More fields of the form, such as `audience`.
+    public init(
+        _ endpoint: TokenEndpoint, scope: [String] = [], parameters: [String: String] = [:]
+    ) {
+        self.endpoint = endpoint
+        form = OAuthForm(grant: "client_credentials", scope, parameters)
+    }
+
+    /// False: the identifier and the secret can be used for any number of tokens.
+    public var spendsRefreshToken: Bool { false }
+
+    /// Requests a token.
+    public func token(
+        replacing old: BearerToken?, by exchange: TokenExchange
+    ) async throws -> BearerToken {
+        let token = try await endpoint.token(form, by: exchange)
+        // This grant has no refresh tokens (RFC 6749 §4.4.3).
+        return BearerToken(token.value, expires: token.expires)
+    }
+}
+
+/// Gets tokens with the refresh token of the previous token (RFC 6749 §6).
+///
+/// ```swift
+/// let signedIn = BearerToken(access, refreshToken: refresh)
+/// let tokens = BearerTokens(signedIn, provider: RefreshTokenGrant(endpoint)) { save($0) }
+/// ```
+///
+/// If the server issues a new refresh token, the old one is never sent again; otherwise the old one
+/// stays in use. ``BearerTokens`` makes sure that only one refresh runs at a time.
+public struct RefreshTokenGrant: BearerTokenProvider {
+    private let endpoint: TokenEndpoint
+    private let form: OAuthForm
+
+    /// Creates a provider.
+    /// - Parameters:
+    ///   - endpoint: The token endpoint.
+    ///   - scope: The scope of the tokens, at most what was granted; if empty, it stays the same.
+    ///   - parameters: More fields of the form.
+    public init(
+        _ endpoint: TokenEndpoint, scope: [String] = [], parameters: [String: String] = [:]
+    ) {
+        self.endpoint = endpoint
+        form = OAuthForm(grant: "refresh_token", scope, parameters)
+    }
+
+    /// Requests a token.
+    /// - Throws: ``OAuthError/Code/missingRefreshToken`` if the old token has no refresh token.
+    public func token(
+        replacing old: BearerToken?, by exchange: TokenExchange
+    ) async throws -> BearerToken {
+        guard let refreshToken = old?.refreshToken else {
+            throw OAuthError(.missingRefreshToken)
+        }
+        let token = try await endpoint.token(
+            form.adding("refresh_token", refreshToken), by: exchange)
+        return BearerToken(
+            token.value, expires: token.expires, refreshToken: token.refreshToken ?? refreshToken)
+    }
+}

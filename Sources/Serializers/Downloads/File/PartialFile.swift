@@ -4,14 +4,6 @@ public import Foundation
 public import TurnpikeCore
 import TurnpikeSupport
 
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#elseif canImport(Darwin)
-import Darwin
-#endif
-
 /// A file that is being downloaded.
 ///
 /// The file is hidden, has mode 0600 and an unpredictable name, and is locked against other

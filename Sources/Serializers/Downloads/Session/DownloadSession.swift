@@ -59,7 +59,9 @@ final class DownloadSession: Sendable {
         _ call: Call, onProgress: (TransferProgress) -> Void
     ) async throws -> DownloadedFile {
         try destination.check()
-        let call = call.withDownloadHeaders()
+        var call = call
+        // Ranges count bytes of the stored representation, so no content coding may be applied.
+        call.request.headers.setIfAbsent(.acceptEncoding, "identity")
         let isPlain = call.request.method == .get && !call.request.headers.contains(.range)
         let note =
             options.keepsPartialFile && isPlain ? ResumeNote(call.request.url, destination) : nil
@@ -87,7 +89,9 @@ final class DownloadSession: Sendable {
                 }
             } catch {
                 let now = state.withLock { $0.offset }
-                guard resumesLeft > 0, isPlain, Self.isPassing(error), resumeData != nil else {
+                guard resumesLeft > 0, isPlain, (error as? ClientError)?.isPassing == true,
+                    resumeData != nil
+                else {
                     throw end(error, note)
                 }
                 resumesLeft -= 1
@@ -246,19 +250,5 @@ final class DownloadSession: Sendable {
             state.offset = 0
             state.resume = nil
         }
-    }
-
-    // Whether an error may be transient: a network failure or a broken connection.
-    private static func isPassing(_ error: any Error) -> Bool {
-        (error as? ClientError)?.isPassing ?? false
-    }
-}
-
-extension Call {
-    // Ranges count bytes of the stored representation, so no content coding may be applied.
-    fileprivate func withDownloadHeaders() -> Call {
-        var copy = self
-        copy.request.headers.setIfAbsent(.acceptEncoding, "identity")
-        return copy
     }
 }

@@ -35,7 +35,7 @@ public final class ReloadingClient: Sendable {
     ///     ``TurnpikeStackFiles/StackFile/init(from:registry:)`` names the keys.
     ///   - registry: The names that the stack may use.
     ///   - serializers: The serializers for response values.
-    ///   - trace: Keeps traces of calls; nil for none.
+    ///   - trace: Reads all calls, such as a `TraceStore`; nil for none.
     ///   - timeSource: The source of all times in calls.
     ///   - randomSource: The source of all randomness in calls.
     ///   - onReload: Called by ``run()`` after each change of the stack, with what is in force now,
@@ -45,7 +45,7 @@ public final class ReloadingClient: Sendable {
     ///   `ClientError.Code.unsupported`.
     public init(
         _ config: ConfigReader, registry: Registry = .standard,
-        serializers: SerializerTable = .standard, trace: TraceStore? = nil,
+        serializers: SerializerTable = .standard, trace: (any CallReader)? = nil,
         timeSource: any TimeSource = SystemTimeSource(),
         randomSource: any RandomSource = SystemRandomSource(),
         onReload: @escaping @Sendable (Result<StackFile, any Error>) -> Void

@@ -127,7 +127,7 @@ struct LoggerSinkTests {
     func note() async throws {
         struct Noting: SynchronousRequestAdapter {
             func adapt(_ request: inout Request, context: Context) {
-                context.note(gate: "Noting", "the region is north")
+                context.report("the region is north", by: "Noting")
             }
         }
         let client = makeClient(MockTransport { _ in .ok() }, [sink, Noting()])

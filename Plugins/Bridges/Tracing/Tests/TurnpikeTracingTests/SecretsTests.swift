@@ -14,7 +14,7 @@ struct SecretsTests {
     private struct Talkative: Interceptor {
         func intercept(_ request: Request, context: Context, next: Next) async throws -> Response {
             let token = request.headers[.authorization]?.split(separator: " ").last ?? ""
-            defer { context.note(gate: "Talkative", "sent \(token)") }
+            defer { context.report("sent \(token)", by: "Talkative") }
             return try await next(request)
         }
     }

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Synchronization
+
+/// Reads all that happens in a call, as it happens: a trace is made of it.
+///
+/// ```swift
+/// final class Waits: CallReader {
+///     let names = Mutex<[String]>([])
+///     func read(_ step: CallStep, in context: Context) {
+///         if case .entered(.wait(let name), _) = step { names.withLock { $0.append(name) } }
+///     }
+/// }
+/// ```
+///
+/// ``Call/readers`` read one call, and a client has a reader for all. A ``RequestLogger`` is told of the same steps in its
+/// part of the chain, without secrets. A reader gets requests, responses and errors as they are: it must redact what it shows or
+/// stores. It must not block. Steps of parts that run at the same time arrive in several tasks.
+public protocol CallReader: Sendable {
+    /// Reads a step.
+    /// - Parameters:
+    ///   - step: What happens.
+    ///   - context: Where it happens (``Context/part``).
+    func read(_ step: CallStep, in context: Context)
+
+    /// Returns what reads a call that begins; this reader by default.
+    /// - Parameter others: What reads the call already.
+    /// - Returns: The reader, or nil if one of the others reads the call for this one too.
+    func reader(beside others: [any CallReader]) -> (any CallReader)?
+}
+
+extension CallReader {
+    /// This reader.
+    public func reader(beside others: [any CallReader]) -> (any CallReader)? { self }
+}
+
+/// Something that happens in a call.
+public enum CallStep: Sendable {
+    /// A part of the call begins: the one of the context (``Context/part``). The first step of a call enters
+    /// ``CallPart/call(_:)``.
+    /// - Parameter in: The number of the part that it lies in; -1 for the call.
+    case entered(CallPart, in: Int)
+    /// The part of the context has come to its end: with a status if it returned a response, or with its error.
+    ///
+    /// The body of the response may still be read. An exchange has this step only if it fails; otherwise it ends with its body. The
+    /// call has it when the caller gets the response or the value.
+    case left(Result<HTTPStatus?, any Error>)
+    /// A gate says what it does; of its pass as a whole, if the part is to be known by it.
+    case note(gate: String, message: String, describesPass: Bool)
+    /// A gate has counted one more in this figure.
+    case counted(GateFigure)
+    /// The request is passed to the transport.
+    case sent(Request)
+    /// The transport reports about the exchange that the part is, or lies in.
+    case reported([TransportReport])
+    /// The transport has returned a response to a request.
+    case received(Response, to: Request)
+    /// Another attempt will be made after a wait; its number is that within the call.
+    case retrying(after: Duration, attempt: Int, Outcome)
+    /// A redirect is followed, with this request.
+    case redirecting(Request, because: ResponseHead)
+    /// The gates have returned the call's response, whose value is not made yet.
+    case responded(Response)
+}
+
+/// A part of a call that takes time.
+public enum CallPart: Sendable {
+    /// The call, with the request as its caller described it.
+    case call(Request)
+    /// A pass through a gate, with everything inside.
+    case gate(GatePass)
+    /// An attempt, with its number in the call.
+    case attempt(Int)
+    /// A wait of a gate, with its name for people (``Context/report(waitingFor:atDeadline:saying:by:gauges:_:)``).
+    case wait(String)
+    /// The exchange of a request.
+    case exchange(Request)
+}
+
+/// A pass through a gate.
+public struct GatePass: Sendable {
+    let plan: Plan
+    let position: Int
+
+    /// The gate's name, which is not asked for before.
+    public var gateName: String { plan.gateName(at: position) }
+}
+
+/// Where in its call a context is, as the readers of the call are told.
+struct CallPlace {
+    enum Kind: UInt8 {
+        /// The call, a gate or an attempt.
+        case chain
+        case wait
+        case exchange
+    }
+
+    let part: Int32
+    let kind: Kind
+
+    static let call = CallPlace(part: 0, kind: .chain)
+}
+
+/// The readers of a call and of what it waits for, and how many parts they know.
+final class CallStream: Sendable {
+    private let first: any CallReader
+    // Nearly always empty, so that it takes no memory of its own.
+    private let others: [any CallReader]
+    private let lastPart = Atomic<Int32>(0)
+
+    /// Nil if nobody reads.
+    init?(_ client: (any CallReader)?, _ call: [any CallReader]) {
+        var first = client.flatMap { $0.reader(beside: []) }
+        var others: [any CallReader] = []
+        for source in call {
+            guard let reader = source.reader(beside: first.map { [$0] + others } ?? []) else {
+                continue
+            }
+            if first == nil { first = reader } else { others.append(reader) }
+        }
+        guard let first else { return nil }
+        self.first = first
+        self.others = others
+    }
+
+    func tell(_ step: CallStep, in context: Context) {
+        first.read(step, in: context)
+        for reader in others { reader.read(step, in: context) }
+    }
+
+    /// The place of a new part.
+    func place(of part: CallPart) -> CallPlace {
+        let kind: CallPlace.Kind =
+            switch part {
+            case .call, .gate, .attempt: .chain
+            case .wait: .wait
+            case .exchange: .exchange
+            }
+        let number = lastPart.wrappingAdd(1, ordering: .relaxed).newValue
+        return CallPlace(part: number, kind: kind)
+    }
+}

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import TurnpikeSupport
+
+// What happens in a call leaves the chain here, for the readers of the call, the loggers outside, and
+// the error of a deadline.
+extension Context {
+    /// Reports what a gate does, for example why it sends nothing, to the loggers outside it and to the readers of the call.
+    /// - Parameters:
+    ///   - message: What the gate does, without secrets. Evaluated only if somebody reads it.
+    ///   - gate: The gate's name.
+    ///   - describesPass: Whether the gate's pass in the call's trace has the message beside its name.
+    public func report(
+        _ message: @autoclosure () -> String, by gate: String, describesPass: Bool = false
+    ) {
+        tell(.note(gate: gate, message: message(), describesPass: describesPass))
+    }
+
+    /// Counts one more in a figure of a gate, for the meter of the gate and the readers of the call.
+    ///
+    /// What a gate counts apart from a call goes to its figures (``GateFigures/add(_:to:labels:)``).
+    /// - Parameters:
+    ///   - name: The name of the counter.
+    ///   - labels: Its labels. Asked for only if somebody reads them.
+    ///   - figures: The figures of the gate.
+    public func report(
+        count name: String, labels: @autoclosure () -> [String: String] = [:],
+        of figures: GateFigures
+    ) {
+        figures.add(1, to: name, labels: labels())
+        call.stream?.tell(.counted(.counter(name, labels())), in: self)
+    }
+
+    /// Reports what an operation waits for, and when that begins and ends, so that a trace shows the time.
+    ///
+    /// ```swift
+    /// let entry = try await context.report(waitingFor: "look in the cache") { _ in try await store.entry(key) }
+    /// ```
+    ///
+    /// ``sleep(for:)`` reports itself. A wait within another wait is part of it, and is not reported.
+    /// Without a reader it only runs the operation.
+    /// - Parameters:
+    ///   - name: What is waited for, for people: `back-off`. Asked for only if somebody reads it.
+    ///   - phrase: What the error of a deadline says that passes meanwhile, after "it was waiting": `in
+    ///     line for a permit`. Nil for nothing; an earlier exchange that is still under way goes first.
+    ///   - message: What the gate says before it waits (``report(_:by:describesPass:)``); nil for nothing.
+    ///   - gate: The gate's name, for the message.
+    ///   - tellGauges: Tells the gauges of the gate (``GateFigures/tell(_:)``), as the wait begins and when it has ended.
+    ///   - operation: The operation. It gets the context for what it does, which is this one but for its
+    ///     ``part``: exchanges that it makes there lie within the wait.
+    /// - Returns: What the operation returns.
+    /// - Throws: The error of the operation.
+    public func report<Value>(
+        waitingFor name: @autoclosure () -> String,
+        atDeadline phrase: @autoclosure () -> String? = nil,
+        saying message: @autoclosure () -> String? = nil, by gate: String = "",
+        gauges tellGauges: () -> Void = {},
+        _ operation: (Context) async throws -> Value
+    ) async rethrows -> Value {
+        if call.stream != nil || observers != nil, let message = message() {
+            report(message, by: gate)
+        }
+        tellGauges()
+        defer { tellGauges() }
+        let phrase = phrase()
+        let isNamed = phrase != nil
+        if let phrase { call.record.waits(phrase) }
+        let wait = place.kind == .chain ? entering(.wait(name())) : nil
+        do {
+            let value = try await operation(wait ?? self)
+            wait?.left(.success(nil))
+            if isNamed { call.record.waits(nil) }
+            return value
+        } catch {
+            wait?.left(.failure(error))
+            // Only a deadline that passed ended the wait for want of what it waits for.
+            if isNamed, timeLeft.map({ $0 > .zero }) ?? true { call.record.waits(nil) }
+            throw error
+        }
+    }
+
+    /// Waits for a duration, or until the task or the context is cancelled.
+    /// - Throws: `CancellationError`, or the error of the context's ``cancelReason``.
+    public func sleep(for duration: Duration) async throws {
+        try checkCancellation()
+        guard duration > .zero else { return }
+        try await report(waitingFor: "sleep") { _ in try await pause(for: duration) }
+    }
+
+    private func pause(for duration: Duration) async throws {
+        let moment = OneShot<Void>()
+        // Registered before the timer: when a test clock sees the timer, a cancellation is already
+        // handled.
+        let registration = onCancel { moment.settle(.failure($0.error)) }
+        let timer = timeSource.schedule(after: duration) { moment.settle(.success(())) }
+        defer {
+            timer.cancel()
+            registration.end()
+        }
+        try await moment.value { moment.settle(.failure(CancellationError())) }
+    }
+
+    /// Reports that a redirect is followed: to the loggers outside the gate and the readers of the call, and in
+    /// ``hops``.
+    ///
+    /// Hops do not count towards the limit of sends of one call; a gate that follows them has a limit
+    /// of its own.
+    /// - Parameters:
+    ///   - request: The request that was redirected.
+    ///   - following: The request that follows the redirect.
+    ///   - head: The head of the redirect.
+    public func didRedirect(_ request: Request, to following: Request, because head: ResponseHead) {
+        call.record.add(Hop(status: head.status, url: request.url))
+        tell(.redirecting(following, because: head))
+    }
+
+    // MARK: The chain's side
+
+    /// Whether the call has readers.
+    var isRead: Bool { call.stream != nil }
+
+    /// Tells a step to the readers of the call, and to the loggers outside this context, innermost first.
+    func tell(_ step: @autoclosure () -> CallStep) {
+        if call.stream == nil && observers == nil { return }
+        let step = step()
+        call.stream?.tell(step, in: self)
+        guard var observer = observers,
+            var event = CallEvent(step, in: self, since: observer.began)
+        else { return }
+        while true {
+            observer.logger.log(event)
+            guard let outer = observer.rest else { return }
+            observer = outer
+            event.passBegan = observer.began
+        }
+    }
+
+    /// Begins a part of the call.
+    /// - Returns: The context of what happens within the part; nil if nobody reads.
+    func entering(_ part: @autoclosure () -> CallPart) -> Context? {
+        guard let stream = call.stream else { return nil }
+        let part = part()
+        let inner = within(stream.place(of: part))
+        stream.tell(.entered(part, in: self.part), in: inner)
+        return inner
+    }
+
+    /// Ends the part of this context.
+    func left(_ result: Result<HTTPStatus?, any Error>) {
+        call.stream?.tell(.left(result), in: self)
+    }
+
+    /// Runs a part of the chain of a call that is read.
+    ///
+    /// Inlined, because each asynchronous frame costs an allocation now and then.
+    @inline(__always)
+    func passing(
+        _ part: CallPart, _ pass: (Context) async throws -> Response
+    ) async throws -> Response {
+        guard let inner = entering(part) else { return try await pass(self) }
+        do {
+            let response = try await pass(inner)
+            inner.left(.success(response.status))
+            return response
+        } catch {
+            inner.left(.failure(error))
+            throw error
+        }
+    }
+}

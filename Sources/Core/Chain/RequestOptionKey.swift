@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// A key of ``RequestOptions`` that gates read.
+///
+/// If the stack of a call has no gate that handles the key (``Gate/handledOptions``), the call adds
+/// the gate of ``gate(for:)``.
+public protocol RequestOptionKey: OptionKey {
+    // Named again, so that it is inferred from `gate(for:)`.
+    /// The type of the value.
+    associatedtype Value
+
+    /// Returns the gate that applies the option if the client's stack has none for this key.
+    ///
+    /// The default nil suits a key that only some gates read.
+    static func gate(for value: Value) -> (any Gate)?
+
+    /// Where that gate stands; ``GatePlace/outermost`` by default.
+    static var gatePlace: GatePlace { get }
+}
+
+extension RequestOptionKey {
+    /// Returns nil.
+    public static func gate(for value: Value) -> (any Gate)? { nil }
+
+    /// The default is outermost.
+    public static var gatePlace: GatePlace { .outermost }
+
+    fileprivate static func gate(forAny value: any Sendable) -> (any Gate)? {
+        (value as? Value).flatMap { gate(for: $0) }
+    }
+}
+
+extension RequestOptions {
+    /// The gates at a place for options that a stack handling `handled` would ignore, outermost
+    /// first.
+    func gates(at place: GatePlace, unless handled: Set<ObjectIdentifier>) -> [any Gate] {
+        entries.compactMap { entry in
+            guard !handled.contains(entry.id), let key = entry.key as? any RequestOptionKey.Type,
+                key.gatePlace == place
+            else { return nil }
+            return key.gate(forAny: entry.value)
+        }
+    }
+}
+
+/// Where the gate of a call's own option stands if the stack has none for it
+/// (``RequestOptionKey/gatePlace``).
+public enum GatePlace: Sendable, Hashable {
+    /// Outside of all gates of the client: the gate sees the call once.
+    case outermost
+    /// Next to the transport, inside of all other gates: the gate sees each send.
+    case innermost
+}

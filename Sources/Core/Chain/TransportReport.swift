@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// A fact about an exchange that only its transport knows.
+///
+/// It is recorded in the call's ``Timeline``; sent bytes also count in the call's progress, and what
+/// was sent again in ``Context/sendCount``.
+public enum TransportReport: Sendable {
+    /// The host name was resolved.
+    case resolved(at: MonotonicInstant)
+    /// The connection was available.
+    /// - Parameters:
+    ///   - at: When it was established, or taken from the pool.
+    ///   - isReused: Whether it had served another exchange; nil if unknown.
+    ///   - peer: The address of the peer, if known.
+    case connected(at: MonotonicInstant, isReused: Bool?, peer: String?)
+    /// The TLS handshake was complete.
+    case secured(at: MonotonicInstant)
+    /// The request could be sent.
+    case ready(at: MonotonicInstant)
+    /// The first byte of the response arrived.
+    case firstByte(at: MonotonicInstant)
+    /// The number of bytes of the request content sent so far; it starts again at 0 if the
+    /// transport sends the content again.
+    case sent(bytes: Int64)
+    /// The library below has sent the request again, which the transport could not prevent.
+    case sentAgain
+}
+
+extension Timeline {
+    /// Records what a transport reports.
+    public mutating func take(_ report: TransportReport) {
+        switch report {
+        case .resolved(let instant): resolved = instant
+        case .connected(let instant, let isReused, let peer):
+            connected = instant
+            isConnectionReused = isReused
+            peerAddress = peer
+        case .secured(let instant): secured = instant
+        case .ready(let instant): ready = instant
+        case .firstByte(let instant): firstByte = instant
+        case .sent(let bytes): bodyBytesSent = bytes
+        case .sentAgain: break
+        }
+    }
+}
+
+extension Context {
+    /// Reports facts about an exchange that only its transport knows.
+    ///
+    /// Report bytes as they are sent, because they update the call's progress. Phase times may be
+    /// reported as they happen or all together, but before the transport returns the response head.
+    /// Reports of an exchange are ignored once another attempt has begun.
+    ///
+    /// ```swift
+    /// context.report(
+    ///     .connected(at: connectedAt, isReused: false, peer: "192.0.2.1"),
+    ///     .ready(at: context.timeSource.now))
+    /// ```
+    /// - Parameter reports: The facts, in any order.
+    public func report(_ reports: TransportReport...) { report(all: reports) }
+
+    /// Reports a list of facts; see ``report(_:)``.
+    public func report(all reports: [TransportReport]) {
+        call.record.take(reports, ofAttempt: attempt)
+        call.stream?.tell(.reported(reports), in: self)
+    }
+}

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import Foundation
+import TurnpikeSupport
+
+extension ClientError {
+    /// The request as last sent, redacted; of a call that ran out of time before anything was sent, the
+    /// request as the caller described it; otherwise nil if no request was sent.
+    public var request: RequestSummary? { sent.map { RequestSummary($0) } }
+}
+
+extension ClientError: DescriptionReflectable, LocalizedError {
+    /// The code, message, request and response in one line without secrets.
+    ///
+    /// Secrets of the request and the response are also hidden in the message and in the cause.
+    public var description: String {
+        let pass = RedactionPass(.standard, .display, known: carriedSecrets)
+        var text = "\(code): \(pass.redacted(message, as: .text))"
+        if let request { text += " [\(request)]" }
+        if let response { text += " [response \(response.status)]" }
+        if let problem {
+            let words = pass.redacted(problem.text, as: .text)
+            text += " [problem: \(Grammar.escaped(words, upTo: 1000))]"
+        }
+        if !history.isEmpty {
+            let outcomes = history.map(\.description).joined(separator: ", ")
+            // A hedge, a replay or a hop is sent too, and an attempt may end before it is.
+            let times = attempts == 1 ? "once" : "\(attempts) times"
+            let sent = attempts == history.count ? "" : ", sent \(times)"
+            text += " [\(history.count) attempts\(sent): \(outcomes)]"
+        } else if attempts > 1 {
+            text += " [sent \(attempts) times]"
+        }
+        if let underlying { text += " [caused by \(Self.describe(underlying, pass))]" }
+        return text
+    }
+
+    /// The message without secrets, for printing it alone.
+    public var shownMessage: String {
+        RedactionPass(.standard, .display, known: carriedSecrets).redacted(message, as: .text)
+    }
+
+    /// The description of the cause without secrets.
+    public var shownCause: String? {
+        underlying.map {
+            Self.describe($0, RedactionPass(.standard, .display, known: carriedSecrets))
+        }
+    }
+
+    private var carriedSecrets: SecretIndex {
+        CarriedSecrets(
+            of: [sent].compactMap(\.self), response?.headers, content: responseBody,
+            by: .standard
+        ).index
+    }
+
+    // Foundation's errors print everything, including URLs, and decoding errors print what they
+    // found. Only their messages are used.
+    static func describe(_ error: any Error, _ pass: RedactionPass) -> String {
+        let text =
+            switch error {
+            case let error as URLError:
+                "URLError \(error.code.rawValue): \(error.localizedDescription)"
+            case let error as DecodingError: "DecodingError: \(reason(error))"
+            default: String(describing: error)
+            }
+        return Grammar.escaped(pass.redacted(text, as: .text))
+    }
+
+    /// The same as ``description``.
+    public var errorDescription: String? { description }
+}
+
+extension ProblemDetails: DescriptionReflectable {
+    /// Title and detail without secrets.
+    public var description: String { Redaction.standard.text(text) }
+}

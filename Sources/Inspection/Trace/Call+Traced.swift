@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Synchronization
+public import TurnpikeCore
+
+extension Call {
+    /// Records where the time of the call goes, for ``trace``.
+    ///
+    /// ```swift
+    /// let call = client.get("users/1").traced()
+    /// defer { show(call.trace) }
+    /// let user = try await call.decode(User.self)
+    /// ```
+    ///
+    /// Any terminal method will do, and a call that fails has its trace as well. Copies of the call
+    /// that are made afterwards share the trace.
+    /// - Parameter redaction: What is hidden in the trace.
+    /// - Returns: A call that is recorded whenever it is sent.
+    public func traced(redaction: Redaction = .standard) -> Call {
+        var copy = self
+        copy.readers.removeAll { $0 is CallRecording }
+        copy.readers.append(CallRecording(redaction))
+        return copy
+    }
+
+    /// Where the time of this call went, as far as it has come; nil if the call is not
+    /// ``traced(redaction:)`` or was not sent yet.
+    ///
+    /// It is the trace of the last send if the call is sent several times, by its caller or by a
+    /// terminal such as a download that resumes. A body that is read after the call has returned is
+    /// part of the trace: ask again once the body has ended (``Trace/isComplete``).
+    public var trace: Trace? {
+        for case let recording as CallRecording in readers { return recording.last?.trace }
+        return nil
+    }
+}
+
+/// The reader of a traced call; it has the recorder of the last send.
+final class CallRecording: CallReader {
+    let redaction: Redaction
+    private let state = Mutex<TraceRecorder?>(nil)
+
+    init(_ redaction: Redaction) { self.redaction = redaction }
+
+    var last: TraceRecorder? { state.withLock { $0 } }
+
+    func read(_ step: CallStep, in context: Context) {}
+
+    func reader(beside others: [any CallReader]) -> (any CallReader)? {
+        let present = others.lazy.compactMap { $0 as? TraceRecorder }.first
+        let recorder = present ?? TraceRecorder()
+        recorder.serve(self)
+        state.withLock { $0 = recorder }
+        return present == nil ? recorder : nil
+    }
+}

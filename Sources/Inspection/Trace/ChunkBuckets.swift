@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import TurnpikeCore
+
+/// When how many bytes of a body were read, in a bounded number of buckets.
+///
+/// New chunks have a bucket each. When there are too many of one size, the two oldest of that size
+/// are merged, so that the buckets grow with their age and a long body keeps its shape.
+struct ChunkBuckets {
+    struct Bucket {
+        let start: MonotonicInstant
+        var end: MonotonicInstant
+        var bytes: Int64
+        var count: Int
+        // How often it was merged.
+        fileprivate var level = 0
+
+        fileprivate mutating func take(_ next: Bucket) {
+            end = next.end
+            bytes += next.bytes
+            count += next.count
+            level = max(level, next.level) + 1
+        }
+    }
+
+    /// The largest number of buckets.
+    static let limit = 32
+    // How many buckets of one size there are before two are merged.
+    private static let perLevel = 4
+
+    private(set) var buckets: [Bucket] = []
+
+    mutating func add(_ bytes: Int, at now: MonotonicInstant) {
+        buckets.append(Bucket(start: now, end: now, bytes: Int64(bytes), count: 1))
+        // The sizes only fall from the oldest bucket to the newest.
+        var end = buckets.count
+        while end > Self.perLevel {
+            let level = buckets[end - 1].level
+            let first = end - Self.perLevel - 1
+            guard first >= 0, buckets[first].level == level else { break }
+            merge(at: first)
+            end = first + 1
+        }
+        if buckets.count > Self.limit { merge(at: 0) }
+    }
+
+    /// Returns at most so many buckets; the oldest are merged.
+    func merged(upTo limit: Int) -> [Bucket] {
+        var copy = self
+        while copy.buckets.count > max(limit, 1) { copy.merge(at: 0) }
+        return copy.buckets
+    }
+
+    private mutating func merge(at place: Int) {
+        let next = buckets[place + 1]
+        buckets[place].take(next)
+        buckets.remove(at: place + 1)
+    }
+}

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import Foundation
+public import TurnpikeCore
+
+/// Where the time of one call went: its gates, attempts, waits and exchanges, as spans on one time
+/// axis.
+///
+/// ```swift
+/// let call = client.get("users/1").traced()
+/// let user = try await call.decode(User.self)
+/// for span in call.trace?.spans ?? [] { print(span) }
+/// ```
+///
+/// ``TurnpikeCore/Call/traced(redaction:)`` records one call, and a ``TraceStore`` those of a client that were
+/// slow, failed or were drawn by lot. A trace contains no secrets: it was redacted by the rules of
+/// logs before it was stored. It is a snapshot, which does not change; a later snapshot of the same
+/// call may have more.
+///
+/// A trace is bounded: it takes about 64 KiB at most, whatever the call does. What does not fit is
+/// left out and counted (``omitted``).
+public struct Trace: Sendable, Hashable, Identifiable {
+    /// The call's identifier, as in logs.
+    public let id: CallID
+    /// The wall-clock time at which the call began.
+    public let date: Date
+    /// The spans in the order in which they began; the first is the call.
+    ///
+    /// A span lies within its parent, in time as well.
+    public let spans: [TraceSpan]
+    /// How many spans were left out because of the bound on the size of a trace.
+    public let omitted: Int
+    /// Whether the call has ended: its response's body has ended, or the call has failed.
+    public let isComplete: Bool
+
+    init(id: CallID, date: Date, spans: [TraceSpan], omitted: Int = 0, isComplete: Bool = true) {
+        self.id = id
+        self.date = date
+        self.spans = spans
+        self.omitted = omitted
+        self.isComplete = isComplete
+    }
+}
+
+extension Trace {
+    /// The spans right inside a span, in the order in which they began.
+    public func children(of span: TraceSpan) -> [TraceSpan] {
+        spans.filter { $0.parent == span.id }
+    }
+
+    /// The time of a span in which none of its children was under way; nil while the span itself is
+    /// under way.
+    ///
+    /// The own times of all spans add up to the time of the call if none of them overlap; spans of
+    /// parallel attempts, such as hedges, do.
+    public func ownTime(of span: TraceSpan) -> Duration? {
+        guard let duration = span.duration else { return nil }
+        var covered = Duration.zero
+        var end = span.start
+        for child in children(of: span) {
+            guard let length = child.duration else { return nil }
+            let childEnd = child.start + length
+            if childEnd > end { covered += childEnd - max(child.start, end) }
+            end = max(end, childEnd)
+        }
+        return duration - covered
+    }
+}

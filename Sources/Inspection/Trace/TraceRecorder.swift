@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Synchronization
+import TurnpikeCore
+
+/// Records where the time of one call goes.
+///
+/// It reads the steps of the call; gates and transports do not know it. Secrets are hidden when the call
+/// ends, before the trace is stored, or when somebody looks at it earlier.
+final class TraceRecorder: CallReader {
+    private enum Life {
+        case running
+        /// The caller has its value or its response, whose body is still open.
+        case returned
+        /// The body of the response has ended, but the caller has no value yet.
+        case bodyEnded(RecordedTrace.Outcome)
+        case ended
+    }
+
+    private struct State {
+        var life = Life.running
+        /// What was noted, until it is redacted; nil before the call begins.
+        var raw: RecordedTrace?
+        /// The trace of a call that has ended, if somebody wants it.
+        var shown: Trace?
+        // The call's number in the store.
+        var number: UInt64?
+        // The call's random share; nil if it decides nothing.
+        var share: Double?
+        // What is hidden.
+        var redaction: Redaction?
+        // Whether a handle waits for the trace, whatever the store decides.
+        var isAskedFor = false
+
+        func show(isComplete: Bool) -> Trace? {
+            raw.map {
+                TraceBuilder($0, redaction: redaction ?? .standard, isComplete: isComplete).trace()
+            }
+        }
+    }
+
+    private let store: TraceStore?
+    private let state: Mutex<State>
+
+    init(for store: TraceStore? = nil) {
+        self.store = store
+        state = Mutex(State(redaction: store?.redaction))
+    }
+
+    deinit { finish(.dropped) }
+
+    /// Also records for a handle, from the beginning of the call on.
+    ///
+    /// Of two rules, what either hides is hidden.
+    func serve(_ recording: CallRecording) {
+        state.withLock { state in
+            state.redaction = state.redaction?.and(recording.redaction) ?? recording.redaction
+            state.isAskedFor = true
+        }
+    }
+
+    func read(_ step: CallStep, in context: Context) {
+        let part = context.part
+        switch step {
+        case .entered(.call(let request), _): begin(request, context)
+        case .entered(let kind, let outer):
+            let now = context.timeSource.now
+            change { $0.begin(part, kind, in: outer, at: now) }
+        case .left(let result):
+            if part == 0 { return leave(result) }
+            let now = context.timeSource.now
+            change { $0.end(part, RecordedTrace.Outcome(result), at: now) }
+        case .note(let gate, let message, let describesPass):
+            if describesPass { change { $0.describe(part, of: gate, message) } }
+        case .reported(let reports): take(reports, part, context)
+        case .received(let response, _): receive(response, part, context.timeSource)
+        case .responded(let response): follow(response)
+        case .counted, .sent, .retrying, .redirecting: break
+        }
+    }
+
+    private func begin(_ request: Request, _ context: Context) {
+        let raw = RecordedTrace(request, in: context)
+        let share = store?.needsShare == true ? context.random.share : nil
+        state.withLock { state in
+            state.raw = raw
+            state.share = share
+        }
+        // A store shows calls that have begun.
+        let number = store?.begin(self)
+        state.withLock { $0.number = number }
+    }
+
+    // MARK: Exchanges
+
+    private func take(_ reports: [TransportReport], _ part: Int, _ context: Context) {
+        let now = context.timeSource.now
+        change {
+            $0.change(part) { exchange in
+                for report in reports {
+                    exchange.timeline.take(report)
+                    if case .sent = report { exchange.contentSentAt = now }
+                }
+            }
+        }
+    }
+
+    /// Notes the head of a response, and follows its body.
+    private func receive(_ response: Response, _ part: Int, _ timeSource: any TimeSource) {
+        let now = timeSource.now
+        let head = response.head
+        let encodedLength = response.body.encodedLength
+        change {
+            $0.change(part) { $0.receive(head, encodedLength: encodedLength, at: now) }
+        }
+        response.body.onChunk { [self] chunk in
+            let now = timeSource.now
+            change {
+                $0.change(part) { exchange in
+                    exchange.bytesReceived += Int64(chunk.count)
+                    exchange.chunks.add(chunk.count, at: now)
+                }
+            }
+        }
+        response.body.onEnd { [self] in
+            let now = timeSource.now
+            let outcome = RecordedTrace.Outcome($0, status: head.status)
+            change { $0.end(part, outcome, at: now) }
+        }
+    }
+
+    private func change(_ change: (inout RecordedTrace) -> Void) {
+        state.withLock { state in
+            if case .ended = state.life { return }
+            state.raw?.apply(change)
+        }
+    }
+
+    // MARK: The end of the call
+
+    /// Follows the body of the response that the gates have returned.
+    private func follow(_ response: Response) {
+        let status = response.status
+        response.body.onEnd { [self] end in
+            let outcome = RecordedTrace.Outcome(end, status: status)
+            let isEnd = state.withLock { state in
+                switch state.life {
+                case .returned: return true
+                case .running: state.life = .bodyEnded(outcome)
+                case .bodyEnded, .ended: break
+                }
+                return false
+            }
+            if isEnd { finish(outcome) }
+        }
+    }
+
+    /// Notes that the caller gets the response, or the value that was made of it, or an error.
+    ///
+    /// The call ends with its body, if it has one.
+    private func leave(_ result: Result<HTTPStatus?, any Error>) {
+        guard case .success = result else { return finish(RecordedTrace.Outcome(result)) }
+        let isEnd = state.withLock { state in
+            switch state.life {
+            case .bodyEnded: return true
+            case .running: state.life = .returned
+            case .returned, .ended: break
+            }
+            return false
+        }
+        if isEnd { finish(RecordedTrace.Outcome(result)) }
+    }
+
+    private func finish(_ outcome: RecordedTrace.Outcome) {
+        let ended = state.withLock { state -> State? in
+            if case .ended = state.life { return nil }
+            state.life = .ended
+            guard let now = state.raw?.timeSource.now else { return nil }
+            state.raw?.end(outcome, at: now)
+            return state
+        }
+        guard let ended, let raw = ended.raw else { return }
+        let isKept = store?.keeps(raw, share: ended.share) ?? false
+        let shown = ended.isAskedFor || isKept ? ended.show(isComplete: true) : nil
+        state.withLock { state in
+            state.shown = shown
+            // Nothing stays that is not redacted.
+            state.raw = nil
+        }
+        if let number = ended.number { store?.end(number, isKept ? shown : nil) }
+    }
+
+    /// The trace as far as it has come; nil if the call has ended and nobody keeps its trace.
+    var trace: Trace? {
+        let state = state.withLock { $0 }
+        if let shown = state.shown { return shown }
+        if case .ended = state.life { return state.show(isComplete: true) }
+        return state.show(isComplete: false)
+    }
+}

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import TurnpikeCore
+import TurnpikeSupport
+
+/// A part of a call that took time: the pass through a gate, an attempt, a wait, an exchange with a
+/// server, or a phase of one.
+public struct TraceSpan: Sendable, Hashable, Identifiable {
+    /// What a span is the time of.
+    public enum Kind: Sendable, Hashable {
+        /// The whole call; the first span of each trace.
+        case call
+        /// One pass through a gate, with everything inside.
+        ///
+        /// It ends when the gate has returned and the body of the response that it returned has
+        /// ended, because a gate may watch and change the body.
+        case gate
+        /// An attempt, such as a retry, a hedge or a replay, with its number in the call.
+        case attempt(Int)
+        /// A wait of a gate: a back-off, a place in line, the refresh of a token.
+        case wait
+        /// One send of a request to a server, until its response's body ended; it has an
+        /// ``TraceSpan/exchange``. Each redirect that is followed leads to another one.
+        case exchange
+        /// A phase of an exchange that its transport has reported, such as `DNS`.
+        case phase
+        /// The body of an exchange's response, from its head on, as fast as it was read.
+        case body
+    }
+
+    /// How a span ended.
+    public enum Outcome: Sendable, Hashable {
+        /// It came to its end; with the status, if it returned a response.
+        case returned(HTTPStatus?)
+        /// It failed.
+        /// - Parameters:
+        ///   - label: The error's code or the name of its type, as in metrics.
+        ///   - description: The error's description, redacted.
+        case failed(label: String, description: String)
+        /// It was cancelled: by its task, its handle, its client, or because another attempt won.
+        case cancelled
+        /// The response's body was released before its end.
+        case dropped
+    }
+
+    /// The position of the span in ``Trace/spans``.
+    public var id: Int { Int(place) }
+    /// The position of the span that this one lies in; nil for the call.
+    public var parent: Int? { outer < 0 ? nil : Int(outer) }
+    /// What the span is the time of.
+    public let kind: Kind
+    /// A name for people, redacted: `Retry`, `Endpoints: 10.0.0.7:8080 (2 under way)`, `attempt 2`, `back-off`, `GET /users`, `DNS`, `body`.
+    ///
+    /// The phases of an exchange are called `queue`, `DNS`, `connect`, `TLS`, `request sent`,
+    /// `first byte` and `head`, as far as the transport reports them.
+    public let name: String
+    /// The time from the beginning of the call to that of the span.
+    public var start: Duration { .nanoseconds(startNanoseconds) }
+    /// How long the span took; nil while it is under way.
+    public var duration: Duration? {
+        nanoseconds == .max ? nil : .nanoseconds(nanoseconds)
+    }
+    /// How the span ended; nil while it is under way.
+    public let outcome: Outcome?
+    /// What was sent and received; of a span of kind ``Kind/exchange`` alone.
+    public var exchange: TraceExchange? {
+        if case .one(let exchange) = held { exchange } else { nil }
+    }
+
+    // A trace has many spans and few exchanges, and is bounded in bytes.
+    private indirect enum Held: Hashable {
+        case none
+        case one(TraceExchange)
+    }
+
+    private let place: Int32
+    private let outer: Int32
+    private let startNanoseconds: Int64
+    private let nanoseconds: Int64
+    private let held: Held
+
+    init(
+        id: Int, parent: Int?, kind: Kind, name: String, start: Duration, duration: Duration?,
+        outcome: Outcome?, exchange: TraceExchange? = nil
+    ) {
+        place = Int32(clamping: id)
+        outer = Int32(clamping: parent ?? -1)
+        self.kind = kind
+        self.name = name
+        startNanoseconds = start.wholeNanoseconds
+        // The largest number stands for no duration.
+        nanoseconds = duration.map { min($0.wholeNanoseconds, .max - 1) } ?? .max
+        self.outcome = outcome
+        held = exchange.map { .one($0) } ?? .none
+    }
+}

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Synchronization
+public import TurnpikeCore
+
+/// Keeps the traces of a client's calls: those that failed, those that were slow, and a share of the
+/// others.
+///
+/// ```swift
+/// let traces = TraceStore(sampling: 0.01, slowerThan: .seconds(2))
+/// let client = Client(baseURL: base, trace: traces)
+/// for trace in traces.traces { print(trace.id, trace.spans.count) }
+/// ```
+///
+/// Whether a call is kept is decided at its end, because nobody knows before whether it will be slow
+/// or fail. So each call of the client is recorded, which costs about a microsecond for each gate. A
+/// failure is an error that the caller gets, a body that breaks off, or a status from 400 on; a
+/// cancelled call is none.
+///
+/// The store is a ring that is bounded in calls and in bytes: the oldest traces make room for new
+/// ones. It may belong to several clients.
+public final class TraceStore: CallReader {
+    private struct State {
+        var lastNumber: UInt64 = 0
+        // Calls that are under way, by number. Weak, because a call ends when nothing refers to it.
+        var running: [UInt64: Running] = [:]
+        // What is kept, oldest end first, and what it takes.
+        var kept: [(number: UInt64, trace: Trace, bytes: Int)] = []
+        var bytes = 0
+    }
+
+    private struct Running {
+        weak var recorder: TraceRecorder?
+    }
+
+    /// The share of calls that are kept although they neither failed nor were slow, 0 to 1.
+    public let sampling: Double
+    /// How long a call must take to be kept as slow; nil if none is.
+    public let slowerThan: Duration?
+    /// How many calls are kept.
+    public let maxCalls: Int
+    /// How much memory the kept traces may take, in bytes, about.
+    public let maxBytes: Int
+    let redaction: Redaction
+    private let state = Mutex(State())
+
+    /// Creates a store.
+    /// - Parameters:
+    ///   - sampling: The share of calls that are kept although they neither failed nor were slow, 0
+    ///     to 1. It goes by the call's own random share (``/TurnpikeCore/CallRandom/share``), as the sampling of
+    ///     logs does: a call that is logged at 0.1 is also traced at 0.1.
+    ///   - slowerThan: How long a call must take, its body included, to be kept whatever the share;
+    ///     nil for none.
+    ///   - maxCalls: How many calls are kept, at least 1.
+    ///   - maxBytes: How much memory the kept traces may take, in bytes, about. The newest trace is
+    ///     kept whatever it takes, at most about 64 KiB.
+    ///   - redaction: What is hidden in the traces, before they are stored.
+    public init(
+        sampling: Double = 1, slowerThan: Duration? = nil, maxCalls: Int = 256,
+        maxBytes: Int = 4_194_304, redaction: Redaction = .standard
+    ) {
+        self.sampling = sampling
+        self.slowerThan = slowerThan
+        self.maxCalls = max(maxCalls, 1)
+        self.maxBytes = max(maxBytes, 0)
+        self.redaction = redaction
+    }
+
+    /// The kept traces in the order in which the calls began, and among them, so far as they have
+    /// come, those of calls that are under way.
+    ///
+    /// A call without an end, such as an endless stream, is therefore here as long as it lasts. Of
+    /// calls under way, the oldest ``maxCalls`` are listed.
+    public var traces: [Trace] {
+        let (kept, running) = state.withLock { state in
+            (state.kept, state.running.sorted { $0.key < $1.key }.prefix(maxCalls))
+        }
+        // Outside the lock: secrets are hidden in those that are under way.
+        let present = running.compactMap { number, running -> (UInt64, Trace)? in
+            guard let trace = running.recorder?.trace, !trace.isComplete else { return nil }
+            return (number, trace)
+        }
+        return (kept.map { ($0.number, $0.trace) } + present).sorted { $0.0 < $1.0 }.map(\.1)
+    }
+
+    /// Forgets the kept traces; calls that are under way stay.
+    public func removeAll() {
+        state.withLock { state in
+            state.kept = []
+            state.bytes = 0
+        }
+    }
+
+    /// Does nothing: each call has a reader of its own.
+    public func read(_ step: CallStep, in context: Context) {}
+
+    /// Returns what records a call.
+    public func reader(beside others: [any CallReader]) -> (any CallReader)? {
+        TraceRecorder(for: self)
+    }
+
+    // MARK: The recorder's side
+
+    /// Whether a call's random share decides anything.
+    var needsShare: Bool { sampling > 0 && sampling < 1 }
+
+    /// Lists a call as under way.
+    /// - Returns: Its number.
+    func begin(_ recorder: TraceRecorder) -> UInt64 {
+        state.withLock { state in
+            state.lastNumber += 1
+            state.running[state.lastNumber] = Running(recorder: recorder)
+            return state.lastNumber
+        }
+    }
+
+    /// Decides whether the trace of a call that has ended is kept.
+    func keeps(_ trace: RecordedTrace, share: Double?) -> Bool {
+        let call = trace.spans[0]
+        switch call.outcome {
+        case .failed: return true
+        case .returned(let status?) where status.code >= 400: return true
+        default: break
+        }
+        if let slowerThan, let end = call.end, call.start.duration(to: end) >= slowerThan {
+            return true
+        }
+        return sampling >= 1 || share.map { $0 < sampling } ?? false
+    }
+
+    /// Takes a call off the list, and stores its trace, if it is kept.
+    func end(_ number: UInt64, _ trace: Trace?) {
+        let bytes = trace?.byteCount ?? 0
+        state.withLock { state in
+            state.running[number] = nil
+            guard let trace else { return }
+            state.kept.append((number, trace, bytes))
+            state.bytes += bytes
+            var surplus = 0
+            while state.kept.count - surplus > maxCalls
+                || state.bytes > maxBytes && state.kept.count - surplus > 1
+            {
+                state.bytes -= state.kept[surplus].bytes
+                surplus += 1
+            }
+            state.kept.removeFirst(surplus)
+        }
+    }
+}

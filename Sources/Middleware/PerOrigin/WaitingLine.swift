@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import TurnpikeCore
+import TurnpikeSupport
+
+/// A call that waits for its turn.
+final class Waiter: Sendable {
+    let ticket: UInt64
+    /// Whether a line begins with this call, and nothing was said of a line here for a while.
+    let beginsLine: Bool
+    /// How many permits the call takes.
+    let cost: Int
+    /// When the call must have ended; nil if there is no limit.
+    let deadline: MonotonicInstant?
+    let turn = OneShot<Void>()
+
+    init(
+        ticket: UInt64, beginsLine: Bool = false, cost: Int = 1, deadline: MonotonicInstant? = nil
+    ) {
+        self.ticket = ticket
+        self.beginsLine = beginsLine
+        self.cost = cost
+        self.deadline = deadline
+    }
+}
+
+/// Calls that wait for their turn, first come, first served; any of them may leave.
+///
+/// Tickets grow from waiter to waiter, so that a binary search finds them.
+struct WaitingLine {
+    private struct Place {
+        let ticket: UInt64
+        var waiter: Waiter?
+    }
+
+    private var places: [Place] = []
+    private var head = 0
+
+    private(set) var count = 0
+
+    /// How many places are stored, including those of waiters that have left.
+    var placeCount: Int { places.count }
+
+    init() {}
+
+    var isEmpty: Bool { count == 0 }
+
+    /// The waiter whose turn is next.
+    var first: Waiter? { isEmpty ? nil : places[head].waiter }
+
+    /// The waiter that came last.
+    var last: Waiter? { places[head...].last { $0.waiter != nil }?.waiter }
+
+    /// The waiters, in their order.
+    var waiters: [Waiter] { places[head...].compactMap(\.waiter) }
+
+    /// The ticket of the waiter whose turn is next.
+    var firstTicket: UInt64? { isEmpty ? nil : places[head].ticket }
+
+    mutating func append(_ waiter: Waiter) {
+        places.append(Place(ticket: waiter.ticket, waiter: waiter))
+        count += 1
+    }
+
+    mutating func popFirst() -> Waiter? {
+        guard !isEmpty else { return nil }
+        let waiter = places[head].waiter
+        head += 1
+        count -= 1
+        skipLeft()
+        return waiter
+    }
+
+    /// Removes a waiter, wherever it stands.
+    /// - Returns: Whether it was in line.
+    mutating func remove(_ ticket: UInt64) -> Bool {
+        var low = head
+        var high = places.count
+        while low < high {
+            let middle = (low + high) / 2
+            if places[middle].ticket < ticket { low = middle + 1 } else { high = middle }
+        }
+        guard low < places.count, places[low].ticket == ticket, places[low].waiter != nil else {
+            return false
+        }
+        places[low].waiter = nil
+        count -= 1
+        skipLeft()
+        // Waiters that leave behind one that waits for a long time must not keep their places
+        // forever.
+        if places.count - head > 2 * count + 64 {
+            places = places[head...].filter { $0.waiter != nil }
+            head = 0
+        }
+        return true
+    }
+
+    // Keeps a waiter at the head; the places before it are removed in bulk.
+    private mutating func skipLeft() {
+        while head < places.count, places[head].waiter == nil { head += 1 }
+        if head == places.count || head > 64, head * 2 >= places.count {
+            places.removeFirst(head)
+            head = 0
+        }
+    }
+}
+
+extension WaitingLine {
+    /// Notes that a line forms, if nothing was said of one for ``Permits/newsInterval``.
+    /// - Parameters:
+    ///   - toldAt: When it was last said that such a line forms; now, if this is news.
+    ///   - now: The current time.
+    /// - Returns: Whether this is news.
+    static func isNews(_ toldAt: inout MonotonicInstant?, at now: MonotonicInstant) -> Bool {
+        if let toldAt, toldAt.duration(to: now) < Permits.newsInterval { return false }
+        toldAt = now
+        return true
+    }
+}
+
+extension Waiter {
+    /// Waits for the turn, or until the task or the context is cancelled.
+    /// - Parameters:
+    ///   - context: The call's context.
+    ///   - name: What it waits for, in the call's trace.
+    ///   - phrase: What the error of a deadline says that passes meanwhile.
+    ///   - news: What the gate says if a line begins.
+    ///   - gate: The gate's name.
+    ///   - tellGauges: Tells the meter how many wait.
+    ///   - leave: Removes the waiter from its line. It returns false if the turn has come already;
+    ///     the call then continues, and ends further in.
+    /// - Throws: `CancellationError`, or the error of the context's cancellation.
+    func wait(
+        in context: Context, for name: @autoclosure () -> String, atDeadline phrase: String? = nil,
+        saying news: @autoclosure () -> String? = nil, by gate: String = "",
+        gauges tellGauges: () -> Void = {},
+        leave: @escaping @Sendable (Waiter) -> Bool
+    ) async throws {
+        let registration = context.onCancel { [self] reason in
+            if leave(self) { turn.settle(.failure(reason.error)) }
+        }
+        defer { registration.end() }
+        try await context.report(
+            waitingFor: name(), atDeadline: phrase, saying: beginsLine ? news() : nil, by: gate,
+            gauges: tellGauges
+        ) { _ in
+            try await turn.value { [self] in
+                if leave(self) { turn.settle(.failure(CancellationError())) }
+            }
+        }
+    }
+}

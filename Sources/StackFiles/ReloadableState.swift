@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Synchronization
+import TurnpikeCore
+
+/// The state of gates that survives a reload, such as circuit breakers, budgets, cookie jars and
+/// caches, by key.
+final class ReloadableState: Sendable {
+    private struct Entry: Sendable {
+        let settings: any Hashable & Sendable
+        let value: any Sendable
+    }
+
+    private struct Contents {
+        var entries: [String: Entry] = [:]
+        // The state that an earlier stack created.
+        var before: [String: Entry] = [:]
+        var updates: [@Sendable () -> Void] = []
+    }
+
+    private let contents: Mutex<Contents>
+
+    /// Creates state for a first stack.
+    init() { contents = Mutex(Contents()) }
+
+    /// Creates the state for a stack that replaces another.
+    ///
+    /// State that the new stack does not request is released.
+    init(following other: ReloadableState) {
+        contents = Mutex(Contents(before: other.contents.withLock { $0.entries }))
+    }
+
+    func value<State: Sendable>(
+        _ key: String, for settings: some Hashable & Sendable,
+        updating update: (@Sendable (State) -> Void)?, _ make: () throws -> State
+    ) rethrows -> State {
+        let entry = contents.withLock { $0.entries[key] ?? $0.before[key] }
+        if let entry, AnyHashable(entry.settings) == AnyHashable(settings),
+            let state = entry.value as? State
+        {
+            contents.withLock { contents in
+                contents.entries[key] = entry
+                if let update { contents.updates.append { update(state) } }
+            }
+            return state
+        }
+        let state = try make()
+        contents.withLock { $0.entries[key] = Entry(settings: settings, value: state) }
+        return state
+    }
+
+    /// Called when a stack is in force: applies the new settings to kept state and releases the
+    /// rest.
+    func settle() {
+        let (updates, _) = contents.withLock { contents in
+            defer {
+                contents.updates = []
+                contents.before = [:]
+            }
+            // Released state is destroyed outside the lock.
+            return (contents.updates, contents.before)
+        }
+        for update in updates { update() }
+    }
+}
+
+/// Objects that all stacks of one registry share: one for each key, for the lifetime of the
+/// registry.
+final class CommonState: Sendable {
+    private let values = Mutex<[String: any AnyObject & Sendable]>([:])
+
+    func value<State: AnyObject & Sendable>(_ key: String, _ make: () -> State) -> State {
+        values.withLock { values in
+            if let known = values[key] as? State { return known }
+            let new = make()
+            values[key] = new
+            return new
+        }
+    }
+}
+
+extension Settings {
+    /// Returns state that survives a reload of the stack: the state of an earlier stack with the
+    /// same gate and key if its settings were equal, otherwise new state.
+    ///
+    /// A gate that is one shared gate in several stacks can be its own state.
+    /// - Parameters:
+    ///   - key: Identifies the state within its gate.
+    ///   - settings: What the state was created from. Leave out settings that can be applied to
+    ///     existing state.
+    ///   - update: Applies this gate's settings to state of an earlier stack, once the new stack is
+    ///     in force. Not called for a file that is rejected.
+    ///   - make: Creates the state.
+    /// - Returns: The state.
+    public func reloadable<State: Sendable>(
+        _ key: String, for settings: some Hashable & Sendable,
+        updating update: (@Sendable (State) -> Void)? = nil, _ make: () throws -> State
+    ) rethrows -> State {
+        try reading.state.value("\(stateKey)/\(key)", for: settings, updating: update, make)
+    }
+
+    /// Returns state that several gates of one stack share and that survives a reload, as with
+    /// ``reloadable(_:for:updating:_:)``.
+    /// - Parameters:
+    ///   - key: Identifies the state. Gates with the same key and equal settings share it.
+    ///   - settings: What the state was created from. Leave out settings that can be applied to
+    ///     existing state.
+    ///   - update: Applies this gate's settings to existing state, once the stack is in force.
+    ///   - make: Creates the state.
+    /// - Returns: The state.
+    public func shared<State: Sendable, From: Hashable & Sendable>(
+        _ key: String, for settings: From,
+        updating update: (@Sendable (State) -> Void)? = nil, _ make: () throws -> State
+    ) rethrows -> State {
+        try reading.state.value(
+            "\(key)/\(settings.hashValue)", for: settings, updating: update, make)
+    }
+
+    /// Returns an object that all stacks of one registry and its copies share, for objects that
+    /// must exist only once in a program, such as the writer of a file.
+    /// - Parameters:
+    ///   - key: Identifies the object.
+    ///   - make: Creates the object, once.
+    /// - Returns: The shared object.
+    func common<State: AnyObject & Sendable>(_ key: String, _ make: () -> State) -> State {
+        reading.common.value(key, make)
+    }
+}
