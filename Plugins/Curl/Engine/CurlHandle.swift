@@ -92,7 +92,7 @@ import TurnpikeCore
         guard let bytes = unsafe tpc_buffer_take(&pointer.pointee.body, &count) else {
             return .data(Data())
         }
-        return unsafe .foreign(ForeignBytes(start: bytes, count: count, giveBack: giveBack))
+        return unsafe .foreign(UnownedBuffer(start: bytes, count: count, giveBack: giveBack))
     }
 
     /// libcurl's code for the end of the transfer, or nil while it runs.

@@ -290,7 +290,7 @@ extension CurlTransfer {
     private func keep(_ times: CurlTimes) { keptTimes.withLock { $0 = times } }
 }
 
-extension CurlTransfer: UnreadHead {
+extension CurlTransfer: LazyResponseHead {
     func read() throws -> Exchange.Head {
         switch head.take() {
         case .unread(let bytes): return try bytes.read(url, isHead).get()

@@ -93,7 +93,9 @@ public struct Redaction: Sendable {
         if !key.contains(where: { Self.joiners[$0] != 0 }) { return false }
         var spelling = Array(key)
         for _ in 0..<3 {
-            guard let next = Spelling.unescaped(spelling) else { return hidesPart(of: spelling) }
+            guard let next = EscapeDecoder.unescaped(spelling) else {
+                return hidesPart(of: spelling)
+            }
             if hidesPart(of: spelling) || hidesAsSpelled(next) { return true }
             spelling = next
         }
@@ -113,7 +115,7 @@ public struct Redaction: Sendable {
 
     // The bytes that join the parts of a name, or begin an escape.
     private static let joiners = ByteTable { byte in
-        "[].".utf8.contains(byte) || Spelling.beginsEscape(byte) ? 1 : 0
+        "[].".utf8.contains(byte) || EscapeDecoder.beginsEscape(byte) ? 1 : 0
     }
 
     private func isAdded(_ key: some Collection<UInt8>) -> Bool {
@@ -159,7 +161,7 @@ public struct Redaction: Sendable {
             guard let current = spelling else { return false }
             let names = current.split { !SecretScanner.isOfName($0) }
             if names.contains(where: { hides(key: $0) }) { return true }
-            spelling = Spelling.unescaped(current)
+            spelling = EscapeDecoder.unescaped(current)
         }
         return true
     }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Foundation
 import TurnpikeSupport
 
 /// Content that is recognized within a text by its first bytes.
@@ -52,7 +53,7 @@ extension RedactionPass {
         guard let plain = Base64.decode(text), let kind = NestedKind(sniffing: plain),
             depth < Self.maxDepth, let shown = nested(kind, plain, isCut)
         else { return nil }
-        return Base64.encode(shown) + [UInt8](repeating: 0x3D, count: (3 - shown.count % 3) % 3)
+        return Array(Data(shown).base64EncodedData())
     }
 
     /// Whether content holds a secret, or may hold one because it cannot be parsed.
@@ -97,5 +98,59 @@ extension RedactionPass {
         case .propertyList: break
         }
         throw ClientError(.serialization, "nothing here reads it")
+    }
+}
+
+/// Base64 (RFC 4648 §4) of bytes.
+enum Base64 {
+    /// Decodes either alphabet, ignoring whitespace.
+    ///
+    /// Returns nil if a byte is not a digit, or follows padding.
+    static func decode(_ text: some Sequence<UInt8>) -> [UInt8]? {
+        var bytes: [UInt8] = []
+        var bits: UInt32 = 0
+        var count = 0
+        var isPadded = false
+        for byte in text where byte > 0x20 {
+            if byte == UInt8(ascii: "=") {
+                isPadded = true
+                continue
+            }
+            guard !isPadded, let value = value(of: byte) else { return nil }
+            bits = bits << 6 | value
+            count += 6
+            if count >= 8 {
+                count -= 8
+                bytes.append(UInt8(truncatingIfNeeded: bits >> UInt32(count)))
+            }
+        }
+        return bytes
+    }
+
+    /// Whether a text is base64 that may contain content of a parsed kind.
+    ///
+    /// Long texts are judged by their beginning.
+    static func mayHoldContent(_ text: [UInt8]) -> Bool {
+        guard text.count > 4096 else { return text.allSatisfy(isDigitOrBlank) }
+        guard let begin = decode(text.prefix(4096)) else { return false }
+        let content = begin.drop { $0 <= 0x20 }
+        // The kind shows in the first byte and in the first one that follows an opening bracket.
+        let isTold = content.count > 16 && content.dropFirst().contains { $0 > 0x20 }
+        return (!isTold || NestedKind(sniffing: begin) != nil) && text.allSatisfy(isDigitOrBlank)
+    }
+
+    static func isDigitOrBlank(_ byte: UInt8) -> Bool {
+        value(of: byte) != nil || byte == UInt8(ascii: "=") || (byte <= 0x20 && byte != 0)
+    }
+
+    private static func value(of digit: UInt8) -> UInt32? {
+        switch digit {
+        case UInt8(ascii: "A")...UInt8(ascii: "Z"): UInt32(digit) - 65
+        case UInt8(ascii: "a")...UInt8(ascii: "z"): UInt32(digit) - 71
+        case UInt8(ascii: "0")...UInt8(ascii: "9"): UInt32(digit) + 4
+        case UInt8(ascii: "+"), UInt8(ascii: "-"): 62
+        case UInt8(ascii: "/"), UInt8(ascii: "_"): 63
+        default: nil
+        }
     }
 }

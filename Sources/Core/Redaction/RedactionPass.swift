@@ -87,11 +87,11 @@ public final class RedactionPass {
     ) -> SecretIndex.Reach? {
         let count = value.count
         guard count >= SecretIndex.minBytes, Array(value).firstRange(of: mark) == nil,
-            !Prose.isSentence(value)
+            !NaturalTextHeuristic.isSentence(value)
         else { return nil }
         let isNumber = value.allSatisfy(Grammar.isDigit)
-        if SecretLooks.isMade(value) { return isNumber ? .words : .anywhere }
-        if !isNamed || isNumber || Prose.isCommon(value) { return nil }
+        if TokenHeuristic.isMade(value) { return isNumber ? .words : .anywhere }
+        if !isNamed || isNumber || NaturalTextHeuristic.isCommon(value) { return nil }
         if count >= 8 { return .anywhere }
         return count >= 6 || value.contains(where: Grammar.isDigit) ? .words : nil
     }
@@ -210,6 +210,6 @@ public final class RedactionPass {
     private static func decoded(_ text: ArraySlice<UInt8>) -> [UInt8] {
         let spaced = text.map { $0 == UInt8(ascii: "+") ? 0x20 : $0 }
         guard spaced.contains(UInt8(ascii: "%")) else { return spaced }
-        return Spelling.unescaped(spaced) ?? spaced
+        return EscapeDecoder.unescaped(spaced) ?? spaced
     }
 }

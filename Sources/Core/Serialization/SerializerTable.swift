@@ -20,32 +20,8 @@ public import Foundation
 /// `auto()` uses the CSV above, and `decode(_:)` does not.
 public struct SerializerTable: Sendable {
     private enum Maker: Sendable {
-        case serializer(any ResponseSerializer, Typed)
+        case serializer(any ResponseSerializer)
         case decoder(any ValueDecoder)
-    }
-
-    // A serializer for a caller that knows its type. A dynamic cast would cost more than the rest
-    // of `data()`.
-    private struct Typed: Sendable {
-        private let type: ObjectIdentifier
-        private let box: any AnyObject & Sendable
-
-        init<Serializer: ResponseSerializer>(_ serializer: Serializer) {
-            type = ObjectIdentifier(Serializer.self)
-            box = Box(serializer)
-        }
-
-        func serializer<Serializer: ResponseSerializer>(_: Serializer.Type) -> Serializer? {
-            if type != ObjectIdentifier(Serializer.self) { return nil }
-            // SAFETY: the box was created with `type`, which has just been compared.
-            return unsafe unsafeDowncast(box, to: Box<Serializer>.self).serializer
-        }
-    }
-
-    private final class Box<Serializer: ResponseSerializer>: Sendable {
-        let serializer: Serializer
-
-        init(_ serializer: Serializer) { self.serializer = serializer }
     }
 
     // A class, because each call inspects several entries.
@@ -76,7 +52,7 @@ public struct SerializerTable: Sendable {
     ) {
         put(
             Entry(
-                name: name, ranges: ranges, maker: .serializer(serializer, Typed(serializer)),
+                name: name, ranges: ranges, maker: .serializer(serializer),
                 collectedBytes: serializer.collectedBytes(in: self)))
     }
 
@@ -104,16 +80,16 @@ public struct SerializerTable: Sendable {
         _ type: Serializer.Type, named name: String
     ) -> Serializer? {
         guard let index = entries.firstIndex(where: { $0.name == name }),
-            case .serializer(_, let typed) = entries[index].maker
+            case .serializer(let serializer) = entries[index].maker
         else { return nil }
-        return typed.serializer(type)
+        return serializer as? Serializer
     }
 
     /// Returns the first serializer whose ranges include a media type, or match its suffix
     /// (`+json`).
     public func serializer(for type: MediaType) -> (any ResponseSerializer)? {
         for entry in matching(type) {
-            if case .serializer(let serializer, _) = entry.maker { return serializer }
+            if case .serializer(let serializer) = entry.maker { return serializer }
         }
         return nil
     }

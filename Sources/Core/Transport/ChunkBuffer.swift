@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Foundation
+public import Foundation
+import TurnpikeSupport
 
 /// The chunks that the reader has not taken yet, in order.
 ///
@@ -50,5 +51,124 @@ struct ChunkBuffer {
         first = 0
         count = 0
         file = nil
+    }
+}
+
+/// Bytes of a body on their way to the reader.
+///
+/// Each chunk is converted to `Data` or dropped, exactly once.
+public enum BodyChunk: Sendable {
+    /// Bytes in `Data`.
+    case data(Data)
+    /// Bytes in memory that belongs to another library.
+    case foreign(UnownedBuffer)
+
+    var count: Int {
+        switch self {
+        case .data(let data): data.count
+        case .foreign(let bytes): bytes.count
+        }
+    }
+
+    func data() -> Data {
+        switch self {
+        case .data(let data): data
+        case .foreign(let bytes): bytes.data()
+        }
+    }
+
+    func drop() {
+        if case .foreign(let bytes) = self { bytes.free() }
+    }
+}
+
+// SAFETY: the memory belongs to this value, which is converted to `Data` or freed, exactly once.
+/// Memory that a library handed over, with a closure that releases it.
+@safe public struct UnownedBuffer: @unchecked Sendable {
+    private let start: UnsafeMutableRawPointer
+    let count: Int
+    private let giveBack: @Sendable (UnsafeMutableRawPointer) -> Void
+
+    // Up to this size the bytes are copied, which costs less than a `Data` with a deallocator.
+    private static let small = 4096
+
+    /// Takes ownership of memory.
+    /// - Parameters:
+    ///   - start: The address of the first byte.
+    ///   - count: The number of bytes.
+    ///   - giveBack: Frees the memory; called once.
+    public init(
+        start: UnsafeMutableRawPointer, count: Int,
+        giveBack: @escaping @Sendable (UnsafeMutableRawPointer) -> Void
+    ) {
+        unsafe self.start = start
+        self.count = count
+        unsafe self.giveBack = unsafe giveBack
+    }
+
+    func data() -> Data {
+        guard count > Self.small else {
+            defer { free() }
+            return unsafe Data(bytes: start, count: count)
+        }
+        return unsafe Data(
+            bytesNoCopy: start, count: count,
+            deallocator: .custom { [giveBack] bytes, _ in unsafe giveBack(bytes) })
+    }
+
+    func free() { unsafe giveBack(start) }
+}
+
+/// Bytes of a response that arrive faster than they are read: appended to a temporary file and read
+/// from its front.
+///
+/// The file is truncated whenever the reader has caught up.
+final class SpillFile {
+    private let file: UnnamedFile
+    private let limit: Int64
+    private var readOffset: Int64 = 0
+    private var writeOffset: Int64 = 0
+
+    private static let readBytes = 262_144
+
+    init(limit: Int64) throws {
+        self.limit = limit
+        file = try Self.attempt { try UnnamedFile.temporary() }
+    }
+
+    var isEmpty: Bool { readOffset == writeOffset }
+
+    func append(_ chunk: Data) throws {
+        guard writeOffset - readOffset + Int64(chunk.count) <= limit else {
+            throw ClientError(
+                .tooLarge,
+                "the reader is behind the server by more than \(limit) bytes; read faster, or use a"
+                    + " transport with backpressure")
+        }
+        try Self.attempt { try file.write(chunk, at: writeOffset) }
+        writeOffset += Int64(chunk.count)
+    }
+
+    func read() throws -> Data? {
+        if isEmpty { return nil }
+        let wanted = Int(min(writeOffset - readOffset, Int64(Self.readBytes)))
+        let chunk = try Self.attempt { try file.read(upToCount: wanted, at: readOffset) }
+        readOffset += Int64(chunk.count)
+        if isEmpty {
+            readOffset = 0
+            writeOffset = 0
+            file.truncate()
+        }
+        return chunk
+    }
+
+    private static func attempt<Value>(_ action: () throws -> Value) throws -> Value {
+        do {
+            return try action()
+        } catch let fault as FileFault {
+            throw ClientError(
+                .download, "a response cannot be buffered in a temporary file: \(fault)",
+                underlying: fault)
+        }
     }
 }

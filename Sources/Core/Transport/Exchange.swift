@@ -67,7 +67,7 @@ public final class Exchange: Sendable {
     /// Takes a head that its reader will parse, together with the first chunk of the body.
     @discardableResult
     public func receive(
-        _ head: any UnreadHead, with chunk: BodyChunk, isComplete: Bool
+        _ head: any LazyResponseHead, with chunk: BodyChunk, isComplete: Bool
     ) -> Bool {
         receive(.unread(head), with: chunk, isComplete: isComplete)
     }

@@ -107,3 +107,64 @@ final class ExchangeCore: Sendable {
         if wasOpen { onCancel(reason.decided) }
     }
 }
+
+/// How a head reaches who waits for it.
+enum ArrivedHead: Sendable {
+    case read(Exchange.Head)
+    case unread(any LazyResponseHead)
+
+    func get() throws -> Exchange.Head {
+        switch self {
+        case .read(let head): head
+        case .unread(let head): try head.read()
+        }
+    }
+}
+
+/// How much of a response is buffered for a reader that is slower than the peer.
+public struct Flow: Sendable, Hashable {
+    /// The number of buffered bytes at which the transport is told to pause.
+    public let highWater: Int
+    /// The number of buffered bytes at which a paused transport is told to go on.
+    public let lowWater: Int
+    /// The number of bytes that stay in memory before the rest goes to a file; nil if nothing does.
+    let memoryLimit: Int?
+    /// The largest size of the file, in bytes.
+    let fileLimit: Int64
+
+    /// Bounds for a transport that can hold the peer back.
+    /// - Parameters:
+    ///   - highWater: The number of buffered bytes at which the transport is told to pause.
+    ///   - lowWater: The number of buffered bytes at which it is told to go on.
+    /// - Returns: The bounds.
+    public static func pausing(highWater: Int = 524_288, lowWater: Int = 131_072) -> Flow {
+        Flow(highWater: highWater, lowWater: lowWater, memoryLimit: nil, fileLimit: 0)
+    }
+
+    /// Bounds for a transport that cannot hold the peer back.
+    ///
+    /// Chunks beyond the memory limit go to a temporary file without a name, until the reader takes
+    /// them.
+    /// - Parameters:
+    ///   - memoryLimit: The number of bytes that stay in memory.
+    ///   - fileLimit: The largest size of the file, in bytes. Beyond it the exchange fails as
+    ///     ``ClientError/Code/tooLarge``.
+    /// - Returns: The bounds.
+    public static func spilling(memoryLimit: Int = 1_048_576, fileLimit: Int64) -> Flow {
+        Flow(highWater: .max, lowWater: .max, memoryLimit: memoryLimit, fileLimit: fileLimit)
+    }
+}
+
+/// A waiting continuation and the result to resume it with after a lock is released.
+// SAFETY: resumed once, by the code that took the continuation.
+@safe struct Waiting<Value: Sendable> {
+    private let continuation: UnsafeContinuation<Value, any Error>
+    private let result: Result<Value, any Error>
+
+    init(_ continuation: UnsafeContinuation<Value, any Error>, _ result: Result<Value, any Error>) {
+        unsafe self.continuation = continuation
+        self.result = result
+    }
+
+    func resume() { unsafe continuation.resume(with: result) }
+}

@@ -16,7 +16,7 @@ struct ForeignChunkTests {
     private let head = ResponseHead(status: 200, url: URL(filePath: "/"))
 
     /// A head that is read later, or turns out to be none.
-    private final class Unread: UnreadHead {
+    private final class Unread: LazyResponseHead {
         let result: Result<Exchange.Head, ClientError>
         init(_ result: Result<Exchange.Head, ClientError>) { self.result = result }
         func read() throws -> Exchange.Head { try result.get() }
@@ -34,7 +34,7 @@ struct ForeignChunkTests {
         unsafe start.initializeMemory(as: UInt8.self, repeating: 7, count: count)
         let notes = notes
         return unsafe .foreign(
-            ForeignBytes(start: start, count: count) { bytes in
+            UnownedBuffer(start: start, count: count) { bytes in
                 notes.add("freed \(name)")
                 unsafe bytes.deallocate()
             })

@@ -119,7 +119,7 @@ extension NumberRow {
     static let figures: Set<String> = [
         "CacheEntryBounds.disk", "CacheEntryBounds.memory", "CacheListing.length",
         "CacheUsage.bytes", "CacheUsage.entries", "CacheUsage.evictions",
-        "Exchange.Head.encodedLength", "Exchange.Head.length", "ForeignBytes.count",
+        "Exchange.Head.encodedLength", "Exchange.Head.length", "UnownedBuffer.count",
         "HTTPStatus.code", "HTTPStatus.integerLiteral", "JSONNumber.value",
         "JSONValue.floatLiteral", "JSONValue.integerLiteral", "MediaType.quality",
         "MockLatency.constant.latency", "MockLatency.exponential.mean",

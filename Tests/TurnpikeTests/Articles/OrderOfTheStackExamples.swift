@@ -4,6 +4,7 @@ import Foundation
 import Testing
 import Turnpike
 import TurnpikeInspection
+import TurnpikeTesting
 
 @Suite("Order of the stack")
 struct OrderOfTheStackExamples {

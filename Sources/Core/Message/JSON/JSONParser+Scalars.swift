@@ -3,6 +3,10 @@
 // Strings, and the text of errors.
 extension JSONParser {
     mutating func parseString() throws(JSONSyntaxError) -> String {
+        guard unsafe keepsValues else {
+            try unsafe skipString()
+            return ""
+        }
         unsafe position += 1
         let start = unsafe position
         while let byte = unsafe peek() {

@@ -10,13 +10,18 @@ struct JSONParser {
     let base: UnsafePointer<UInt8>?
     let end: Int
     let options: JSONReadingOptions
+    /// Whether values are created; otherwise the text is only checked.
+    let keepsValues: Bool
     var position = 0
     var depth = 0
 
-    init(bytes: UnsafeBufferPointer<UInt8>, options: JSONReadingOptions) {
+    init(
+        bytes: UnsafeBufferPointer<UInt8>, options: JSONReadingOptions, keepsValues: Bool = true
+    ) {
         unsafe base = bytes.baseAddress
         unsafe end = bytes.count
         unsafe self.options = options
+        unsafe self.keepsValues = keepsValues
         if unsafe bytes.starts(with: [0xEF, 0xBB, 0xBF]) { unsafe position = 3 }
     }
 
@@ -52,7 +57,9 @@ struct JSONParser {
         case UInt8(ascii: "f"): return try unsafe parseWord("false", .bool(false))
         case UInt8(ascii: "n"): return try unsafe parseWord("null", .null)
         case UInt8(ascii: "-"), UInt8(ascii: "0")...UInt8(ascii: "9"):
-            return .number(try unsafe parseNumber())
+            if unsafe keepsValues { return .number(try unsafe parseNumber()) }
+            try unsafe skipNumber()
+            return .null
         default: throw unsafe fault("a value cannot begin with \(describe(byte))")
         }
     }
@@ -87,7 +94,8 @@ struct JSONParser {
             unsafe position += 1
         } else {
             repeat {
-                elements.append(try unsafe parseValue())
+                let element = try unsafe parseValue()
+                if unsafe keepsValues { elements.append(element) }
             } while try unsafe goesOn(until: UInt8(ascii: "]"))
         }
         unsafe depth -= 1
@@ -108,7 +116,8 @@ struct JSONParser {
                 let start = unsafe position
                 let name = try unsafe parseString()
                 try unsafe skipColon()
-                let isNew = object.append(name, try unsafe parseValue())
+                let value = try unsafe parseValue()
+                let isNew = unsafe !keepsValues || object.append(name, value)
                 if !isNew, unsafe options.duplicateNames == .refuse {
                     unsafe position = start
                     throw unsafe fault("two members have this name")
@@ -144,59 +153,9 @@ struct JSONParser {
     }
 }
 
-// Checks the same grammar without creating values.
 extension JSONParser {
-    /// Checks a complete document.
-    mutating func checkDocument() throws(JSONSyntaxError) {
-        try unsafe skipValue()
-        unsafe skipBlanks()
-        if unsafe position < end { throw unsafe fault("there is more text after the value") }
-    }
-
-    private mutating func skipValue() throws(JSONSyntaxError) {
-        unsafe skipBlanks()
-        guard let byte = unsafe peek() else {
-            throw unsafe fault("the text ends where a value is expected")
-        }
-        switch byte {
-        case UInt8(ascii: "{"):
-            try unsafe skipList(until: UInt8(ascii: "}"), hasNames: true)
-        case UInt8(ascii: "["):
-            try unsafe skipList(until: UInt8(ascii: "]"), hasNames: false)
-        case UInt8(ascii: "\""): try unsafe skipString()
-        case UInt8(ascii: "t"): _ = try unsafe parseWord("true", .null)
-        case UInt8(ascii: "f"): _ = try unsafe parseWord("false", .null)
-        case UInt8(ascii: "n"): _ = try unsafe parseWord("null", .null)
-        case UInt8(ascii: "-"), UInt8(ascii: "0")...UInt8(ascii: "9"): try unsafe skipNumber()
-        default: throw unsafe fault("a value cannot begin with \(describe(byte))")
-        }
-    }
-
-    private mutating func skipList(
-        until close: UInt8, hasNames: Bool
-    ) throws(JSONSyntaxError) {
-        try unsafe enter()
-        if unsafe peek() == close {
-            unsafe position += 1
-        } else {
-            repeat {
-                if hasNames { try unsafe skipName() }
-                try unsafe skipValue()
-            } while try unsafe goesOn(until: close)
-        }
-        unsafe depth -= 1
-    }
-
-    private mutating func skipName() throws(JSONSyntaxError) {
-        unsafe skipBlanks()
-        guard unsafe peek() == UInt8(ascii: "\"") else {
-            throw unsafe fault("a member's name must be a string")
-        }
-        try unsafe skipString()
-        try unsafe skipColon()
-    }
-
-    private mutating func skipString() throws(JSONSyntaxError) {
+    // Checks the same grammar as `parseString()` without creating a value.
+    mutating func skipString() throws(JSONSyntaxError) {
         unsafe position += 1
         let start = unsafe position
         var isASCII = true

@@ -151,8 +151,9 @@ extension JSONValue {
     public static func check(_ data: Data) throws(JSONSyntaxError) {
         let result = unsafe data.withUnsafeBytes { buffer -> Result<Void, JSONSyntaxError> in
             let bytes = unsafe buffer.bindMemory(to: UInt8.self)
-            var parser = unsafe JSONParser(bytes: bytes, options: JSONReadingOptions())
-            return Result { () throws(JSONSyntaxError) in try unsafe parser.checkDocument() }
+            var parser = unsafe JSONParser(
+                bytes: bytes, options: JSONReadingOptions(), keepsValues: false)
+            return Result { () throws(JSONSyntaxError) in _ = try unsafe parser.parseDocument() }
         }
         try result.get()
     }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Foundation
 import TurnpikeSupport
 
 /// The secrets that are known, searchable at a cost that does not depend on their number.
@@ -78,7 +79,7 @@ struct SecretIndex: Sendable {
             // A form writes a space as a plus sign.
             let plus = current.map { $0 == 0x20 ? UInt8(ascii: "+") : $0 }
             if plus != current { add(plus, reach) }
-            spelling = Spelling.unescaped(current)
+            spelling = EscapeDecoder.unescaped(current)
         }
         guard inBase64, secret.count >= 8 else { return }
         for core in Self.base64Cores(of: secret) { add(core, .anywhere) }
@@ -115,7 +116,7 @@ struct SecretIndex: Sendable {
         var cores: Set<[UInt8]> = []
         for offset in 0..<3 {
             let padded = [UInt8](repeating: 0, count: offset) + secret.prefix(192)
-            let digits = Base64.encode(padded)
+            let digits = Array(Data(padded).base64EncodedData())
             let core = Array(digits[[0, 2, 3][offset]..<(padded.count * 8 / 6)])
             cores.insert(core)
             cores.insert(
@@ -136,8 +137,8 @@ struct SecretIndex: Sendable {
     func occurs(in text: [UInt8]) -> Bool {
         var isFound = false
         var work = 0
-        var spelling: Spelling? = Spelling(text)
-        for _ in 0...Spelling.maxLevels {
+        var spelling: EscapeDecoder? = EscapeDecoder(text)
+        for _ in 0...EscapeDecoder.maxLevels {
             guard let current = spelling, !isFound else { break }
             for one in [current, current.withoutZeros(), current.withoutLineEnds()] {
                 search(one?.bytes ?? [], isCut: false, work: &work) { _ in isFound = true }

@@ -68,7 +68,7 @@ extension SecretScanner {
             let value = argument(at: name.endIndex + 1)
         else { return }
         if isPair { return hidePair(value) }
-        if !Prose.isWord(bytes[value]) { hideNow(value) }
+        if !NaturalTextHeuristic.isWord(bytes[value]) { hideNow(value) }
     }
 
     private static let pairOptions = WordSet("user proxy-user cert proxy-cert")

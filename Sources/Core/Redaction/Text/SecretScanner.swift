@@ -21,10 +21,10 @@ struct SecretScanner {
     let shape: Shape
     let isCut: Bool
     let pass: RedactionPass
-    private let spelling: Spelling
+    private let spelling: EscapeDecoder
     let level: Int
     private(set) var marks: SecretMarks
-    var looks: SecretLooks
+    var looks: TokenHeuristic
     var closers: MarkupClosers?
 
     // The current position of the scan.
@@ -46,26 +46,26 @@ struct SecretScanner {
     static func redacted(
         _ source: [UInt8], as shape: Shape, isCut: Bool = false, in pass: RedactionPass
     ) -> [UInt8]? {
-        let kinds = SecretSieve.kinds.union(of: source)
-        if shape == .text, !isCut, SecretSieve.isPlain(source, kinds) {
-            return redactedKnown(Spelling(source), pass)
+        let kinds = Prefilter.kinds.union(of: source)
+        if shape == .text, !isCut, Prefilter.isPlain(source, kinds) {
+            return redactedKnown(EscapeDecoder(source), pass)
         }
         var marks = SecretMarks()
-        var spelling = Spelling(source)
+        var spelling = EscapeDecoder(source)
         for level in 0... {
             var scanner = SecretScanner(spelling, shape, level, isCut, pass, marks)
             scanner.scan()
             marks = scanner.marks
-            let hasEscapes = kinds & SecretSieve.Kind.escape != 0
+            let hasEscapes = kinds & Prefilter.Kind.escape != 0
             guard hasEscapes, let inner = spelling.unescaped() else { break }
-            if level == Spelling.maxLevels {
+            if level == EscapeDecoder.maxLevels {
                 spelling.hidePacked(in: &marks)
                 break
             }
             spelling = inner
         }
         if !pass.known.isEmpty {
-            let plain = Spelling(source)
+            let plain = EscapeDecoder(source)
             for other in [plain.withoutZeros(), plain.withoutLineEnds()] {
                 if let other { hideKnown(other, isCut, pass, &marks) }
             }
@@ -73,7 +73,8 @@ struct SecretScanner {
         return marks.isEmpty ? nil : marks.applied(to: source)
     }
 
-    private static func redactedKnown(_ spelling: Spelling, _ pass: RedactionPass) -> [UInt8]? {
+    private static func redactedKnown(_ spelling: EscapeDecoder, _ pass: RedactionPass) -> [UInt8]?
+    {
         var marks = SecretMarks()
         hideKnown(spelling, false, pass, &marks)
         pass.work += spelling.bytes.count
@@ -86,7 +87,7 @@ struct SecretScanner {
         _ source: [UInt8], isText: Bool = false, isCut: Bool, in pass: RedactionPass
     ) -> [UInt8]? {
         var marks = SecretMarks()
-        let plain = Spelling(source)
+        let plain = EscapeDecoder(source)
         let others = isText ? [plain.unescaped(), plain.withoutLineEnds()] : []
         for spelling in [plain, plain.withoutZeros()] + others {
             guard let spelling else { continue }
@@ -98,7 +99,8 @@ struct SecretScanner {
     }
 
     private init(
-        _ spelling: Spelling, _ shape: Shape, _ level: Int, _ isCut: Bool, _ pass: RedactionPass,
+        _ spelling: EscapeDecoder, _ shape: Shape, _ level: Int, _ isCut: Bool,
+        _ pass: RedactionPass,
         _ marks: SecretMarks
     ) {
         self.spelling = spelling
@@ -108,11 +110,11 @@ struct SecretScanner {
         self.pass = pass
         self.marks = marks
         bytes = spelling.bytes
-        looks = SecretLooks(bytes, isCut: isCut)
+        looks = TokenHeuristic(bytes, isCut: isCut)
     }
 
     private static func hideKnown(
-        _ spelling: Spelling, _ isCut: Bool, _ pass: RedactionPass, _ marks: inout SecretMarks
+        _ spelling: EscapeDecoder, _ isCut: Bool, _ pass: RedactionPass, _ marks: inout SecretMarks
     ) {
         pass.known.search(spelling.bytes, isCut: isCut, work: &pass.work) {
             marks.hide(spelling.source(of: $0))
@@ -125,7 +127,7 @@ struct SecretScanner {
         Self.hideKnown(spelling, isCut, pass, &marks)
         if shape == .url { segment = 0 }
         while true {
-            position = SecretSieve.all.next(in: bytes, from: position, stopsAtBoundary: isInURL)
+            position = Prefilter.all.next(in: bytes, from: position, stopsAtBoundary: isInURL)
             guard position < bytes.count else { break }
             let byte = bytes[position]
             if Grammar.isAlphanumeric(byte) { word() } else { delimiter(byte) }
@@ -141,7 +143,7 @@ struct SecretScanner {
     private mutating func scanForLooks() {
         Self.hideKnown(spelling, isCut, pass, &marks)
         while true {
-            position = SecretSieve.looks.next(in: bytes, from: position, stopsAtBoundary: false)
+            position = Prefilter.looks.next(in: bytes, from: position, stopsAtBoundary: false)
             guard position < bytes.count else { break }
             let start = position
             if bytes[start] == UInt8(ascii: "-") {
@@ -254,7 +256,7 @@ struct SecretScanner {
     ///
     /// A word that may be truncated counts.
     func isMade(_ word: Range<Int>) -> Bool {
-        SecretLooks.isMade(bytes[word])
+        TokenHeuristic.isMade(bytes[word])
             || (isCut && word.upperBound == bytes.count && !word.isEmpty)
     }
 
@@ -292,5 +294,63 @@ struct SecretScanner {
     mutating func hideNow(_ range: Range<Int>, isNamed: Bool = true) {
         hide(range, isNamed: isNamed)
         position = max(position, range.upperBound)
+    }
+}
+
+/// The ranges of a text to hide.
+struct SecretMarks {
+    private var hidden: [Range<Int>] = []
+    private var fields: [Range<Int>] = []
+
+    var isEmpty: Bool { hidden.isEmpty }
+
+    /// Hides a range.
+    mutating func hide(_ range: Range<Int>) {
+        if !range.isEmpty { hidden.append(range) }
+    }
+
+    /// Adds a range that is hidden completely if any part of it is hidden.
+    ///
+    /// Ranges must be added in order and must not overlap.
+    mutating func noteField(_ range: Range<Int>) {
+        if !range.isEmpty { fields.append(range) }
+    }
+
+    /// Returns the text with each run of hidden bytes replaced by the mark.
+    func applied(to source: [UInt8]) -> [UInt8] {
+        var text: [UInt8] = []
+        text.reserveCapacity(source.count)
+        var copied = 0
+        for run in runs() {
+            text += source[copied..<run.lowerBound]
+            text += RedactionPass.mark
+            copied = run.upperBound
+        }
+        return text + source[copied...]
+    }
+
+    private func runs() -> [Range<Int>] {
+        let runs = Self.joined(hidden)
+        var touched: [Range<Int>] = []
+        var next = 0
+        for field in fields {
+            while next < runs.count, runs[next].upperBound <= field.lowerBound { next += 1 }
+            if next < runs.count, runs[next].overlaps(field) { touched.append(field) }
+        }
+        return touched.isEmpty ? runs : Self.joined(runs + touched)
+    }
+
+    // Sorts ranges and merges those that overlap or touch.
+    private static func joined(_ ranges: [Range<Int>]) -> [Range<Int>] {
+        var runs: [Range<Int>] = []
+        for range in ranges.sorted(by: { $0.lowerBound < $1.lowerBound }) {
+            if let last = runs.last, range.lowerBound <= last.upperBound {
+                runs[runs.count - 1] =
+                    last.lowerBound..<max(last.upperBound, range.upperBound)
+            } else {
+                runs.append(range)
+            }
+        }
+        return runs
     }
 }

@@ -149,3 +149,24 @@ private final class MockBodySource: ResponseBodySource {
 
     func cancel(_ reason: CancelReason) { context.cancel(reason) }
 }
+
+/// How long a ``MockTransport`` takes to respond: drawn from the call's random source, and waited
+/// for on the client's time source.
+public struct MockLatency: Sendable {
+    private let quantile: @Sendable (Double) -> Duration
+
+    /// Creates a latency distribution.
+    /// - Parameter quantile: Returns the latency below which a share (0..<1) of responses lies.
+    public init(quantile: @escaping @Sendable (Double) -> Duration) { self.quantile = quantile }
+
+    /// No latency.
+    public static let none = constant(.zero)
+
+    /// A constant latency.
+    public static func constant(_ latency: Duration) -> Self { Self { _ in latency } }
+
+    /// Returns the latency below which a share (0..<1) of responses lies.
+    public func at(share: Double) -> Duration { max(quantile(share), .zero) }
+
+    func draw(from random: CallRandom) -> Duration { at(share: random.unit()) }
+}

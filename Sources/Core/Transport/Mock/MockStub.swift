@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Foundation
+public import Foundation
+import TurnpikeSupport
 
 /// Which requests a ``MockTransport`` responds to, and how.
 ///
 /// ```swift
 /// MockTransport([
 ///     .on(.get, "/users/{id}", .status(503), .ok(json: ["id": 1])),  // 503 once, then 200
-///     .on(.post, "/users", where: [.json("name", "Ada")], .status(201)).once(),
+///     .on(.post, "/users", .status(201)).once(),
 ///     .otherwise(.status(404)),
 /// ])
 /// ```
@@ -81,4 +82,94 @@ public struct MockStub: Sendable {
     }
 
     func response(at turn: Int) -> MockResponse { responses[min(turn, responses.count - 1)] }
+}
+
+/// A condition on a request that can explain why it is not satisfied.
+///
+/// `TurnpikeTesting` has those on the query, the header fields and the content.
+public struct RequestMatcher: Sendable {
+    let name: String
+    private let check: @Sendable (Request, Data) -> String?
+
+    /// Creates a condition.
+    /// - Parameters:
+    ///   - name: The name of the condition in reports.
+    ///   - mismatch: Returns why a request with some content does not match, or nil if it matches.
+    public init(
+        _ name: String, mismatch: @escaping @Sendable (_ request: Request, _ body: Data) -> String?
+    ) {
+        self.name = name
+        check = mismatch
+    }
+
+    /// Returns why a request does not match, or nil if it matches.
+    public func mismatch(_ request: Request, body: Data = Data()) -> String? {
+        check(request, body)
+    }
+
+    /// Matches requests for which a closure returns true.
+    public static func `where`(
+        _ name: String, _ condition: @escaping @Sendable (Request) -> Bool
+    ) -> Self {
+        Self(name) { request, _ in condition(request) ? nil : "it is not \(name)" }
+    }
+
+    /// Matches a method.
+    public static func method(_ method: HTTPMethod) -> Self {
+        Self("\(method)") { request, _ in
+            request.method == method ? nil : "the method is \(request.method), not \(method)"
+        }
+    }
+
+    /// Matches a path.
+    public static func path(_ pattern: PathPattern) -> Self {
+        Self("\(pattern)") { request, _ in
+            let path = request.targetURI.path
+            return pattern.match(path) == nil ? "the path \(path) is not \(pattern)" : nil
+        }
+    }
+}
+
+/// A path with placeholders: `/users/{id}/photos/*`.
+///
+/// `{name}` matches one segment and captures it, `*` matches any one segment, and `**` at the end
+/// matches the rest, which may be empty. Everything else must equal the percent-encoded path of the
+/// URL.
+public struct PathPattern: Hashable, Sendable {
+    /// The pattern as it was written.
+    let text: String
+    private let segments: [Substring]
+
+    /// Creates a pattern.
+    public init(_ text: String) {
+        self.text = text
+        segments = text.split(separator: "/", omittingEmptySubsequences: false)
+    }
+
+    /// Returns the captured segments, or nil if the path does not match.
+    func match(_ path: String) -> [String: String]? {
+        let parts = path.split(separator: "/", omittingEmptySubsequences: false)
+        var found: [String: String] = [:]
+        for (index, segment) in segments.enumerated() {
+            if segment == "**", index == segments.count - 1 { return found }
+            guard index < parts.count else { return nil }
+            if segment == "*" { continue }
+            if segment.hasPrefix("{"), segment.hasSuffix("}") {
+                if parts[index].isEmpty { return nil }
+                found[String(segment.dropFirst().dropLast())] =
+                    parts[index].removingPercentEncoding ?? String(parts[index])
+            } else if segment != parts[index] {
+                return nil
+            }
+        }
+        return parts.count == segments.count ? found : nil
+    }
+}
+
+extension PathPattern: ExpressibleByStringLiteral, CustomStringConvertible {
+    /// Creates a pattern.
+    public init(stringLiteral value: String) { self.init(value) }
+
+    /// The pattern as it was written.
+    public var description: String { text }
 }

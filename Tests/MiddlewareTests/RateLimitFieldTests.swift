@@ -4,6 +4,7 @@ import Foundation
 import Testing
 
 @testable import TurnpikeCore
+@testable import TurnpikeMiddleware
 
 @Suite("RateLimit, RateLimit-Policy and Retry-After")
 struct RateLimitFieldTests {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import struct Foundation.Data
+public import TurnpikeCore
 
 /// What is left of a quota, as a server says: an item of the field `RateLimit`
 /// (draft-ietf-httpapi-ratelimit-headers-11 §4).
@@ -12,7 +13,7 @@ public import struct Foundation.Data
 /// ```
 ///
 /// It is a hint, not a promise: the server may refuse a request although quota is left. If the
-/// response has a `Retry-After` too, that counts (§7, ``HTTPHeaders/retryAfter(at:)``). In a
+/// response has a `Retry-After` too, that counts (§7, ``/TurnpikeCore/HTTPHeaders/retryAfter(at:)``). In a
 /// response from a cache, it is as old as the response (§7.3).
 public struct ServiceLimit: Sendable, Hashable {
     /// The name of the quota policy that the limit belongs to (``QuotaPolicy/name``).

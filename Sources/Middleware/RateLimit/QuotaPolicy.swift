@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import struct Foundation.Data
+public import TurnpikeCore
 
 /// A limit that a server sets its clients: an item of the field `RateLimit-Policy`
 /// (draft-ietf-httpapi-ratelimit-headers-11 §3).
 ///
-/// `"hour";q=1000;w=3600` is a quota of 1000 requests in an hour. ``HTTPHeaders/rateLimits`` says
+/// `"hour";q=1000;w=3600` is a quota of 1000 requests in an hour. ``TurnpikeCore/HTTPHeaders/rateLimits`` says
 /// what is left of it.
 public struct QuotaPolicy: Sendable, Hashable {
     /// The name of the policy.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+public import TurnpikeCore
 import TurnpikeSupport
 
 /// A link of a message to another resource: one value of the `Link` field (RFC 8288).

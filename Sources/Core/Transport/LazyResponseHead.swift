@@ -4,7 +4,7 @@
 ///
 /// What it becomes is then made where it is used and let go of: memory that one thread takes and
 /// another gives back makes each wait for the other's allocator.
-public protocol UnreadHead: AnyObject, Sendable {
+public protocol LazyResponseHead: AnyObject, Sendable {
     /// What the head says; called once at most.
     /// - Throws: Why it is none.
     func read() throws -> Exchange.Head

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import Foundation
+public import TurnpikeCore
 
 // Faults by the phase in which they happen. Each reports as much as a real transport would, so that
 // retries decide as they do in production.
@@ -56,5 +57,36 @@ extension MockResponse {
             thenThrow: ClientError(
                 .incomplete, "the mock sends \(content.count) of \(length) bytes",
                 transfer: .init(.receiving)))
+    }
+}
+
+/// Latencies that vary.
+extension MockLatency {
+    /// A uniform distribution over a range.
+    public static func uniform(_ range: ClosedRange<Duration>) -> Self {
+        Self { range.lowerBound + (range.upperBound - range.lowerBound) * $0 }
+    }
+
+    /// An exponential distribution, as for the time between independent events.
+    public static func exponential(mean: Duration) -> Self {
+        Self { mean * -log(1 - $0) }
+    }
+
+    /// A log-normal distribution, which resembles measured services: half of the responses are
+    /// below the median, and one percent is above `p99`.
+    public static func logNormal(median: Duration, p99: Duration) -> Self {
+        guard median > .zero else { return none }
+        let spread = log(max(p99 / median, 1)) / 2.326_347_9
+        return Self { median * exp(spread * normalQuantile($0)) }
+    }
+
+    // Abramowitz and Stegun, 26.2.23; the error is below 0.00045.
+    private static func normalQuantile(_ share: Double) -> Double {
+        let tail = min(max(min(share, 1 - share), 1e-12), 0.5)
+        let t = (-2 * log(tail)).squareRoot()
+        let top = 2.515_517 + t * (0.802_853 + t * 0.010_328)
+        let bottom = 1 + t * (1.432_788 + t * (0.189_269 + t * 0.001_308))
+        let value = t - top / bottom
+        return share < 0.5 ? -value : value
     }
 }

@@ -2,11 +2,49 @@
 
 import TurnpikeSupport
 
+/// Words that people use about a secret without revealing it: "password: required", "Bearer token".
+enum NaturalTextHeuristic {
+    /// Whether a word continues a sentence or describes the state of a value.
+    static func isWord(_ word: some Sequence<UInt8>) -> Bool {
+        words.contains(word) { $0 != UInt8(ascii: ".") }
+    }
+
+    /// Whether a text of several words is a sentence: "can't be blank", "must have 8 characters".
+    static func isSentence(_ text: some Collection<UInt8>) -> Bool {
+        guard text.contains(0x20), text.count < 1000 else { return false }
+        return text.split(separator: 0x20).contains { isWord($0) }
+    }
+
+    /// Whether a value is an everyday word.
+    ///
+    /// Searching for such a value would hide it everywhere.
+    static func isCommon(_ value: some Sequence<UInt8>) -> Bool {
+        isWord(value) || common.contains(value)
+    }
+
+    private static let words = WordSet(
+        """
+        a an the this that these your our its their my no not none nil null true false undefined \
+        is are was were be been has have had do does did can cannot can't could may might must should \
+        will would won't isn't wasn't doesn't and or but nor of for from to at in on by with without \
+        within as if when while until before after because than then too very expected unexpected \
+        required invalid missing empty incorrect wrong expired revoked malformed unknown \
+        unsupported absent present optional forbidden denied failed blank mandatory \
+        changed updated rotated reset sent set unset hidden redacted please enter choose use check try \
+        see found given click here follow visit go
+        """)
+
+    private static let common = WordSet(
+        "bearer basic string number boolean object public private secret password active enabled"
+            + " disabled inactive default default_value authorization application production staging"
+            + " development testing example anonymous username")
+}
+
 /// Finds credentials by their form: JSON Web Tokens, and keys with the prefix of a known issuer.
 ///
 /// The words of a text must be passed in order. Runs without a credential are remembered, so that a
 /// text full of prefixes costs no more than any other text.
-struct SecretLooks {
+struct TokenHeuristic {
     private let bytes: [UInt8]
     private let isCut: Bool
     // No token, or no key, begins before these positions.
@@ -98,4 +136,38 @@ struct SecretLooks {
         whsec_ sk- xoxa- xoxb- xoxe- xoxp- xoxr- xoxs- xapp- AKIA ASIA AIza ya29. npm_ pypi- hf_ SG. \
         dop_v1_ shpat_ shpss_ hvs. ATATT3 NRAK- PMAK- lin_api_ figd_ AGE-SECRET-KEY-
         """.split(separator: " ").map { Array($0.utf8) }
+}
+
+/// A set of words for lookups that ignore case and mostly fail.
+struct WordSet: Sendable {
+    private let words: Set<[UInt8]>
+    // For each first byte of a word in lower case, the lengths of such words as a bit mask.
+    private let lengths: [UInt64]
+
+    /// - Parameter text: The words in lower case, separated by spaces; at most 63 bytes each.
+    init(_ text: String) {
+        words = Set(text.split(separator: " ").map { Array($0.utf8) })
+        var lengths = [UInt64](repeating: 0, count: 256)
+        for word in words { lengths[Int(word[0])] |= 1 << UInt64(word.count) }
+        self.lengths = lengths
+    }
+
+    /// Whether a word is in the set.
+    /// - Parameters:
+    ///   - word: The word, in any case.
+    ///   - counts: Whether a byte belongs to the word. Other bytes are ignored.
+    /// - Returns: Whether the set contains the word.
+    func contains(
+        _ word: some Sequence<UInt8>, where counts: (UInt8) -> Bool = { _ in true }
+    ) -> Bool {
+        var first: UInt8?
+        var count: UInt64 = 0
+        for byte in word where counts(byte) {
+            first = first ?? Grammar.lowercased(byte)
+            count += 1
+            if count > 63 { return false }
+        }
+        guard let first, lengths[Int(first)] >> count & 1 == 1 else { return false }
+        return words.contains(word.filter(counts).map(Grammar.lowercased))
+    }
 }

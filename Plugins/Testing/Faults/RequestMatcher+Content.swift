@@ -1,55 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import Foundation
+public import TurnpikeCore
 import TurnpikeSupport
 
-/// A condition on a request that can explain why it is not satisfied.
+/// Conditions on the host, the query, the header fields and the content of a request.
 ///
 /// ```swift
 /// .on(.post, "/users", where: [.header(.contentType, "application/json"), .json("name", "Ada")], …)
 /// ```
-public struct RequestMatcher: Sendable {
-    let name: String
-    private let check: @Sendable (Request, Data) -> String?
-
-    /// Creates a condition.
-    /// - Parameters:
-    ///   - name: The name of the condition in reports.
-    ///   - mismatch: Returns why a request with some content does not match, or nil if it matches.
-    public init(
-        _ name: String, mismatch: @escaping @Sendable (_ request: Request, _ body: Data) -> String?
-    ) {
-        self.name = name
-        check = mismatch
-    }
-
-    /// Returns why a request does not match, or nil if it matches.
-    public func mismatch(_ request: Request, body: Data = Data()) -> String? {
-        check(request, body)
-    }
-
-    /// Matches requests for which a closure returns true.
-    public static func `where`(
-        _ name: String, _ condition: @escaping @Sendable (Request) -> Bool
-    ) -> Self {
-        Self(name) { request, _ in condition(request) ? nil : "it is not \(name)" }
-    }
-
-    /// Matches a method.
-    public static func method(_ method: HTTPMethod) -> Self {
-        Self("\(method)") { request, _ in
-            request.method == method ? nil : "the method is \(request.method), not \(method)"
-        }
-    }
-
-    /// Matches a path.
-    public static func path(_ pattern: PathPattern) -> Self {
-        Self("\(pattern)") { request, _ in
-            let path = request.targetURI.path
-            return pattern.match(path) == nil ? "the path \(path) is not \(pattern)" : nil
-        }
-    }
-
+extension RequestMatcher {
     /// Matches a host with any port.
     public static func host(_ host: String) -> Self {
         Self("host \(host)") { request, _ in

@@ -2,6 +2,7 @@
 
 import Testing
 import TurnpikeCore
+import TurnpikeSerializers
 
 @Suite("Link")
 struct LinkTests {

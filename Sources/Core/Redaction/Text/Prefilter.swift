@@ -3,7 +3,7 @@
 import TurnpikeSupport
 
 /// Skips the bytes that mean nothing to a ``SecretScanner``, which are most of a text.
-struct SecretSieve: Sendable {
+struct Prefilter: Sendable {
     /// Flags for bytes.
     enum Kind {
         /// Part of a word: an ASCII letter or digit.
@@ -23,7 +23,7 @@ struct SecretSieve: Sendable {
         if Grammar.isAlphanumeric(byte) { kind |= Kind.word }
         if SecretScanner.isBoundary(byte) { kind |= Kind.boundary }
         if "/\\=:@?&#;-<".utf8.contains(byte) { kind |= Kind.sign }
-        if Spelling.beginsEscape(byte) { kind |= Kind.escape }
+        if EscapeDecoder.beginsEscape(byte) { kind |= Kind.escape }
         if byte == 0x0A || byte == 0x0D { kind |= Kind.lineEnd }
         if byte == 0 { kind |= Kind.zero }
         if byte == UInt8(ascii: "-") { kind |= Kind.hyphen }
@@ -31,14 +31,14 @@ struct SecretSieve: Sendable {
     }
 
     /// Stops at everything that may begin a secret.
-    static let all = SecretSieve(
+    static let all = Prefilter(
         stops: Kind.sign, tellsSpoken: true,
-        beginnings: SecretLooks.beginnings + SecretScanner.beginningsOfSchemes
+        beginnings: TokenHeuristic.beginnings + SecretScanner.beginningsOfSchemes
             + SecretScanner.beginningsOfWords + SecretScanner.beginningsOfPacked)
 
     /// Stops at everything that may begin a secret with a recognisable form.
-    static let looks = SecretSieve(
-        stops: Kind.hyphen, tellsSpoken: false, beginnings: SecretLooks.beginnings)
+    static let looks = Prefilter(
+        stops: Kind.hyphen, tellsSpoken: false, beginnings: TokenHeuristic.beginnings)
 
     private let stops: UInt8
     private let tellsSpoken: Bool
@@ -102,5 +102,58 @@ struct SecretSieve: Sendable {
     static func isPlain(_ text: [UInt8], _ kinds: UInt8) -> Bool {
         kinds & (Kind.sign | Kind.escape | Kind.lineEnd | Kind.zero) == 0
             && all.next(in: text, from: 0, stopsAtBoundary: false) == text.count
+    }
+}
+
+/// Flags for each byte value, and searches that use them.
+///
+/// Content of many mebibytes is searched here, also in debug builds, where each array access is a
+/// call. Pointers cost a fifth of that.
+struct ByteTable: Sendable {
+    private let flags: [UInt8]
+
+    /// - Parameter flag: Returns the flags of a byte as a bit mask.
+    init(_ flag: (UInt8) -> UInt8) { flags = (0...255).map(flag) }
+
+    subscript(byte: UInt8) -> UInt8 { flags[Int(byte)] }
+
+    /// Returns the first position at or after `start` whose byte has a flag of `mask`, or the end.
+    func first(_ mask: UInt8 = 1, in bytes: [UInt8], from start: Int = 0) -> Int {
+        unsafe withFlags(bytes) { text, count, flags in
+            var place = start
+            while place < count, unsafe flags[Int(text[place])] & mask == 0 { place += 1 }
+            return place
+        }
+    }
+
+    /// The flags of all bytes, combined.
+    func union(of bytes: [UInt8]) -> UInt8 {
+        unsafe withFlags(bytes) { text, count, flags in
+            var union: UInt8 = 0
+            var place = 0
+            while place < count {
+                unsafe union |= flags[Int(text[place])]
+                place += 1
+            }
+            return union
+        }
+    }
+
+    /// Runs a search over bytes and flags.
+    ///
+    /// The body must check its own bounds.
+    @inline(__always)
+    func withFlags<Result>(
+        _ bytes: [UInt8],
+        _ body: (_ text: UnsafePointer<UInt8>, _ count: Int, _ flags: UnsafePointer<UInt8>) ->
+            Result
+    ) -> Result {
+        unsafe bytes.withUnsafeBufferPointer { text in
+            unsafe flags.withUnsafeBufferPointer { flags in
+                // An empty array may have no address; nothing is read from it.
+                let table = unsafe flags.baseAddress.unsafelyUnwrapped
+                return unsafe body(text.baseAddress ?? table, text.count, table)
+            }
+        }
     }
 }
