@@ -52,9 +52,9 @@ import TurnpikeCore
     func clearInterrupt() { unsafe tpc_loop_clear_interrupt(pointer) }
     /// Whether libcurl waits for no socket, not even for a connection that it closes.
     var isIdle: Bool { unsafe tpc_loop_is_idle(pointer) }
-    /// Begins the turn of this thread, which alone uses the loop until the end of the turn.
-    func beginTurn() { unsafe tpc_loop_begin_iteration(pointer) }
-    func endTurn() { unsafe tpc_loop_end_iteration(pointer) }
+    /// Begins an iteration of this thread, which alone uses the loop until its end.
+    func beginIteration() { unsafe tpc_loop_begin_iteration(pointer) }
+    func endIteration() { unsafe tpc_loop_end_iteration(pointer) }
     /// Lets libcurl act on what the last wait found.
     func act() { unsafe tpc_loop_act(pointer) }
     /// Lets libcurl act on timers that are due.

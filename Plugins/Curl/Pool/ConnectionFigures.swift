@@ -3,8 +3,8 @@
 import CTurnpikeCurl
 import TurnpikeCore
 
-/// Reports the connections of an engine to a meter, at the end of each turn in which they changed.
-// SAFETY: an engine uses it under its lock. The loop, which calls back, does so only within turns.
+/// Reports the connections of an engine to a meter, at the end of each iteration in which they changed.
+// SAFETY: an engine uses it under its lock. The loop, which calls back, does so only within iterations.
 final class ConnectionFigures: @unchecked Sendable {
     private struct Labels {
         let all: [String: String]
@@ -38,7 +38,7 @@ final class ConnectionFigures: @unchecked Sendable {
     ]
 
     private let meter: any GateMeter
-    private var table = ConnectionTable()
+    fileprivate var table = ConnectionTable()
     private var labels: [ConnectionTable.Group: Labels] = [:]
 
     init(_ meter: any GateMeter) {
@@ -88,27 +88,6 @@ final class ConnectionFigures: @unchecked Sendable {
             watcher: Unmanaged.passUnretained(self).toOpaque(), opening: noteOpening,
             sending: noteSending, waiting: noteWaiting, ended: noteEnded, closed: noteClosed)
     }
-
-    fileprivate func opening(_ descriptor: Int32, _ transfer: UInt, _ address: String, _ port: Int)
-    {
-        table.opening(descriptor, for: transfer, to: address, port, at: CurlLoop.now)
-    }
-
-    fileprivate func sending(
-        _ transfer: CurlTransfer, _ id: UInt, _ localPort: Int, _ address: String, _ port: Int
-    ) {
-        table.sending(
-            id, from: localPort, to: address, port, transfer.destination?.origin,
-            at: CurlLoop.now, localPortOf: { Int(tpc_local_port($0)) })
-    }
-
-    fileprivate func waiting(_ transfer: UInt, _ descriptor: Int32) {
-        table.waiting(transfer, for: descriptor)
-    }
-
-    fileprivate func ended(_ transfer: UInt) { table.ended(transfer) }
-
-    fileprivate func closed(_ descriptor: Int32) { table.closed(descriptor, at: CurlLoop.now) }
 }
 
 private func figures(_ watcher: UnsafeMutableRawPointer?) -> ConnectionFigures? {
@@ -125,8 +104,9 @@ private func noteOpening(
     watcher: UnsafeMutableRawPointer?, transfer: UnsafeMutableRawPointer?, descriptor: CInt,
     address: UnsafePointer<CChar>?, port: CInt
 ) {
-    unsafe figures(watcher)?.opening(
-        descriptor, UInt(bitPattern: transfer), text(address), Int(port))
+    unsafe figures(watcher)?.table.opening(
+        descriptor, for: UInt(bitPattern: transfer), to: text(address), Int(port),
+        at: CurlLoop.now)
 }
 
 private func noteSending(
@@ -135,18 +115,19 @@ private func noteSending(
 ) {
     guard let transfer = unsafe transfer else { return }
     let whole = unsafe Unmanaged<CurlTransfer>.fromOpaque(transfer).takeUnretainedValue()
-    unsafe figures(watcher)?.sending(
-        whole, UInt(bitPattern: transfer), Int(localPort), text(address), Int(port))
+    unsafe figures(watcher)?.table.sending(
+        UInt(bitPattern: transfer), from: Int(localPort), to: text(address), Int(port),
+        whole.destination?.origin, at: CurlLoop.now, localPortOf: { Int(tpc_local_port($0)) })
 }
 
 private func noteWaiting(
     watcher: UnsafeMutableRawPointer?, transfer: UnsafeMutableRawPointer?, descriptor: CInt
-) { unsafe figures(watcher)?.waiting(UInt(bitPattern: transfer), descriptor) }
+) { unsafe figures(watcher)?.table.waiting(UInt(bitPattern: transfer), for: descriptor) }
 
 private func noteEnded(watcher: UnsafeMutableRawPointer?, transfer: UnsafeMutableRawPointer?) {
-    unsafe figures(watcher)?.ended(UInt(bitPattern: transfer))
+    unsafe figures(watcher)?.table.ended(UInt(bitPattern: transfer))
 }
 
 private func noteClosed(watcher: UnsafeMutableRawPointer?, descriptor: CInt) {
-    unsafe figures(watcher)?.closed(descriptor)
+    unsafe figures(watcher)?.table.closed(descriptor, at: CurlLoop.now)
 }
