@@ -129,9 +129,4 @@ struct Destination: Hashable, Sendable {
         self.origin = origin
         self.target = target
     }
-
-    func hash(into hasher: inout Hasher) {
-        hasher.combine(origin)
-        if let target { hasher.combine(target) }
-    }
 }
