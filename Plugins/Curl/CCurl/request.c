@@ -186,8 +186,6 @@ static bool allows_peer(transfer_t *this, const char *peer) {
 
 // MARK: HTTP/2.
 //
-// What libcurl says of HTTP/2.
-//
 // A request that the server has certainly not acted on may be sent again (RFC 9113 §8.7). libcurl says in its verbose text alone
 // which requests these are, and of a GOAWAY it tells only the transfer that reads from the connection at that moment. So each
 // transfer over HTTP/2 listens to the text, and tells the others on its connection.
@@ -300,7 +298,9 @@ static int on_request(void *user, char *peer, char *local, int peer_port, int lo
     }
     if (this->request.traits & TPC_JUDGED && !allows_peer(this, peer)) return CURL_PREREQFUNC_ABORT;
     this->shown.sends++;
-    this->shown.is_reused = tpc_transfer_connects(&this->shown) == 0;
+    long connects = 0;
+    tpc_curl.easy_getinfo(this->easy, CURLINFO_NUM_CONNECTS, &connects);
+    this->shown.is_reused = connects == 0;
     if (this->request.traits & TPC_SHARED) tpc_transfer_mark(this);
     if (this->request.target) choose_target(this);
     this->connection.session = this->request.traits & TPC_SECURE ? tpc_tls_of(this->easy) : NULL;

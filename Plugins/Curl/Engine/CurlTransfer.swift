@@ -7,8 +7,8 @@ import TurnpikeCore
 /// One exchange in an engine: joins libcurl's handle with the ``/TurnpikeCore/Exchange`` that the
 /// caller waits for.
 ///
-/// ``TransferStateMachine`` decides. The transfer turns what libcurl reports into events, and carries out the
-/// actions that concern its handle and its exchange; ``TransferTable`` carries out the others.
+/// ``TransferStateMachine`` decides. The transfer turns what libcurl reports into events, and carries
+/// out the actions that concern its handle and its exchange; ``TransferTable`` the others.
 // SAFETY: `exchange` is set before an engine has the transfer. From then on it, and all that stands
 // below the mark “Under the engine's lock”, is touched under that lock alone.
 final class CurlTransfer: @unchecked Sendable {

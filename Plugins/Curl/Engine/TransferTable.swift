@@ -4,8 +4,8 @@ import TurnpikeCore
 
 /// The transfers of an engine, and the spare handles (``idle``); under the engine's lock.
 ///
-/// It carries out the actions of a ``TransferStateMachine`` that concern other transfers too: the queue
-/// (``ConnectQueue``), handles, and the list of what is under way.
+/// It carries out the actions of a ``TransferStateMachine`` that concern other transfers too: the
+/// queue (``ConnectQueue``), handles, and the list of what is under way.
 struct TransferTable {
     private let loop: CurlLoop
     private let options: CurlOptions
