@@ -30,29 +30,20 @@ enum CurlFault {
 
     /// What is known of a transfer that failed.
     struct Circumstances {
-        let phase: TransferState.Phase
-        let sends: Int
-        let isHeadTooLarge, isHTTP2, hasGoAway, hasLength, hadPlace, isSecure: Bool
-
-        init(
-            phase: TransferState.Phase, sends: Int = 1, isHeadTooLarge: Bool = false,
-            isHTTP2: Bool = false, hasGoAway: Bool = false, hasLength: Bool = false,
-            hadPlace: Bool = true, isSecure: Bool = false
-        ) {
-            self.phase = phase
-            self.sends = sends
-            self.isHeadTooLarge = isHeadTooLarge
-            self.isHTTP2 = isHTTP2
-            self.hasGoAway = hasGoAway
-            self.hasLength = hasLength
-            self.hadPlace = hadPlace
-            self.isSecure = isSecure
-        }
+        var phase: TransferState.Phase
+        var sends = 1
+        var isHeadTooLarge = false, isHTTP2 = false, hasGoAway = false, hasLength = false
+        var hadPlace = true, isSecure = false
     }
 
     struct Kind {
         let code: ClientError.Code
         let message: String
+
+        init(_ code: ClientError.Code, _ message: String) {
+            self.code = code
+            self.message = message
+        }
     }
 
     static func of(
@@ -166,91 +157,84 @@ enum CurlFault {
             return leftBehind(hasHead)
         }
         if has(text, "request too large") {
-            return Kind(code: .invalidRequest, message: "the request's header section is too large")
+            return Kind(.invalidRequest, "the request's header section is too large")
         }
         // The second are HTTP/2's words, for the connection.
         if circumstances.isHeadTooLarge || has(text, "too large response headers")
             || has(text, "callback function failed", "too many continuation")
         {
             let section = hasHead ? "trailer" : "header"
-            return Kind(code: .tooLarge, message: "the response's \(section) section is too large")
+            return Kind(.tooLarge, "the response's \(section) section is too large")
         }
         // TLS 1.3 lets the client send before the server has judged its certificate.
         if !hasHead, has(text, "ssl", "tls"), has(text, "alert") {
             return Kind(
-                code: .tls,
-                message: has(text, "certificate", "unknown ca", "access denied", "decrypt error")
+                .tls,
+                has(text, "certificate", "unknown ca", "access denied", "decrypt error")
                     ? "the server refused the client's certificate, or wants one"
                     : "the server ended TLS with an alert")
         }
         // libcurl's words for a line above its bound.
         if hasHead, code == 27 || code == 100 || has(text, "out of memory in chunk") {
-            return Kind(code: .tooLarge, message: "a line of the response's trailer is too long")
+            return Kind(.tooLarge, "a line of the response's trailer is too long")
         }
         if code == tlsConnectError { return handshake(text) }
         switch code {
         case 5, 6:
             let whose = code == 5 ? "proxy" : "host"
-            return Kind(code: .dns, message: "the \(whose)'s name could not be resolved")
+            return Kind(.dns, "the \(whose)'s name could not be resolved")
         case 7:
-            return Kind(
-                code: .connection,
-                message: "the server refused the connection, or cannot be reached")
+            return Kind(.connection, "the server refused the connection, or cannot be reached")
         case 28:
-            return Kind(code: .connectTimeout, message: noConnection(circumstances.hadPlace))
-        case 60: return Kind(code: .tls, message: refusedCertificate(text))
+            return Kind(.connectTimeout, noConnection(circumstances.hadPlace))
+        case 60: return Kind(.tls, refusedCertificate(text))
         case 53, 54, 58, 59, 64, 66, 77, 80, 82, 83, 90, 91, 98:
-            return Kind(code: .tls, message: tlsMessage(code))
+            return Kind(.tls, tlsMessage(code))
         case 45, 97:
             let what = code == 97 ? "the proxy failed" : "the source interface cannot be used"
-            return Kind(code: .connection, message: what)
+            return Kind(.connection, what)
         case 3:
-            return Kind(code: .invalidRequest, message: "libcurl does not take this URL")
+            return Kind(.invalidRequest, "libcurl does not take this URL")
         // 8.18 says so of a certificate or key that cannot be used, 8.14 says 58.
         case 43 where circumstances.phase == .connecting:
-            return Kind(code: .tls, message: tlsMessage(58))
+            return Kind(.tls, tlsMessage(58))
         case 1 where circumstances.phase == .connecting:
-            return Kind(code: .unsupported, message: "libcurl cannot do this scheme")
+            return Kind(.unsupported, "libcurl cannot do this scheme")
         case aborted where circumstances.sends > 0 && !hasHead, rewindError where !hasHead:
             if circumstances.phase == .connecting {
                 return Kind(
-                    code: .connection,
-                    message: "the server left the request undone each time that it was sent")
+                    .connection, "the server left the request undone each time that it was sent")
             }
             return Kind(
-                code: .connection,
-                message: "the kept-alive connection ended before an answer; only what is"
+                .connection,
+                "the kept-alive connection ended before an answer; only what is"
                     + " idempotent, retryable() or has an Idempotency-Key is sent again")
         case 1 where has(text, "http/0.9"):
             return Kind(
-                code: .protocol,
-                message: garbled.message
+                .protocol,
+                garbled.message
                     + (circumstances.isSecure ? "" : "; perhaps it expects https and not http"))
         // 43: a first field line that continues one before it.
         case 1, 8, 43: return garbled
         case partialFile where hasHead:
-            return Kind(
-                code: .incomplete, message: "the connection was closed before the body's end")
+            return Kind(.incomplete, "the connection was closed before the body's end")
         case 27 where circumstances.sends > 0:
-            return Kind(code: .tooLarge, message: "a line of the response's header is too long")
+            return Kind(.tooLarge, "a line of the response's header is too long")
         // 8.14 says so of a long line, and of more than 5000 of them.
         case 100 where circumstances.sends > 0:
-            return Kind(code: .tooLarge, message: "the response's header section is too large")
+            return Kind(.tooLarge, "the response's header section is too large")
         case 61 where has(text, "transfer-encoding"): return coded
         case 61:
-            return Kind(
-                code: .decompression, message: "the response's content coding is broken or unknown")
+            return Kind(.decompression, "the response's content coding is broken or unknown")
         case http2 where !hasHead: return leftBehind(hasHead)
         // A peer that closes its connection is told of in other ways with HTTP/2: it is closed here.
         case 52 where circumstances.isHTTP2: return garbledFrames
         case 52, partialFile:
-            return Kind(
-                code: .connection, message: "the server closed the connection without an answer")
+            return Kind(.connection, "the server closed the connection without an answer")
         case http2Stream where breaksRules(text):
             guard hasHead, circumstances.hasLength else { return garbled }
             // Perhaps no more is wrong than that: which rule was broken is not told.
-            return Kind(
-                code: .incomplete, message: "the body does not have the length that it should")
+            return Kind(.incomplete, "the body does not have the length that it should")
         default: return kind(of: text, circumstances.phase)
         }
     }
@@ -266,11 +250,10 @@ enum CurlFault {
         switch phase {
         case .receiving: return lostInBody
         case .sending:
-            return Kind(
-                code: .connection, message: "the connection was lost before a response came")
+            return Kind(.connection, "the connection was lost before a response came")
         case .connecting:
             let what = has(text, "connect tunnel", "proxy") ? "the proxy refused" : "it failed"
-            return Kind(code: .connection, message: "no connection could be had: \(what)")
+            return Kind(.connection, "no connection could be had: \(what)")
         }
     }
 
@@ -278,32 +261,77 @@ enum CurlFault {
     private static func leftBehind(_ hasHead: Bool) -> Kind {
         hasHead
             ? lostInBody
-            : Kind(
-                code: .connection,
-                message: "the server ended the HTTP/2 connection without an answer")
+            : Kind(.connection, "the server ended the HTTP/2 connection without an answer")
     }
 
     private static var lostInBody: Kind {
-        Kind(code: .incomplete, message: "the connection was lost before the body's end")
+        Kind(.incomplete, "the connection was lost before the body's end")
     }
 
     // 8.14 refuses it before the field comes here, where `CurlHead` would.
     private static var coded: Kind {
-        Kind(code: .decompression, message: "the response has a transfer coding not asked for")
+        Kind(.decompression, "the response has a transfer coding not asked for")
     }
 
     private static var garbled: Kind {
-        Kind(code: .protocol, message: "the server's answer is not valid HTTP")
+        Kind(.protocol, "the server's answer is not valid HTTP")
     }
 
     private static var garbledFrames: Kind {
-        Kind(
-            code: .protocol,
-            message: "the server's answer is not valid HTTP/2, or its header section too large")
+        Kind(.protocol, "the server's answer is not valid HTTP/2, or its header section too large")
     }
 
     static func has(_ text: String, _ words: String...) -> Bool {
         let text = text.lowercased()
         return words.contains { text.contains($0) }
+    }
+}
+
+// What libcurl and the libraries of TLS say of a connection that TLS does not come about on.
+extension CurlFault {
+    /// Returns what a handshake that failed means, by the words of OpenSSL and GnuTLS.
+    static func handshake(_ text: String) -> Kind {
+        // An answer that is no record of TLS.
+        if has(text, "wrong version number", "packet length too long", "unexpected tls packet") {
+            return Kind(
+                .tls, "the server's answer is not TLS; perhaps it expects http and not https")
+        }
+        // A server that restarts, or whose queue is full, ends connections that it has not looked at.
+        // That says nothing of TLS, and the next attempt may succeed.
+        let isCut = has(
+            text, "connection reset", "broken pipe", "ssl_error_syscall", "unexpected eof",
+            "non-properly terminated", "in the pull function", "in the push function")
+        return isCut
+            ? Kind(.connection, "the server ended the connection within the TLS handshake")
+            : Kind(.tls, tlsMessage(tlsConnectError))
+    }
+
+    /// Returns why a server's certificate was refused, as far as OpenSSL and GnuTLS say it, and what
+    /// to try.
+    static func refusedCertificate(_ text: String) -> String {
+        let reason =
+            if has(text, "subject name", "not match", "hostname mismatch") {
+                "it is for another name than the URL's host"
+            } else if has(text, "expired") {
+                "it has expired, or this machine's clock is wrong"
+            } else if has(text, "not yet valid") {
+                "it is not valid yet, or this machine's clock is wrong"
+            } else if has(text, "revoked") {
+                "it is revoked"
+            } else {
+                "if an authority of your own has signed it, name that as the transport's"
+                    + " trust.authorities; if a public one has, see whether this machine has its"
+                    + " authorities (ca-certificates)"
+            }
+        return "the server's certificate was refused; " + reason
+    }
+
+    static func tlsMessage(_ code: Int32) -> String {
+        switch code {
+        case 90: "the server's public key is none of the pinned ones"
+        case 58, 98: "the client's certificate could not be used, or was refused"
+        case 77: "the certificate authorities could not be read"
+        default: "the TLS handshake failed"
+        }
     }
 }

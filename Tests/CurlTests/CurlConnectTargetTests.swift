@@ -9,7 +9,7 @@ import TurnpikeTesting
 
 @Suite("Connect targets of CurlTransport")
 struct CurlConnectTargetTests {
-    // libcurl gives a request the response of another otherwise; see `route.c`.
+    // libcurl gives a request the response of another otherwise; see `request.c`.
     @Test("Endpoints share no connection of HTTP/2 where libcurl mixes them up")
     func http2() throws {
         let library = try CurlLibrary.load()

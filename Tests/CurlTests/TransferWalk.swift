@@ -6,16 +6,16 @@ import Turnpike
 
 /// One life with events in any order, and what was promised to whoever carries out its actions.
 struct TransferWalk {
-    typealias Event = TransferLife.Event
-    typealias Actions = TransferLife.Actions
+    typealias Event = TransferStateMachine.Event
+    typealias Actions = TransferStateMachine.Actions
 
-    private var life = TransferLife()
+    private var life = TransferStateMachine()
     private(set) var events: [Event] = []
     private(set) var seen: Actions = []
     /// The first promise that was broken.
     private(set) var fault: String?
 
-    private var hasTurn = false
+    private var hasPlace = false
     private var hasHandle = false
     private var wasSent = false
     private var wasOpened = false
@@ -28,7 +28,7 @@ struct TransferWalk {
         switch life.state {
         case .new where isUsual: return .started
         case .awaitingContent where isUsual: return .contentReady
-        case .awaitingTurn where isUsual: return .turnGranted
+        case .queued where isUsual: return .connectAllowed
         case .starting where isUsual: return .handleGiven
         case .connecting where isUsual: return .requestSent
         case .sending where isUsual && Bool.random(using: &random):
@@ -51,23 +51,23 @@ struct TransferWalk {
         case 34..<36: .headCame(contentEnd(&random))
         case 36..<38: .requestSent
         case 38..<40: .handleGiven
-        case 40..<42: .turnGranted
+        case 40..<42: .connectAllowed
         case 42..<44: .contentReady
         case 44..<46: .addressRefused
         default: .started
         }
     }
 
-    private func failure(_ random: inout SeededGenerator) -> TransferLife.Failure {
-        let causes: [TransferLife.Cause] = [
+    private func failure(_ random: inout SeededGenerator) -> TransferStateMachine.Failure {
+        let causes: [TransferStateMachine.Cause] = [
             .refused, .needs(.http1), .needs(.http2), .droppedContent, .other,
         ]
-        return TransferLife.Failure(
+        return TransferStateMachine.Failure(
             cause: causes[Int.random(in: 0..<causes.count, using: &random)],
             canReopen: Int.random(in: 0..<8, using: &random) > 0)
     }
 
-    private func contentEnd(_ random: inout SeededGenerator) -> TransferLife.ContentEnd {
+    private func contentEnd(_ random: inout SeededGenerator) -> TransferStateMachine.ContentEnd {
         switch Int.random(in: 0..<4, using: &random) {
         case 0: .announcedEnd
         case 1: .bytes(Int64.random(in: 0..<4, using: &random))
@@ -76,7 +76,7 @@ struct TransferWalk {
     }
 
     private func bytes(_ random: inout SeededGenerator) -> Event {
-        let rest: TransferLife.RequestRest =
+        let rest: TransferStateMachine.RequestRest =
             switch Int.random(in: 0..<10, using: &random) {
             case 0: .unwanted
             case 1, 2: .untouched
@@ -94,18 +94,20 @@ struct TransferWalk {
         if case .requestSent = event, hasHandle { wasSent = true }
         if case .bufferFilled = event, wasOpened { isPaused = true }
         if actions.contains(.restart) { restart(event) }
-        if actions.contains(.takeTurn) {
-            require(!hasTurn, "a turn is asked for once")
-            hasTurn = true
+        if actions.contains(.enqueue) {
+            require(!hasPlace, "a place in the queue is asked for once")
+            hasPlace = true
         }
         if actions.contains(.begin) {
-            require(hasTurn && !hasHandle && !wasSent, "it begins once in its turn")
+            require(hasPlace && !hasHandle && !wasSent, "it begins once, when it may")
         }
         if case .handleGiven = event, life.state == .connecting { hasHandle = true }
         if !actions.isDisjoint(with: [.resumeUpload, .tryNextAddress]) {
             require(hasHandle, "only a handle is resumed")
         }
-        if actions.contains(.passTurn) { require(hasTurn, "who passes a turn on has it") }
+        if actions.contains(.admitNext) {
+            require(hasPlace, "who lets the next one begin has begun")
+        }
         respond(actions)
         if actions.contains(.leave) { leave(actions) }
     }
@@ -118,7 +120,7 @@ struct TransferWalk {
         require(
             failure.cause == .refused || failure.cause == .needs(.http1) || !wasSent,
             "nothing is sent twice that the server may have acted on")
-        (hasTurn, hasHandle, wasSent) = (false, false, false)
+        (hasPlace, hasHandle, wasSent) = (false, false, false)
     }
 
     private mutating func respond(_ actions: Actions) {

@@ -1,21 +1,216 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "pool.h"
-#include <errno.h>
-#include <netinet/in.h>
-#include <unistd.h>
+// The sockets of a loop: what is polled of each, which connections are idle, and what those who count them are told. It knows
+// library.c alone.
 
-#if !defined(SOCK_CLOEXEC)
-#include <fcntl.h>
+// For POLLRDHUP.
+#if defined(__linux__) && !defined(_GNU_SOURCE)
+#define _GNU_SOURCE
 #endif
 
-// Opening and closing connections, and which of them are idle.
+#include "engine.h"
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#if defined(__linux__)
+#include <sys/epoll.h>
+#else
+#include <fcntl.h>
+#include <sys/event.h>
+#endif
 
 enum {
+    // How often in a row a descriptor may be ready for bytes while libcurl has none. libcurl takes a quarter of a MiB at once,
+    // and passes it on in smaller pieces, as the system has room.
+    FRUITLESS_LIMIT = 256,
+    // In milliseconds.
+    MUTE_TIME = 5,
     LOOPBACK_BUFFER = 131072,
     // How long a connection waits for its first byte before an idle one is closed for it, in milliseconds.
     FIRST_BYTE_PATIENCE = 1000,
 };
+
+int64_t tpc_loop_now(void) { return tpc_nanoseconds() / 1000000; }
+
+// MARK: Who is told.
+//
+// Swift decides which connection a request is on: libcurl tells only its ports.
+
+void tpc_loop_watch(tpc_loop *loop, const tpc_pool_watcher *watcher) { loop->watcher = *watcher; }
+
+int tpc_local_port(int descriptor) {
+    struct sockaddr_storage address;
+    socklen_t count = sizeof address;
+    if (getsockname(descriptor, (struct sockaddr *)&address, &count) != 0) return 0;
+    if (address.ss_family == AF_INET6) return ntohs(((struct sockaddr_in6 *)&address)->sin6_port);
+    return address.ss_family == AF_INET ? ntohs(((struct sockaddr_in *)&address)->sin_port) : 0;
+}
+
+static void tell_opening(tpc_loop *loop, tpc_transfer *transfer, int descriptor, const struct sockaddr *address) {
+    char text[sizeof ((struct sockaddr_un *)address)->sun_path + 1] = "";
+    int port = 0;
+    if (address->sa_family == AF_INET) {
+        const struct sockaddr_in *four = (const struct sockaddr_in *)address;
+        inet_ntop(AF_INET, &four->sin_addr, text, sizeof text);
+        port = ntohs(four->sin_port);
+    } else if (address->sa_family == AF_INET6) {
+        const struct sockaddr_in6 *six = (const struct sockaddr_in6 *)address;
+        inet_ntop(AF_INET6, &six->sin6_addr, text, sizeof text);
+        port = ntohs(six->sin6_port);
+    } else if (address->sa_family == AF_UNIX) {
+        const struct sockaddr_un *local = (const struct sockaddr_un *)address;
+        snprintf(text, sizeof text, "%.*s", (int)sizeof local->sun_path, local->sun_path);
+    }
+    loop->watcher.opening(loop->watcher.watcher, transfer->owner, descriptor, text, port);
+}
+
+static void tell_closed(tpc_loop *loop, int descriptor) {
+    if (loop->watcher.watcher) loop->watcher.closed(loop->watcher.watcher, descriptor);
+}
+
+// Tells that a connection is closed if its peer has ended it. libcurl closes its end when it looks for a connection the next time.
+static void tell_if_ended(tpc_loop *loop, int descriptor) {
+    if (!loop->watcher.watcher) return;
+#if defined(POLLRDHUP)
+    struct pollfd look = {.fd = descriptor, .events = POLLRDHUP};
+    bool has_ended = poll(&look, 1, 0) > 0;
+#else
+    char byte;
+    bool has_ended = recv(descriptor, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
+#endif
+    if (has_ended) tell_closed(loop, descriptor);
+}
+
+// MARK: What is polled: libcurl's interest in each descriptor, without the parts that are muted for a while.
+
+#if defined(__linux__)
+static void set_interest(tpc_poller *this, int descriptor, int former, int mask) {
+    struct epoll_event event = {
+        .events = (mask & CURL_POLL_IN ? EPOLLIN : 0) | (mask & CURL_POLL_OUT ? EPOLLOUT : 0), .data.fd = descriptor};
+    int operation = mask == 0 ? EPOLL_CTL_DEL : former == 0 ? EPOLL_CTL_ADD : EPOLL_CTL_MOD;
+    if (epoll_ctl(this->descriptor, operation, descriptor, &event) == 0) return;
+    if (errno == EEXIST) epoll_ctl(this->descriptor, EPOLL_CTL_MOD, descriptor, &event);
+    if (errno == ENOENT && mask) epoll_ctl(this->descriptor, EPOLL_CTL_ADD, descriptor, &event);
+}
+#else
+static void set_interest(tpc_poller *this, int descriptor, int former, int mask) {
+    static const struct { int mask, filter; } sides[] = {{CURL_POLL_IN, EVFILT_READ}, {CURL_POLL_OUT, EVFILT_WRITE}};
+    for (int index = 0; index < 2; index++) {
+        if (!((former ^ mask) & sides[index].mask)) continue;
+        struct kevent change;
+        EV_SET(&change, descriptor, sides[index].filter, mask & sides[index].mask ? EV_ADD : EV_DELETE, 0, 0, NULL);
+        kevent(this->descriptor, &change, 1, NULL, 0, NULL);
+    }
+}
+#endif
+
+// Returns the interest of a descriptor, or NULL if there is no memory.
+static interest_t *interest_of(tpc_loop *loop, int descriptor) {
+    if (descriptor < 0) return NULL;
+    if (descriptor >= loop->interest_count) {
+        int count = descriptor + 64 > 2 * loop->interest_count ? descriptor + 64 : 2 * loop->interest_count;
+        interest_t *larger = realloc(loop->interests, (size_t)count * sizeof *larger);
+        if (!larger) return NULL;
+        for (int index = loop->interest_count; index < count; index++) larger[index] = (interest_t){0};
+        loop->interests = larger;
+        loop->interest_count = count;
+    }
+    return &loop->interests[descriptor];
+}
+
+static void set_wanted(tpc_loop *loop, interest_t *interest, int mask) {
+    loop->wanted_count += (mask != 0) - (interest->wanted != 0);
+    interest->wanted = (unsigned char)mask;
+}
+
+static void poll_interest(tpc_loop *loop, int descriptor, interest_t *interest, int mask) {
+    if (mask == interest->polled) return;
+    set_interest(&loop->poller, descriptor, interest->polled, mask);
+    interest->polled = (unsigned char)mask;
+}
+
+static void mute(tpc_loop *loop, int descriptor, interest_t *interest, int mask, bool is_muted) {
+    interest->muted = (unsigned char)(is_muted ? interest->muted | mask : interest->muted & ~mask);
+    poll_interest(loop, descriptor, interest, interest->wanted & ~interest->muted);
+}
+
+bool tpc_connection_want(tpc_loop *loop, int descriptor, int mask, const tpc_transfer *user) {
+    interest_t *interest = interest_of(loop, descriptor);
+    if (!interest) return false;
+    set_wanted(loop, interest, mask);
+    if (mask) {
+        interest->user = user;
+        interest->is_unused = false;
+        if (interest->connection == CONNECTION_IDLE) interest->connection = CONNECTION_USED;
+    }
+    interest->muted &= ~CURL_POLL_OUT;
+    // Between two requests libcurl waits for nothing on a connection. It stays polled, which saves two system calls a request.
+    if (mask == 0 && interest->connection != CONNECTION_NONE && interest->polled == CURL_POLL_IN) return true;
+    poll_interest(loop, descriptor, interest, mask & ~interest->muted);
+    return true;
+}
+
+void tpc_connection_hold(tpc_loop *loop, int descriptor, bool is_held) {
+    interest_t *interest = interest_of(loop, descriptor);
+    if (interest) mute(loop, descriptor, interest, CURL_POLL_IN, is_held);
+}
+
+// MARK: Fruitless polls.
+//
+// With HTTP/2, libcurl waits for room in the socket even if it is the peer that takes no more bytes (7.88, as does its command
+// line). There always is room, so the thread would spin. Only the peer opens its window: after many fruitless polls, room is
+// polled only when something comes, and every few milliseconds.
+
+static void count_fruitless(tpc_loop *loop, int descriptor, int mask, bool is_fruitless) {
+    interest_t *interest = interest_of(loop, descriptor);
+    if (!interest) return;
+    if (!is_fruitless || !(interest->wanted & CURL_POLL_OUT)) {
+        interest->fruitless = 0;
+    } else if (mask == CURL_CSELECT_OUT && ++interest->fruitless > FRUITLESS_LIMIT) {
+        // The next one mutes it again.
+        interest->fruitless = FRUITLESS_LIMIT;
+        mute(loop, descriptor, interest, CURL_POLL_OUT, true);
+        if (loop->unmute_due == INT64_MAX) loop->unmute_due = tpc_loop_now() + MUTE_TIME;
+    }
+}
+
+void tpc_connections_unmute(tpc_loop *loop) {
+    loop->unmute_due = INT64_MAX;
+    for (int descriptor = 0; descriptor < loop->interest_count; descriptor++) {
+        interest_t *interest = &loop->interests[descriptor];
+        if (interest->muted & CURL_POLL_OUT) mute(loop, descriptor, interest, CURL_POLL_OUT, false);
+    }
+}
+
+// MARK: Events.
+
+void tpc_connections_act(tpc_loop *loop, const tpc_event *events, int count) {
+    int running;
+    for (int index = 0; index < count; index++) {
+        int descriptor = events[index].descriptor, mask = events[index].mask;
+        interest_t *interest = interest_of(loop, descriptor);
+        if (interest && interest->wanted == 0) {
+            // The peer has closed an idle connection, or written to it. libcurl finds out before it uses the connection again.
+            if (interest->polled) poll_interest(loop, descriptor, interest, 0);
+            tell_if_ended(loop, descriptor);
+            continue;
+        }
+        // An event may be older than the muting.
+        if (interest && interest->muted & CURL_POLL_IN && !(mask &= ~CURL_CSELECT_IN)) continue;
+        if (interest && interest->muted & CURL_POLL_OUT) mute(loop, descriptor, interest, CURL_POLL_OUT, false);
+        if (interest && mask & CURL_CSELECT_IN && interest->connection == CONNECTION_NEW)
+            interest->connection = CONNECTION_USED;
+        unsigned steps = loop->steps;
+        tpc_curl.multi_socket_action(loop->multi, descriptor, mask, &running);
+        count_fruitless(loop, descriptor, mask, steps == loop->steps);
+    }
+}
 
 // MARK: Opening and closing.
 
@@ -33,14 +228,7 @@ static uint32_t hash(const unsigned char *bytes, size_t count) {
     return value;
 }
 
-static int open_socket(void *user, int purpose, struct curl_sockaddr *address) {
-    tpc_transfer *transfer = user;
-    tpc_loop *loop = tpc_transfer_loop(transfer);
-    if (!tpc_transfer_may_connect(transfer)) return -1;
-    if (!tpc_transfer_allows(transfer, &address->addr)) {
-        loop->has_refusal = tpc_waits_after_refusal;
-        return -1;
-    }
+int tpc_connection_open(tpc_loop *loop, tpc_transfer *transfer, struct curl_sockaddr *address) {
 #if defined(SOCK_CLOEXEC)
     int descriptor = socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
 #else
@@ -56,15 +244,15 @@ static int open_socket(void *user, int purpose, struct curl_sockaddr *address) {
     if (descriptor >= 0 && is_loopback(&address->addr))
         setsockopt(descriptor, SOL_SOCKET, SO_SNDBUF, &room, sizeof room);
     if (descriptor < 0) loop->has_refusal = tpc_waits_after_refusal;
-    interest_t *interest = tpc_interest(loop, descriptor);
+    interest_t *interest = interest_of(loop, descriptor);
     if (!interest) return descriptor;
-    tpc_interest_set_wanted(loop, interest, 0);
+    set_wanted(loop, interest, 0);
     int64_t due = tpc_loop_now() + FIRST_BYTE_PATIENCE;
     *interest = (interest_t){.connection = CONNECTION_NEW, .first_byte_due = due,
                              .peer = hash((const unsigned char *)&address->addr, address->addrlen)};
     if (loop->first_byte_due > due) loop->first_byte_due = due;
     if (loop->unused_due == INT64_MAX) loop->unused_due = due - FIRST_BYTE_PATIENCE + loop->unused_time;
-    if (loop->watcher.watcher) tpc_pool_opening(loop, transfer, descriptor, &address->addr);
+    if (loop->watcher.watcher) tell_opening(loop, transfer, descriptor, &address->addr);
     return descriptor;
 }
 
@@ -74,24 +262,16 @@ static bool is_connected(int descriptor) {
     return getpeername(descriptor, (struct sockaddr *)&peer, &count) == 0;
 }
 
-static int close_socket(void *user, int descriptor) {
+int tpc_connection_close(void *user, int descriptor) {
     tpc_loop *loop = user;
-    interest_t *interest = tpc_interest(loop, descriptor);
+    interest_t *interest = interest_of(loop, descriptor);
     if (interest) {
-        tpc_interest_set_wanted(loop, interest, 0);
+        set_wanted(loop, interest, 0);
         *interest = (interest_t){0};
     }
-    tpc_pool_closed(loop, descriptor);
+    tell_closed(loop, descriptor);
     if (tpc_waits_after_refusal && !is_connected(descriptor)) loop->has_refusal = true;
     return close(descriptor);
-}
-
-// A connection is opened for a transfer, but closed for the loop: it may outlive the transfer.
-void tpc_set_socket_callbacks(tpc_loop *loop, CURL *easy, tpc_transfer *transfer) {
-    tpc_curl.easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, open_socket);
-    tpc_curl.easy_setopt(easy, CURLOPT_OPENSOCKETDATA, transfer);
-    tpc_curl.easy_setopt(easy, CURLOPT_CLOSESOCKETFUNCTION, close_socket);
-    tpc_curl.easy_setopt(easy, CURLOPT_CLOSESOCKETDATA, loop);
 }
 
 bool tpc_loop_take_refusal(tpc_loop *loop) {
@@ -118,10 +298,18 @@ static uint64_t peer_bit(const interest_t *interest) { return UINT64_C(1) << (in
 // libcurl also waits for nothing on the socket of a paused transfer, so a connection counts as idle only once its transfer has
 // ended.
 void tpc_connection_set_idle(tpc_loop *loop, int descriptor, const tpc_transfer *user) {
-    interest_t *interest = tpc_interest(loop, descriptor);
+    interest_t *interest = interest_of(loop, descriptor);
     if (!interest || interest->user != user || interest->wanted || interest->connection != CONNECTION_USED) return;
     interest->connection = CONNECTION_IDLE;
     if (loop->lacks_idle & peer_bit(interest)) loop->first_byte_due = 0;
+}
+
+// Returns whether the request of an active transfer went out from the local port of a socket.
+static bool is_used(tpc_loop *loop, int descriptor) {
+    int port = tpc_local_port(descriptor);
+    for (transfer_t *each = loop->active; each; each = each->next)
+        if (each->shown.result == TPC_RUNNING && each->connection.port == port) return true;
+    return false;
 }
 
 static interest_t *next_idle(tpc_loop *loop, uint32_t peer, int *from) {
@@ -129,7 +317,7 @@ static interest_t *next_idle(tpc_loop *loop, uint32_t peer, int *from) {
         interest_t *idle = &loop->interests[descriptor];
         if (idle->connection != CONNECTION_IDLE || idle->peer != peer) continue;
         // The next transfer on it may have begun, and have been paused, before libcurl said anything about the socket.
-        if (tpc_transfers_use_port(loop, tpc_local_port(descriptor))) continue;
+        if (is_used(loop, descriptor)) continue;
         *from = descriptor;
         return idle;
     }
@@ -182,14 +370,14 @@ void tpc_connections_end_unused(tpc_loop *loop) {
         interest_t *each = &loop->interests[descriptor];
         if (each->connection == CONNECTION_NONE || each->connection == CONNECTION_ENDED) continue;
         is_any = true;
-        if (each->wanted || tpc_transfers_use_port(loop, tpc_local_port(descriptor))) {
+        if (each->wanted || is_used(loop, descriptor)) {
             each->is_unused = false;
         } else if (!each->is_unused) {
             each->is_unused = true;
         } else {
             each->connection = CONNECTION_ENDED;
             shutdown(descriptor, SHUT_RDWR);
-            tpc_pool_closed(loop, descriptor);
+            tell_closed(loop, descriptor);
         }
     }
     if (is_any) loop->unused_due = tpc_loop_now() + loop->unused_time;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// The part of libcurl's interface that is used, which has been stable since 7.80. It is written by hand, so that no headers of
-// libcurl are needed, with a table of its functions, so that the library is found when the program runs.
+// What library.c gives: the part of libcurl's interface that is used, which has been stable since 7.80, memory, and what OpenSSL says.
+// It is written by hand, so that no headers of libcurl are needed, with a table of its functions, so that the library is found when the
+// program runs.
 
 #pragma once
 
@@ -59,7 +60,6 @@ enum {
     CURL_VERSION_UNIX_SOCKETS = 1 << 19,
 
     CURLMSG_DONE = 1,
-    CURLM_CALL_MULTI_PERFORM = -1,
     CURL_POLL_IN = 1,
     CURL_POLL_OUT = 2,
     CURL_POLL_REMOVE = 4,
@@ -71,7 +71,6 @@ enum {
     CURL_WRITEFUNC_PAUSE = 0x10000001,
     CURL_READFUNC_PAUSE = 0x10000001,
     CURL_READFUNC_ABORT = 0x10000000,
-    CURL_SEEKFUNC_OK = 0,
     CURL_SEEKFUNC_FAIL = 1,
     CURL_PREREQFUNC_OK = 0,
     CURL_PREREQFUNC_ABORT = 1,
@@ -176,31 +175,36 @@ typedef struct {
     void *internals;
 } curl_tls_session_info;
 
-// Variadic functions are declared as such, because some machines pass their arguments differently.
+// The functions, each with its result and its arguments; their names in libcurl begin with `curl_`. Variadic functions are declared
+// as such, because some machines pass their arguments differently.
+#define TPC_FUNCTIONS(F) \
+    F(global_init_mem, int, (long, void *(*)(size_t), void (*)(void *), void *(*)(void *, size_t), char *(*)(const char *), \
+                             void *(*)(size_t, size_t))) \
+    F(version_info, curl_version_info_data *, (int)) \
+    F(easy_strerror, const char *, (int)) \
+    F(easy_init, CURL *, (void)) \
+    F(easy_cleanup, void, (CURL *)) \
+    F(easy_setopt, int, (CURL *, int, ...)) \
+    F(easy_getinfo, int, (CURL *, int, ...)) \
+    F(easy_pause, int, (CURL *, int)) \
+    F(url, CURLU *, (void)) \
+    F(url_set, int, (CURLU *, int, const char *, unsigned)) \
+    F(url_cleanup, void, (CURLU *)) \
+    F(slist_append, struct curl_slist *, (struct curl_slist *, const char *)) \
+    F(multi_init, CURLM *, (void)) \
+    F(multi_cleanup, int, (CURLM *)) \
+    F(multi_setopt, int, (CURLM *, int, ...)) \
+    F(multi_add_handle, int, (CURLM *, CURL *)) \
+    F(multi_remove_handle, int, (CURLM *, CURL *)) \
+    F(multi_socket_action, int, (CURLM *, int, int, int *)) \
+    F(multi_info_read, CURLMsg *, (CURLM *, int *)) \
+    F(share_init, CURLSH *, (void)) \
+    F(share_setopt, int, (CURLSH *, int, ...)) \
+    F(share_cleanup, int, (CURLSH *))
+
+#define TPC_MEMBER(name, result, arguments) result(*name) arguments;
 typedef struct {
-    int (*global_init)(long, void *(*)(size_t), void (*)(void *), void *(*)(void *, size_t), char *(*)(const char *),
-                       void *(*)(size_t, size_t));
-    curl_version_info_data *(*version_info)(int);
-    const char *(*easy_strerror)(int);
-    CURL *(*easy_init)(void);
-    void (*easy_cleanup)(CURL *);
-    int (*easy_setopt)(CURL *, int, ...);
-    int (*easy_getinfo)(CURL *, int, ...);
-    int (*easy_pause)(CURL *, int);
-    CURLU *(*url)(void);
-    int (*url_set)(CURLU *, int, const char *, unsigned);
-    void (*url_cleanup)(CURLU *);
-    struct curl_slist *(*slist_append)(struct curl_slist *, const char *);
-    CURLM *(*multi_init)(void);
-    int (*multi_cleanup)(CURLM *);
-    int (*multi_setopt)(CURLM *, int, ...);
-    int (*multi_add_handle)(CURLM *, CURL *);
-    int (*multi_remove_handle)(CURLM *, CURL *);
-    int (*multi_socket_action)(CURLM *, int, int, int *);
-    CURLMsg *(*multi_info_read)(CURLM *, int *);
-    CURLSH *(*share_init)(void);
-    int (*share_setopt)(CURLSH *, int, ...);
-    int (*share_cleanup)(CURLSH *);
+    TPC_FUNCTIONS(TPC_MEMBER)
 } tpc_functions;
 
 extern tpc_functions tpc_curl;
@@ -214,7 +218,7 @@ extern bool tpc_polls_paused;
 /// 7.88 to 8.3 do.
 extern bool tpc_waits_after_refusal;
 
-// memory.c
+// Memory.
 
 /// Memory of libcurl, and for what comes for a transfer; freed with `tpc_free`.
 void *tpc_malloc(size_t size);
@@ -222,16 +226,23 @@ void *tpc_realloc(void *memory, size_t size);
 /// The size of the largest buffers, which it is cheap to take and free.
 size_t tpc_block_size(void);
 
-// tls.c
+// What libcurl does not say of TLS, but its OpenSSL does.
 
-/// Finds OpenSSL's functions if libcurl uses OpenSSL.
-void tpc_tls_load(void *libcurl, const char *tls_text);
-/// Makes a TLS context report each close_notify of a peer to `tpc_loop_note_close_notify`; NULL if that is impossible.
-extern int (*tpc_report_close_notify)(CURL *, void *context, void *user);
+/// OpenSSL's SSL_CTX_set_info_callback; NULL if libcurl uses no OpenSSL of its own.
+extern void (*tpc_set_info_callback)(void *context, void (*)(const void *session, int where, int value));
+/// Returns the TLS connection of a transfer, or NULL if it is unknown. Connections that exist at the same time have different
+/// addresses.
+const void *tpc_tls_of(CURL *easy);
 /// Returns whether a TLS connection was agreed to use HTTP/2; false if that cannot be known.
 bool tpc_tls_is_http2(const void *tls);
 
-// pem.c
+/// Creates a handle with the options that all requests have in common. Returns NULL if there is no memory.
+CURL *tpc_easy_create(void);
+/// Copies lines that end with NUL into a list, which is one block of memory for `free`; without lines it is NULL.
+/// Returns libcurl's code: 0, or that there is no memory.
+int tpc_list_create(struct curl_slist **list, const char *lines, size_t count);
 
-/// Finds OpenSSL's functions in the library that libcurl was linked to.
-void tpc_pem_load(void *libcurl);
+/// What a line of the verbose text says of HTTP/2: the number of the stream, the last stream of the connection that the server will
+/// answer, that it has refused the stream, or that it wants HTTP/1.1.
+typedef enum { TPC_LINE_OTHER, TPC_LINE_STREAM, TPC_LINE_GOAWAY, TPC_LINE_REFUSED, TPC_LINE_NEEDS_HTTP1 } tpc_line;
+tpc_line tpc_read_line(const char *text, size_t count, int64_t *number);

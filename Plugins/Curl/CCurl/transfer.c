@@ -1,39 +1,177 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "pool.h"
-#include "transfer.h"
+// A transfer: it is created once, and begins and ends for each request. What comes for it is collected, and nothing is decided here. It
+// knows request.c, connections.c and library.c.
+
+#include "engine.h"
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
-// The life of a transfer: it is created once, and begins and ends for each request.
+enum {
+    KEPT_HEAD = 16384,
+    // libcurl's own limit for fields is 300 KiB, with lines of at most 100 KiB.
+    HEAD_LIMIT = 524288,
+    // libcurl takes trailer lines of at most 4 KiB, but any number of them.
+    TRAILERS_LIMIT = 65536,
+    // The content that is collected in one iteration, for which a block has room. Then libcurl must wait, and other transfers get
+    // their turn.
+    BODY_LIMIT = 262144,
+    // The most content that libcurl passes at once.
+    PIECE = 16384,
+};
 
-enum { RECEIVE_BUFFER = 131072, SEND_BUFFER = 262144, KEPT_HEAD = 16384 };
+// MARK: The response.
+
+static bool reserve(tpc_buffer *buffer, size_t wanted, size_t capacity) {
+    if (wanted <= buffer->capacity) return true;
+    char *larger = tpc_malloc(capacity);
+    if (!larger) return false;
+    if (buffer->count > 0) memcpy(larger, buffer->bytes, buffer->count);
+    tpc_free(buffer->bytes);
+    buffer->bytes = larger;
+    buffer->capacity = capacity;
+    return true;
+}
+
+static void append(tpc_buffer *buffer, const char *bytes, size_t count) {
+    memcpy(buffer->bytes + buffer->count, bytes, count);
+    buffer->count += count;
+}
+
+static void free_buffer(tpc_buffer *buffer) {
+    tpc_free(buffer->bytes);
+    *buffer = (tpc_buffer){0};
+}
+
+void *tpc_buffer_take(tpc_buffer *buffer, size_t *count) {
+    *count = buffer->count;
+    if (buffer->count == 0) return NULL;
+    char *bytes = buffer->bytes;
+    // A reader may keep it for long.
+    if (buffer->capacity > PIECE && buffer->count < buffer->capacity / 2) {
+        char *smaller = tpc_realloc(bytes, buffer->count);
+        if (smaller) bytes = smaller;
+    }
+    *buffer = (tpc_buffer){0};
+    return bytes;
+}
+
+static int status_of(const tpc_buffer *head) {
+    const char *at = memchr(head->bytes, ' ', head->count), *end = head->bytes + head->count;
+    int status = 0;
+    while (at && ++at < end && *at >= '0' && *at <= '9' && status <= 9999) status = status * 10 + *at - '0';
+    return status;
+}
+
+// A trailer line (RFC 9110 §6.5) may come long after the head was taken.
+static size_t on_trailer(transfer_t *this, const char *line, size_t count) {
+    tpc_buffer *trailers = &this->shown.trailers;
+    size_t wanted = trailers->count + count;
+    this->shown.phase = TPC_PHASE_TRAILERS;
+    if (wanted > TRAILERS_LIMIT) {
+        this->shown.cause = TPC_CAUSE_TOO_LARGE;
+        return 0;
+    }
+    if (!reserve(trailers, wanted, 2 * wanted)) return 0;
+    append(trailers, line, count);
+    return count;
+}
+
+static bool ends_head(const char *line, size_t count) {
+    return (count == 2 && line[0] == '\r' && line[1] == '\n') || (count == 1 && line[0] == '\n');
+}
+
+static size_t on_header(char *line, size_t size, size_t number, void *user) {
+    transfer_t *this = user;
+    tpc_buffer *head = &this->shown.head;
+    size_t count = size * number;
+    tpc_transfer_step(this);
+    if (this->shown.phase != TPC_PHASE_HEAD) return on_trailer(this, line, count);
+    // A head follows an interim one, or that of a proxy.
+    if (count > 5 && (line[0] | 0x20) == 'h' && strncasecmp(line, "HTTP/", 5) == 0) head->count = 0;
+    size_t wanted = head->count + count;
+    if (wanted > HEAD_LIMIT) {
+        this->shown.cause = TPC_CAUSE_TOO_LARGE;
+        return 0;
+    }
+    size_t capacity = wanted < 1024 ? 1024 : wanted < 2 * head->capacity ? 2 * head->capacity : wanted;
+    if (!reserve(head, wanted, capacity)) return 0;
+    append(head, line, count);
+    if (!ends_head(line, count)) return count;
+    int status = status_of(head);
+    if (status >= 100 && status < 200 && status != 101) {
+        head->count = 0;
+        return count;
+    }
+    this->shown.status = status;
+    this->shown.phase = TPC_PHASE_BODY;
+    tpc_transfer_mark(this);
+    return count;
+}
+
+// Stops or resumes polling the socket of a paused transfer, if this libcurl would go on to read from it. A connection of HTTP/2 is read
+// for all its streams, and libcurl itself holds back one of them.
+static void hold(transfer_t *this, bool is_held) {
+    if (!tpc_polls_paused || this->socket.descriptor < 0 || this->socket.is_held == is_held) return;
+    if (is_held && tpc_http2_has_answered(this)) return;
+    this->socket.is_held = is_held;
+    tpc_connection_hold(this->loop, this->socket.descriptor, is_held);
+}
+
+// Returns the size of the first buffer: small content of known length needs no more than its length.
+static size_t room_for_body(transfer_t *this, size_t piece) {
+    int64_t left = tpc_transfer_length(&this->shown) - this->shown.received;
+    if (left == (int64_t)piece || piece < PIECE) return piece;
+    return left > (int64_t)piece && left < BODY_LIMIT ? (size_t)left : tpc_block_size();
+}
+
+static size_t on_body(char *bytes, size_t size, size_t number, void *user) {
+    transfer_t *this = user;
+    tpc_buffer *body = &this->shown.body;
+    size_t count = size * number, wanted = body->count + count;
+    tpc_transfer_step(this);
+    if (this->activity == ACTIVITY_LEAVING) return count;
+    bool is_paused = this->shown.paused & TPC_PAUSE_RECEIVING;
+    if (is_paused || (body->count > 0 && wanted > BODY_LIMIT)) {
+        this->shown.paused |= TPC_PAUSE_RECEIVING;
+        this->paused |= TPC_PAUSE_RECEIVING;
+        hold(this, true);
+        if (!is_paused) tpc_transfer_mark(this);
+        return CURL_WRITEFUNC_PAUSE;
+    }
+    size_t capacity = body->capacity == 0 ? room_for_body(this, count) : tpc_block_size();
+    if (!reserve(body, wanted, capacity < wanted ? wanted : capacity)) return 0;
+    append(body, bytes, count);
+    this->shown.received += (int64_t)count;
+    tpc_transfer_mark(this);
+    return count;
+}
+
+// MARK: The end of TLS.
+
+_Thread_local tpc_loop *tpc_current_loop;
+
+enum { SSL_CB_READ_ALERT = 0x4004, CLOSE_NOTIFY = 0 };
+
+// libcurl accepts the end of a connection as the end of content that has no other end. Anyone in between can end a connection.
+// Only a close_notify shows that the server has ended it (RFC 9112 §9.8).
+static void on_info(const void *session, int where, int value) {
+    tpc_loop *loop = tpc_current_loop;
+    if (where != SSL_CB_READ_ALERT || (value & 0xFF) != CLOSE_NOTIFY) return;
+    if (loop && loop->close_notify_count < TPC_CLOSE_NOTIFIES) loop->close_notifies[loop->close_notify_count++] = session;
+}
+
+static int report_close_notify(CURL *easy, void *context, void *user) {
+    tpc_set_info_callback(context, on_info);
+    return 0;
+}
 
 // MARK: The handle.
 
-static void set_fixed_options(CURL *easy) {
-    int (*set)(CURL *, int, ...) = tpc_curl.easy_setopt;
-    set(easy, CURLOPT_HTTP_CONTENT_DECODING, 0L);
-    set(easy, CURLOPT_NOSIGNAL, 1L);
-    set(easy, CURLOPT_BUFFERSIZE, (long)RECEIVE_BUFFER);
-    set(easy, CURLOPT_UPLOAD_BUFFERSIZE, (long)SEND_BUFFER);
-    set(easy, CURLOPT_PROTOCOLS, (long)(CURLPROTO_HTTP | CURLPROTO_HTTPS));
-    // The target goes out as it was checked.
-    set(easy, CURLOPT_PATH_AS_IS, 1L);
-    set(easy, CURLOPT_DISALLOW_USERNAME_IN_URL, 1L);
-    // Proxies come from the configuration, never from the environment.
-    set(easy, CURLOPT_PROXY, "");
-    set(easy, TPC_NO_PROXY, "");
-    set(easy, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
-    set(easy, CURLOPT_HEADEROPT, (long)CURLHEADER_SEPARATE);
-    if (tpc_report_close_notify) set(easy, CURLOPT_SSL_CTX_FUNCTION, tpc_report_close_notify);
-    // Ending a transfer does not wait for the thread that resolves its host.
-    set(easy, CURLOPT_QUICK_EXIT, 1L);
-}
-
 tpc_transfer *tpc_transfer_create(tpc_loop *loop, tpc_read read, tpc_trail trail, tpc_judge judge) {
     transfer_t *this = calloc(1, sizeof *this);
-    CURL *easy = this ? tpc_curl.easy_init() : NULL;
+    CURL *easy = this ? tpc_easy_create() : NULL;
     CURLU *parts = easy ? tpc_curl.url() : NULL;
     if (!parts) {
         if (easy) tpc_curl.easy_cleanup(easy);
@@ -41,13 +179,16 @@ tpc_transfer *tpc_transfer_create(tpc_loop *loop, tpc_read read, tpc_trail trail
         return NULL;
     }
     *this = (transfer_t){.shown.result = TPC_RUNNING, .loop = loop, .easy = easy, .content = {read, trail},
-                         .judge = judge, .next_ready = &this->shown, .url.parts = parts, .socket.descriptor = -1};
+                         .judge = judge, .next_ready = this, .url.parts = parts, .socket.descriptor = -1};
     tpc_curl.easy_setopt(easy, CURLOPT_PRIVATE, this);
     tpc_curl.easy_setopt(easy, CURLOPT_ERRORBUFFER, this->shown.error);
     if (loop->sessions) tpc_curl.easy_setopt(easy, CURLOPT_SHARE, loop->sessions);
-    set_fixed_options(easy);
-    tpc_set_callbacks(this);
-    tpc_set_socket_callbacks(loop, easy, &this->shown);
+    if (tpc_set_info_callback) tpc_curl.easy_setopt(easy, CURLOPT_SSL_CTX_FUNCTION, report_close_notify);
+    tpc_curl.easy_setopt(easy, CURLOPT_HEADERFUNCTION, on_header);
+    tpc_curl.easy_setopt(easy, CURLOPT_HEADERDATA, this);
+    tpc_curl.easy_setopt(easy, CURLOPT_WRITEFUNCTION, on_body);
+    tpc_curl.easy_setopt(easy, CURLOPT_WRITEDATA, this);
+    tpc_set_request_callbacks(this);
     return &this->shown;
 }
 
@@ -66,9 +207,9 @@ void tpc_transfer_free(tpc_transfer *transfer) {
     free(this->proxy.urls[1]);
     free(this->proxy.exceptions);
     free(this->unix_socket);
-    tpc_buffer_free(&this->shown.head);
-    tpc_buffer_free(&this->shown.body);
-    tpc_buffer_free(&this->shown.trailers);
+    free_buffer(&this->shown.head);
+    free_buffer(&this->shown.body);
+    free_buffer(&this->shown.trailers);
     free(this);
 }
 
@@ -83,6 +224,11 @@ static void enter_loop(transfer_t *this) {
     this->activity = ACTIVITY_RUNNING;
 }
 
+static void tell_ended(transfer_t *this) {
+    const tpc_pool_watcher *told = &this->loop->watcher;
+    if (told->watcher) told->ended(told->watcher, this->shown.owner);
+}
+
 static void leave_loop(transfer_t *this) {
     // 7.88 does not free what it holds back of a paused HTTP/2 stream that is removed.
     bool is_paused = this->paused & TPC_PAUSE_RECEIVING && this->shown.result == TPC_RUNNING;
@@ -92,82 +238,52 @@ static void leave_loop(transfer_t *this) {
     *this->place = this->next;
     if (this->next) this->next->place = this->place;
     this->activity = ACTIVITY_NONE;
-    tpc_pool_ended(this->loop, &this->shown);
-}
-
-static int set_method(transfer_t *this, const tpc_request *request) {
-    int (*set)(CURL *, int, ...) = tpc_curl.easy_setopt;
-    if (!request->method && request->exchange == TPC_EXCHANGE_PLAIN) return 0;
-    this->changed |= CHANGED_METHOD;
-    if (request->exchange == TPC_EXCHANGE_UPLOAD) {
-        set(this->easy, CURLOPT_UPLOAD, 1L);
-        set(this->easy, CURLOPT_INFILESIZE_LARGE, request->content_length);
-    } else if (request->exchange == TPC_EXCHANGE_HEAD) {
-        set(this->easy, CURLOPT_NOBODY, 1L);
-    }
-    return request->method ? set(this->easy, CURLOPT_CUSTOMREQUEST, request->method) : 0;
-}
-
-static void unset_method(transfer_t *this) {
-    int (*set)(CURL *, int, ...) = tpc_curl.easy_setopt;
-    set(this->easy, CURLOPT_CUSTOMREQUEST, NULL);
-    set(this->easy, CURLOPT_NOBODY, 0L);
-    set(this->easy, CURLOPT_UPLOAD, 0L);
-    set(this->easy, CURLOPT_INFILESIZE_LARGE, (int64_t)-1);
-    set(this->easy, CURLOPT_HTTPGET, 1L);
+    tell_ended(this);
 }
 
 int tpc_transfer_begin(tpc_transfer *transfer, const tpc_request *request) {
     transfer_t *this = whole(transfer);
-    this->request.traits = request->traits;
-    int code = tpc_list_create(&this->request.fields, request->fields, request->fields_count);
-    if (code == 0) code = tpc_set_target(this, request);
-    if (code == 0 && request->traits & TPC_ROUTED) code = tpc_set_route(this, request);
-    if (code == 0) code = tpc_curl.easy_setopt(this->easy, CURLOPT_HTTPHEADER, this->request.fields);
-    if (code == 0) code = set_method(this, request);
+    int code = tpc_set_request(this, request);
     if (code != 0) return code;
-    if (request->traits & TPC_TRAILERS) {
-        this->changed |= CHANGED_TRAILERS;
-        tpc_set_trailer_callback(this, true);
-    }
-    if (request->version) {
-        this->changed |= CHANGED_VERSION;
-        tpc_curl.easy_setopt(this->easy, TPC_HTTP_VERSION, (long)request->version);
-    }
-    if (request->traits & TPC_FRESH) {
-        this->changed |= CHANGED_FRESH;
-        tpc_curl.easy_setopt(this->easy, CURLOPT_FRESH_CONNECT, 1L);
-    }
     enter_loop(this);
     // The other codes are for misuse.
     return tpc_curl.multi_add_handle(this->loop->multi, this->easy) == 0 ? 0 : CURLE_OUT_OF_MEMORY;
 }
 
+// Removes a transfer from those that have news.
+static void forget(transfer_t *this) {
+    tpc_loop *loop = this->loop;
+    for (transfer_t **place = &loop->first_ready; *place; place = &(*place)->next_ready) {
+        if (*place != this) continue;
+        *place = this->next_ready;
+        if (!*place) loop->last_ready = place;
+        break;
+    }
+    this->next_ready = this;
+}
+
+tpc_transfer *tpc_loop_next_ready(tpc_loop *loop) {
+    transfer_t *first = loop->first_ready;
+    if (!first) return NULL;
+    forget(first);
+    return &first->shown;
+}
+
 void tpc_transfer_end(tpc_transfer *transfer) {
     transfer_t *this = whole(transfer);
     if (this->activity != ACTIVITY_NONE) leave_loop(this);
-    if (this->next_ready != transfer) tpc_loop_forget(this->loop, transfer);
-    if (this->changed & CHANGED_METHOD) unset_method(this);
-    if (this->changed & CHANGED_TRAILERS) tpc_set_trailer_callback(this, false);
-    if (this->changed & CHANGED_VERSION) tpc_curl.easy_setopt(this->easy, TPC_HTTP_VERSION, this->version);
-    if (this->changed & CHANGED_VERBOSE) tpc_curl.easy_setopt(this->easy, CURLOPT_VERBOSE, 0L);
-    if (this->changed & CHANGED_ROUTE) tpc_unset_route(this);
-    if (this->changed & CHANGED_FRESH) tpc_curl.easy_setopt(this->easy, CURLOPT_FRESH_CONNECT, 0L);
-    this->changed = this->paused = 0;
-    tpc_curl.easy_setopt(this->easy, CURLOPT_HTTPHEADER, NULL);
-    free(this->request.fields);
-    free(this->request.url);
-    free(this->request.target);
-    memset(&this->request, 0, sizeof this->request);
-    tpc_hold(this, false);
+    if (this->next_ready != this) forget(this);
+    tpc_unset_request(this);
+    this->paused = 0;
+    hold(this, false);
     this->socket.descriptor = -1;
     memset(&this->connection, 0, sizeof this->connection);
     this->http2.was_refused = this->http2.needs_http1 = this->has_resolved = false;
     tpc_buffer head = this->shown.head;
     head.count = 0;
-    if (head.capacity > KEPT_HEAD) tpc_buffer_free(&head);
-    tpc_buffer_free(&this->shown.body);
-    tpc_buffer_free(&this->shown.trailers);
+    if (head.capacity > KEPT_HEAD) free_buffer(&head);
+    free_buffer(&this->shown.body);
+    free_buffer(&this->shown.trailers);
     this->shown = (tpc_transfer){.trust = this->shown.trust, .head = head, .result = TPC_RUNNING};
 }
 
@@ -177,7 +293,7 @@ void tpc_transfer_pause(tpc_transfer *transfer, int directions) {
     transfer_t *this = whole(transfer);
     if (this->activity != ACTIVITY_RUNNING || transfer->result != TPC_RUNNING) return;
     transfer->paused = directions;
-    tpc_hold(this, directions & TPC_PAUSE_RECEIVING);
+    hold(this, directions & TPC_PAUSE_RECEIVING);
     int before = this->paused;
     this->paused &= directions;
     if (this->paused != before) tpc_curl.easy_pause(this->easy, this->paused);
@@ -191,33 +307,6 @@ void tpc_transfer_nudge(tpc_transfer *transfer) {
 }
 
 // MARK: For the loop.
-
-void tpc_transfer_mark(transfer_t *this) {
-    if (this->next_ready == &this->shown) tpc_loop_mark(this->loop, &this->shown, &this->next_ready);
-}
-
-// Why a request that was sent got no answer: what HTTP/2 says, or that its connection had served before.
-static tpc_cause cause_of_repeat(transfer_t *this) {
-    if (this->http2.needs_http1) return TPC_CAUSE_NEEDS_HTTP1;
-    if (tpc_http2_is_refused(this)) return TPC_CAUSE_REFUSED;
-    return this->shown.is_reused ? TPC_CAUSE_LOST : TPC_CAUSE_NONE;
-}
-
-// libcurl sends again, whatever the method, what a connection that had served before did not answer with a byte, and what the
-// server wants by HTTP/1.1. Only the client may, which counts what it sends.
-void tpc_transfer_refuse_repeat(transfer_t *this) {
-    // After a 417 it would send again without Expect, and drop the content of the response, which is one like any other.
-    this->shown.cause = this->shown.phase != TPC_PHASE_HEAD ? TPC_CAUSE_SKIPPED : cause_of_repeat(this);
-}
-
-bool tpc_transfer_may_connect(tpc_transfer *transfer) {
-    transfer_t *this = whole(transfer);
-    if (transfer->sends == 0) return true;
-    tpc_transfer_refuse_repeat(this);
-    // libcurl may try the other addresses, in its own time, before it ends.
-    tpc_transfer_mark(this);
-    return false;
-}
 
 // Where libcurl notices the end of a connection that had served before when it writes, or by HTTP/2's words, it does not want to
 // send again.
@@ -245,22 +334,67 @@ void tpc_transfer_finish(tpc_transfer *transfer, int result) {
     this->connection.has_close_notify = loop->close_notify_count == TPC_CLOSE_NOTIFIES;
     for (size_t index = 0; index < loop->close_notify_count; index++)
         this->connection.has_close_notify |= loop->close_notifies[index] == this->connection.session;
-    tpc_pool_ended(this->loop, transfer);
+    tell_ended(this);
     tpc_transfer_mark(this);
 }
 
 void tpc_transfer_set_descriptor(tpc_transfer *transfer, int descriptor) {
     transfer_t *this = whole(transfer);
     this->socket.descriptor = descriptor;
-    if (transfer->sends > 0 && this->connection.port == 0) tpc_pool_waiting(this->loop, transfer, descriptor);
+    const tpc_pool_watcher *told = &this->loop->watcher;
+    if (told->watcher && transfer->sends > 0 && this->connection.port == 0)
+        told->waiting(told->watcher, transfer->owner, descriptor);
 }
 
-tpc_loop *tpc_transfer_loop(tpc_transfer *transfer) { return whole(transfer)->loop; }
+// MARK: What is known of a transfer.
 
-tpc_transfer **tpc_transfer_next_ready(tpc_transfer *transfer) { return &whole(transfer)->next_ready; }
+int64_t tpc_transfer_length(tpc_transfer *transfer) {
+    int64_t length = -1;
+    tpc_curl.easy_getinfo(whole(transfer)->easy, CURLINFO_CONTENT_LENGTH_DOWNLOAD_T, &length);
+    return length;
+}
 
-bool tpc_transfers_use_port(tpc_loop *loop, int port) {
-    for (transfer_t *each = loop->active; each; each = each->next)
-        if (each->shown.result == TPC_RUNNING && each->connection.port == port) return true;
-    return false;
+bool tpc_transfer_was_cut(tpc_transfer *transfer) {
+    transfer_t *this = whole(transfer);
+    return tpc_set_info_callback && this->connection.session && !this->connection.has_close_notify;
+}
+
+void tpc_transfer_times(tpc_transfer *transfer, tpc_times *times) {
+    CURL *easy = whole(transfer)->easy;
+    *times = (tpc_times){.is_reused = tpc_transfer_connects(transfer) == 0};
+    if (!times->is_reused) {
+        tpc_curl.easy_getinfo(easy, CURLINFO_NAMELOOKUP_TIME_T, &times->lookup);
+        tpc_curl.easy_getinfo(easy, CURLINFO_CONNECT_TIME_T, &times->connect);
+        tpc_curl.easy_getinfo(easy, CURLINFO_APPCONNECT_TIME_T, &times->handshake);
+    }
+    // Some versions report these times also for what was never sent.
+    if (transfer->sends > 0) {
+        tpc_curl.easy_getinfo(easy, CURLINFO_PRETRANSFER_TIME_T, &times->ready);
+        tpc_curl.easy_getinfo(easy, CURLINFO_STARTTRANSFER_TIME_T, &times->first_byte);
+    }
+    tpc_curl.easy_getinfo(easy, CURLINFO_PRIMARY_IP, &times->peer);
+}
+
+static long number(tpc_transfer *transfer, int info) {
+    long value = 0;
+    tpc_curl.easy_getinfo(whole(transfer)->easy, info, &value);
+    return value;
+}
+
+bool tpc_transfer_had_place(tpc_transfer *transfer) {
+    return whole(transfer)->has_resolved || tpc_transfer_connects(transfer) > 0;
+}
+
+long tpc_transfer_connects(tpc_transfer *transfer) { return number(transfer, CURLINFO_NUM_CONNECTS); }
+long tpc_transfer_connect_status(tpc_transfer *transfer) { return number(transfer, CURLINFO_HTTP_CONNECTCODE); }
+long tpc_transfer_proxy_error(tpc_transfer *transfer) { return number(transfer, CURLINFO_PROXY_ERROR); }
+
+int tpc_transfer_connection(tpc_transfer *transfer) {
+    const transfer_t *this = whole(transfer);
+    if (this->connection.port > 0) return this->connection.port;
+    return this->socket.descriptor >= 0 ? -1 - this->socket.descriptor : 0;
+}
+
+bool tpc_transfer_has_goaway(const tpc_transfer *transfer) {
+    return transfer->is_http2 && ((const transfer_t *)transfer)->http2.last_stream >= 0;
 }

@@ -7,15 +7,15 @@ import TurnpikeSupport
 
 /// libcurl's multi handle, and the thread that waits for its sockets.
 ///
-/// Callers post what they want of a transfer to an inbox. A turn of the loop takes all that was
-/// posted and all that has come. The thread is woken only while it waits. A caller may also take a
-/// turn itself (`CurlEngine+CallerTurn.swift`).
+/// Callers post what they want of a transfer to an inbox. An iteration of the loop takes all that was
+/// posted and all that has come. The thread is woken only while it waits. A caller may also run
+/// one itself (`CurlEngine+Inline.swift`).
 final class CurlEngine: Sendable {
     /// What callers have posted.
     struct Inbox {
         var transfers: [CurlTransfer] = []
         var ending = Ending.none
-        // Something was posted since the last turn.
+        // Something was posted since the last iteration.
         var isNew = false
         // Nothing is taken any more.
         var isClosed = false
@@ -29,18 +29,18 @@ final class CurlEngine: Sendable {
         case now
     }
 
-    /// What a turn works with.
+    /// What an iteration works with.
     // SAFETY: inside the lock.
-    struct Core: @unchecked Sendable {
+    struct LockedState: @unchecked Sendable {
         var transfers: TransferTable
         // When the thread wakes up at the latest, by the loop's clock.
         var threadDue = Int64.max
-        var callerTurns = CallerTurns()
-        // What a turn has taken from the inbox; kept for its memory.
+        var inlineRuns = InlineRuns()
+        // What an iteration has taken from the inbox; kept for its memory.
         var posted: [CurlTransfer] = []
     }
 
-    /// How the thread waits for its next turn: for so many milliseconds at most, or -1 for any time.
+    /// How the thread waits for its next iteration: for so many milliseconds at most, or -1 for any time.
     private enum Wait {
         case forSockets(Int32)
         /// For a wake-up alone.
@@ -48,9 +48,9 @@ final class CurlEngine: Sendable {
     }
 
     let inbox = Mutex(Inbox())
-    let core: Mutex<Core>
+    let state: Mutex<LockedState>
     let loop: CurlLoop
-    // How many own `core`, or are about to: on Linux it costs a system call to try a lock that is
+    // How many own `state`, or are about to: on Linux it costs a system call to try a lock that is
     // owned, or being handed over.
     let owners = Atomic(0)
     // The transfers under way.
@@ -66,7 +66,7 @@ final class CurlEngine: Sendable {
         ClientError(.cancelled, "the transport was shut down; make a new client")
     }
 
-    // At most so many transfers are passed on in one turn.
+    // At most so many transfers are passed on in one iteration.
     private static let reportLimit = 1024
 
     /// - Throws: ``/TurnpikeCore/ClientError/Code/unsupported`` where libcurl refuses an option.
@@ -74,8 +74,8 @@ final class CurlEngine: Sendable {
         loop = try CurlLoop(options.limits)
         figures = options.configuration.meter.map { ConnectionFigures($0) }
         if let figures { loop.watch(figures) }
-        core = Mutex(Core(transfers: TransferTable(loop: loop, options: options)))
-        try core.withLock { try $0.transfers.prepare() }
+        state = Mutex(LockedState(transfers: TransferTable(loop: loop, options: options)))
+        try state.withLock { try $0.transfers.prepare() }
         // Ended by `stop` or `shutdown`; the transport's end calls the first.
         let thread = Thread { self.run() }
         // As large as the system's own: tasks may run here.
@@ -91,14 +91,14 @@ final class CurlEngine: Sendable {
 
     /// Begins a transfer.
     ///
-    /// A quick one begins in a turn of the caller's. One over TLS is not quick: its handshake would
+    /// A quick one begins in an iteration of the caller's. One over TLS is not quick: its handshake would
     /// hold up the caller.
     func start(_ transfer: CurlTransfer, isQuick: Bool) {
         guard enqueue(transfer, .start) else { return }
-        if !isQuick || !takeCallerTurn(for: transfer) { wake() }
+        if !isQuick || !runLoopInline(for: transfer) { wake() }
     }
 
-    /// Begins transfers in one turn, so that none of them gets the connection of another.
+    /// Begins transfers in one iteration, so that none of them gets the connection of another.
     func start(_ transfers: [CurlTransfer]) {
         for transfer in transfers { _ = transfer.add(.start) }
         let isClosed = inbox.withLock { inbox in
@@ -107,7 +107,9 @@ final class CurlEngine: Sendable {
             inbox.isNew = true
             return false
         }
-        if isClosed { return core.withLock { _ in for transfer in transfers { refuse(transfer) } } }
+        if isClosed {
+            return state.withLock { _ in for transfer in transfers { refuse(transfer) } }
+        }
         wake()
     }
 
@@ -125,7 +127,7 @@ final class CurlEngine: Sendable {
         }
         // Transfers under way are ended by `close`, which owns the lock. It may be running on this
         // thread: what it ends may be the content of another transfer.
-        if isClosed, orders.contains(.start) { core.withLock { _ in refuse(transfer) } }
+        if isClosed, orders.contains(.start) { state.withLock { _ in refuse(transfer) } }
         return !isClosed
     }
 
@@ -164,10 +166,10 @@ final class CurlEngine: Sendable {
     private func run() {
         loop.enter(name: "turnpike.curl")
         var list: [UnownedJob] = []
-        while var wait = takeThreadTurn() {
+        while var wait = iterateOnThread() {
             // What the jobs have posted goes out before the thread waits.
             if runJobs(&list) {
-                guard let next = takeThreadTurn() else { break }
+                guard let next = iterateOnThread() else { break }
                 wait = next
             }
             let isMore = inbox.withLock { $0.isNew } || !jobs.isEmpty
@@ -183,7 +185,7 @@ final class CurlEngine: Sendable {
         over.settle(.success(()))
     }
 
-    /// Runs the jobs that wait now, not those that they add: the network gets its turn in between.
+    /// Runs the jobs that wait now, not those that they add: the network is looked at in between.
     /// - Returns: Whether there were any.
     @discardableResult
     private func runJobs(_ list: inout [UnownedJob]) -> Bool {
@@ -193,63 +195,63 @@ final class CurlEngine: Sendable {
         return !list.isEmpty
     }
 
-    /// - Returns: How to wait for the next turn; nil at the end.
-    private func takeThreadTurn() -> Wait? {
+    /// - Returns: How to wait for the next iteration; nil at the end.
+    private func iterateOnThread() -> Wait? {
         owners.add(1, ordering: .sequentiallyConsistent)
-        return core.withLock { threadTurn(&$0) }
+        return state.withLock { iterateThread(&$0) }
     }
 
-    private func threadTurn(_ core: inout Core) -> Wait? {
+    private func iterateThread(_ state: inout LockedState) -> Wait? {
         defer {
-            // Under the lock: the owner of the next turn must find a thread that it has to wake.
+            // Under the lock: whoever runs the next iteration must find a thread that it has to wake.
             isAwake.store(false, ordering: .sequentiallyConsistent)
             // Before the inbox is checked for the last time, so that nothing is left in it.
             owners.subtract(1, ordering: .sequentiallyConsistent)
         }
-        loop.beginTurn()
-        defer { loop.endTurn() }
+        loop.beginIteration()
+        defer { loop.endIteration() }
         loop.act()
-        let (ending, isMore) = turn(&core)
+        let (ending, isMore) = iterate(&state)
         switch ending {
         case .none: break
-        case .drain: if core.transfers.isEmpty, close(&core, ifIdle: true) { return nil }
-        case .now: if close(&core, ifIdle: false) { return nil }
+        case .drain: if state.transfers.isEmpty, close(&state, ifIdle: true) { return nil }
+        case .now: if close(&state, ifIdle: false) { return nil }
         }
-        core.threadDue = isMore ? 0 : threadDue(&core)
-        let timeout = CurlLoop.timeout(until: core.threadDue)
-        return leavesSocketsToCallers(&core) ? .forWakeup(timeout) : .forSockets(timeout)
+        state.threadDue = isMore ? 0 : threadDue(&state)
+        let timeout = CurlLoop.timeout(until: state.threadDue)
+        return leavesSocketsToCallers(&state) ? .forWakeup(timeout) : .forSockets(timeout)
     }
 
-    // MARK: A turn
+    // MARK: An iteration
 
     /// Takes what was posted, and passes on what has come.
     /// - Returns: How the engine is to end, and whether something is left to be passed on.
-    func turn(_ core: inout Core) -> (Ending, isMore: Bool) {
+    func iterate(_ state: inout LockedState) -> (Ending, isMore: Bool) {
         let ending = inbox.withLock { inbox in
             inbox.isNew = false
-            swap(&inbox.transfers, &core.posted)
+            swap(&inbox.transfers, &state.posted)
             return inbox.ending
         }
-        for transfer in core.posted { core.transfers.obey(transfer) }
-        core.posted.removeAll(keepingCapacity: true)
+        for transfer in state.posted { state.transfers.obey(transfer) }
+        state.posted.removeAll(keepingCapacity: true)
         loop.clearInterrupt()
         loop.runTimers()
-        core.transfers.tryNextAddresses()
-        core.transfers.failLate()
-        let isMore = core.transfers.passOn(upTo: Self.reportLimit)
-        load.store(core.transfers.count, ordering: .relaxed)
+        state.transfers.tryNextAddresses()
+        state.transfers.failLate()
+        let isMore = state.transfers.passOn(upTo: Self.reportLimit)
+        load.store(state.transfers.count, ordering: .relaxed)
         figures?.tell()
         return (ending, isMore)
     }
 
     /// Whether there is nothing to wait for but the inbox.
-    func isIdle(_ core: borrowing Core) -> Bool { core.transfers.isEmpty && loop.isIdle }
+    func isIdle(_ state: borrowing LockedState) -> Bool { state.transfers.isEmpty && loop.isIdle }
 
     /// Returns the next time at which something is to be done, by the loop's clock.
-    func due(_ core: borrowing Core) -> Int64 { min(loop.due, core.transfers.due) }
+    func due(_ state: borrowing LockedState) -> Int64 { min(loop.due, state.transfers.due) }
 
     /// Ends the engine, unless something was posted in the meantime that it is to wait for.
-    private func close(_ core: inout Core, ifIdle: Bool) -> Bool {
+    private func close(_ state: inout LockedState, ifIdle: Bool) -> Bool {
         let left = inbox.withLock { inbox -> [CurlTransfer]? in
             if ifIdle, !inbox.transfers.isEmpty { return nil }
             inbox.isClosed = true
@@ -258,7 +260,7 @@ final class CurlEngine: Sendable {
         }
         guard let left else { return false }
         for transfer in left { refuse(transfer) }
-        core.transfers.close(Self.isShutDown)
+        state.transfers.close(Self.isShutDown)
         figures?.close()
         return true
     }

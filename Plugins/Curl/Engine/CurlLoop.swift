@@ -3,7 +3,7 @@
 import CTurnpikeCurl
 import TurnpikeCore
 
-/// The loop around libcurl's multi handle, in C.
+/// The loop around libcurl's multi handle, in C; `CTurnpikeCurl.h` says what each function does.
 // SAFETY: the pointer is valid until `free`, which the engine calls at its end, when it has no thread
 // any more. `wake`, `interruptPoll` and `isHere` may be called by any thread. `enter`, `wait` and
 // `waitForWakeup` are called by the engine's thread alone, without its lock. All other functions are
@@ -26,43 +26,30 @@ import TurnpikeCore
         unsafe tpc_loop_watch(pointer, &watcher)
     }
 
-    /// Closes all connections.
     func close() { unsafe tpc_loop_close(pointer) }
     func free() { unsafe tpc_loop_free(pointer) }
-    /// Makes the current thread the one that waits, and gives it a name.
     func enter(name: String) { unsafe tpc_loop_enter(pointer, name) }
-    /// Whether the current thread is the one that waits.
     var isHere: Bool { unsafe tpc_loop_is_here(pointer) }
-    /// Ends a wait; any thread may call it.
     func wake() { unsafe tpc_loop_wakeup(pointer) }
     /// Waits for sockets, a wakeup or the timeout, after a short poll if that may pay off.
     func wait(_ milliseconds: Int32) { unsafe tpc_loop_wait(pointer, milliseconds) }
-    /// Waits for a wakeup or the timeout alone.
     func waitForWakeup(_ milliseconds: Int32) {
         unsafe tpc_loop_wait_for_wakeup(pointer, milliseconds)
     }
     /// Whether responses have come so soon lately that polling for them costs less than sleeping.
     var mayPoll: Bool { unsafe tpc_loop_may_poll(pointer) }
     /// Polls the sockets for a moment, and lets libcurl act on what is ready.
-    /// - Returns: Whether anything was ready.
     func poll() -> Bool { unsafe tpc_loop_poll(pointer) }
-    /// Ends a poll of another thread, or the next one; any thread may call it.
     func interruptPoll() { unsafe tpc_loop_interrupt_poll(pointer) }
-    /// Takes back an interrupt for which no poll is left.
     func clearInterrupt() { unsafe tpc_loop_clear_interrupt(pointer) }
     /// Whether libcurl waits for no socket, not even for a connection that it closes.
     var isIdle: Bool { unsafe tpc_loop_is_idle(pointer) }
-    /// Begins the turn of this thread, which alone uses the loop until the end of the turn.
-    func beginTurn() { unsafe tpc_loop_begin_turn(pointer) }
-    func endTurn() { unsafe tpc_loop_end_turn(pointer) }
-    /// Lets libcurl act on what the last wait found.
+    func beginIteration() { unsafe tpc_loop_begin_iteration(pointer) }
+    func endIteration() { unsafe tpc_loop_end_iteration(pointer) }
     func act() { unsafe tpc_loop_act(pointer) }
-    /// Lets libcurl act on timers that are due.
     func runTimers() { unsafe tpc_loop_run_timers(pointer) }
-    /// When the next timer is due, in milliseconds of the loop's clock.
     var due: Int64 { unsafe tpc_loop_due(pointer) }
     static var now: Int64 { tpc_loop_now() }
-    /// Returns the milliseconds until a time of the loop's clock, -1 for never.
     static func timeout(until due: Int64) -> Int32 { tpc_loop_timeout(due) }
 
     /// Whether an address has refused a connection, so that connecting transfers need a nudge.

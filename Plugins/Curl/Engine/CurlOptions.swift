@@ -129,7 +129,7 @@ struct CurlOptions: Sendable {
             let lines = configuration.overrides.map { override in
                 "\(override.host):\(override.port):" + override.addresses.joined(separator: ",")
             }
-            try setter.setOverrides(lines)
+            try setter.check(handle.setOverrides(lines), "overrides")
         }
         try apply(proxies, setter)
         if library.hasTLS { try apply(configuration.trust, setter) }
@@ -142,7 +142,9 @@ struct CurlOptions: Sendable {
 
     private func apply(_ proxies: ProxyRoutes, _ setter: Setter) throws {
         if proxies.isEmpty { return }
-        try setter.setProxies(proxies)
+        let code = setter.handle.setProxies(
+            http: proxies.http?.curlText, https: proxies.https?.curlText)
+        try setter.check(code, "proxy")
         // For CONNECT alone; servers get the field lines of the request.
         try setter.set(TPC_USER_AGENT, "turnpike", "proxy")
         try setter.set(TPC_NO_PROXY, proxies.exceptions, "proxy.exceptions")
@@ -153,14 +155,16 @@ struct CurlOptions: Sendable {
         if handle.trust === trust { return }
         let setter = Setter(handle: handle, library: library)
         if let authorities = unsafe trust.authorities {
-            unsafe try setter.set(TPC_CA_BLOB, keeping: authorities, "trust.authorities")
+            unsafe try setter.check(
+                handle.set(TPC_CA_BLOB, keeping: authorities), "trust.authorities")
             try setter.set(TPC_CA_FILE, nil, "trust.authorities")
             try setter.set(TPC_CA_PATH, nil, "trust.authorities")
         }
         if let certificate = unsafe trust.certificate, let key = unsafe trust.key {
-            unsafe try setter.set(
-                TPC_CERTIFICATE_BLOB, keeping: certificate, "trust.clientCertificate")
-            unsafe try setter.set(TPC_KEY_BLOB, keeping: key, "trust.clientCertificate")
+            unsafe try setter.check(
+                handle.set(TPC_CERTIFICATE_BLOB, keeping: certificate), "trust.clientCertificate")
+            unsafe try setter.check(
+                handle.set(TPC_KEY_BLOB, keeping: key), "trust.clientCertificate")
         }
         handle.keep(trust)
     }
@@ -179,7 +183,7 @@ struct CurlOptions: Sendable {
             try setter.set(TPC_CA_FILE, path, "trust.authorities")
             try setter.set(TPC_CA_PATH, nil, "trust.authorities")
         case .data(let data):
-            try setter.set(TPC_CA_BLOB, data, "trust.authorities")
+            try setter.check(setter.handle.set(TPC_CA_BLOB, data), "trust.authorities")
             try setter.set(TPC_CA_FILE, nil, "trust.authorities")
             try setter.set(TPC_CA_PATH, nil, "trust.authorities")
         }
@@ -214,24 +218,7 @@ private struct Setter {
         try check(handle.set(option, text), name)
     }
 
-    func set(_ option: Int, _ data: Data, _ name: String) throws {
-        try check(handle.set(option, data), name)
-    }
-
-    func set(_ option: Int, keeping bytes: UnsafeRawBufferPointer, _ name: String) throws {
-        unsafe try check(handle.set(option, keeping: bytes), name)
-    }
-
-    func setOverrides(_ lines: [String]) throws {
-        try check(handle.setOverrides(lines), "overrides")
-    }
-
-    func setProxies(_ proxies: ProxyRoutes) throws {
-        let code = handle.setProxies(http: proxies.http?.curlText, https: proxies.https?.curlText)
-        try check(code, "proxy")
-    }
-
-    private func check(_ code: Int32, _ name: String) throws {
+    func check(_ code: Int32, _ name: String) throws {
         if code != 0 { throw library.unsupported("\(name): \(CurlLibrary.text(of: code))") }
     }
 }

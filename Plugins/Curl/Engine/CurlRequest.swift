@@ -80,7 +80,7 @@ struct CurlRequest: Sendable {
     ///
     /// The server may have said that it takes only one version.
     func withPointers(
-        version only: TransferLife.Version?, isShared: Bool, _ body: (tpc_request) -> Int32
+        version only: TransferStateMachine.Version?, isShared: Bool, _ body: (tpc_request) -> Int32
     ) -> Int32 {
         // libcurl sends no trailers over HTTP/2.
         let isHTTP1 =

@@ -7,7 +7,7 @@ import TurnpikeCore
 struct CurlRoute: Sendable {
     /// The place that is connected to instead of the URL's host.
     let target: ConnectTarget?
-    /// Whether the request must not share a connection with others; see `route.c`.
+    /// Whether the request must not share a connection with others; see `request.c`.
     let needsHTTP1: Bool
     // Asked about each address; nil through a proxy, which is what is connected to then.
     private let rule: AddressRule?
@@ -94,7 +94,7 @@ struct CurlRoute: Sendable {
         }
     }
 
-    // See `route.c`; 0 where a scope of IPv6 addresses would have its own meaning.
+    // See `request.c`; 0 where a scope of IPv6 addresses would have its own meaning.
     private var scope: UInt32 {
         switch target {
         case .host(let host, let port):
@@ -128,10 +128,5 @@ struct Destination: Hashable, Sendable {
     init(_ origin: Origin, at target: ConnectTarget? = nil) {
         self.origin = origin
         self.target = target
-    }
-
-    func hash(into hasher: inout Hasher) {
-        hasher.combine(origin)
-        if let target { hasher.combine(target) }
     }
 }

@@ -7,8 +7,8 @@ import TurnpikeCore
 /// One exchange in an engine: joins libcurl's handle with the ``/TurnpikeCore/Exchange`` that the
 /// caller waits for.
 ///
-/// ``TransferLife`` decides. The transfer turns what libcurl reports into events, and carries out the
-/// actions that concern its handle and its exchange; ``TransferTable`` carries out the others.
+/// ``TransferStateMachine`` decides. The transfer turns what libcurl reports into events, and carries
+/// out the actions that concern its handle and its exchange; ``TransferTable`` the others.
 // SAFETY: `exchange` is set before an engine has the transfer. From then on it, and all that stands
 // below the mark “Under the engine's lock”, is touched under that lock alone.
 final class CurlTransfer: @unchecked Sendable {
@@ -32,15 +32,15 @@ final class CurlTransfer: @unchecked Sendable {
 
     // MARK: Under the engine's lock
 
-    private(set) var life: TransferLife
+    private(set) var life: TransferStateMachine
     private var handle: CurlHandle?
     /// The place in the table's list, while the transfer is in it.
     var place = -1
-    var turn = HostTurns.Turn.unasked
+    var position = ConnectQueue.Position.unasked
     /// When it must have a connection, by the loop's clock.
     var connectDue: Int64 = 0
     /// The host, or the place that is connected to instead, if one connection to it may carry many
-    /// transfers at once; see ``HostTurns``.
+    /// transfers at once; see ``ConnectQueue``.
     private(set) var sharedHost: Destination?
 
     init(
@@ -49,7 +49,7 @@ final class CurlTransfer: @unchecked Sendable {
         sharedHost =
             offersHTTP2 && wire.isShareable
             ? request.origin.map { Destination($0, at: wire.route?.target) } : nil
-        life = TransferLife()
+        life = TransferStateMachine()
         self.request = wire
         self.upload = upload
         url = request.url
@@ -85,7 +85,7 @@ final class CurlTransfer: @unchecked Sendable {
 // MARK: Under the engine's lock
 
 extension CurlTransfer {
-    typealias Actions = TransferLife.Actions
+    typealias Actions = TransferStateMachine.Actions
 
     /// Whether the request's content is there to be read, or never will be.
     var hasContentReady: Bool { upload?.isOpen ?? true }
@@ -97,17 +97,18 @@ extension CurlTransfer {
     var isHTTP2: Bool? { handle.flatMap { $0.sends > 0 ? $0.isHTTP2 : nil } }
 
     /// The only version of HTTP that its server takes; nil until it has said so.
-    var version: TransferLife.Version? { life.version }
+    var version: TransferStateMachine.Version? { life.version }
 
     /// Offers one version alone, and shares a connection to a place if there is one.
-    func need(_ version: TransferLife.Version, of shared: Destination?) {
+    func need(_ version: TransferStateMachine.Version, of shared: Destination?) {
         life.version = version
         if request.isShareable { sharedHost = shared }
     }
 
     /// Handles an event, and carries out the actions that concern the transfer alone.
     /// - Returns: All the actions.
-    func advance(_ event: TransferLife.Event, failing error: (any Error)? = nil) -> Actions {
+    func advance(_ event: TransferStateMachine.Event, failing error: (any Error)? = nil) -> Actions
+    {
         let actions = life.handle(event)
         if actions.contains(.fail), let error { exchange?.fail(error) }
         guard let handle else { return actions }
@@ -229,7 +230,7 @@ extension CurlTransfer {
 
     // MARK: What libcurl says
 
-    private func takeHead(_ handle: CurlHandle) -> TransferLife.ContentEnd {
+    private func takeHead(_ handle: CurlHandle) -> TransferStateMachine.ContentEnd {
         let bytes = handle.takeHead()
         // Read here only where the end of the content depends on it.
         let mayEndWithConnection = request.isSecure && bytes.isHTTP1
@@ -245,16 +246,16 @@ extension CurlTransfer {
         return .bytes(length)
     }
 
-    private func requestRest(_ handle: CurlHandle) -> TransferLife.RequestRest {
+    private func requestRest(_ handle: CurlHandle) -> TransferStateMachine.RequestRest {
         guard let upload, handle.result == nil else { return .wanted }
         return handle.isUnwanted ? .unwanted : upload.bytesSent == 0 ? .untouched : .wanted
     }
 
     private func outcome(
         _ result: Int32, _ handle: CurlHandle, _ fallsBack: Bool
-    ) -> TransferLife.Event {
+    ) -> TransferStateMachine.Event {
         if result == 0 || handle.isWhole(result) { return .handleSucceeded(wasCut: handle.wasCut) }
-        let cause: TransferLife.Cause =
+        let cause: TransferStateMachine.Cause =
             if fallsBack, version == nil, handle.wasOfferedNoVersion {
                 .needs(.http2)
             } else if handle.needsHTTP1 {

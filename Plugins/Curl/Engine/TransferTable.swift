@@ -4,8 +4,8 @@ import TurnpikeCore
 
 /// The transfers of an engine, and the spare handles (``idle``); under the engine's lock.
 ///
-/// It carries out the actions of a ``TransferLife`` that concern other transfers too: turns, handles,
-/// and the list of what is under way. Turns are those at a host (``HostTurns``) in this file.
+/// It carries out the actions of a ``TransferStateMachine`` that concern other transfers too: the
+/// queue (``ConnectQueue``), handles, and the list of what is under way.
 struct TransferTable {
     private let loop: CurlLoop
     private let options: CurlOptions
@@ -13,8 +13,8 @@ struct TransferTable {
     private let maxIdle: Int
     private var running: [CurlTransfer] = []
     private var idle: [CurlHandle] = []
-    private var turns = HostTurns()
-    // Those whose turn has come.
+    private var queue = ConnectQueue()
+    // Those that the queue has let go.
     private var ready: [CurlTransfer] = []
     /// When a transfer may have waited too long for its connection, by the loop's clock.
     private(set) var due = Int64.max
@@ -51,7 +51,7 @@ struct TransferTable {
     /// - Returns: Whether something is left of it, or has begun by it.
     mutating func passOn(upTo limit: Int) -> Bool {
         for _ in 0..<limit {
-            guard let handle = loop.nextReady() else { return grantTurns() }
+            guard let handle = loop.nextReady() else { return admitReady() }
             guard let transfer = handle.transfer else { continue }
             carryOut(transfer.report(fallsBack: options.fallsBackToHTTP2), of: transfer)
         }
@@ -107,26 +107,29 @@ struct TransferTable {
         advance(transfer, .started)
     }
 
-    // Without its content a transfer takes no turn, since others would wait for that content.
+    // Without its content a transfer does not queue, since others would wait for that content.
     private mutating func offerContent(of transfer: CurlTransfer) {
         if transfer.hasContentReady { advance(transfer, .contentReady) }
     }
 
     private mutating func advance(
-        _ transfer: CurlTransfer, _ event: TransferLife.Event, failing error: (any Error)? = nil
+        _ transfer: CurlTransfer, _ event: TransferStateMachine.Event,
+        failing error: (any Error)? = nil
     ) {
         carryOut(transfer.advance(event, failing: error), of: transfer)
     }
 
-    private mutating func carryOut(_ actions: TransferLife.Actions, of transfer: CurlTransfer) {
-        if actions.contains(.passTurn) { passTurn(of: transfer) }
+    private mutating func carryOut(
+        _ actions: TransferStateMachine.Actions, of transfer: CurlTransfer
+    ) {
+        if actions.contains(.admitNext) { admitNext(of: transfer) }
         if actions.contains(.restart) {
             // After a GOAWAY many transfers of a connection begin again at once.
-            ready += turns.remove(transfer)
+            ready += queue.remove(transfer)
             if actions.contains(.useVersion) { useVersion(of: transfer) }
             offerContent(of: transfer)
         }
-        if actions.contains(.takeTurn) { takeTurn(transfer) }
+        if actions.contains(.enqueue) { enqueue(transfer) }
         if actions.contains(.begin) { giveHandle(to: transfer) }
         if actions.contains(.release), let (handle, isReusable) = transfer.releaseHandle() {
             if isReusable, idle.count < maxIdle {
@@ -138,9 +141,9 @@ struct TransferTable {
         if actions.contains(.leave) { remove(transfer) }
     }
 
-    private mutating func passTurn(of transfer: CurlTransfer) {
-        guard transfer.turn == .taken, let isHTTP2 = transfer.isHTTP2 else { return }
-        ready += turns.connected(transfer, isHTTP2: isHTTP2)
+    private mutating func admitNext(of transfer: CurlTransfer) {
+        guard transfer.position == .connecting, let isHTTP2 = transfer.isHTTP2 else { return }
+        ready += queue.connected(transfer, isHTTP2: isHTTP2)
     }
 
     private mutating func useVersion(of transfer: CurlTransfer) {
@@ -152,20 +155,20 @@ struct TransferTable {
         transfer.need(.http2, of: place)
     }
 
-    private mutating func takeTurn(_ transfer: CurlTransfer) {
+    private mutating func enqueue(_ transfer: CurlTransfer) {
         transfer.connectDue = CurlLoop.now + connectTimeout
         due = min(due, transfer.connectDue)
-        turns.add(transfer)
-        if !transfer.turn.isAwaited { advance(transfer, .turnGranted) }
+        queue.add(transfer)
+        if !transfer.position.isWaiting { advance(transfer, .connectAllowed) }
     }
 
-    // A transfer that cannot begin passes its turn on, and so on.
-    private mutating func grantTurns() -> Bool {
+    // A transfer that cannot begin lets the next one go, and so on.
+    private mutating func admitReady() -> Bool {
         let hasAny = !ready.isEmpty
         while !ready.isEmpty {
             let transfers = ready
             ready = []
-            for transfer in transfers { advance(transfer, .turnGranted) }
+            for transfer in transfers { advance(transfer, .connectAllowed) }
         }
         return hasAny
     }
@@ -190,6 +193,6 @@ struct TransferTable {
             running[transfer.place] = last
             last.place = transfer.place
         }
-        ready += turns.remove(transfer)
+        ready += queue.remove(transfer)
     }
 }

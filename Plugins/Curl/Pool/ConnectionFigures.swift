@@ -3,8 +3,8 @@
 import CTurnpikeCurl
 import TurnpikeCore
 
-/// Reports the connections of an engine to a meter, at the end of each turn in which they changed.
-// SAFETY: an engine uses it under its lock. The loop, which calls back, does so only within turns.
+/// Reports the connections of an engine to a meter, at the end of each iteration in which they changed.
+// SAFETY: an engine uses it under its lock. The loop, which calls back, does so only within iterations.
 final class ConnectionFigures: @unchecked Sendable {
     private struct Labels {
         let all: [String: String]
@@ -38,7 +38,7 @@ final class ConnectionFigures: @unchecked Sendable {
     ]
 
     private let meter: any GateMeter
-    private var table = ConnectionTable()
+    fileprivate var table = ConnectionTable()
     private var labels: [ConnectionTable.Group: Labels] = [:]
 
     init(_ meter: any GateMeter) {
@@ -88,27 +88,6 @@ final class ConnectionFigures: @unchecked Sendable {
             watcher: Unmanaged.passUnretained(self).toOpaque(), opening: noteOpening,
             sending: noteSending, waiting: noteWaiting, ended: noteEnded, closed: noteClosed)
     }
-
-    fileprivate func opening(_ descriptor: Int32, _ transfer: UInt, _ address: String, _ port: Int)
-    {
-        table.opening(descriptor, for: transfer, to: address, port, at: CurlLoop.now)
-    }
-
-    fileprivate func sending(
-        _ transfer: CurlTransfer, _ id: UInt, _ localPort: Int, _ address: String, _ port: Int
-    ) {
-        table.sending(
-            id, from: localPort, to: address, port, transfer.destination?.origin,
-            at: CurlLoop.now, localPortOf: { Int(tpc_local_port($0)) })
-    }
-
-    fileprivate func waiting(_ transfer: UInt, _ descriptor: Int32) {
-        table.waiting(transfer, for: descriptor)
-    }
-
-    fileprivate func ended(_ transfer: UInt) { table.ended(transfer) }
-
-    fileprivate func closed(_ descriptor: Int32) { table.closed(descriptor, at: CurlLoop.now) }
 }
 
 private func figures(_ watcher: UnsafeMutableRawPointer?) -> ConnectionFigures? {
@@ -125,8 +104,9 @@ private func noteOpening(
     watcher: UnsafeMutableRawPointer?, transfer: UnsafeMutableRawPointer?, descriptor: CInt,
     address: UnsafePointer<CChar>?, port: CInt
 ) {
-    unsafe figures(watcher)?.opening(
-        descriptor, UInt(bitPattern: transfer), text(address), Int(port))
+    unsafe figures(watcher)?.table.opening(
+        descriptor, for: UInt(bitPattern: transfer), to: text(address), Int(port),
+        at: CurlLoop.now)
 }
 
 private func noteSending(
@@ -135,18 +115,239 @@ private func noteSending(
 ) {
     guard let transfer = unsafe transfer else { return }
     let whole = unsafe Unmanaged<CurlTransfer>.fromOpaque(transfer).takeUnretainedValue()
-    unsafe figures(watcher)?.sending(
-        whole, UInt(bitPattern: transfer), Int(localPort), text(address), Int(port))
+    unsafe figures(watcher)?.table.sending(
+        UInt(bitPattern: transfer), from: Int(localPort), to: text(address), Int(port),
+        whole.destination?.origin, at: CurlLoop.now, localPortOf: { Int(tpc_local_port($0)) })
 }
 
 private func noteWaiting(
     watcher: UnsafeMutableRawPointer?, transfer: UnsafeMutableRawPointer?, descriptor: CInt
-) { unsafe figures(watcher)?.waiting(UInt(bitPattern: transfer), descriptor) }
+) { unsafe figures(watcher)?.table.waiting(UInt(bitPattern: transfer), for: descriptor) }
 
 private func noteEnded(watcher: UnsafeMutableRawPointer?, transfer: UnsafeMutableRawPointer?) {
-    unsafe figures(watcher)?.ended(UInt(bitPattern: transfer))
+    unsafe figures(watcher)?.table.ended(UInt(bitPattern: transfer))
 }
 
 private func noteClosed(watcher: UnsafeMutableRawPointer?, descriptor: CInt) {
-    unsafe figures(watcher)?.closed(descriptor)
+    unsafe figures(watcher)?.table.closed(descriptor, at: CurlLoop.now)
+}
+
+/// The open connections of an engine, and how many transfers each of them carries.
+///
+/// A connection counts from its first request on, so one whose handshake fails never counts. It is
+/// active while it carries a transfer, and idle otherwise. libcurl tells a request only by its ports;
+/// that of a Unix socket is found once libcurl waits for the socket.
+struct ConnectionTable {
+    /// What has changed about the connections of a group since the changes were last taken.
+    struct Change: Equatable {
+        var active = 0
+        var idle = 0
+        var opened = 0
+        var closed = 0
+        var reused = 0
+        /// How long those that were closed had been open, in milliseconds.
+        var ages: [Int64] = []
+    }
+
+    /// The connections with the same labels.
+    struct Group: Hashable {
+        /// The origin of the request that opened a connection; nil for those beyond the bound.
+        var origin: Origin?
+        /// The peer: an IP address, or the path of a Unix socket; nil for those beyond the bound.
+        var address: String?
+        /// The peer's port; 0 for a Unix socket.
+        var port = 0
+    }
+
+    /// The address of a transfer in memory.
+    typealias Transfer = UInt
+
+    // A socket on which no request has gone out yet.
+    private struct Attempt {
+        let transfer: Transfer
+        let address: String
+        let port: Int
+    }
+
+    private struct Connection {
+        // Tells it from a later one with the same descriptor.
+        let number: Int
+        let group: Int
+        let localPort: Int
+        let address: String
+        let port: Int
+        let since: Int64
+        var transfers = 1
+    }
+
+    private enum Place {
+        case on(Int32, number: Int)
+        // It goes over a Unix socket, and has not waited for it yet.
+        case unknown
+    }
+
+    private var attempts: [Int32: Attempt] = [:]
+    private var connections: [Int32: Connection] = [:]
+    // A port may have a connection to each of several peers.
+    private var ports: [Int: [Int32]] = [:]
+    private var places: [Transfer: Place] = [:]
+    private var groups: [Group] = []
+    private var indices: [Group: Int] = [:]
+    private var changes: [Int: Change] = [:]
+    private var count = 0
+    private let maxGroups: Int
+
+    /// - Parameter maxGroups: The most groups with a peer, and separately without one.
+    init(maxGroups: Int = 1000) { self.maxGroups = maxGroups }
+
+    /// Whether there is neither a connection nor a transfer.
+    var isEmpty: Bool { attempts.isEmpty && connections.isEmpty && places.isEmpty && ports.isEmpty }
+
+    /// Takes the changes since the last time.
+    mutating func takeChanges() -> [(Group, Change)] {
+        if changes.isEmpty { return [] }
+        defer { changes.removeAll(keepingCapacity: true) }
+        return changes.compactMap { $1 == Change() ? nil : (groups[$0], $1) }
+    }
+
+    // MARK: Events
+
+    /// Notes that libcurl has made a socket for a transfer.
+    mutating func opening(
+        _ descriptor: Int32, for transfer: Transfer, to address: String, _ port: Int, at now: Int64
+    ) {
+        // A descriptor is free again only once it was closed.
+        closed(descriptor, at: now)
+        attempts[descriptor] = Attempt(transfer: transfer, address: address, port: port)
+    }
+
+    /// Notes that a request is about to go out.
+    /// - Parameters:
+    ///   - transfer: Its transfer.
+    ///   - localPort: The port that it comes from; 0 for a Unix socket.
+    ///   - address: The address that it goes to.
+    ///   - port: The port that it goes to.
+    ///   - origin: Its origin.
+    ///   - now: The present, in milliseconds.
+    ///   - localPortOf: Returns the local port of a socket.
+    mutating func sending(
+        _ transfer: Transfer, from localPort: Int, to address: String, _ port: Int,
+        _ origin: @autoclosure () -> Origin?, at now: Int64, localPortOf: (Int32) -> Int
+    ) {
+        leave(transfer)
+        if let new = attempts.first(where: { descriptor, attempt in
+            attempt.transfer == transfer && localPortOf(descriptor) == localPort
+        })?.key {
+            open(new, for: transfer, localPort, origin(), now)
+        } else if let known = connection(localPort, address, port) {
+            join(transfer, known)
+        } else if localPort > 0,
+            let left = attempts.first(where: { localPortOf($0.key) == localPort })?.key
+        {
+            // The request that it was made for was refused, and libcurl has kept it.
+            open(left, for: transfer, localPort, origin(), now)
+        } else {
+            places[transfer] = .unknown
+        }
+    }
+
+    /// Notes that libcurl waits for a socket on behalf of a transfer.
+    mutating func waiting(_ transfer: Transfer, for descriptor: Int32) {
+        if case .unknown? = places[transfer], connections[descriptor] != nil {
+            join(transfer, descriptor)
+        }
+    }
+
+    /// Notes that a transfer has ended, or was given up.
+    mutating func ended(_ transfer: Transfer) { leave(transfer) }
+
+    /// Notes that a socket was closed.
+    mutating func closed(_ descriptor: Int32, at now: Int64) {
+        attempts[descriptor] = nil
+        guard let connection = connections.removeValue(forKey: descriptor) else { return }
+        ports[connection.localPort]?.removeAll { $0 == descriptor }
+        if ports[connection.localPort]?.isEmpty == true { ports[connection.localPort] = nil }
+        change(connection) { change in
+            if connection.transfers > 0 { change.active -= 1 } else { change.idle -= 1 }
+            change.closed += 1
+            change.ages.append(now - connection.since)
+        }
+    }
+
+    /// Notes that all sockets were closed, and all transfers have ended.
+    mutating func closedAll(at now: Int64) {
+        for descriptor in connections.keys { closed(descriptor, at: now) }
+        attempts = [:]
+        places = [:]
+    }
+
+    // MARK: Which connection
+
+    private mutating func open(
+        _ descriptor: Int32, for transfer: Transfer, _ localPort: Int, _ origin: Origin?,
+        _ now: Int64
+    ) {
+        guard let attempt = attempts.removeValue(forKey: descriptor) else { return }
+        count += 1
+        let connection = Connection(
+            number: count, group: group(origin, attempt), localPort: localPort,
+            address: attempt.address, port: attempt.port, since: now)
+        connections[descriptor] = connection
+        if localPort > 0 { ports[localPort, default: []].append(descriptor) }
+        places[transfer] = .on(descriptor, number: count)
+        change(connection) { change in
+            change.opened += 1
+            change.active += 1
+        }
+    }
+
+    private func connection(_ localPort: Int, _ address: String, _ port: Int) -> Int32? {
+        guard let candidates = ports[localPort] else { return nil }
+        if candidates.count == 1 { return candidates[0] }
+        return candidates.first {
+            connections[$0]?.port == port && connections[$0]?.address == address
+        }
+    }
+
+    private mutating func join(_ transfer: Transfer, _ descriptor: Int32) {
+        guard let connection = connections[descriptor] else { return }
+        connections[descriptor]?.transfers += 1
+        places[transfer] = .on(descriptor, number: connection.number)
+        change(connection) { change in
+            change.reused += 1
+            guard connection.transfers == 0 else { return }
+            change.idle -= 1
+            change.active += 1
+        }
+    }
+
+    private mutating func leave(_ transfer: Transfer) {
+        guard case .on(let descriptor, let number)? = places.removeValue(forKey: transfer),
+            let connection = connections[descriptor], connection.number == number
+        else { return }
+        connections[descriptor]?.transfers -= 1
+        guard connection.transfers == 1 else { return }
+        change(connection) { change in
+            change.active -= 1
+            change.idle += 1
+        }
+    }
+
+    // MARK: Groups
+
+    private mutating func change(_ connection: Connection, _ body: (inout Change) -> Void) {
+        body(&changes[connection.group, default: Change()])
+    }
+
+    private mutating func group(_ origin: Origin?, _ attempt: Attempt) -> Int {
+        var group = Group(origin: origin, address: attempt.address, port: attempt.port)
+        if let index = indices[group] { return index }
+        if groups.count >= maxGroups {
+            group = Group(origin: groups.count >= 2 * maxGroups ? nil : origin)
+            if let index = indices[group] { return index }
+        }
+        groups.append(group)
+        indices[group] = groups.count - 1
+        return groups.count - 1
+    }
 }

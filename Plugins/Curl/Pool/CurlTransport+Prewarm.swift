@@ -137,7 +137,7 @@ extension ResponseHead {
     }
 }
 
-/// Transfers that begin in the same turn of their engine, once all of them are there.
+/// Transfers that begin in the same iteration of their engine, once all of them are there.
 private final class Batch: Sendable {
     private struct State {
         var left: Int

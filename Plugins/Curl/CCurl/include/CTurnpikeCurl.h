@@ -9,13 +9,9 @@
 
 #pragma once
 
-#include "CTurnpikePool.h"
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-
-#include "pem.h"
-#include "socks.h"
 
 // The library.
 
@@ -37,6 +33,16 @@ int tpc_features(void);
 bool tpc_tells_http2(void);
 
 const char *tpc_error_text(int code);
+
+// PEM, read by the OpenSSL that libcurl uses.
+
+/// Returns whether PEM can be read, and libcurl takes it from memory.
+bool tpc_pem_can_read(void);
+/// Returns whether bytes are certificates, each of them whole.
+bool tpc_pem_has_certificates(const void *bytes, size_t count);
+/// Returns whether bytes are certificates, and others the private key of the first one.
+bool tpc_pem_fits(const void *certificate, size_t certificate_count, const void *key, size_t key_count,
+                  const char *password);
 
 // The loop.
 
@@ -70,7 +76,7 @@ void tpc_loop_wait(tpc_loop *loop, int milliseconds);
 /// Waits for a wakeup or the timeout alone, while other threads may poll the sockets.
 void tpc_loop_wait_for_wakeup(tpc_loop *loop, int milliseconds);
 
-/// Polls the sockets without sleep, for at most `busy_polling`, and lets libcurl act on what is ready; within a turn.
+/// Polls the sockets without sleep, for at most `busy_polling`, and lets libcurl act on what is ready; within an iteration.
 /// Returns false if nothing was ready, and does not poll on a thread that belongs to another loop.
 bool tpc_loop_poll(tpc_loop *loop);
 /// Returns whether polls have paid off lately, so that another one is likely to.
@@ -82,9 +88,9 @@ void tpc_loop_clear_interrupt(tpc_loop *loop);
 
 /// Returns whether libcurl waits for no socket. It may still wait for some after all transfers have ended.
 bool tpc_loop_is_idle(tpc_loop *loop);
-/// Begins the turn of this thread, which alone uses the loop until the end of the turn.
-void tpc_loop_begin_turn(tpc_loop *loop);
-void tpc_loop_end_turn(tpc_loop *loop);
+/// Begins an iteration of this thread, which alone uses the loop until its end.
+void tpc_loop_begin_iteration(tpc_loop *loop);
+void tpc_loop_end_iteration(tpc_loop *loop);
 /// Lets libcurl act on what the last wait found.
 void tpc_loop_act(tpc_loop *loop);
 /// Lets libcurl act on timers that are due.
@@ -99,6 +105,28 @@ int64_t tpc_loop_now(void);
 int tpc_loop_timeout(int64_t due);
 /// Returns the next transfer that has news, or NULL. A transfer is returned again only after it has more news.
 tpc_transfer *tpc_loop_next_ready(tpc_loop *loop);
+
+// The connections of a loop.
+
+/// Who is told what the connections of a loop do, within its iterations. Transfers are told by their owners.
+typedef struct tpc_pool_watcher {
+    /// The first argument of the functions; NULL for nobody.
+    void *watcher;
+    /// A socket was made for a transfer. The address is an IP address, or the path of a Unix socket, which has port 0.
+    void (*opening)(void *watcher, void *transfer, int descriptor, const char *address, int port);
+    /// A request is about to be sent from a local port to a port of an IP address; the local port is 0 for a Unix socket.
+    void (*sending)(void *watcher, void *transfer, int local_port, const char *address, int port);
+    /// libcurl waits for the Unix socket on which a request was sent.
+    void (*waiting)(void *watcher, void *transfer, int descriptor);
+    /// A transfer has ended, or was given up.
+    void (*ended)(void *watcher, void *transfer);
+    void (*closed)(void *watcher, int descriptor);
+} tpc_pool_watcher;
+
+/// Sets who is told, before the loop has a transfer.
+void tpc_loop_watch(tpc_loop *loop, const tpc_pool_watcher *watcher);
+/// Returns the local port of a socket; 0 for a Unix socket, or if it is unknown.
+int tpc_local_port(int descriptor);
 
 // A transfer: an easy handle of libcurl, and what has come for it.
 
@@ -185,6 +213,12 @@ enum {
     TPC_HTTP_VERSION = 84,
     TPC_CONNECT_TIMEOUT_MS = 156,
     TPC_MAX_AGE_CONNECTION = 288,
+    /// How long addresses of a name are kept, in seconds.
+    TPC_DNS_CACHE_TIMEOUT = 92,
+    /// Whether the addresses of a name are tried in a random order.
+    TPC_DNS_SHUFFLE_ADDRESSES = 275,
+    /// The age in seconds at which a connection is not used again.
+    TPC_MAX_LIFETIME_CONNECTION = 314,
     TPC_HAPPY_EYEBALLS_TIMEOUT_MS = 271,
     TPC_USER_AGENT = 10018,
     TPC_NO_PROXY = 10177,
@@ -258,7 +292,7 @@ typedef struct tpc_request {
     /// Where the connection goes instead of the URL's host: libcurl's line for all hosts (`::HOST:PORT`), or the path of a Unix
     /// socket. At most one is set.
     const char *connect_to, *unix_socket;
-    /// Sets the connections to that place apart from those to others of the same host; 0 does not. See route.c.
+    /// Sets the connections to that place apart from those to others of the same host; 0 does not. See request.c.
     unsigned scope;
 } tpc_request;
 
@@ -300,5 +334,22 @@ long tpc_transfer_connects(tpc_transfer *transfer);
 bool tpc_transfer_had_place(tpc_transfer *transfer);
 /// Returns the status of the last response to CONNECT; 0 for none.
 long tpc_transfer_connect_status(tpc_transfer *transfer);
-/// Returns the error of a SOCKS proxy (RFC 1928 §6), by libcurl's codes (`CURLproxycode`); 0 for none.
+/// Returns a number for the connection of the last send, which differs from those of all other open connections; 0 if it is unknown.
+int tpc_transfer_connection(tpc_transfer *transfer);
+/// Returns whether the server has said that it ends the connection of the last send (GOAWAY, RFC 9113 §6.8).
+bool tpc_transfer_has_goaway(const tpc_transfer *transfer);
+/// Returns the error of a SOCKS proxy, as one of the following; 0 for none.
 long tpc_transfer_proxy_error(tpc_transfer *transfer);
+// The errors of SOCKS proxies (RFC 1928 §6), by libcurl's codes (`CURLproxycode`).
+enum {
+    TPC_SOCKS_NO_METHOD = 12,
+    TPC_SOCKS_NO_ADDRESS_TYPE = 17,
+    TPC_SOCKS_NO_COMMAND = 18,
+    TPC_SOCKS_REFUSED = 19,
+    TPC_SOCKS_FAILED = 20,
+    TPC_SOCKS_NO_HOST = 21,
+    TPC_SOCKS_NO_NETWORK = 22,
+    TPC_SOCKS_NOT_ALLOWED = 23,
+    TPC_SOCKS_EXPIRED = 24,
+    TPC_SOCKS_USER_REJECTED = 33,
+};

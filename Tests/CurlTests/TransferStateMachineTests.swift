@@ -8,10 +8,10 @@ import Turnpike
 
 /// The states of a transfer, without libcurl.
 @Suite("The life of a transfer over libcurl")
-struct TransferLifeTests {
-    typealias Event = TransferLife.Event
-    typealias State = TransferLife.State
-    typealias Actions = TransferLife.Actions
+struct TransferStateMachineTests {
+    typealias Event = TransferStateMachine.Event
+    typealias State = TransferStateMachine.State
+    typealias Actions = TransferStateMachine.Actions
 
     /// What an event makes of a state.
     struct Transition: Sendable, CustomTestStringConvertible {
@@ -28,16 +28,21 @@ struct TransferLifeTests {
     }
 
     private static func receiving(
-        _ flow: TransferLife.Flow = .flowing, until end: TransferLife.ContentEnd = .success
+        _ flow: TransferStateMachine.ReadState = .flowing,
+        until end: TransferStateMachine.ContentEnd = .success
     ) -> State {
         .receiving(flow, until: end)
     }
 
-    private static func failure(_ cause: TransferLife.Cause, canReopen: Bool = true) -> Event {
+    private static func failure(_ cause: TransferStateMachine.Cause, canReopen: Bool = true)
+        -> Event
+    {
         .handleFailed(.init(cause: cause, canReopen: canReopen))
     }
 
-    private static func bytes(_ count: Int, _ rest: TransferLife.RequestRest = .wanted) -> Event {
+    private static func bytes(_ count: Int, _ rest: TransferStateMachine.RequestRest = .wanted)
+        -> Event
+    {
         .bytesCame(count, rest: rest)
     }
 
@@ -47,12 +52,12 @@ struct TransferLifeTests {
 
     private static let beginning = [
         Transition(.new, .started, .awaitingContent),
-        Transition(.awaitingContent, .contentReady, .awaitingTurn, .takeTurn),
-        Transition(.awaitingTurn, .turnGranted, .starting, .begin),
+        Transition(.awaitingContent, .contentReady, .queued, .enqueue),
+        Transition(.queued, .connectAllowed, .starting, .begin),
         Transition(.starting, .handleGiven, .connecting),
-        Transition(.connecting, .requestSent, .sending, .passTurn),
+        Transition(.connecting, .requestSent, .sending, .admitNext),
         Transition(.connecting, .addressRefused, .connecting, .tryNextAddress),
-        Transition(.awaitingTurn, .connectTimedOut, .ended, [.fail, .leave]),
+        Transition(.queued, .connectTimedOut, .ended, [.fail, .leave]),
         Transition(.starting, .connectTimedOut, .ended, [.fail, .leave]),
         Transition(.connecting, .connectTimedOut, .ended, ends.union(.fail)),
     ]
@@ -133,7 +138,7 @@ struct TransferLifeTests {
         ]
 
     private static let states: [State] = [
-        .new, .awaitingContent, .awaitingTurn, .starting, .connecting, .sending, receiving(),
+        .new, .awaitingContent, .queued, .starting, .connecting, .sending, receiving(),
         receiving(.paused), receiving(until: .announcedEnd), receiving(until: .bytes(9)), .ended,
     ]
 
@@ -155,7 +160,7 @@ struct TransferLifeTests {
 
     @Test("An event leads to one state, and to these actions", arguments: transitions)
     func transition(_ row: Transition) {
-        var life = TransferLife(state: row.from)
+        var life = TransferStateMachine(state: row.from)
         #expect(life.handle(row.event) == row.actions)
         #expect(life.state == row.to)
     }
@@ -163,13 +168,14 @@ struct TransferLifeTests {
     @Test("Every other event changes nothing, and asks for nothing", arguments: states)
     func ignored(state: State) {
         let events: [Event] = [
-            .started, .contentReady, .turnGranted, .handleGiven, .requestSent, .headCame(.success),
+            .started, .contentReady, .connectAllowed, .handleGiven, .requestSent,
+            .headCame(.success),
             Self.bytes(5), .bufferFilled, .readerHolds, .readerWantsMore, .addressRefused,
             .handleSucceeded(wasCut: false), Self.failure(.other), .connectTimedOut, .cancelled,
             .failed,
         ]
         for event in events {
-            var life = TransferLife(state: state)
+            var life = TransferStateMachine(state: state)
             let actions = life.handle(event)
             let isListed = Self.transitions.contains {
                 Self.isSameKind($0.from, state) && $0.event == event
@@ -187,15 +193,15 @@ struct TransferLifeTests {
     // MARK: Several events
 
     /// Leads a transfer that was sent, and failed, to where it has been sent again.
-    private func sendAgain(_ life: inout TransferLife) {
-        for event in [Event.contentReady, .turnGranted, .handleGiven, .requestSent] {
+    private func sendAgain(_ life: inout TransferStateMachine) {
+        for event in [Event.contentReady, .connectAllowed, .handleGiven, .requestSent] {
             _ = life.handle(event)
         }
     }
 
     @Test("A request that the server leaves undone begins again five times")
     func repeats() {
-        var life = TransferLife(state: .sending)
+        var life = TransferStateMachine(state: .sending)
         for _ in 0..<5 {
             #expect(life.handle(Self.failure(.refused)) == .restart)
             sendAgain(&life)

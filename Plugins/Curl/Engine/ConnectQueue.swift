@@ -2,29 +2,27 @@
 
 import TurnpikeCore
 
-/// The turns of transfers to hosts that may speak HTTP/2.
+/// Lets the transfers to a host that may speak HTTP/2 connect one after another.
 ///
 /// Transfers that began at once would each make a connection of their own, before the first one
 /// could tell that it carries them all, or a second one that it carries the rest: libcurl 7.88 makes
 /// a hundred for two hundred requests. So the transfers to a host begin one after another, each as
 /// soon as the one before it is on a connection; and one more where another transfer has ended, and
-/// so has left it a place. A host that turns out to speak HTTP/1 needs no turns.
-///
-/// A turn of the loop is something else: one pass of the thread or of a caller (``CurlEngine``).
-struct HostTurns {
-    /// What a transfer has to do with turns.
-    enum Turn: Equatable {
-        /// It has not asked for a turn.
+/// so has left it a place. A host that turns out to speak HTTP/1 needs no queue.
+struct ConnectQueue {
+    /// Where a transfer is in the queue.
+    enum Position: Equatable {
+        /// It has not asked for its place.
         case unasked
-        /// It waits for its turn, with this number in its line.
-        case awaited(Int)
+        /// It waits, with this number in its line.
+        case waiting(Int)
         /// It has begun, and others wait until it is on a connection.
-        case taken
+        case connecting
         /// It needs none, and nobody waits for it.
         case none
 
-        var isAwaited: Bool {
-            if case .awaited = self { true } else { false }
+        var isWaiting: Bool {
+            if case .waiting = self { true } else { false }
         }
     }
 
@@ -33,8 +31,8 @@ struct HostTurns {
         private var waiting: [Int: CurlTransfer] = [:]
         private var first = 0
         private var end = 0
-        /// Those whose turn it is.
-        private var taken = 0
+        /// Those that have begun and have no connection yet.
+        private var connecting = 0
         /// Those that have begun and not ended, and those that wait.
         var count = 0
         private var speaksHTTP1 = false
@@ -42,24 +40,24 @@ struct HostTurns {
         func add(_ transfer: CurlTransfer) {
             count += 1
             if speaksHTTP1 {
-                transfer.turn = .none
-            } else if taken == 0 {
+                transfer.position = .none
+            } else if connecting == 0 {
                 take(transfer)
             } else {
-                transfer.turn = .awaited(end)
+                transfer.position = .waiting(end)
                 waiting[end] = transfer
                 end += 1
             }
         }
 
         func connected(_ transfer: CurlTransfer, isHTTP2: Bool) -> [CurlTransfer] {
-            transfer.turn = .none
-            taken -= 1
+            transfer.position = .none
+            connecting -= 1
             speaksHTTP1 = !isHTTP2
             guard speaksHTTP1 else { return takeNext(upTo: 1) }
             var others: [CurlTransfer] = []
             while let other = next() {
-                other.turn = .none
+                other.position = .none
                 others.append(other)
             }
             return others
@@ -67,26 +65,26 @@ struct HostTurns {
 
         func remove(_ transfer: CurlTransfer) -> [CurlTransfer] {
             count -= 1
-            switch transfer.turn {
-            case .awaited(let number):
+            switch transfer.position {
+            case .waiting(let number):
                 waiting[number] = nil
                 return []
-            case .taken:
-                taken -= 1
+            case .connecting:
+                connecting -= 1
                 return takeNext(upTo: 1)
             case .unasked, .none: return takeNext(upTo: 2)
             }
         }
 
         private func takeNext(upTo limit: Int) -> [CurlTransfer] {
-            guard taken < limit, let other = next() else { return [] }
+            guard connecting < limit, let other = next() else { return [] }
             take(other)
             return [other]
         }
 
         private func take(_ transfer: CurlTransfer) {
-            transfer.turn = .taken
-            taken += 1
+            transfer.position = .connecting
+            connecting += 1
         }
 
         private func next() -> CurlTransfer? {
@@ -100,15 +98,15 @@ struct HostTurns {
 
     private var hosts: [Destination: Host] = [:]
 
-    /// Adds a transfer that is ready to begin, and may have to wait for its turn.
+    /// Adds a transfer that is ready to begin, and may have to wait.
     mutating func add(_ transfer: CurlTransfer) {
-        guard let place = transfer.sharedHost else { return transfer.turn = .none }
+        guard let place = transfer.sharedHost else { return transfer.position = .none }
         let host = hosts[place] ?? Host()
         hosts[place] = host
         host.add(transfer)
     }
 
-    /// Notes that a transfer that has its turn has a connection now.
+    /// Notes that a transfer that others wait for has a connection now.
     /// - Returns: Those that are to begin now.
     func connected(_ transfer: CurlTransfer, isHTTP2: Bool) -> [CurlTransfer] {
         guard let place = transfer.sharedHost, let host = hosts[place] else { return [] }
@@ -118,8 +116,8 @@ struct HostTurns {
     /// Notes that a transfer has ended, waits no longer, or has to begin again.
     /// - Returns: Those that are to begin now.
     mutating func remove(_ transfer: CurlTransfer) -> [CurlTransfer] {
-        defer { transfer.turn = .unasked }
-        guard transfer.turn != .unasked, let place = transfer.sharedHost,
+        defer { transfer.position = .unasked }
+        guard transfer.position != .unasked, let place = transfer.sharedHost,
             let host = hosts[place]
         else { return [] }
         defer { if host.count == 0 { hosts[place] = nil } }

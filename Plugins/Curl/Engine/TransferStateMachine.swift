@@ -5,20 +5,20 @@
 /// This file knows nothing of libcurl and has no effects. ``CurlTransfer`` and ``TransferTable`` turn
 /// what happens into events, and carry out the actions that ``handle(_:)`` returns.
 ///
-///     new ── started ──▶ awaitingContent ── contentReady ──▶ awaitingTurn ── turnGranted ──▶ starting
+///     new ── started ──▶ awaitingContent ── contentReady ──▶ queued ── connectAllowed ──▶ starting
 ///      ── handleGiven ──▶ connecting ── requestSent ──▶ sending ── headCame ──▶ receiving ──▶ ended
 ///
 /// A failure before the head may lead from `connecting` or `sending` back to `awaitingContent`, if
 /// the server has certainly done nothing: the request is sent with another handle. Every other end
 /// of a handle leads to `ended`, as a cancellation or an error does from any state.
-struct TransferLife {
+struct TransferStateMachine {
     enum State: Equatable {
         /// The engine does not have it yet.
         case new
         /// The content of its request is being opened.
         case awaitingContent
         /// Other transfers to its host begin first.
-        case awaitingTurn
+        case queued
         /// It may begin, and has no handle yet.
         case starting
         /// It has a handle, and nothing was sent.
@@ -26,13 +26,13 @@ struct TransferLife {
         /// The request was sent, at least in part.
         case sending
         /// The head of the response has come.
-        case receiving(Flow, until: ContentEnd)
+        case receiving(ReadState, until: ContentEnd)
         /// Nothing happens any more.
         case ended
     }
 
     /// Whether libcurl reads from the connection.
-    enum Flow: Equatable {
+    enum ReadState: Equatable {
         case flowing
         case paused
     }
@@ -52,13 +52,13 @@ struct TransferLife {
         case started
         /// The content of the request was opened, or has more to send.
         case contentReady
-        case turnGranted
+        case connectAllowed
         case handleGiven
         /// libcurl has a connection and sends the request.
         case requestSent
         case headCame(ContentEnd)
         case bytesCame(Int, rest: RequestRest)
-        /// libcurl was told to pause, since enough has come for one turn.
+        /// libcurl was told to pause, since enough has come for one iteration.
         case bufferFilled
         /// The reader of the response has enough for now.
         case readerHolds
@@ -118,13 +118,13 @@ struct TransferLife {
     struct Actions: OptionSet {
         let rawValue: UInt16
         /// Let the next transfer to the host begin.
-        static let passTurn = Actions(rawValue: 1 << 0)
-        /// Free the handle, give the turn back, and open the request's content again.
+        static let admitNext = Actions(rawValue: 1 << 0)
+        /// Free the handle, leave the queue, and open the request's content again.
         static let restart = Actions(rawValue: 1 << 1)
         /// Offer nothing but the version that the server needs.
         static let useVersion = Actions(rawValue: 1 << 2)
-        /// Ask for a turn at the host.
-        static let takeTurn = Actions(rawValue: 1 << 3)
+        /// Wait in the host's queue.
+        static let enqueue = Actions(rawValue: 1 << 3)
         /// Take a handle, and have libcurl begin.
         static let begin = Actions(rawValue: 1 << 4)
         /// Hand the head to the caller.
@@ -157,10 +157,10 @@ struct TransferLife {
 
     init(state: State = .new) { self.state = state }
 
-    /// Whether it waits for a connection, or for its turn to make one.
+    /// Whether it waits for a connection, or for leave to make one.
     var isConnecting: Bool {
         switch state {
-        case .awaitingTurn, .starting, .connecting: true
+        case .queued, .starting, .connecting: true
         default: false
         }
     }
@@ -175,12 +175,12 @@ struct TransferLife {
         case (_, .cancelled): return end()
         case (_, .failed): return end(.fail)
         case (.new, .started): return move(to: .awaitingContent)
-        case (.awaitingContent, .contentReady): return move(to: .awaitingTurn, .takeTurn)
-        case (.awaitingTurn, .turnGranted): return move(to: .starting, .begin)
+        case (.awaitingContent, .contentReady): return move(to: .queued, .enqueue)
+        case (.queued, .connectAllowed): return move(to: .starting, .begin)
         case (.starting, .handleGiven): return move(to: .connecting)
-        case (.connecting, .requestSent): return move(to: .sending, .passTurn)
+        case (.connecting, .requestSent): return move(to: .sending, .admitNext)
         case (.connecting, .addressRefused): return .tryNextAddress
-        case (.awaitingTurn, .connectTimedOut), (.starting, .connectTimedOut),
+        case (.queued, .connectTimedOut), (.starting, .connectTimedOut),
             (.connecting, .connectTimedOut):
             return end(.fail)
         case (.connecting, .handleFailed(let failure)), (.sending, .handleFailed(let failure)):
@@ -190,23 +190,23 @@ struct TransferLife {
             return .resumeUpload
         case (.sending, .headCame(let contentEnd)):
             return move(to: .receiving(.flowing, until: contentEnd), .open)
-        case (.receiving(let flow, let contentEnd), _):
-            return receive(event, flow, contentEnd)
+        case (.receiving(let readState, let contentEnd), _):
+            return receive(event, readState, contentEnd)
         default: return []
         }
     }
 
     private mutating func receive(
-        _ event: Event, _ flow: Flow, _ contentEnd: ContentEnd
+        _ event: Event, _ readState: ReadState, _ contentEnd: ContentEnd
     ) -> Actions {
         switch (event, contentEnd) {
         case (.bytesCame(let count, let rest), _):
-            return receive(count, rest, flow, contentEnd)
+            return receive(count, rest, readState, contentEnd)
         case (.bufferFilled, _):
             return move(to: .receiving(.paused, until: contentEnd))
-        case (.readerHolds, _) where flow == .flowing:
+        case (.readerHolds, _) where readState == .flowing:
             return move(to: .receiving(.paused, until: contentEnd), .pause)
-        case (.readerWantsMore, _) where flow == .paused:
+        case (.readerWantsMore, _) where readState == .paused:
             return move(to: .receiving(.flowing, until: contentEnd), .resume)
         case (.handleSucceeded(wasCut: true), .announcedEnd): return end(.fail)
         case (.handleSucceeded, _): return end(.finish)
@@ -220,14 +220,14 @@ struct TransferLife {
     // A server may answer before it has the whole request (RFC 9113 §8.1). If it answers instead of
     // giving its consent, libcurl 8.14 ends, and 8.18 sends all of the content after a second.
     private mutating func receive(
-        _ count: Int, _ rest: RequestRest, _ flow: Flow, _ contentEnd: ContentEnd
+        _ count: Int, _ rest: RequestRest, _ readState: ReadState, _ contentEnd: ContentEnd
     ) -> Actions {
         let delivery: Actions = count > 0 ? .deliver : []
         var contentEnd = contentEnd
         if case .bytes(let left) = contentEnd { contentEnd = .bytes(left - Int64(count)) }
         let isComplete = rest == .unwanted || (rest == .untouched && contentEnd == .bytes(0))
         if isComplete { return end(delivery.union(.finish)) }
-        return move(to: .receiving(flow, until: contentEnd), delivery)
+        return move(to: .receiving(readState, until: contentEnd), delivery)
     }
 
     /// - Returns: What is to be done to send the request again; nil if that must not be.

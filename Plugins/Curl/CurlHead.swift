@@ -215,3 +215,88 @@ extension Int64 {
         return isTooLarge || isLargerYet ? nil : sum
     }
 }
+
+/// Reads field lines: each byte is looked at once.
+struct FieldReader {
+    private(set) var headers = HTTPHeaders()
+    private(set) var length = DeclaredLength()
+    private(set) var isChunked = false
+
+    // The beginning of a field whose value goes on in the next line.
+    private var beginning: [UInt8] = []
+
+    init() { headers.reserveCapacity(16) }
+
+    /// Reads a line; a field that is folded into several is one with blanks in their place (RFC 9112
+    /// §5.2).
+    /// - Parameters:
+    ///   - line: The line without its end.
+    ///   - isContinued: Whether the next line belongs to the same field.
+    /// - Returns: What is wrong with it, or nil.
+    mutating func read(
+        _ line: UnsafeBufferPointer<UInt8>, isContinued: Bool
+    ) -> String? {
+        if !isContinued, beginning.isEmpty { return unsafe read(line) ? nil : "has no colon" }
+        unsafe beginning += line
+        if isContinued {
+            beginning.append(UInt8(ascii: " "))
+            return nil
+        }
+        let whole = beginning
+        beginning = []
+        guard unsafe whole.withUnsafeBufferPointer({ unsafe read($0) }) else {
+            return "has no colon"
+        }
+        // libcurl has read each line by itself, and would end the content elsewhere.
+        let frames = headers.last.map { $0.name == .contentLength || $0.name == .transferEncoding }
+        return frames == true ? "that frames the content is folded" : nil
+    }
+
+    // Whether it is a field line at all.
+    private mutating func read(_ line: UnsafeBufferPointer<UInt8>) -> Bool {
+        guard let colon = unsafe line.firstIndex(of: UInt8(ascii: ":"), from: 0) else {
+            return false
+        }
+        var start = colon + 1
+        var end = line.count
+        while start < end, unsafe Grammar.isBlank(line[start]) { start += 1 }
+        while end > start, unsafe Grammar.isBlank(line[end - 1]) { end -= 1 }
+        let content = unsafe UnsafeBufferPointer(rebasing: line[start..<end])
+        let name = HTTPHeaders.Name(
+            unsafe String(
+                decoding: UnsafeBufferPointer(rebasing: line[..<colon]), as: UTF8.self))
+        let value =
+            unsafe content.isASCII ? String(decoding: content, as: UTF8.self) : text(content)
+        switch colon {
+        case 14 where name == .contentLength: length.add(value)
+        case 17 where name == .transferEncoding: isChunked = true
+        default: break
+        }
+        headers.appendReceived(name, value)
+        return true
+    }
+
+    // UTF-8, or else what was meant by one byte a character (RFC 9110 §5.5).
+    private func text(_ bytes: UnsafeBufferPointer<UInt8>) -> String {
+        unsafe String(validating: bytes, as: UTF8.self)
+            ?? String(String.UnicodeScalarView(bytes.map { Unicode.Scalar($0) }))
+    }
+}
+
+extension UnsafeBufferPointer<UInt8> {
+    /// The first place of a byte, from a place on.
+    func firstIndex(of byte: UInt8, from start: Int) -> Int? {
+        guard start < count, let base = baseAddress,
+            let place = unsafe memchr(base + start, Int32(byte), count - start)
+        else { return nil }
+        return unsafe UnsafeRawPointer(place) - UnsafeRawPointer(base)
+    }
+
+    /// Whether all bytes are ASCII.
+    fileprivate var isASCII: Bool {
+        // Without a branch for each byte, so that the compiler takes many at once.
+        var bits: UInt8 = 0
+        for index in indices { bits |= unsafe self[index] }
+        return bits < 0x80
+    }
+}

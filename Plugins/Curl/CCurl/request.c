@@ -1,0 +1,399 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// What libcurl is told of a request, and asks about it until it has sent it, once. It knows connections.c and library.c.
+
+#include "engine.h"
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <string.h>
+
+// MARK: Options of a configuration.
+
+int tpc_set_number(tpc_transfer *transfer, int option, long value) {
+    if (option == TPC_HTTP_VERSION) whole(transfer)->version = value;
+    return tpc_curl.easy_setopt(whole(transfer)->easy, option, value);
+}
+
+int tpc_set_text(tpc_transfer *transfer, int option, const char *text) {
+    transfer_t *this = whole(transfer);
+    char **kept = option == TPC_NO_PROXY ? &this->proxy.exceptions : option == TPC_UNIX_SOCKET_PATH ? &this->unix_socket : NULL;
+    if (kept) {
+        free(*kept);
+        *kept = text && *text ? strdup(text) : NULL;
+        if (text && *text && !*kept) return CURLE_OUT_OF_MEMORY;
+    }
+    return tpc_curl.easy_setopt(this->easy, option, text);
+}
+
+int tpc_set_bytes(tpc_transfer *transfer, int option, const void *bytes, size_t count, bool copies) {
+    struct curl_blob blob = {(void *)bytes, count, copies ? CURL_BLOB_COPY : CURL_BLOB_NOCOPY};
+    return tpc_curl.easy_setopt(whole(transfer)->easy, option, &blob);
+}
+
+int tpc_set_overrides(tpc_transfer *transfer, const char *lines, size_t count) {
+    transfer_t *this = whole(transfer);
+    struct curl_slist *list;
+    int code = tpc_list_create(&list, lines, count);
+    if (code == 0) code = tpc_curl.easy_setopt(this->easy, CURLOPT_RESOLVE, list);
+    // The handle refers to the list that it was set to last.
+    struct curl_slist *unused = code == 0 ? this->overrides : list;
+    if (code == 0) this->overrides = list;
+    free(unused);
+    return code;
+}
+
+// MARK: The target.
+//
+// What libcurl is told of the URL of a request.
+//
+// libcurl gets the target of a request as it is to go out (CURLOPT_REQUEST_TARGET), because its own is not always that of the URL:
+// 8.14 drops an empty query, to proxies 8.5 does, and 8.23 writes the digits of all escapes in capitals. So all that it needs of
+// the URL is the origin.
+//
+// The origin is given in parts (CURLOPT_CURLU), too, so that libcurl does not read and print it for each request. That saves a
+// tenth of the instructions of a small request: 112,000 instead of 126,000 without that line.
+//
+//     scripts/bench instructions --clients curl
+
+// The place of no URL among those of the proxies.
+enum { NO_PROXY = 2 };
+
+static int set_url(transfer_t *this, const char *url, size_t count) {
+    char *text = this->url.text;
+    if (text && strncmp(text, url, count) == 0 && text[count] == 0) return 0;
+    this->url.text = strndup(url, count);
+    free(text);
+    if (!this->url.text) return CURLE_OUT_OF_MEMORY;
+    const unsigned flags = CURLU_PATH_AS_IS | CURLU_DISALLOW_USER;
+    bool is_parsed = tpc_curl.url_set(this->url.parts, CURLUPART_URL, this->url.text, flags) == 0;
+    // If libcurl sends a request again, it begins with the text.
+    tpc_curl.easy_setopt(this->easy, CURLOPT_CURLU, is_parsed ? this->url.parts : NULL);
+    return tpc_curl.easy_setopt(this->easy, CURLOPT_URL, this->url.text);
+}
+
+static int use_proxy(transfer_t *this, int scheme) {
+    const char *url = this->proxy.urls[scheme];
+    this->proxy.current = scheme;
+    return tpc_curl.easy_setopt(this->easy, CURLOPT_PROXY, url ? url : "");
+}
+
+int tpc_set_proxies(tpc_transfer *transfer, const char *http, const char *https) {
+    transfer_t *this = whole(transfer);
+    const char *urls[] = {http, https};
+    for (int scheme = 0; scheme < 2; scheme++) {
+        free(this->proxy.urls[scheme]);
+        this->proxy.urls[scheme] = urls[scheme] ? strdup(urls[scheme]) : NULL;
+        if (urls[scheme] && !this->proxy.urls[scheme]) return CURLE_OUT_OF_MEMORY;
+    }
+    return use_proxy(this, 0);
+}
+
+// An HTTP proxy gets the absolute form, but not for https, which goes through a tunnel.
+static int set_target(transfer_t *this, const tpc_request *request) {
+    int scheme = request->traits & TPC_DIRECT ? NO_PROXY : request->traits & TPC_SECURE ? 1 : 0;
+    int code = this->proxy.current == scheme ? 0 : use_proxy(this, scheme);
+    const char *proxy = scheme == 0 ? this->proxy.urls[0] : NULL;
+    bool is_proxied = proxy && strncmp(proxy, "http:", 5) == 0;
+    bool is_undecided = is_proxied && this->proxy.exceptions && !(request->traits & TPC_PROXIED);
+    if (code == 0) code = set_url(this, request->url, is_undecided ? strlen(request->url) : request->origin_count);
+    if (code != 0) return code;
+    if (!is_undecided)
+        return tpc_curl.easy_setopt(this->easy, CURLOPT_REQUEST_TARGET, is_proxied ? request->url : request->target);
+    this->request.url = strdup(request->url);
+    this->request.target = strdup(request->target);
+    if (!this->request.url || !this->request.target) return CURLE_OUT_OF_MEMORY;
+    return tpc_curl.easy_setopt(this->easy, CURLOPT_REQUEST_TARGET, NULL);
+}
+
+// Before 8.7, libcurl does not tell whether it has chosen a proxy. Then it makes the target itself, which is right except for an
+// empty query. It cannot make `*`; the absolute form, which servers also accept (RFC 9112 §3.2.2), replaces it.
+static void choose_target(transfer_t *this) {
+    long is_proxied = 1;
+    bool is_known = tpc_curl.easy_getinfo(this->easy, CURLINFO_USED_PROXY, &is_proxied) == 0;
+    if (!is_known && this->request.target[0] != '*') return;
+    tpc_curl.easy_setopt(this->easy, CURLOPT_REQUEST_TARGET, is_proxied ? this->request.url : this->request.target);
+}
+
+// MARK: The route.
+//
+// Where the connection of a request goes, if the request itself says something of that, and which addresses it may go to.
+//
+// libcurl shares a connection between requests only if all of these are the same: scheme, host and port of the URL, host and port
+// of CURLOPT_CONNECT_TO (or neither has any), and the path of the Unix socket (or neither has one).
+//
+// For its limit of connections to a host, however, it counts them by the URL's port and the host alone that it connects to, so one
+// endpoint would use up the limit of another one at the same address. The scope of IPv6 addresses (CURLOPT_ADDRESS_SCOPE) is a part
+// of that key, too. It means nothing for IPv4 addresses and Unix sockets, so there it sets the endpoints apart.
+//
+// 7.88 also remembers by that key whether a server speaks HTTP/2: if one endpoint does, it takes the busy HTTP/1 connection of
+// another request to its neighbour for one to be shared, and a request gets the response of another. So with a libcurl whose HTTP/2
+// is not sound, requests with an endpoint that is a host go out by HTTP/1.1, which shares no connection.
+
+static int set_route(transfer_t *this, const tpc_request *request) {
+    int (*set)(CURL *, int, ...) = tpc_curl.easy_setopt;
+    this->changed |= CHANGED_ROUTE;
+    int code = 0;
+    if (request->connect_to) {
+        code = tpc_list_create(&this->request.connect_to, request->connect_to, strlen(request->connect_to) + 1);
+        if (code == 0) code = set(this->easy, CURLOPT_CONNECT_TO, this->request.connect_to);
+    }
+    if (code == 0 && (request->unix_socket || (request->connect_to && this->unix_socket)))
+        code = set(this->easy, TPC_UNIX_SOCKET_PATH, request->unix_socket);
+    // A libcurl without IPv6 does not know it, and needs it for nothing but its limit.
+    if (code == 0 && request->scope) set(this->easy, CURLOPT_ADDRESS_SCOPE, (long)request->scope);
+    if (code == 0 && request->traits & TPC_PROXIED) code = set(this->easy, TPC_NO_PROXY, "");
+    return code;
+}
+
+static void unset_route(transfer_t *this) {
+    int (*set)(CURL *, int, ...) = tpc_curl.easy_setopt;
+    set(this->easy, CURLOPT_CONNECT_TO, NULL);
+    set(this->easy, TPC_UNIX_SOCKET_PATH, this->unix_socket);
+    set(this->easy, CURLOPT_ADDRESS_SCOPE, 0L);
+    set(this->easy, TPC_NO_PROXY, this->proxy.exceptions ? this->proxy.exceptions : "");
+    free(this->request.connect_to);
+    this->request.connect_to = NULL;
+}
+
+// MARK: Addresses.
+
+static bool allows(transfer_t *this, const struct sockaddr *address) {
+    if (!(this->request.traits & TPC_JUDGED)) return true;
+    bool is_allowed = false;
+    if (address->sa_family == AF_INET) {
+        const struct in_addr *four = &((const struct sockaddr_in *)address)->sin_addr;
+        is_allowed = this->judge(this->shown.owner, (const unsigned char *)four, sizeof *four);
+    } else if (address->sa_family == AF_INET6) {
+        const struct in6_addr *six = &((const struct sockaddr_in6 *)address)->sin6_addr;
+        is_allowed = this->judge(this->shown.owner, (const unsigned char *)six, sizeof *six);
+    }
+    if (is_allowed) this->request.has_opened = true;
+    else this->request.has_refused = true;
+    return is_allowed;
+}
+
+// An address that cannot be read is refused.
+static bool allows_peer(transfer_t *this, const char *peer) {
+    unsigned char address[sizeof(struct in6_addr)];
+    size_t count = 0;
+    if (peer && inet_pton(AF_INET, peer, address) == 1) count = sizeof(struct in_addr);
+    else if (peer && inet_pton(AF_INET6, peer, address) == 1) count = sizeof(struct in6_addr);
+    if (count > 0 && this->judge(this->shown.owner, address, count)) return true;
+    this->shown.cause = TPC_CAUSE_ADDRESS;
+    return false;
+}
+
+// MARK: HTTP/2.
+//
+// A request that the server has certainly not acted on may be sent again (RFC 9113 §8.7). libcurl says in its verbose text alone
+// which requests these are, and of a GOAWAY it tells only the transfer that reads from the connection at that moment. So each
+// transfer over HTTP/2 listens to the text, and tells the others on its connection.
+
+bool tpc_http2_has_answered(transfer_t *this) {
+    long version = 0;
+    tpc_curl.easy_getinfo(this->easy, CURLINFO_HTTP_VERSION, &version);
+    return version >= CURL_HTTP_VERSION_2;
+}
+
+static void begin_http2(transfer_t *this) {
+    this->shown.is_http2 = tpc_tls_is_http2(this->connection.session);
+    this->http2.stream = this->http2.last_stream = -1;
+    this->http2.was_refused = this->http2.needs_http1 = false;
+    bool is_verbose = this->changed & CHANGED_VERBOSE;
+    if (is_verbose == this->shown.is_http2) return;
+    tpc_curl.easy_setopt(this->easy, CURLOPT_VERBOSE, (long)this->shown.is_http2);
+    this->changed ^= CHANGED_VERBOSE;
+}
+
+bool tpc_http2_is_refused(transfer_t *this) {
+    if (!this->shown.is_http2 || this->shown.phase != TPC_PHASE_HEAD) return false;
+    bool is_left_out = this->http2.last_stream >= 0 && this->http2.stream > this->http2.last_stream;
+    return is_left_out || this->http2.was_refused;
+}
+
+// A server may send GOAWAY any number of times. Only a smaller number is news.
+static void tell_last_stream(transfer_t *reader, int64_t last_stream) {
+    if (reader->http2.last_stream >= 0 && last_stream >= reader->http2.last_stream) return;
+    for (transfer_t *each = reader->loop->active; each; each = each->next) {
+        bool is_same = each->connection.session == reader->connection.session && each->connection.port == reader->connection.port;
+        if (each->shown.is_http2 && is_same) each->http2.last_stream = last_stream;
+    }
+}
+
+// The CURLOPT_DEBUGFUNCTION, for the lines of the verbose text.
+static int on_text(CURL *easy, int type, char *text, size_t count, void *user) {
+    transfer_t *this = user;
+    int64_t number = 0;
+    if (type != CURLINFO_TEXT || !this->shown.is_http2) return 0;
+    switch (tpc_read_line(text, count, &number)) {
+    case TPC_LINE_STREAM: this->http2.stream = number; break;
+    case TPC_LINE_GOAWAY: tell_last_stream(this, number); break;
+    case TPC_LINE_REFUSED: this->http2.was_refused = true; break;
+    case TPC_LINE_NEEDS_HTTP1: this->http2.needs_http1 = true; break;
+    case TPC_LINE_OTHER: break;
+    }
+    return 0;
+}
+
+// MARK: Sending.
+
+// Why a request that was sent got no answer: what HTTP/2 says, or that its connection had served before.
+static tpc_cause cause_of_repeat(transfer_t *this) {
+    if (this->http2.needs_http1) return TPC_CAUSE_NEEDS_HTTP1;
+    if (tpc_http2_is_refused(this)) return TPC_CAUSE_REFUSED;
+    return this->shown.is_reused ? TPC_CAUSE_LOST : TPC_CAUSE_NONE;
+}
+
+// libcurl sends again, whatever the method, what a connection that had served before did not answer with a byte, and what the
+// server wants by HTTP/1.1. Only the client may, which counts what it sends.
+static void refuse_repeat(transfer_t *this) {
+    // After a 417 it would send again without Expect, and drop the content of the response, which is one like any other.
+    this->shown.cause = this->shown.phase != TPC_PHASE_HEAD ? TPC_CAUSE_SKIPPED : cause_of_repeat(this);
+}
+
+static int open_socket(void *user, int purpose, struct curl_sockaddr *address) {
+    transfer_t *this = user;
+    if (this->shown.sends > 0) {
+        refuse_repeat(this);
+        // libcurl may try the other addresses, in its own time, before it ends.
+        tpc_transfer_mark(this);
+        return -1;
+    }
+    if (allows(this, &address->addr)) return tpc_connection_open(this->loop, &this->shown, address);
+    this->loop->has_refusal = tpc_waits_after_refusal;
+    return -1;
+}
+
+static size_t on_read(char *bytes, size_t size, size_t number, void *user) {
+    transfer_t *this = user;
+    long count = this->content.read(this->shown.owner, bytes, size * number);
+    tpc_transfer_step(this);
+    if (count >= 0) return (size_t)count;
+    if (count == TPC_READ_FAIL) return CURL_READFUNC_ABORT;
+    this->shown.paused |= TPC_PAUSE_SENDING;
+    this->paused |= TPC_PAUSE_SENDING;
+    return CURL_READFUNC_PAUSE;
+}
+
+// Runs where libcurl wants to send content again.
+static int on_seek(void *user, int64_t offset, int origin) {
+    refuse_repeat(user);
+    return CURL_SEEKFUNC_FAIL;
+}
+
+// libcurl asks once, after the last chunk.
+static int on_trailers(struct curl_slist **list, void *user) {
+    transfer_t *this = user;
+    return this->content.trail(this->shown.owner, list) ? CURL_TRAILERFUNC_OK : CURL_TRAILERFUNC_ABORT;
+}
+
+// Runs each time before the request is sent. It is sent once.
+static int on_request(void *user, char *peer, char *local, int peer_port, int local_port) {
+    transfer_t *this = user;
+    tpc_transfer_step(this);
+    if (this->shown.sends > 0) {
+        refuse_repeat(this);
+        return CURL_PREREQFUNC_ABORT;
+    }
+    if (this->request.traits & TPC_JUDGED && !allows_peer(this, peer)) return CURL_PREREQFUNC_ABORT;
+    this->shown.sends++;
+    long connects = 0;
+    tpc_curl.easy_getinfo(this->easy, CURLINFO_NUM_CONNECTS, &connects);
+    this->shown.is_reused = connects == 0;
+    if (this->request.traits & TPC_SHARED) tpc_transfer_mark(this);
+    if (this->request.target) choose_target(this);
+    this->connection.session = this->request.traits & TPC_SECURE ? tpc_tls_of(this->easy) : NULL;
+    this->connection.port = local_port > 0 ? local_port : 0;
+    const tpc_pool_watcher *told = &this->loop->watcher;
+    if (told->watcher) told->sending(told->watcher, this->shown.owner, this->connection.port, peer, peer_port);
+    this->connection.has_close_notify = false;
+    begin_http2(this);
+    return CURL_PREREQFUNC_OK;
+}
+
+static int on_resolve(void *resolver, void *reserved, void *user) {
+    ((transfer_t *)user)->has_resolved = true;
+    return 0;
+}
+
+void tpc_set_request_callbacks(transfer_t *this) {
+    CURL *easy = this->easy;
+    int (*set)(CURL *, int, ...) = tpc_curl.easy_setopt;
+    set(easy, CURLOPT_READFUNCTION, on_read);
+    set(easy, CURLOPT_READDATA, this);
+    set(easy, CURLOPT_SEEKFUNCTION, on_seek);
+    set(easy, CURLOPT_SEEKDATA, this);
+    set(easy, CURLOPT_PREREQFUNCTION, on_request);
+    set(easy, CURLOPT_PREREQDATA, this);
+    set(easy, CURLOPT_DEBUGFUNCTION, on_text);
+    set(easy, CURLOPT_DEBUGDATA, this);
+    set(easy, CURLOPT_RESOLVER_START_FUNCTION, on_resolve);
+    set(easy, CURLOPT_RESOLVER_START_DATA, this);
+    // A connection is opened for a transfer, but closed for the loop: it may outlive the transfer.
+    set(easy, CURLOPT_OPENSOCKETFUNCTION, open_socket);
+    set(easy, CURLOPT_OPENSOCKETDATA, this);
+    set(easy, CURLOPT_CLOSESOCKETFUNCTION, tpc_connection_close);
+    set(easy, CURLOPT_CLOSESOCKETDATA, this->loop);
+}
+
+static int set_method(transfer_t *this, const tpc_request *request) {
+    int (*set)(CURL *, int, ...) = tpc_curl.easy_setopt;
+    if (!request->method && request->exchange == TPC_EXCHANGE_PLAIN) return 0;
+    this->changed |= CHANGED_METHOD;
+    if (request->exchange == TPC_EXCHANGE_UPLOAD) {
+        set(this->easy, CURLOPT_UPLOAD, 1L);
+        set(this->easy, CURLOPT_INFILESIZE_LARGE, request->content_length);
+    } else if (request->exchange == TPC_EXCHANGE_HEAD) {
+        set(this->easy, CURLOPT_NOBODY, 1L);
+    }
+    return request->method ? set(this->easy, CURLOPT_CUSTOMREQUEST, request->method) : 0;
+}
+
+static void unset_method(transfer_t *this) {
+    int (*set)(CURL *, int, ...) = tpc_curl.easy_setopt;
+    set(this->easy, CURLOPT_CUSTOMREQUEST, NULL);
+    set(this->easy, CURLOPT_NOBODY, 0L);
+    set(this->easy, CURLOPT_UPLOAD, 0L);
+    set(this->easy, CURLOPT_INFILESIZE_LARGE, (int64_t)-1);
+    set(this->easy, CURLOPT_HTTPGET, 1L);
+}
+
+int tpc_set_request(transfer_t *this, const tpc_request *request) {
+    this->request.traits = request->traits;
+    int code = tpc_list_create(&this->request.fields, request->fields, request->fields_count);
+    if (code == 0) code = set_target(this, request);
+    if (code == 0 && request->traits & TPC_ROUTED) code = set_route(this, request);
+    if (code == 0) code = tpc_curl.easy_setopt(this->easy, CURLOPT_HTTPHEADER, this->request.fields);
+    if (code == 0) code = set_method(this, request);
+    if (code != 0) return code;
+    if (request->traits & TPC_TRAILERS) {
+        this->changed |= CHANGED_TRAILERS;
+        tpc_curl.easy_setopt(this->easy, CURLOPT_TRAILERFUNCTION, on_trailers);
+        tpc_curl.easy_setopt(this->easy, CURLOPT_TRAILERDATA, this);
+    }
+    if (request->version) {
+        this->changed |= CHANGED_VERSION;
+        tpc_curl.easy_setopt(this->easy, TPC_HTTP_VERSION, (long)request->version);
+    }
+    if (request->traits & TPC_FRESH) {
+        this->changed |= CHANGED_FRESH;
+        tpc_curl.easy_setopt(this->easy, CURLOPT_FRESH_CONNECT, 1L);
+    }
+    return 0;
+}
+
+void tpc_unset_request(transfer_t *this) {
+    if (this->changed & CHANGED_METHOD) unset_method(this);
+    if (this->changed & CHANGED_TRAILERS) tpc_curl.easy_setopt(this->easy, CURLOPT_TRAILERFUNCTION, NULL);
+    if (this->changed & CHANGED_VERSION) tpc_curl.easy_setopt(this->easy, TPC_HTTP_VERSION, this->version);
+    if (this->changed & CHANGED_VERBOSE) tpc_curl.easy_setopt(this->easy, CURLOPT_VERBOSE, 0L);
+    if (this->changed & CHANGED_ROUTE) unset_route(this);
+    if (this->changed & CHANGED_FRESH) tpc_curl.easy_setopt(this->easy, CURLOPT_FRESH_CONNECT, 0L);
+    this->changed = 0;
+    tpc_curl.easy_setopt(this->easy, CURLOPT_HTTPHEADER, NULL);
+    free(this->request.fields);
+    free(this->request.url);
+    free(this->request.target);
+    memset(&this->request, 0, sizeof this->request);
+}
