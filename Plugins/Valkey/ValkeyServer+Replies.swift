@@ -15,8 +15,7 @@ extension ValkeyServer {
     /// While a slot moves, a command with several keys may find some of them on each node. It is
     /// sent again after a pause, as long as its limit has room for one.
     /// - Returns: The reply, which may be an error of the server, and what it was for.
-    // Inlined, so that a command needs one frame of its task less.
-    @inline(__always) nonisolated(nonsending) func reply(
+    nonisolated(nonsending) func reply(
         to command: ValkeyCommand, within limit: Duration
     ) async throws -> (ValkeyValue, PendingReply) {
         let home = command.key.map(Route.key) ?? .any
@@ -60,7 +59,7 @@ extension ValkeyServer {
 
     private func wait(_ pause: Duration) async throws {
         let moment = OneShot<Void>()
-        let timer = SystemTimeSource().schedule(after: pause) { moment.settle(.success(())) }
+        let timer = engine.timeSource.schedule(after: pause) { moment.settle(.success(())) }
         defer { timer.cancel() }
         try await moment.value { moment.settle(.failure(CancellationError())) }
     }
@@ -130,17 +129,6 @@ extension ValkeyServer {
                 default: digest = .unknown
                 }
             }
-        }
-    }
-}
-
-extension ValkeyEngine {
-    /// Notes where a slot is now, and asks for the others.
-    func moved(_ slot: Int, to address: NodeAddress) {
-        core.withLock { core in
-            if core.table == nil { core.table = SlotTable() }
-            core.table?.set(slot, to: address)
-            refreshSlots(&core)
         }
     }
 }

@@ -118,7 +118,7 @@ public final class ValkeyServer: Sendable {
     public var executor: any TaskExecutor { engine }
 
     /// Commands without a reply.
-    var waiting: Int { engine.core.withLock { $0.waiting } }
+    var waiting: Int { engine.state.withLock { $0.waiting } }
 
     static func name(_ arguments: [Data]) -> String {
         String(decoding: arguments.first ?? Data(), as: UTF8.self).uppercased()

@@ -60,19 +60,28 @@ import TurnpikeSupport
 
 /// Callers that have a result, which are resumed when the lock is free.
 // SAFETY: each continuation was taken from its caller, so nobody else resumes it.
-@safe struct Outcomes: ~Copyable {
+@safe struct Outcomes: @unchecked Sendable {
     private var list: [UnsafeContinuation<Void, Never>]
 
     init() { unsafe list = [] }
-
-    var count: Int { unsafe list.count }
 
     mutating func add(_ pending: PendingReply, _ result: Result<ValkeyValue, any Error>) {
         if let continuation = unsafe pending.settle(result) { unsafe list.append(continuation) }
     }
 
-    mutating func resume() {
+    /// Takes all of them out.
+    mutating func take() -> Outcomes {
+        defer { unsafe list = [] }
+        return self
+    }
+
+    func resume() {
         for index in unsafe list.indices { unsafe list[index].resume() }
+    }
+
+    /// Resumes all of them, and keeps the memory.
+    mutating func resumeAll() {
+        resume()
         unsafe list.removeAll(keepingCapacity: true)
     }
 }
