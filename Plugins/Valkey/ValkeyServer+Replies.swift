@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Foundation
+public import Foundation
 import Synchronization
 import TurnpikeCore
 import TurnpikeSupport
@@ -75,7 +75,16 @@ extension ValkeyServer {
 
     // MARK: Scripts
 
-    func runScript(
+    /// Runs a script, which the server is sent only if it does not know it.
+    /// - Parameters:
+    ///   - script: The script.
+    ///   - keys: The keys that it uses; in a cluster, all share a hash tag.
+    ///   - arguments: Its arguments.
+    ///   - limit: How long the answer may take.
+    /// - Returns: The reply; never an error.
+    /// - Throws: ``/TurnpikeCore/ClientError`` if the server refuses it or does not answer in time,
+    ///   and `CancellationError`.
+    public func run(
         _ script: ValkeyScript, keys: [String], arguments: [Data], within limit: Duration
     ) async throws -> ValkeyValue {
         let key = keys.first.map { Data($0.utf8) }

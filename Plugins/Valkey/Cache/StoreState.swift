@@ -20,9 +20,7 @@ struct StoreState {
         }
     }
 
-    /// What may fail apart: a server whose memory is full can still be read.
-    enum Circuit { case reads, writes }
-
+    // They may fail apart: a server whose memory is full can still be read.
     var reads = StoreCircuit()
     var writes = StoreCircuit()
     var isRemoving = false
@@ -39,16 +37,6 @@ struct StoreState {
     private static let maxKnown = 1024
     private static let maxRecordBytes = 1 << 20
     private static let maxRemovals = 4096
-
-    /// Records how an operation ended.
-    mutating func record(
-        _ hasAnswered: Bool, of circuit: Circuit, at now: @autoclosure () -> MonotonicInstant
-    ) {
-        switch circuit {
-        case .reads: reads.record(hasAnswered, at: now())
-        case .writes: writes.record(hasAnswered, at: now())
-        }
-    }
 
     // MARK: Keys
 

@@ -84,14 +84,9 @@ public final class ValkeyStore: CacheStore {
             try await admittedWrite { try await remove(key, since: removal) }
         }
         guard let known else { return nil }
-        let reply: ValkeyValue
-        do {
-            reply = try await server.send(known.key.lookUp, within: options.timeLimit)
-        } catch {
-            noteFailure(of: .reads, error)
-            throw error
+        let reply = try await recorded(\.reads) {
+            try await server.send(known.key.lookUp, within: options.timeLimit)
         }
-        noteSuccess(of: .reads)
         return latest(in: reply, of: key, known, after: lost, where: isMatch)
     }
 
@@ -126,33 +121,40 @@ public final class ValkeyStore: CacheStore {
     /// Runs an admitted write, and records how it ended.
     func admittedWrite<Value: Sendable>(
         _ operation: () async throws -> Value
-    ) async throws -> Value {
-        let value: Value
-        do { value = try await operation() } catch {
-            noteFailure(of: .writes, error)
-            throw error
-        }
-        noteSuccess(of: .writes)
-        return value
-    }
+    ) async throws -> Value { try await recorded(\.writes, operation) }
 
-    private func noteSuccess(of circuit: StoreState.Circuit) {
+    private func recorded<Value: Sendable>(
+        _ circuit: WritableKeyPath<StoreState, StoreCircuit>, _ operation: () async throws -> Value
+    ) async throws -> Value {
+        let result: Result<Value, any Error>
+        do { result = .success(try await operation()) } catch { result = .failure(error) }
+        var hasAnswered = true
+        if case .failure(let error) = result {
+            // A cancellation says nothing of the server.
+            if error is CancellationError { throw error }
+            hasAnswered = StoreFault.isOfOneKey(error)
+        }
         let removes = state.withLock { state in
-            state.record(true, of: circuit, at: timeSource.now)
-            guard state.hasRemovals, !state.isRemoving, state.writes.admit(at: timeSource.now)
+            state[keyPath: circuit].record(hasAnswered, at: timeSource.now)
+            guard case .success = result, state.hasRemovals, !state.isRemoving,
+                state.writes.admit(at: timeSource.now)
             else { return false }
             state.isRemoving = true
             return true
         }
         // It ends with the removals, or with the first that fails.
         if removes { _ = Task.apart { await self.removeLate() } }
+        return try result.get()
     }
 
-    private func noteFailure(of circuit: StoreState.Circuit, _ error: any Error) {
-        // A cancellation says nothing of the server.
-        if error is CancellationError { return }
-        state.withLock { state in
-            state.record(StoreFault.isOfOneKey(error), of: circuit, at: timeSource.now)
+    /// Asks to write to a key.
+    /// - Returns: The names of the key, and when a removal of it was asked for that is not confirmed; nil
+    ///   if the server is not asked at the moment.
+    func admitWrite(_ key: CacheKey) -> (names: StoreKey, removal: MonotonicInstant?)? {
+        let now = timeSource.now
+        return state.withLock { state in
+            guard state.writes.admit(at: now) else { return nil }
+            return (state.known(key, prefix: options.prefix).key, state.removal(of: key))
         }
     }
 

@@ -57,8 +57,8 @@ final class Connection: @unchecked Sendable {
         fd = -1
     }
 
-    func append(_ bytes: UnsafeRawBufferPointer) {
-        unsafe output.append(contentsOf: bytes)
+    func append(_ bytes: [UInt8]) {
+        output += bytes
         unsentBytes += bytes.count
     }
 

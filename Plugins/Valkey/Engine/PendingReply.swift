@@ -60,7 +60,7 @@ import TurnpikeSupport
 
 /// Callers that have a result, which are resumed when the lock is free.
 // SAFETY: each continuation was taken from its caller, so nobody else resumes it.
-@safe struct Outcomes: @unchecked Sendable {
+@safe struct Outcomes {
     private var list: [UnsafeContinuation<Void, Never>]
 
     init() { unsafe list = [] }
@@ -69,19 +69,9 @@ import TurnpikeSupport
         if let continuation = unsafe pending.settle(result) { unsafe list.append(continuation) }
     }
 
-    /// Takes all of them out.
-    mutating func take() -> Outcomes {
-        defer { unsafe list = [] }
-        return self
-    }
-
-    func resume() {
-        for index in unsafe list.indices { unsafe list[index].resume() }
-    }
-
     /// Resumes all of them, and keeps the memory.
-    mutating func resumeAll() {
-        resume()
+    mutating func resume() {
+        for index in unsafe list.indices { unsafe list[index].resume() }
         unsafe list.removeAll(keepingCapacity: true)
     }
 }

@@ -12,9 +12,13 @@ extension ValkeyEngine {
     nonisolated(nonsending) func exchange(
         _ command: ValkeyCommand, to route: Route, _ pending: PendingReply
     ) async throws -> ValkeyValue {
+        guard let bytes = command.wire ?? Wire.bytes(command.arguments) else {
+            let text = "the command has no name, or more than 512 MiB"
+            throw ClientError(.invalidRequest, text)
+        }
         await withTaskCancellationHandler {
             unsafe await withUnsafeContinuation { continuation in
-                if unsafe !submit(command, route, pending, continuation) {
+                if unsafe !submit(bytes, route, pending, continuation) {
                     unsafe continuation.resume()
                 }
             }
@@ -29,35 +33,13 @@ extension ValkeyEngine {
 
     /// - Returns: False if there is a result already, for which nobody waits.
     private func submit(
-        _ command: ValkeyCommand, _ route: Route, _ pending: PendingReply,
-        _ continuation: UnsafeContinuation<Void, Never>
-    ) -> Bool {
-        let waits =
-            if let wire = command.wire {
-                unsafe wire.withUnsafeBytes { bytes -> Bool? in
-                    unsafe enqueue(bytes, route, pending, continuation)
-                }
-            } else {
-                unsafe Wire.format(command.arguments) { bytes in
-                    unsafe enqueue(bytes, route, pending, continuation)
-                }
-            }
-        if let waits { return waits }
-        let text = "the command has no name, or more than 512 MiB"
-        state.withLock { _ in
-            unsafe _ = pending.settle(.failure(ClientError(.invalidRequest, text)))
-        }
-        return false
-    }
-
-    private func enqueue(
-        _ bytes: UnsafeRawBufferPointer, _ route: Route, _ pending: PendingReply,
+        _ bytes: [UInt8], _ route: Route, _ pending: PendingReply,
         _ continuation: UnsafeContinuation<Void, Never>
     ) -> Bool {
         let (waits, writing) = withState { state -> (Bool, Writing?) in
             guard !pending.isOver else { return (false, nil) }
             do {
-                let writing = try unsafe place(bytes, route, pending, &state)
+                let writing = try place(bytes, route, pending, &state)
                 state.figures.commands += 1
                 unsafe pending.wait(with: continuation)
                 return (true, writing)
@@ -73,7 +55,7 @@ extension ValkeyEngine {
 
     /// - Returns: What the caller is to write.
     private func place(
-        _ bytes: UnsafeRawBufferPointer, _ route: Route, _ pending: PendingReply,
+        _ bytes: [UInt8], _ route: Route, _ pending: PendingReply,
         _ state: inout State
     ) throws -> Writing? {
         if state.ending != .none { throw Self.isShutDown }
@@ -84,13 +66,13 @@ extension ValkeyEngine {
         node.wantedAt = now
         if pending.deadline <= now { throw late(pending, at: node.address) }
         if let connection = node.bestConnection {
-            unsafe append(bytes, route, pending, to: connection, now, &state)
+            append(bytes, route, pending, to: connection, now, &state)
             connection.gathering.add()
             return placed(pending, on: connection, now, &state)
         }
         if !node.isTrying, now < node.retryAt, let fault = node.fault { throw fault }
         state.append(
-            QueuedCommand(bytes: unsafe [UInt8](bytes), pending: pending, route: route), to: node)
+            QueuedCommand(bytes: bytes, pending: pending, route: route), to: node)
         state.wake()
         return nil
     }
@@ -130,26 +112,24 @@ extension ValkeyEngine {
 
     /// Adds a command to what a connection sends.
     func append(
-        _ bytes: UnsafeRawBufferPointer, _ route: Route, _ pending: PendingReply,
+        _ bytes: [UInt8], _ route: Route, _ pending: PendingReply,
         to connection: Connection, _ now: Int64, _ state: inout State
     ) {
         if case .asking = route {
             let command = pendingCommand(.asking, nil, pending.deadline, now)
-            unsafe Wire.asking.withUnsafeBytes {
-                unsafe append($0, command, to: connection, &state)
-            }
+            append(Wire.asking, command, to: connection, &state)
         }
         pending.server = connection.address
-        unsafe append(
+        append(
             bytes, pendingCommand(.command, pending, pending.deadline, now), to: connection, &state)
         connection.nextDeadline = min(connection.nextDeadline, pending.deadline)
     }
 
     func append(
-        _ bytes: UnsafeRawBufferPointer, _ command: PendingCommand, to connection: Connection,
+        _ bytes: [UInt8], _ command: PendingCommand, to connection: Connection,
         _ state: inout State
     ) {
-        unsafe connection.append(bytes)
+        connection.append(bytes)
         _ = connection.life.handle(.submitted(command))
         state.waiting += 1
     }

@@ -121,9 +121,9 @@ extension ValkeyEngine {
     private func beginGreeting(_ connection: Connection, _ state: inout State) {
         func ask(_ step: GreetingStep, _ bytes: [UInt8]) {
             connection.greeting.append(step)
-            unsafe bytes.withUnsafeBytes { unsafe connection.append($0) }
+            connection.append(bytes)
         }
-        if let credentials = url.credentials { ask(.auth, Wire.bytes(credentials.arguments)) }
+        if let credentials = url.credentials { ask(.auth, Wire.bytes(credentials.arguments) ?? []) }
         if url.database != 0 { ask(.select, Wire.bytes("SELECT", String(url.database))) }
         ask(.slots, Wire.slots)
         ask(.role, Wire.bytes("ROLE"))
@@ -192,10 +192,8 @@ extension ValkeyEngine {
                 state.append(command, to: target)
                 continue
             }
-            unsafe command.bytes.withUnsafeBytes {
-                unsafe append(
-                    $0, command.route, command.pending, to: connection, Poller.now, &state)
-            }
+            append(
+                command.bytes, command.route, command.pending, to: connection, Poller.now, &state)
             leave(connection, &state)
         }
     }

@@ -136,9 +136,7 @@ extension ValkeyEngine {
         else { return }
         state.isRefreshing = true
         state.refreshAt = now + Self.refreshInterval
-        unsafe Wire.slots.withUnsafeBytes {
-            unsafe append($0, pendingCommand(.slots, nil, now, now), to: connection, &state)
-        }
+        append(Wire.slots, pendingCommand(.slots, nil, now, now), to: connection, &state)
         leave(connection, &state)
     }
 

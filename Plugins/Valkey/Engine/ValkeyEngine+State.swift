@@ -138,8 +138,11 @@ extension ValkeyEngine {
 
     /// Runs a body inside the lock; then wakes the thread, and resumes the callers that have a result.
     func withState<Result: Sendable>(_ body: (inout State) -> Result) -> Result {
-        let (result, wakes, outcomes) = state.withLock { state in
-            (body(&state), state.takeWake(), state.outcomes.take())
+        var outcomes = Outcomes()
+        let (result, wakes) = state.withLock { state in
+            let result = body(&state)
+            swap(&outcomes, &state.outcomes)
+            return (result, state.takeWake())
         }
         if wakes { poller.wake() }
         outcomes.resume()
@@ -154,7 +157,7 @@ struct Figures {
     var connects = 0
     var connections = 0
 
-    private static let help = [
+    static let help = [
         "turnpike.valkey.commands": "Commands to Valkey or Redis.",
         "turnpike.valkey.failures":
             "Commands to Valkey or Redis that got no reply: no connection, no time or no room.",
@@ -162,17 +165,8 @@ struct Figures {
         "turnpike.valkey.connections": "Open connections to Valkey or Redis.",
     ]
 
-    static func describe(to meter: any GateMeter) {
-        for (name, text) in help { meter.describe(name, as: text) }
-        // They exist before anything is counted, so that an alert sees the first failure as a change.
-        for name in ["commands", "failures", "connects"] {
-            meter.add(0, to: "turnpike.valkey." + name, labels: [:])
-        }
-    }
-
-    /// Returns what has changed since the last time, or nil.
-    mutating func take() -> Figures? {
-        if commands == 0, failures == 0, connects == 0, connections == 0 { return nil }
+    /// Returns what has changed since the last time.
+    mutating func take() -> Figures {
         defer { self = Figures() }
         return self
     }

@@ -48,7 +48,11 @@ final class ValkeyEngine: Sendable {
         // The first command shall find a connection, so the thread begins to connect.
         home.wantedAt = Poller.now
         state = Mutex(State(home: home, random: randomSource.generator(forCall: 0)))
-        if let meter { Figures.describe(to: meter) }
+        for (name, text) in Figures.help { meter?.describe(name, as: text) }
+        // They exist before anything is counted, so that an alert sees the first failure as a change.
+        for name in ["commands", "failures", "connects"] {
+            meter?.add(0, to: "turnpike.valkey." + name, labels: [:])
+        }
         // Ended by `stop` or `shutdown`; the client's end calls the first.
         let thread = Thread { self.run() }
         // As large as the system's own: tasks may run here.
@@ -97,7 +101,7 @@ final class ValkeyEngine: Sendable {
             let (goesOn, figures) = withState { state in
                 (turn(&state, &polls, &connections), state.figures.take())
             }
-            if let meter, let figures { figures.tell(meter) }
+            if let meter { figures.tell(meter) }
             if !goesOn { break }
             poller.wait(&polls, sleeping: jobs.isEmpty)
             withState { state in
@@ -196,7 +200,7 @@ final class ValkeyEngine: Sendable {
                 swap(&outcomes, &state.outcomes)
                 return connection.life.isOver
             }
-            outcomes.resumeAll()
+            outcomes.resume()
             replies.removeAll(keepingCapacity: true)
             if isOver || count < input.count && channel.tls == nil { return }
         }

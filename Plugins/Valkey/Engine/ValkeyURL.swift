@@ -136,6 +136,9 @@ struct ValkeyURL: Sendable {
 }
 
 extension ValkeyURL: DescriptionReflectable {
+    /// Whether nobody can read what is sent: it is encrypted, or does not leave the machine.
+    var hidesTraffic: Bool { isSecure || addresses.allSatisfy(\.isLocal) }
+
     /// The URL without the password.
     var description: String {
         var user = ""
@@ -143,19 +146,6 @@ extension ValkeyURL: DescriptionReflectable {
         let hosts = addresses.map(\.description).joined(separator: ",")
         if addresses.first?.host.hasPrefix("/") == true { return "unix://\(hosts)?db=\(database)" }
         return "\(isSecure ? "rediss" : "redis")://\(user)\(hosts)/\(database)"
-    }
-}
-
-extension ValkeyURL {
-    /// Whether nobody can read what is sent: it is encrypted, or does not leave the machine.
-    var hidesTraffic: Bool { isSecure || addresses.allSatisfy(\.isLocal) }
-}
-
-extension NodeAddress {
-    // `host` is the path of a socket, or a name or address.
-    fileprivate var isLocal: Bool {
-        host.hasPrefix("/") || host == "localhost" || host == "::1"
-            || (host.hasPrefix("127.") && host.utf8.allSatisfy { $0 < 0x3A })
     }
 }
 
@@ -168,6 +158,12 @@ struct NodeAddress: Hashable, Sendable, CustomStringConvertible {
     var description: String {
         if host.hasPrefix("/") { return host }
         return host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)"
+    }
+
+    /// Whether it does not leave the machine.
+    var isLocal: Bool {
+        host.hasPrefix("/") || host == "localhost" || host == "::1"
+            || (host.hasPrefix("127.") && host.utf8.allSatisfy { $0 < 0x3A })
     }
 
     /// The most bytes of a host (RFC 1035 §2.3.4 has 253).

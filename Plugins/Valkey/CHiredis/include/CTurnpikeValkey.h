@@ -10,15 +10,6 @@
 /// Loads libhiredis from a file, or from the usual ones. Returns NULL, or why it cannot be used (in static memory).
 const char *tpv_load(const char *file);
 
-/// The file that was loaded, or "".
-const char *tpv_library_file(void);
-
-// Commands ------------------------------------------------------------------------------------------------------------
-
-/// Formats a command whose arguments follow each other in `bytes`. Returns the number of bytes, or -1.
-int64_t tpv_format(const uint8_t *bytes, const size_t *lengths, int count, char **result);
-void tpv_format_free(char *result);
-
 // Replies -------------------------------------------------------------------------------------------------------------
 
 enum {
