@@ -51,7 +51,7 @@ extension ValkeyServer {
             } else {
                 break
             }
-            pending = PendingReply(deadline: pending.deadline, limit: pending.limit)
+            pending = PendingReply(within: pending.limit, until: pending.deadline)
             value = try await engine.exchange(command, to: route, pending)
         }
         return (value, pending)

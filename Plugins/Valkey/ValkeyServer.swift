@@ -158,9 +158,6 @@ extension ValkeyServer.Configuration {
     }
 
     var replyLimits: ReplyLimits {
-        var limits = ReplyLimits()
-        limits.maxBytes = maxReplyBytes
-        limits.maxValues = maxReplyValues
-        return limits
+        ReplyLimits(maxBytes: maxReplyBytes, maxValues: maxReplyValues)
     }
 }

@@ -77,8 +77,6 @@ struct StoreState {
         removals.isEmpty ? nil : removals[key]
     }
 
-    var hasRemovals: Bool { !removals.isEmpty }
-
     var nextRemoval: (key: CacheKey, since: MonotonicInstant)? {
         removals.first.map { ($0.key, $0.value) }
     }

@@ -36,7 +36,7 @@ extension ValkeyStore {
         // The server counts back from when the command arrives. A command whose caller has given up may
         // still be sent, until its connection is given up.
         let age = begun.duration(to: now) + .seconds(min(exchange, 1e6)) + latestArrival
-        try await admittedWrite {
+        try await recorded(\.writes) {
             if let removal { try await remove(response.key, since: removal) }
             _ = try await server.run(
                 StoreScripts.store, keys: [names.name],
@@ -63,7 +63,7 @@ extension ValkeyStore {
         let before = EntryRecord(old, content: data)
         let after = before.replacing(response)
         guard let (names, removal) = admitWrite(old.key) else { throw StoreFault.away }
-        try await admittedWrite {
+        try await recorded(\.writes) {
             if let removal { return try await remove(old.key, since: removal) }
             _ = try await server.run(
                 StoreScripts.update, keys: [names.name],
@@ -125,7 +125,7 @@ extension ValkeyStore {
         guard let time = options.fleetLock else { return .unneeded }
         guard let (names, _) = admitWrite(key) else { return .unneeded }
         let token = UUID().uuidString
-        let reply = try await admittedWrite {
+        let reply = try await recorded(\.writes) {
             try await server.run(
                 StoreScripts.claim, keys: [names.claim],
                 arguments: [Data(token.utf8), Self.milliseconds(max(time, .milliseconds(1)))],
@@ -141,7 +141,7 @@ extension ValkeyStore {
     /// Ends a claim.
     public func release(_ token: String, of key: CacheKey, waitersGo: Bool) async throws {
         guard let (names, _) = admitWrite(key) else { return }
-        _ = try await admittedWrite {
+        _ = try await recorded(\.writes) {
             try await server.run(
                 StoreScripts.release, keys: [names.claim],
                 arguments: [

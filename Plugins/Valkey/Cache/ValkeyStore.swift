@@ -81,7 +81,7 @@ public final class ValkeyStore: CacheStore {
         }
         if let removal {
             // What may still be there is out of date.
-            try await admittedWrite { try await remove(key, since: removal) }
+            try await recorded(\.writes) { try await remove(key, since: removal) }
         }
         guard let known else { return nil }
         let reply = try await recorded(\.reads) {
@@ -118,12 +118,8 @@ public final class ValkeyStore: CacheStore {
         return CacheEntry(response: best.record.response, content: CachedData(content))
     }
 
-    /// Runs an admitted write, and records how it ended.
-    func admittedWrite<Value: Sendable>(
-        _ operation: () async throws -> Value
-    ) async throws -> Value { try await recorded(\.writes, operation) }
-
-    private func recorded<Value: Sendable>(
+    /// Asks the server, and records how that ended.
+    func recorded<Value: Sendable>(
         _ circuit: WritableKeyPath<StoreState, StoreCircuit>, _ operation: () async throws -> Value
     ) async throws -> Value {
         let result: Result<Value, any Error>
@@ -136,7 +132,7 @@ public final class ValkeyStore: CacheStore {
         }
         let removes = state.withLock { state in
             state[keyPath: circuit].record(hasAnswered, at: timeSource.now)
-            guard case .success = result, state.hasRemovals, !state.isRemoving,
+            guard case .success = result, state.nextRemoval != nil, !state.isRemoving,
                 state.writes.admit(at: timeSource.now)
             else { return false }
             state.isRemoving = true
@@ -171,7 +167,7 @@ public final class ValkeyStore: CacheStore {
             return state.writes.admit(at: now)
         }
         guard isAdmitted else { throw StoreFault.away }
-        try await admittedWrite { try await remove(key, since: now) }
+        try await recorded(\.writes) { try await remove(key, since: now) }
     }
 
     func remove(_ key: CacheKey, since: MonotonicInstant) async throws {
@@ -187,7 +183,7 @@ public final class ValkeyStore: CacheStore {
     private func removeLate() async {
         while let next = state.withLock({ $0.nextRemoval }) {
             do {
-                try await admittedWrite { try await remove(next.key, since: next.since) }
+                try await recorded(\.writes) { try await remove(next.key, since: next.since) }
             } catch {
                 break
             }

@@ -102,8 +102,9 @@ struct Writing {
     var rest: Rest
 }
 
-/// The socket of a connection as it is read and written: the thread alone reads, and one thread at a
-/// time writes. With TLS, that is the engine's thread too, since OpenSSL works on one thread.
+/// The socket of a connection, which the engine's thread alone reads.
+///
+/// One thread at a time writes; with TLS it is that one too, since OpenSSL works on one thread.
 final class Channel {
     let reader: ReplyReader
     let tls: TLSChannel?

@@ -49,9 +49,7 @@ final class Node: @unchecked Sendable {
     /// The connection on which a command waits for the fewest others.
     var bestConnection: Connection? {
         if connections.count == 1 { return connections[0].life.isReady ? connections[0] : nil }
-        return connections.filter(\.life.isReady).min {
-            $0.life.pending.count < $1.life.pending.count
-        }
+        return connections.filter(\.life.isReady).leastBusy
     }
 
     /// Notes that a connection is ready.
@@ -94,4 +92,9 @@ final class Node: @unchecked Sendable {
             index = addresses.count - 1
         }
     }
+}
+
+extension Sequence where Element == Connection {
+    /// The one that has the fewest commands without a reply.
+    var leastBusy: Connection? { self.min { $0.life.pending.count < $1.life.pending.count } }
 }

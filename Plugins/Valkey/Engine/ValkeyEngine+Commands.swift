@@ -55,8 +55,7 @@ extension ValkeyEngine {
 
     /// - Returns: What the caller is to write.
     private func place(
-        _ bytes: [UInt8], _ route: Route, _ pending: PendingReply,
-        _ state: inout State
+        _ bytes: [UInt8], _ route: Route, _ pending: PendingReply, _ state: inout State
     ) throws -> Writing? {
         if state.ending != .none { throw Self.isShutDown }
         try checkRoom(for: bytes.count, state)
@@ -71,8 +70,7 @@ extension ValkeyEngine {
             return placed(pending, on: connection, now, &state)
         }
         if !node.isTrying, now < node.retryAt, let fault = node.fault { throw fault }
-        state.append(
-            QueuedCommand(bytes: bytes, pending: pending, route: route), to: node)
+        state.append(QueuedCommand(bytes: bytes, pending: pending, route: route), to: node)
         state.wake()
         return nil
     }

@@ -127,12 +127,8 @@ extension ValkeyEngine {
     /// Asks for the slots of the cluster, but not too often.
     func refreshSlots(_ state: inout State) {
         let now = Poller.now
-        guard !state.isRefreshing, now >= state.refreshAt else { return }
-        let connections = state.allNodes.compactMap(\.bestConnection)
-        guard
-            let connection = connections.min(by: {
-                $0.life.pending.count < $1.life.pending.count
-            })
+        guard !state.isRefreshing, now >= state.refreshAt,
+            let connection = state.allNodes.compactMap(\.bestConnection).leastBusy
         else { return }
         state.isRefreshing = true
         state.refreshAt = now + Self.refreshInterval

@@ -82,7 +82,7 @@ extension ValkeyEngine {
             if nodes.isEmpty {
                 return home.connections.reduce(lineBytes) { $0 + $1.unsentBytes }
             }
-            return allNodes.flatMap(\.connections).reduce(lineBytes) { $0 + $1.unsentBytes }
+            return allNodes.reduce(lineBytes) { $1.connections.reduce($0) { $0 + $1.unsentBytes } }
         }
 
         /// Takes the slots that a node has told.
@@ -141,7 +141,8 @@ extension ValkeyEngine {
         var outcomes = Outcomes()
         let (result, wakes) = state.withLock { state in
             let result = body(&state)
-            swap(&outcomes, &state.outcomes)
+            // Those of the thread keep their memory.
+            if !state.outcomes.isEmpty { swap(&outcomes, &state.outcomes) }
             return (result, state.takeWake())
         }
         if wakes { poller.wake() }

@@ -236,11 +236,6 @@ final class ValkeyEngine: Sendable {
     }
 
     static func text(ofError code: Int64) -> String {
-        unsafe withUnsafeTemporaryAllocation(of: CChar.self, capacity: 256) { buffer in
-            guard let base = buffer.baseAddress,
-                let text = unsafe tpv_errno_text(Int32(clamping: code), base, buffer.count)
-            else { return "error \(code)" }
-            return unsafe String(cString: text)
-        }
+        unsafe String(cString: strerror(Int32(clamping: code)))
     }
 }

@@ -83,7 +83,6 @@ enum { TPV_AGAIN = -1000000 };
 void tpv_close(int fd);
 /// Ends both directions; the descriptor stays.
 void tpv_shutdown(int fd);
-const char *tpv_errno_text(int code, char *buffer, size_t size);
 
 // TLS -----------------------------------------------------------------------------------------------------------------
 
