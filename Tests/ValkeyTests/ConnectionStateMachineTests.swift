@@ -286,6 +286,7 @@ struct ConnectionWalk {
     private mutating func close(_ failed: inout PendingQueue, _ isFree: Bool) {
         require(!isClosed, "a connection is closed once")
         isClosed = true
+        require(life.pending.isEmpty, "a closed connection keeps no command")
         require(isFree == !isWriting, "nobody closes a descriptor while a thread writes")
         if isFree { releases += 1 }
         while let command = failed.popFirst() {
