@@ -47,11 +47,10 @@ public struct ValkeyCommand: Sendable {
 
     /// The same command with the bytes that are sent, so that they are not made again each time.
     ///
-    /// For a command that is kept and sent often. It needs libhiredis, so that it is of use once a
-    /// ``ValkeyServer`` was made.
+    /// For a command that is kept and sent often.
     public var prepared: ValkeyCommand {
         var command = self
-        command.storage = Storage(arguments, key, wire: Wire.prepared(arguments))
+        command.storage = Storage(arguments, key, wire: Wire.bytes(arguments))
         return command
     }
 }
@@ -143,4 +142,32 @@ extension ValkeyValue: DescriptionReflectable {
         case .error(let text): "error: \(ValkeyFault.told(text))"
         }
     }
+}
+
+/// Commands as they are sent.
+enum Wire {
+    /// A server takes no longer argument (`proto-max-bulk-len`).
+    private static let mostBytes = 512 << 20
+
+    /// The bytes of a command; nil if no server takes it.
+    static func bytes(_ arguments: [Data]) -> [UInt8]? {
+        let total = arguments.reduce(0) { $0 + $1.count }
+        guard !arguments.isEmpty, arguments.count < 1 << 20, total <= mostBytes else { return nil }
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(total + 16 * (arguments.count + 1))
+        bytes += "*\(arguments.count)\r\n".utf8
+        for argument in arguments {
+            bytes += "$\(argument.count)\r\n".utf8
+            bytes += argument
+            bytes += "\r\n".utf8
+        }
+        return bytes
+    }
+
+    static func bytes(_ arguments: String...) -> [UInt8] {
+        bytes(arguments.map { Data($0.utf8) }) ?? []
+    }
+
+    static let asking = bytes("ASKING")
+    static let slots = bytes("CLUSTER", "SLOTS")
 }

@@ -46,8 +46,6 @@ enum ValkeyFault {
                 .connection,
                 "it is a replica without its primary; give the primary's address, or"
                     + " all addresses with commas between them")
-        case (_, .auth) where word == "WRONGPASS" || text.contains("invalid password"):
-            return fault(.auth, "check the user and the password in the URL")
         case (_, .auth) where text.contains("without any password configured"):
             return fault(.auth, "it has no password: take the password out of the URL")
         case (_, .auth) where text.contains("wrong number of arguments"):
@@ -115,7 +113,6 @@ enum ValkeyFault {
             return (
                 .validation, "; another program uses the key: delete it, or use another database"
             )
-        case "NOSCRIPT": return (.validation, "")
         case "LOADING": return (.connection, "; try again when it has read its data set")
         case "MASTERDOWN":
             return (

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Foundation
+public import Foundation
 import Synchronization
 import TurnpikeCore
 import TurnpikeSupport
@@ -15,8 +15,7 @@ extension ValkeyServer {
     /// While a slot moves, a command with several keys may find some of them on each node. It is
     /// sent again after a pause, as long as its limit has room for one.
     /// - Returns: The reply, which may be an error of the server, and what it was for.
-    // Inlined, so that a command needs one frame of its task less.
-    @inline(__always) nonisolated(nonsending) func reply(
+    nonisolated(nonsending) func reply(
         to command: ValkeyCommand, within limit: Duration
     ) async throws -> (ValkeyValue, PendingReply) {
         let home = command.key.map(Route.key) ?? .any
@@ -52,7 +51,7 @@ extension ValkeyServer {
             } else {
                 break
             }
-            pending = PendingReply(deadline: pending.deadline, limit: pending.limit)
+            pending = PendingReply(within: pending.limit, until: pending.deadline)
             value = try await engine.exchange(command, to: route, pending)
         }
         return (value, pending)
@@ -60,7 +59,7 @@ extension ValkeyServer {
 
     private func wait(_ pause: Duration) async throws {
         let moment = OneShot<Void>()
-        let timer = SystemTimeSource().schedule(after: pause) { moment.settle(.success(())) }
+        let timer = engine.timeSource.schedule(after: pause) { moment.settle(.success(())) }
         defer { timer.cancel() }
         try await moment.value { moment.settle(.failure(CancellationError())) }
     }
@@ -76,7 +75,16 @@ extension ValkeyServer {
 
     // MARK: Scripts
 
-    func runScript(
+    /// Runs a script, which the server is sent only if it does not know it.
+    /// - Parameters:
+    ///   - script: The script.
+    ///   - keys: The keys that it uses; in a cluster, all share a hash tag.
+    ///   - arguments: Its arguments.
+    ///   - limit: How long the answer may take.
+    /// - Returns: The reply; never an error.
+    /// - Throws: ``/TurnpikeCore/ClientError`` if the server refuses it or does not answer in time,
+    ///   and `CancellationError`.
+    public func run(
         _ script: ValkeyScript, keys: [String], arguments: [Data], within limit: Duration
     ) async throws -> ValkeyValue {
         let key = keys.first.map { Data($0.utf8) }
@@ -130,17 +138,6 @@ extension ValkeyServer {
                 default: digest = .unknown
                 }
             }
-        }
-    }
-}
-
-extension ValkeyEngine {
-    /// Notes where a slot is now, and asks for the others.
-    func moved(_ slot: Int, to address: NodeAddress) {
-        core.withLock { core in
-            if core.table == nil { core.table = SlotTable() }
-            core.table?.set(slot, to: address)
-            refreshSlots(&core)
         }
     }
 }

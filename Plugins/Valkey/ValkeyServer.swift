@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import Foundation
+import Foundation
 import Synchronization
 public import TurnpikeCore
 import TurnpikeSupport
@@ -66,24 +66,10 @@ public final class ValkeyServer: Sendable {
     public func send(_ command: ValkeyCommand, within limit: Duration) async throws -> ValkeyValue {
         let (value, pending) = try await reply(to: command, within: limit)
         if case .error(let text) = value {
-            throw ValkeyFault.refused(text, name: Self.name(command.arguments), at: pending.server)
+            let name = String(decoding: command.arguments.first ?? Data(), as: UTF8.self)
+            throw ValkeyFault.refused(text, name: name.uppercased(), at: pending.server)
         }
         return value
-    }
-
-    /// Runs a script, which the server is sent only if it does not know it.
-    /// - Parameters:
-    ///   - script: The script.
-    ///   - keys: The keys that it uses; in a cluster, all share a hash tag.
-    ///   - arguments: Its arguments.
-    ///   - limit: How long the answer may take.
-    /// - Returns: The reply; never an error.
-    /// - Throws: ``/TurnpikeCore/ClientError`` if the server refuses it or does not answer in time,
-    ///   and `CancellationError`.
-    public func run(
-        _ script: ValkeyScript, keys: [String], arguments: [Data], within limit: Duration
-    ) async throws -> ValkeyValue {
-        try await runScript(script, keys: keys, arguments: arguments, within: limit)
     }
 
     /// Closes all connections; commands without a reply fail, and so do later ones.
@@ -118,11 +104,7 @@ public final class ValkeyServer: Sendable {
     public var executor: any TaskExecutor { engine }
 
     /// Commands without a reply.
-    var waiting: Int { engine.core.withLock { $0.waiting } }
-
-    static func name(_ arguments: [Data]) -> String {
-        String(decoding: arguments.first ?? Data(), as: UTF8.self).uppercased()
-    }
+    var waiting: Int { engine.state.withLock { $0.waiting } }
 }
 
 extension ValkeyServer: DescriptionReflectable {
@@ -176,9 +158,6 @@ extension ValkeyServer.Configuration {
     }
 
     var replyLimits: ReplyLimits {
-        var limits = ReplyLimits()
-        limits.maxBytes = maxReplyBytes
-        limits.maxValues = maxReplyValues
-        return limits
+        ReplyLimits(maxBytes: maxReplyBytes, maxValues: maxReplyValues)
     }
 }

@@ -22,7 +22,7 @@ struct ValkeyConnectingTests {
     func early() async throws {
         let peer = try ValkeyPeer()
         let server = try ValkeyServer(url: peer.url)
-        try await until("a connection") { server.engine.core.withLock { $0.home.hasLink } }
+        try await until("a connection") { server.engine.state.withLock { $0.home.isConnected } }
         #expect(try clients(of: peer) == 1)
         await server.shutdown()
         try await until("its end") { (try? clients(of: peer)) == 0 }
@@ -35,7 +35,7 @@ struct ValkeyConnectingTests {
         do {
             let server = try ValkeyServer(url: peer.url)
             first = server.engine
-            try await until("a connection") { server.engine.core.withLock { $0.home.hasLink } }
+            try await until("a connection") { server.engine.state.withLock { $0.home.isConnected } }
         }
         try await until("the end") { first == nil }
         for _ in 0..<20 {
@@ -49,7 +49,7 @@ struct ValkeyConnectingTests {
     @Test("What the first connection met is the error of the first command")
     func fault() async throws {
         let server = try ValkeyServer(url: "redis://127.0.0.1:\(LoopbackSocket.freePort())")
-        try await until("a try") { server.engine.core.withLock { $0.home.fault != nil } }
+        try await until("a try") { server.engine.state.withLock { $0.home.fault != nil } }
         let error = await #expect(throws: ClientError.self) {
             try await server.send(ValkeyCommand("PING"), within: limit)
         }
@@ -62,10 +62,10 @@ struct ValkeyConnectingTests {
         let cluster = try ValkeyCluster.shared.get()
         let server = try ValkeyServer(url: cluster.url)
         try await until("all nodes") {
-            server.engine.core.withLock { core in
-                core.table?.nodes.count == 3
-                    && core.table?.nodes.allSatisfy { address in
-                        core.allNodes.contains { $0.address == address && $0.hasLink }
+            server.engine.state.withLock { state in
+                state.table?.nodes.count == 3
+                    && state.table?.nodes.allSatisfy { address in
+                        state.allNodes.contains { $0.address == address && $0.isConnected }
                     } == true
             }
         }
@@ -75,14 +75,14 @@ struct ValkeyConnectingTests {
     func pause() async throws {
         let server = try ValkeyServer(url: "redis://127.0.0.1:\(LoopbackSocket.freePort())")
         for _ in 0..<30 {
-            server.engine.core.withLock { core in
-                core.home.failures = 16
-                core.home.retryAt = .min
+            server.engine.state.withLock { state in
+                state.home.failures = 16
+                state.home.retryAt = .min
             }
             await expectError(.connection) {
                 try await server.send(ValkeyCommand("PING"), within: limit)
             }
-            let pause = server.engine.core.withLock { $0.home.retryAt } - Poller.now
+            let pause = server.engine.state.withLock { $0.home.retryAt } - Poller.now
             #expect(pause <= 400_000_000)
         }
     }

@@ -19,7 +19,7 @@ struct ValkeyReconnectTests {
     ) async throws {
         try await eventually("the server") {
             let isAnswered = (try? await server.send(command, within: .milliseconds(100))) != nil
-            let retryAt = server.engine.core.withLock { $0.home.retryAt }
+            let retryAt = server.engine.state.withLock { $0.home.retryAt }
             #expect(retryAt <= Poller.now.addingClamped(400_000_000))
             return isAnswered
         }

@@ -26,15 +26,29 @@ final class Recordings: Sendable {
             self.number = number
         }
 
-        deinit { owner.end(keys) }
+        deinit {
+            owner.state.withLock { state in
+                for key in keys {
+                    guard let index = state.histories.index(forKey: key) else { continue }
+                    state.histories.values[index].exchanges -= 1
+                    if state.histories.values[index].exchanges == 0 {
+                        state.histories.remove(at: index)
+                    }
+                }
+            }
+        }
 
         /// Whether the entries under a key were changed since the exchange began.
-        func isSpoiled(_ key: CacheKey) -> Bool { owner.isSpoiled(number, key) }
+        func isSpoiled(_ key: CacheKey) -> Bool {
+            owner.state.withLock { $0.histories[key]?.isSpoiled(number) ?? false }
+        }
 
         /// Whether its response may be stored under a key: nothing was changed, and no response that
         /// was asked for later is stored already (RFC 9111 §4: the most recent one is to be used).
         func mayStore(_ key: CacheKey, _ variant: Variant) -> Bool {
-            owner.mayStore(number, key, variant)
+            owner.state.withLock { state in
+                state.histories[key]?.store(variant, by: number, latest: state.latest) ?? true
+            }
         }
     }
 
@@ -77,28 +91,6 @@ final class Recordings: Sendable {
 
     /// How many keys have a history.
     var keyCount: Int { state.withLock { $0.histories.count } }
-
-    private func isSpoiled(_ number: Int, _ key: CacheKey) -> Bool {
-        state.withLock { $0.histories[key]?.isSpoiled(number) ?? false }
-    }
-
-    private func mayStore(_ number: Int, _ key: CacheKey, _ variant: Variant) -> Bool {
-        state.withLock { state in
-            state.histories[key]?.store(variant, by: number, latest: state.latest) ?? true
-        }
-    }
-
-    private func end(_ keys: [CacheKey]) {
-        state.withLock { state in
-            for key in keys {
-                guard let index = state.histories.index(forKey: key) else { continue }
-                state.histories.values[index].exchanges -= 1
-                if state.histories.values[index].exchanges == 0 {
-                    state.histories.remove(at: index)
-                }
-            }
-        }
-    }
 }
 
 /// The changes under one key while exchanges are under way that may store there.

@@ -11,7 +11,7 @@ import TurnpikeSupport
 /// recently used entries go back on probation when it is full. So entries that are asked for once, however
 /// many, push out only each other (segmented LRU: Karedla, Love and Wherry, 1994).
 public final class MemoryStore: CacheStore {
-    private let table: Mutex<MemoryTable>
+    fileprivate let table: Mutex<MemoryTable>
     private let maxEntryBytes: Int
 
     /// Creates a store.
@@ -78,12 +78,6 @@ public final class MemoryStore: CacheStore {
 
     /// Does nothing: memory does not outlive the process.
     public func flush() async {}
-
-    func remove(_ response: StoredResponse) { table.withLock { $0.remove(response) } }
-
-    func commit(_ response: StoredResponse, _ data: Data) {
-        table.withLock { $0.insert(response, data) }
-    }
 }
 
 private final class MemoryWriter: CacheWriter {
@@ -118,8 +112,8 @@ private final class MemoryWriter: CacheWriter {
             return content
         }
         // The entry that it was to replace is out of date.
-        guard let data else { return store.remove(response) }
-        store.commit(response, data.exact)
+        guard let data else { return store.table.withLock { $0.remove(response) } }
+        store.table.withLock { $0.insert(response, data.exact) }
     }
 
     func abandon() { content.withLock { $0 = nil } }

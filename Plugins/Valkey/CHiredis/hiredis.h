@@ -42,9 +42,6 @@ typedef struct hiredis {
     void (*reader_free)(hiredis_reader *);
     int (*reader_feed)(hiredis_reader *, const char *, size_t);
     int (*reader_get_reply)(hiredis_reader *, void **);
-    // 1.x returns a long long; what is formatted here is small enough for an int.
-    int (*format)(char **, int, const char **, const size_t *);
-    void (*free_command)(char *);
     // Whether it is 1.x.
     bool is_one;
 } hiredis;

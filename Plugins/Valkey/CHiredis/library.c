@@ -4,12 +4,9 @@
 #include "hiredis.h"
 #include <dlfcn.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 hiredis tpv_hiredis;
 
-static char loaded[256];
 static _Thread_local char reason[256];
 
 static bool find(void *library, const char *file, const char *name, void *function) {
@@ -46,9 +43,7 @@ const char *tpv_load(const char *file) {
     if (!find(library, found, "redisReaderCreateWithFunctions", &h->reader_create)
         || !find(library, found, "redisReaderFree", &h->reader_free)
         || !find(library, found, "redisReaderFeed", &h->reader_feed)
-        || !find(library, found, "redisReaderGetReply", &h->reader_get_reply)
-        || !find(library, found, "redisFormatCommandArgv", &h->format)
-        || !find(library, found, "redisFreeCommand", &h->free_command)) {
+        || !find(library, found, "redisReaderGetReply", &h->reader_get_reply)) {
         dlclose(library);
         return reason;
     }
@@ -61,30 +56,5 @@ const char *tpv_load(const char *file) {
         return reason;
     }
     tpv_hiredis = all;
-    snprintf(loaded, sizeof loaded, "%s", found);
     return NULL;
-}
-
-const char *tpv_library_file(void) { return loaded; }
-
-int64_t tpv_format(const uint8_t *bytes, const size_t *lengths, int count, char **result) {
-    enum { FEW = 32 };
-    const char *few[FEW], **arguments = few;
-    *result = NULL;
-    if (count < 1) return -1;
-    if (count > FEW) {
-        arguments = malloc((size_t)count * sizeof *arguments);
-        if (!arguments) return -1;
-    }
-    for (int index = 0; index < count; index++) {
-        arguments[index] = (const char *)bytes;
-        bytes += lengths[index];
-    }
-    int size = tpv_hiredis.format(result, count, arguments, lengths);
-    if (arguments != few) free(arguments);
-    return size;
-}
-
-void tpv_format_free(char *result) {
-    if (result) tpv_hiredis.free_command(result);
 }

@@ -110,11 +110,3 @@ int64_t tpv_receive(int fd, uint8_t *bytes, size_t capacity) {
 void tpv_close(int fd) { close(fd); }
 
 void tpv_shutdown(int fd) { shutdown(fd, SHUT_RDWR); }
-
-const char *tpv_errno_text(int code, char *buffer, size_t size) {
-#if defined(__GLIBC__)
-    return strerror_r(code, buffer, size);
-#else
-    return strerror_r(code, buffer, size) == 0 ? buffer : "unknown error";
-#endif
-}

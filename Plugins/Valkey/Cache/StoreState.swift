@@ -4,6 +4,8 @@ import Foundation
 import TurnpikeCache
 import TurnpikeCore
 import TurnpikeMiddleware
+import TurnpikeSupport
+import TurnpikeValkey
 
 /// What one replica knows of a shared store.
 struct StoreState {
@@ -18,9 +20,7 @@ struct StoreState {
         }
     }
 
-    /// What may fail apart: a server whose memory is full can still be read.
-    enum Circuit { case reads, writes }
-
+    // They may fail apart: a server whose memory is full can still be read.
     var reads = StoreCircuit()
     var writes = StoreCircuit()
     var isRemoving = false
@@ -37,16 +37,6 @@ struct StoreState {
     private static let maxKnown = 1024
     private static let maxRecordBytes = 1 << 20
     private static let maxRemovals = 4096
-
-    /// Records how an operation ended.
-    mutating func record(
-        _ hasAnswered: Bool, of circuit: Circuit, at now: @autoclosure () -> MonotonicInstant
-    ) {
-        switch circuit {
-        case .reads: reads.record(hasAnswered, at: now())
-        case .writes: writes.record(hasAnswered, at: now())
-        }
-    }
 
     // MARK: Keys
 
@@ -87,8 +77,6 @@ struct StoreState {
         removals.isEmpty ? nil : removals[key]
     }
 
-    var hasRemovals: Bool { !removals.isEmpty }
-
     var nextRemoval: (key: CacheKey, since: MonotonicInstant)? {
         removals.first.map { ($0.key, $0.value) }
     }
@@ -108,5 +96,42 @@ enum StoreFault {
     /// Whether an error concerns one key, and not the server.
     static func isOfOneKey(_ error: any Error) -> Bool {
         (error as? ClientError)?.message.contains("WRONGTYPE") ?? false
+    }
+}
+
+/// The names of a cache key and of variants on a server.
+struct StoreKey: Sendable {
+    /// The hash of the entries; the digest is the hash tag that it shares with the claim.
+    let name: String
+    /// Finds all entries of the key.
+    let lookUp: ValkeyCommand
+
+    /// Who fetches what is not there.
+    var claim: String { name + ":claim" }
+
+    /// How the field of each variant begins.
+    static let variantMark = UInt8(ascii: "v")
+
+    init(_ key: CacheKey, prefix: String) {
+        var hash = SHA256()
+        // Each part with its length, so that no two keys have the same bytes.
+        for part in [key.method.rawValue, key.url, key.partition.map { "-" + $0 } ?? ""] {
+            hash.update(Data("\(part.utf8.count):\(part)".utf8))
+        }
+        name = "\(prefix):{\(hash.finalize().prefix(16).hexadecimal)}"
+        lookUp = ValkeyCommand("HGETALL", name, key: name).prepared
+    }
+
+    /// The field of a variant; as short as `Data` needs it to take no memory of its own.
+    static func field(_ variant: Variant) -> Data {
+        if variant.fields.isEmpty { return Data("v".utf8) }
+        var hash = SHA256()
+        for field in variant.fields {
+            let value = field.value ?? ""
+            hash.update(Data("\(field.name.utf8.count):\(field.name)".utf8))
+            hash.update(Data("\(field.value == nil ? -1 : value.utf8.count):\(value)".utf8))
+        }
+        let digest = hash.finalize().prefix(8).base64EncodedString()
+        return Data("v\(digest.prefix { $0 != "=" })".utf8)
     }
 }

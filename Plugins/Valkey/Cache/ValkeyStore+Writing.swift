@@ -31,23 +31,15 @@ extension ValkeyStore {
             return try await remove(response.key)
         }
         let now = timeSource.now
-        let (isAdmitted, removal, name) = state.withLock { state in
-            (
-                state.writes.admit(at: now), state.removal(of: response.key),
-                state.known(response.key, prefix: options.prefix).key.name
-            )
-        }
-        guard isAdmitted else { throw StoreFault.away }
+        guard let (names, removal) = admitWrite(response.key) else { throw StoreFault.away }
         let exchange = max(response.responseTime.timeIntervalSince(response.requestTime), 0)
         // The server counts back from when the command arrives. A command whose caller has given up may
         // still be sent, until its connection is given up.
-        let age =
-            begun.duration(to: now) + .seconds(min(exchange, 1e6))
-            + latestArrival
-        try await admittedWrite {
+        let age = begun.duration(to: now) + .seconds(min(exchange, 1e6)) + latestArrival
+        try await recorded(\.writes) {
             if let removal { try await remove(response.key, since: removal) }
             _ = try await server.run(
-                StoreScripts.store, keys: [name],
+                StoreScripts.store, keys: [names.name],
                 arguments: [
                     StoreKey.field(response.variant), content + record.tail, lifetime(response),
                     Self.microseconds(age), Data(String(Self.maxVariants).utf8),
@@ -70,18 +62,11 @@ extension ValkeyStore {
         }
         let before = EntryRecord(old, content: data)
         let after = before.replacing(response)
-        let now = timeSource.now
-        let (isAdmitted, removal, name) = state.withLock { state in
-            (
-                state.writes.admit(at: now), state.removal(of: old.key),
-                state.known(old.key, prefix: options.prefix).key.name
-            )
-        }
-        guard isAdmitted else { throw StoreFault.away }
-        try await admittedWrite {
+        guard let (names, removal) = admitWrite(old.key) else { throw StoreFault.away }
+        try await recorded(\.writes) {
             if let removal { return try await remove(old.key, since: removal) }
             _ = try await server.run(
-                StoreScripts.update, keys: [name],
+                StoreScripts.update, keys: [names.name],
                 arguments: [
                     StoreKey.field(old.variant), StoreKey.field(response.variant), before.tail,
                     after.tail, lifetime(response),
@@ -138,15 +123,11 @@ extension ValkeyStore {
     /// Claims to fetch what was not found.
     public func claim(_ key: CacheKey) async throws -> CacheClaim {
         guard let time = options.fleetLock else { return .unneeded }
-        let now = timeSource.now
-        let (isAdmitted, name) = state.withLock { state in
-            (state.writes.admit(at: now), state.known(key, prefix: options.prefix).key.claim)
-        }
-        guard isAdmitted else { return .unneeded }
+        guard let (names, _) = admitWrite(key) else { return .unneeded }
         let token = UUID().uuidString
-        let reply = try await admittedWrite {
+        let reply = try await recorded(\.writes) {
             try await server.run(
-                StoreScripts.claim, keys: [name],
+                StoreScripts.claim, keys: [names.claim],
                 arguments: [Data(token.utf8), Self.milliseconds(max(time, .milliseconds(1)))],
                 within: options.timeLimit)
         }
@@ -159,14 +140,10 @@ extension ValkeyStore {
 
     /// Ends a claim.
     public func release(_ token: String, of key: CacheKey, waitersGo: Bool) async throws {
-        let now = timeSource.now
-        let (isAdmitted, name) = state.withLock { state in
-            (state.writes.admit(at: now), state.known(key, prefix: options.prefix).key.claim)
-        }
-        guard isAdmitted else { return }
-        _ = try await admittedWrite {
+        guard let (names, _) = admitWrite(key) else { return }
+        _ = try await recorded(\.writes) {
             try await server.run(
-                StoreScripts.release, keys: [name],
+                StoreScripts.release, keys: [names.claim],
                 arguments: [
                     Data(token.utf8), waitersGo ? Self.milliseconds(Self.openTime) : Data("0".utf8),
                 ], within: options.timeLimit)

@@ -81,17 +81,12 @@ public final class ValkeyStore: CacheStore {
         }
         if let removal {
             // What may still be there is out of date.
-            try await admittedWrite { try await remove(key, since: removal) }
+            try await recorded(\.writes) { try await remove(key, since: removal) }
         }
         guard let known else { return nil }
-        let reply: ValkeyValue
-        do {
-            reply = try await server.send(known.key.lookUp, within: options.timeLimit)
-        } catch {
-            noteFailure(of: .reads, error)
-            throw error
+        let reply = try await recorded(\.reads) {
+            try await server.send(known.key.lookUp, within: options.timeLimit)
         }
-        noteSuccess(of: .reads)
         return latest(in: reply, of: key, known, after: lost, where: isMatch)
     }
 
@@ -123,36 +118,39 @@ public final class ValkeyStore: CacheStore {
         return CacheEntry(response: best.record.response, content: CachedData(content))
     }
 
-    /// Runs an admitted write, and records how it ended.
-    func admittedWrite<Value: Sendable>(
-        _ operation: () async throws -> Value
+    /// Asks the server, and records how that ended.
+    func recorded<Value: Sendable>(
+        _ circuit: WritableKeyPath<StoreState, StoreCircuit>, _ operation: () async throws -> Value
     ) async throws -> Value {
-        let value: Value
-        do { value = try await operation() } catch {
-            noteFailure(of: .writes, error)
-            throw error
+        let result: Result<Value, any Error>
+        do { result = .success(try await operation()) } catch { result = .failure(error) }
+        var hasAnswered = true
+        if case .failure(let error) = result {
+            // A cancellation says nothing of the server.
+            if error is CancellationError { throw error }
+            hasAnswered = StoreFault.isOfOneKey(error)
         }
-        noteSuccess(of: .writes)
-        return value
-    }
-
-    private func noteSuccess(of circuit: StoreState.Circuit) {
         let removes = state.withLock { state in
-            state.record(true, of: circuit, at: timeSource.now)
-            guard state.hasRemovals, !state.isRemoving, state.writes.admit(at: timeSource.now)
+            state[keyPath: circuit].record(hasAnswered, at: timeSource.now)
+            guard case .success = result, state.nextRemoval != nil, !state.isRemoving,
+                state.writes.admit(at: timeSource.now)
             else { return false }
             state.isRemoving = true
             return true
         }
         // It ends with the removals, or with the first that fails.
         if removes { _ = Task.apart { await self.removeLate() } }
+        return try result.get()
     }
 
-    private func noteFailure(of circuit: StoreState.Circuit, _ error: any Error) {
-        // A cancellation says nothing of the server.
-        if error is CancellationError { return }
-        state.withLock { state in
-            state.record(StoreFault.isOfOneKey(error), of: circuit, at: timeSource.now)
+    /// Asks to write to a key.
+    /// - Returns: The names of the key, and when a removal of it was asked for that is not confirmed; nil
+    ///   if the server is not asked at the moment.
+    func admitWrite(_ key: CacheKey) -> (names: StoreKey, removal: MonotonicInstant?)? {
+        let now = timeSource.now
+        return state.withLock { state in
+            guard state.writes.admit(at: now) else { return nil }
+            return (state.known(key, prefix: options.prefix).key, state.removal(of: key))
         }
     }
 
@@ -169,7 +167,7 @@ public final class ValkeyStore: CacheStore {
             return state.writes.admit(at: now)
         }
         guard isAdmitted else { throw StoreFault.away }
-        try await admittedWrite { try await remove(key, since: now) }
+        try await recorded(\.writes) { try await remove(key, since: now) }
     }
 
     func remove(_ key: CacheKey, since: MonotonicInstant) async throws {
@@ -185,7 +183,7 @@ public final class ValkeyStore: CacheStore {
     private func removeLate() async {
         while let next = state.withLock({ $0.nextRemoval }) {
             do {
-                try await admittedWrite { try await remove(next.key, since: next.since) }
+                try await recorded(\.writes) { try await remove(next.key, since: next.since) }
             } catch {
                 break
             }

@@ -22,14 +22,9 @@ import TurnpikeSupport
     private var state = unsafe State.idle
     private var result: Result<ValkeyValue, any Error>?
 
-    init(deadline: Int64, limit: Duration) {
-        self.deadline = deadline
+    init(within limit: Duration, until deadline: Int64? = nil) {
         self.limit = limit
-    }
-
-    convenience init(within limit: Duration) {
-        self.init(
-            deadline: Poller.now.addingClamped(limit.wholeNanoseconds), limit: limit)
+        self.deadline = deadline ?? Poller.now.addingClamped(limit.wholeNanoseconds)
     }
 
     /// Whether there is a result.
@@ -60,17 +55,18 @@ import TurnpikeSupport
 
 /// Callers that have a result, which are resumed when the lock is free.
 // SAFETY: each continuation was taken from its caller, so nobody else resumes it.
-@safe struct Outcomes: ~Copyable {
+@safe struct Outcomes {
     private var list: [UnsafeContinuation<Void, Never>]
 
     init() { unsafe list = [] }
 
-    var count: Int { unsafe list.count }
+    var isEmpty: Bool { unsafe list.isEmpty }
 
     mutating func add(_ pending: PendingReply, _ result: Result<ValkeyValue, any Error>) {
         if let continuation = unsafe pending.settle(result) { unsafe list.append(continuation) }
     }
 
+    /// Resumes all of them, and keeps the memory.
     mutating func resume() {
         for index in unsafe list.indices { unsafe list[index].resume() }
         unsafe list.removeAll(keepingCapacity: true)

@@ -12,14 +12,18 @@ extension ValkeyEngine {
     nonisolated(nonsending) func exchange(
         _ command: ValkeyCommand, to route: Route, _ pending: PendingReply
     ) async throws -> ValkeyValue {
+        guard let bytes = command.wire ?? Wire.bytes(command.arguments) else {
+            let text = "the command has no name, or more than 512 MiB"
+            throw ClientError(.invalidRequest, text)
+        }
         await withTaskCancellationHandler {
             unsafe await withUnsafeContinuation { continuation in
-                if unsafe !submit(command, route, pending, continuation) {
+                if unsafe !submit(bytes, route, pending, continuation) {
                     unsafe continuation.resume()
                 }
             }
         } onCancel: {
-            let continuation = unsafe core.withLock { _ in
+            let continuation = unsafe state.withLock { _ in
                 unsafe pending.settle(.failure(CancellationError()))
             }
             unsafe continuation?.resume()
@@ -29,116 +33,74 @@ extension ValkeyEngine {
 
     /// - Returns: False if there is a result already, for which nobody waits.
     private func submit(
-        _ command: ValkeyCommand, _ route: Route, _ pending: PendingReply,
+        _ bytes: [UInt8], _ route: Route, _ pending: PendingReply,
         _ continuation: UnsafeContinuation<Void, Never>
     ) -> Bool {
-        let waits =
-            if let wire = command.wire {
-                unsafe wire.withUnsafeBytes { bytes -> Bool? in
-                    unsafe enqueue(bytes, route, pending, continuation)
-                }
-            } else {
-                unsafe Wire.format(command.arguments) { bytes in
-                    unsafe enqueue(bytes, route, pending, continuation)
-                }
-            }
-        if let waits { return waits }
-        let text = "the command has no name, or more than 512 MiB"
-        core.withLock { _ in
-            unsafe _ = pending.settle(.failure(ClientError(.invalidRequest, text)))
-        }
-        return false
-    }
-
-    private enum Step {
-        case nothing
-        case write(Link)
-        case wake
-    }
-
-    private func enqueue(
-        _ bytes: UnsafeRawBufferPointer, _ route: Route, _ pending: PendingReply,
-        _ continuation: UnsafeContinuation<Void, Never>
-    ) -> Bool {
-        let step = core.withLock { core -> Step? in
-            guard !pending.isOver else { return nil }
+        let (waits, writing) = withState { state -> (Bool, Writing?) in
+            guard !pending.isOver else { return (false, nil) }
             do {
-                let step = try unsafe place(bytes, route, pending, &core)
-                core.figures.commands += 1
+                let writing = try place(bytes, route, pending, &state)
+                state.figures.commands += 1
                 unsafe pending.wait(with: continuation)
-                return step
+                return (true, writing)
             } catch {
                 unsafe _ = pending.settle(.failure(error))
-                core.figures.failures += 1
-                return nil
+                state.figures.failures += 1
+                return (false, nil)
             }
         }
-        switch step {
-        case nil: return false
-        case .nothing: break
-        case .write(let link): write(link)
-        case .wake: poller.wake()
-        }
-        return true
+        if let writing { write(writing) }
+        return waits
     }
 
+    /// - Returns: What the caller is to write.
     private func place(
-        _ bytes: UnsafeRawBufferPointer, _ route: Route, _ pending: PendingReply,
-        _ core: inout Core
-    ) throws -> Step {
-        if core.ending != .none { throw Self.isShutDown }
-        try checkRoom(for: bytes.count, core)
-        let node = core.node(for: route, connections: configuration.connections)
+        _ bytes: [UInt8], _ route: Route, _ pending: PendingReply, _ state: inout State
+    ) throws -> Writing? {
+        if state.ending != .none { throw Self.isShutDown }
+        try checkRoom(for: bytes.count, state)
+        let node = state.node(for: route)
         // Not before the lock: a connection may have failed meanwhile, or the limit have ended.
         let now = Poller.now
         node.wantedAt = now
         if pending.deadline <= now { throw late(pending, at: node.address) }
-        if let link = node.bestLink {
-            unsafe append(bytes, route, pending, to: link, now, &core)
-            link.gathering.add()
-            if poller.isTurn { return placedHere(on: link, now, &core) }
-            return placed(pending, on: link, now, &core)
+        if let connection = node.bestConnection {
+            append(bytes, route, pending, to: connection, now, &state)
+            connection.gathering.add()
+            return placed(pending, on: connection, now, &state)
         }
         if !node.isTrying, now < node.retryAt, let fault = node.fault { throw fault }
-        node.line.append(
-            QueuedCommand(bytes: unsafe [UInt8](bytes), pending: pending, route: route))
-        core.lineBytes += bytes.count
-        core.waiting += 1
-        if core.isAsleep {
-            core.isAsleep = false
-            return .wake
-        }
-        return .nothing
+        state.append(QueuedCommand(bytes: bytes, pending: pending, route: route), to: node)
+        state.wake()
+        return nil
     }
 
     private func placed(
-        _ pending: PendingReply, on link: Link, _ now: Int64, _ core: inout Core
-    ) -> Step {
-        if pending.deadline < core.alarm { setAlarm(pending.deadline, &core) }
-        if !link.canWrite || holds(link, at: now, &core) { return .nothing }
+        _ pending: PendingReply, on connection: Connection, _ now: Int64, _ state: inout State
+    ) -> Writing? {
+        if poller.isTurn {
+            // The thread looks at its alarm before it waits, and writes the rest then.
+            state.hasOwn = true
+            let (bytes, underWay) = (connection.output.count, connection.life.pending.count)
+            guard connection.gathering.isPiece(bytes, of: underWay) else { return nil }
+            return beginWrite(connection, now)
+        }
+        if pending.deadline < state.alarm { setAlarm(pending.deadline, &state) }
+        if !connection.life.isIdle || holds(connection, at: now, &state) { return nil }
         // OpenSSL works on one thread.
-        if link.tls != nil { return send(link, &core) ? .wake : .nothing }
-        beginWrite(link, now)
-        return .write(link)
+        if tls == nil { return beginWrite(connection, now) }
+        leave(connection, &state)
+        return nil
     }
 
-    // The thread looks at its alarm before it waits, and writes the rest then.
-    private func placedHere(on link: Link, _ now: Int64, _ core: inout Core) -> Step {
-        core.hasOwn = true
-        let isPiece = link.gathering.isPiece(link.output.count, of: link.slots.count)
-        guard link.canWrite, isPiece else { return .nothing }
-        beginWrite(link, now)
-        return .write(link)
-    }
-
-    private func checkRoom(for count: Int, _ core: borrowing Core) throws {
-        if core.waiting >= configuration.maxWaitingCommands {
+    private func checkRoom(for count: Int, _ state: borrowing State) throws {
+        if state.waiting >= configuration.maxWaitingCommands {
             throw ClientError(
                 .overloaded,
-                "\(core.waiting) commands wait for replies of Valkey; send fewer at once, or raise"
+                "\(state.waiting) commands wait for replies of Valkey; send fewer at once, or raise"
                     + " maxWaitingCommands")
         }
-        if core.unsentBytes() + count > configuration.maxWaitingBytes {
+        if state.unsentBytes + count > configuration.maxWaitingBytes {
             throw ClientError(
                 .overloaded,
                 "more than \(configuration.maxWaitingBytes) bytes wait to be sent to Valkey; send"
@@ -148,25 +110,37 @@ extension ValkeyEngine {
 
     /// Adds a command to what a connection sends.
     func append(
-        _ bytes: UnsafeRawBufferPointer, _ route: Route, _ pending: PendingReply, to link: Link,
-        _ now: Int64, _ core: inout Core
+        _ bytes: [UInt8], _ route: Route, _ pending: PendingReply,
+        to connection: Connection, _ now: Int64, _ state: inout State
     ) {
-        let stallsAt = max(
-            now.addingClamped(configuration.stallLimit.wholeNanoseconds), pending.deadline)
         if case .asking = route {
-            unsafe Wire.asking.withUnsafeBytes { unsafe link.append($0) }
-            link.slots.append(Slot(kind: .asking, pending: nil, stallsAt: stallsAt))
-            core.waiting += 1
+            let command = pendingCommand(.asking, nil, pending.deadline, now)
+            append(Wire.asking, command, to: connection, &state)
         }
-        unsafe link.append(bytes)
-        pending.server = link.address
-        link.slots.append(Slot(kind: .command, pending: pending, stallsAt: stallsAt))
-        core.waiting += 1
-        link.nextDeadline = min(link.nextDeadline, pending.deadline)
+        pending.server = connection.address
+        append(
+            bytes, pendingCommand(.command, pending, pending.deadline, now), to: connection, &state)
+        connection.nextDeadline = min(connection.nextDeadline, pending.deadline)
     }
 
-    func setAlarm(_ time: Int64, _ core: inout Core) {
-        core.alarm = time
+    func append(
+        _ bytes: [UInt8], _ command: PendingCommand, to connection: Connection,
+        _ state: inout State
+    ) {
+        connection.append(bytes)
+        _ = connection.life.handle(.submitted(command))
+        state.waiting += 1
+    }
+
+    func pendingCommand(
+        _ kind: PendingCommand.Kind, _ reply: PendingReply?, _ deadline: Int64, _ now: Int64
+    ) -> PendingCommand {
+        let limit = now.addingClamped(configuration.stallLimit.wholeNanoseconds)
+        return PendingCommand(kind: kind, reply: reply, stallsAt: max(limit, deadline))
+    }
+
+    func setAlarm(_ time: Int64, _ state: inout State) {
+        state.alarm = time
         poller.setAlarm(time)
     }
 
@@ -178,75 +152,67 @@ extension ValkeyEngine {
     // MARK: Writing
 
     /// Whether what a connection is to send waits for more.
-    private func holds(_ link: Link, at now: Int64, _ core: inout Core) -> Bool {
-        let (gathering, underWay) = (link.gathering, link.slots.count)
-        guard gathering.holds(link.output.count, of: underWay, at: now) else { return false }
-        if gathering.deadline < core.alarm { setAlarm(gathering.deadline, &core) }
+    private func holds(_ connection: Connection, at now: Int64, _ state: inout State) -> Bool {
+        let (gathering, underWay) = (connection.gathering, connection.life.pending.count)
+        guard gathering.holds(connection.output.count, of: underWay, at: now) else { return false }
+        if gathering.deadline < state.alarm { setAlarm(gathering.deadline, &state) }
         return true
     }
 
-    /// Makes the caller the one who writes.
-    func beginWrite(_ link: Link, _ now: Int64) {
-        link.isWriting = true
-        link.gathering.sent(at: now)
-        swap(&link.output, &link.sending)
+    /// Makes the caller the one who writes, if nobody is.
+    func beginWrite(_ connection: Connection, _ now: Int64) -> Writing? {
+        guard case .write = connection.life.handle(.outputReady(byCaller: true)) else { return nil }
+        return connection.takeOutput(at: now)
+    }
+
+    /// Lets the thread send what a connection has got, when it polls.
+    func leave(_ connection: Connection, _ state: inout State) {
+        guard !connection.output.isEmpty,
+            case .poll = connection.life.handle(.outputReady(byCaller: false))
+        else { return }
+        state.wake()
     }
 
     /// Sends what there is, and what others add meanwhile.
-    func write(_ link: Link) {
-        while true {
-            let count = unsafe link.sending.withUnsafeBufferPointer { bytes -> Int64 in
-                guard let base = bytes.baseAddress, link.sent < bytes.count else { return 0 }
-                let count = bytes.count - link.sent
-                return unsafe link.tls?.send(base + link.sent, count)
-                    ?? tpv_send(link.fd, base + link.sent, count)
-            }
-            let (isMore, wakes) = core.withLock { core in endWrite(link, count, &core) }
-            if wakes { poller.wake() }
-            if !isMore { return }
+    func write(_ writing: Writing) {
+        let (connection, channel) = (writing.connection, writing.connection.channel)
+        var rest = writing.rest
+        var goesOn = true
+        while goesOn {
+            let count = channel?.send(rest) ?? 0
+            goesOn = withState { state in wrote(count, &rest, connection, &state) }
         }
     }
 
-    private func endWrite(_ link: Link, _ count: Int64, _ core: inout Core) -> (Bool, Bool) {
-        if count > 0 { link.sent += Int(count) }
-        let isAll = count >= 0 && link.sent >= link.sending.count
-        if isAll || link.closesAfterWrite || count < 0 {
-            // The memory of a large command is not kept.
-            link.sending.removeAll(keepingCapacity: link.sending.capacity <= 1 << 18)
-            link.sent = 0
-        }
-        if link.closesAfterWrite {
-            link.closesAfterWrite = false
-            link.isWriting = false
-            release(link)
-            return (false, false)
-        }
-        if count < 0 {
-            // The thread sees it too, and reads what came before it.
-            link.writeFault = count
-            link.isWriting = false
-            link.isBlocked = true
-            tpv_shutdown(link.fd)
-            return (false, false)
-        }
-        if isAll, !link.output.isEmpty {
-            let now = Poller.now
-            if !holds(link, at: now, &core) {
-                beginWrite(link, now)
-                return (true, false)
+    /// - Returns: Whether there is more to write, which is in `rest` then.
+    private func wrote(
+        _ count: Int64, _ rest: inout Writing.Rest, _ connection: Connection, _ state: inout State
+    ) -> Bool {
+        if count > 0 { rest.drop(Int(count)) }
+        let now = Poller.now
+        let isAll = count >= 0 && rest.isEmpty
+        let event: ConnectionStateMachine.Event =
+            if count < 0 {
+                .writeFailed
+            } else if !isAll {
+                .wrote(.part)
+            } else {
+                .wrote(
+                    connection.output.isEmpty || holds(connection, at: now, &state)
+                        ? .nothing : .more)
             }
+        connection.putBack(&rest, sent: Int(max(count, 0)))
+        switch connection.life.handle(event) {
+        case .write:
+            rest = connection.takeOutput(at: now).rest
+            return true
+        case .poll: state.wake()
+        // The thread sees it too, and reads what came before it.
+        case .shutDown: tpv_shutdown(connection.fd)
+        case .release: connection.release()
+        default: break
         }
-        link.isWriting = false
-        if isAll { return (false, false) }
-        link.isBlocked = true
-        defer { core.isAsleep = false }
-        return (false, core.isAsleep)
-    }
-
-    /// Closes the descriptor of a connection that nobody uses.
-    func release(_ link: Link) {
-        if link.fd >= 0 { tpv_close(link.fd) }
-        link.fd = -1
+        return false
     }
 }
 

@@ -10,30 +10,26 @@ extension ValkeyEngine {
     private static let addressLimit = 8
 
     /// Begins to connect: looks the host up, on a thread that ends with that.
-    func connect(_ link: Link, of node: Node, _ core: inout Core, _ outcomes: inout Outcomes) {
-        link.address = node.address
-        link.phase = .resolving
-        link.connectDeadline = Poller.now.addingClamped(
-            configuration.connectLimit.wholeNanoseconds)
-        let address = link.address
+    func connect(to node: Node, _ state: inout State) {
+        let limit = configuration.connectLimit.wholeNanoseconds
+        let connection = Connection(to: node, until: Poller.now.addingClamped(limit))
+        node.connections.append(connection)
+        let address = connection.address
         if let found = Self.resolve(address, isNumeric: true).addresses {
-            return resolved(link, found, nil, &core, &outcomes)
+            return resolved(connection, found, nil, &state)
         }
-        guard core.lookups.insert(address).inserted else { return }
+        guard state.lookups.insert(address).inserted else { return }
         let thread = Thread { [self] in
             let (found, reason) = Self.resolve(address, isNumeric: false)
-            var outcomes = Outcomes()
-            self.core.withLock { core in
-                core.lookups.remove(address)
-                if core.ending == .over { return }
-                for link in core.allNodes.flatMap(\.links)
-                where link.phase == .resolving && link.address == address {
-                    resolved(link, found, reason, &core, &outcomes)
+            withState { state in
+                state.lookups.remove(address)
+                if state.ending == .over { return }
+                for connection in state.allNodes.flatMap(\.connections)
+                where connection.life.state == .resolving && connection.address == address {
+                    resolved(connection, found, reason, &state)
                 }
-                core.isAsleep = false
+                state.wake()
             }
-            outcomes.resume()
-            poller.wake()
         }
         thread.stackSize = 512 << 10
         thread.start()
@@ -55,185 +51,150 @@ extension ValkeyEngine {
     }
 
     private func resolved(
-        _ link: Link, _ addresses: [tpv_address]?, _ reason: String?, _ core: inout Core,
-        _ outcomes: inout Outcomes
+        _ connection: Connection, _ addresses: [tpv_address]?, _ reason: String?,
+        _ state: inout State
     ) {
         guard let addresses, !addresses.isEmpty else {
-            let text = "the host \(link.address) could not be found: \(reason ?? "no address")"
-            return fail(link, &core, ClientError(.dns, text), &outcomes)
+            let text =
+                "the host \(connection.address) could not be found: \(reason ?? "no address")"
+            return fail(connection, &state, ClientError(.dns, text))
         }
-        link.candidates = addresses
-        tryNext(link, &core, because: nil, &outcomes)
+        connection.candidates = addresses[...]
+        tryNext(connection, &state, .hostFound, because: nil)
     }
 
     /// Begins to connect to the next address of the host.
     func tryNext(
-        _ link: Link, _ core: inout Core, because code: Int32?, _ outcomes: inout Outcomes
+        _ connection: Connection, _ state: inout State, _ event: ConnectionStateMachine.Event,
+        because code: Int32?
     ) {
+        guard case .connect = connection.life.handle(event) else { return }
         var code = code
-        // A writer may still hold the descriptor.
-        link.tls = nil
-        if !link.isWriting { release(link) }
-        while !link.isWriting, let address = link.candidates.first {
-            link.candidates.removeFirst()
-            let fd = unsafe withUnsafePointer(to: address) { unsafe tpv_connect($0) }
-            if fd >= 0 {
-                link.fd = fd
-                link.phase = .connecting
-                let now = Poller.now
-                let left = link.connectDeadline - now
-                let share = max(left / Int64(link.candidates.count + 1), 100_000_000)
-                link.addressDeadline = min(now.addingClamped(share), link.connectDeadline)
-                return
-            }
-            code = -fd
+        if connection.openNext(&code) {
+            let now = Poller.now
+            let share = (connection.deadline - now) / Int64(connection.candidates.count + 1)
+            connection.addressDeadline = min(
+                now.addingClamped(max(share, 100_000_000)), connection.deadline)
+            return
         }
         let reason = code.map { Self.text(ofError: Int64($0)) } ?? "no address is left"
-        let text = "no connection to \(link.address): \(reason); is the server running there?"
-        fail(link, &core, ClientError(.connection, text), &outcomes)
+        let text =
+            "no connection to \(connection.address): \(reason); is the server running there?"
+        fail(connection, &state, ClientError(.connection, text))
     }
 
     /// The socket is connected, or could not be.
-    func connected(_ link: Link, _ tls: TLSContext?, _ core: inout Core) {
-        if link.phase == .connecting {
-            let code = tpv_connect_error(link.fd)
-            if code != 0 {
-                // Told by the time keeper, which has where to put what fails.
-                link.connectFault = code
-                return
-            }
-        }
-        if let tls, !secured(link, tls) { return }
+    func connected(_ connection: Connection, _ state: inout State) {
+        let (fd, code) = (connection.fd, tpv_connect_error(connection.fd))
+        if code != 0 { return tryNext(connection, &state, .addressFailed, because: code) }
         do {
-            link.reader = try ReplyReader(configuration.replyLimits)
+            let channel = tls?.channel(fd, host: connection.address.host)
+            connection.channel = try Channel(fd, channel, configuration.replyLimits)
         } catch {
-            link.connectFault = ENOMEM
-            return
+            return tryNext(connection, &state, .addressFailed, because: ENOMEM)
         }
-        greetingBegins(link)
-        core.figures.connects += 1
-        swap(&link.output, &link.sending)
-        link.isBlocked = true
+        switch connection.life.handle(.connected(isSecure: tls != nil)) {
+        case .handshake: handshake(connection, &state)
+        case .greet: beginGreeting(connection, &state)
+        default: break
+        }
     }
 
-    /// - Returns: Whether the handshake is done.
-    private func secured(_ link: Link, _ tls: TLSContext) -> Bool {
-        link.phase = .securing
-        if link.tls == nil { link.tls = tls.channel(link.fd, host: link.address.host) }
-        switch link.tls?.handshake() ?? .failed("there is no memory for a connection") {
+    func handshake(_ connection: Connection, _ state: inout State) {
+        let progress =
+            connection.channel?.tls?.handshake() ?? .failed("there is no memory for a connection")
+        switch progress {
         case .done:
-            link.wantsWrite = false
-            return true
-        case .wantsRead: link.wantsWrite = false
-        case .wantsWrite: link.wantsWrite = true
-        case .failed(let text): link.securityFault = text
+            if case .greet = connection.life.handle(.secured) { beginGreeting(connection, &state) }
+        case .wantsRead: _ = connection.life.handle(.handshakeWaits(toWrite: false))
+        case .wantsWrite: _ = connection.life.handle(.handshakeWaits(toWrite: true))
+        case .failed(let reason):
+            let advice =
+                connection.isKnown
+                ? "" : "; if it expects no TLS, write redis:// instead of rediss:// in the URL"
+            let text =
+                "the TLS handshake with \(connection.address) failed: \(ValkeyFault.shown(reason))"
+            fail(connection, &state, ClientError(.tls, text + advice))
         }
-        return false
     }
 
-    private func greetingBegins(_ link: Link) {
-        link.phase = .greeting
-        link.hasReceived = false
-        link.greeting = []
-        link.greetingPlace = 0
+    private func beginGreeting(_ connection: Connection, _ state: inout State) {
         func ask(_ step: GreetingStep, _ bytes: [UInt8]) {
-            link.greeting.append(step)
-            link.output += bytes
+            connection.greeting.append(step)
+            connection.append(bytes)
         }
-        link.output.removeAll()
-        if let credentials = url.credentials { ask(.auth, Wire.bytes(credentials.arguments)) }
+        if let credentials = url.credentials { ask(.auth, Wire.bytes(credentials.arguments) ?? []) }
         if url.database != 0 { ask(.select, Wire.bytes("SELECT", String(url.database))) }
         ask(.slots, Wire.slots)
         ask(.role, Wire.bytes("ROLE"))
         ask(.ping, Wire.bytes("PING"))
+        state.figures.connects += 1
     }
 
     /// Takes a reply to what is asked first.
-    func greet(
-        _ link: Link, _ reply: ValkeyValue, _ core: inout Core, _ outcomes: inout Outcomes
-    ) {
-        guard link.greetingPlace < link.greeting.count, let node = node(of: link, core) else {
-            return
-        }
-        let step = link.greeting[link.greetingPlace]
-        link.greetingPlace += 1
+    func greet(_ connection: Connection, _ reply: ValkeyValue, _ state: inout State) {
+        guard let step = connection.greeting.popFirst() else { return }
+        let node = connection.node
         if case .error(let text) = reply {
-            if let fault = ValkeyFault.greeting(text, step: step, at: "\(link.address)") {
-                return fail(link, &core, fault, &outcomes)
+            if let fault = ValkeyFault.greeting(text, step: step, at: "\(connection.address)") {
+                return fail(connection, &state, fault)
             }
-        } else if step == .slots, let table = SlotTable(reply, by: link.address) {
-            let isFirst = core.table == nil
-            core.take(table)
-            if isFirst {
-                core.wantNodes(at: Poller.now, connections: configuration.connections)
-            }
-        } else if step == .role, core.table == nil, node === core.home,
-            let fault = checkRole(link, reply, node)
+        } else if step == .slots, let table = SlotTable(reply, by: connection.address) {
+            let isFirst = state.table == nil
+            state.take(table)
+            if isFirst { state.wantNodes(at: Poller.now) }
+        } else if step == .role, state.table == nil, node === state.home,
+            let fault = checkRole(connection, reply)
         {
-            close(link, of: node, &core, fault, &outcomes)
-            return pause(node, fault, Poller.now, &core, &outcomes)
+            close(connection, &state, fault)
+            return pause(node, fault, Poller.now, &state)
         }
-        if link.greetingPlace == link.greeting.count { ready(link, of: node, &core, &outcomes) }
+        if connection.greeting.isEmpty { ready(connection, &state) }
     }
 
     /// - Returns: Why the server is none to send commands to.
-    private func checkRole(_ link: Link, _ reply: ValkeyValue, _ node: Node) -> ClientError? {
+    private func checkRole(_ connection: Connection, _ reply: ValkeyValue) -> ClientError? {
+        let (node, address) = (connection.node, connection.address)
         guard case .array(let parts) = reply, case .bytes(let role)? = parts.first else {
             return nil
         }
         if role.elementsEqual("sentinel".utf8) {
-            node.advance(from: link.address)
+            node.advance(from: address)
             return ClientError(
                 .configuration,
-                "\(link.address) is a sentinel; give the address of the primary in the URL")
+                "\(address) is a sentinel; give the address of the primary in the URL")
         }
         guard role.elementsEqual("slave".utf8) else { return nil }
         if parts.count >= 3, case .bytes(let host) = parts[1], case .integer(let port) = parts[2],
             !host.isEmpty,
             let primary = NodeAddress(
-                named: String(decoding: host, as: UTF8.self), port: port, by: link.address)
+                named: String(decoding: host, as: UTF8.self), port: port, by: address)
         {
-            node.follow(primary, from: link.address)
+            node.follow(primary, from: address)
         } else {
-            node.advance(from: link.address)
+            node.advance(from: address)
         }
         return ClientError(
             .connection,
-            "\(link.address) is a replica, and its primary was not found; give the primary's"
+            "\(address) is a replica, and its primary was not found; give the primary's"
                 + " address, or all addresses with commas between them")
     }
 
-    private func ready(
-        _ link: Link, of node: Node, _ core: inout Core, _ outcomes: inout Outcomes
-    ) {
-        link.phase = .ready
-        link.knownAddress = link.address
-        link.connectDeadline = .max
-        link.addressDeadline = .max
-        core.figures.connections += 1
-        node.fault = nil
-        node.failures = 0
-        node.tried = 0
-        node.retryAt = .min
-        let line = node.line
-        node.line = []
-        for command in line {
-            core.waiting -= 1
-            core.lineBytes -= command.bytes.count
-            if command.pending.isOver { continue }
+    private func ready(_ connection: Connection, _ state: inout State) {
+        _ = connection.life.handle(.greeted)
+        state.figures.connections += 1
+        connection.node.succeed(at: connection.address)
+        for command in state.takeLine(of: connection.node) where !command.pending.isOver {
             // The slots may have been told meanwhile.
-            let target = core.node(for: command.route, connections: configuration.connections)
-            guard let link = target.bestLink else {
+            let target = state.node(for: command.route)
+            guard let connection = target.bestConnection else {
                 target.wantedAt = Poller.now
-                target.line.append(command)
-                core.waiting += 1
-                core.lineBytes += command.bytes.count
+                state.append(command, to: target)
                 continue
             }
-            unsafe command.bytes.withUnsafeBytes {
-                unsafe append($0, command.route, command.pending, to: link, Poller.now, &core)
-            }
-            if send(link, &core) { poller.wake() }
+            append(
+                command.bytes, command.route, command.pending, to: connection, Poller.now, &state)
+            leave(connection, &state)
         }
     }
 }

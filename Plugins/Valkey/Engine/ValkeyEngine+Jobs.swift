@@ -16,11 +16,7 @@ extension ValkeyEngine: TaskExecutor {
         let own = unsafe Unmanaged.passRetained(self)
         defer { unsafe own.release() }
         guard jobs.add(job) else { return globalConcurrentExecutor.enqueue(ExecutorJob(job)) }
-        let wakes = core.withLock { core in
-            defer { core.isAsleep = false }
-            return core.isAsleep
-        }
-        if wakes { poller.wake() }
+        withState { $0.wake() }
     }
 
     /// Runs the jobs that wait now, not those that they add: the network gets its turn in between.
@@ -32,20 +28,14 @@ extension ValkeyEngine: TaskExecutor {
 
     /// Writes what the jobs have added.
     func writeOwn() {
-        let links = core.withLock { core -> [Link] in
-            if !core.hasOwn { return [] }
-            core.hasOwn = false
+        let all = withState { state -> [Writing] in
+            if !state.hasOwn { return [] }
+            state.hasOwn = false
             let now = Poller.now
-            var links: [Link] = []
-            for node in core.allNodes {
-                for link in node.links where link.canWrite && !link.output.isEmpty {
-                    beginWrite(link, now)
-                    links.append(link)
-                }
-            }
-            return links
+            return state.allNodes.flatMap(\.connections).filter { !$0.output.isEmpty }
+                .compactMap { beginWrite($0, now) }
         }
-        for link in links { write(link) }
+        for writing in all { write(writing) }
     }
 }
 

@@ -11,103 +11,70 @@ extension ValkeyEngine {
 
     /// Ends what is late, and begins what is due.
     /// - Returns: When something is due next.
-    func keepTime(_ core: inout Core, _ outcomes: inout Outcomes) -> Int64 {
+    func keepTime(_ state: inout State) -> Int64 {
         let now = Poller.now
-        var due = Int64.max
-        for node in core.allNodes {
-            for link in node.links { endLate(link, of: node, now, &core, &outcomes) }
-            endLateLine(node, now, &core, &outcomes)
-            beginDue(node, now, &core, &outcomes)
-            if node.isRetired { retire(node, &core, &outcomes) }
+        for node in state.allNodes {
+            for connection in node.connections { endLate(connection, now, &state) }
+            for command in state.takeLine(
+                of: node, where: { $0.pending.deadline <= now || $0.pending.isOver })
+            {
+                state.fail(command.pending, node.fault ?? late(command.pending, at: node.address))
+            }
+            beginDue(node, now, &state)
+            if node.isRetired { retire(node, &state) }
         }
         // What has begun or failed above may have changed other nodes.
-        for node in core.allNodes { due = min(due, self.due(node, now)) }
-        return due
+        return state.allNodes.reduce(.max) { min($0, due($1, now)) }
     }
 
-    private func endLate(
-        _ link: Link, of node: Node, _ now: Int64, _ core: inout Core, _ outcomes: inout Outcomes
-    ) {
-        switch link.phase {
-        case .closed: break
-        case .resolving, .greeting:
-            if now >= link.connectDeadline {
-                let what = link.phase == .resolving ? "was not found" : "has not answered"
-                fail(link, &core, slow(link, what), &outcomes)
+    private func endLate(_ connection: Connection, _ now: Int64, _ state: inout State) {
+        switch connection.life.state {
+        case .closing, .ended: break
+        case .ready: endLateReplies(connection, now, &state)
+        case .connecting where now < connection.deadline:
+            if now >= connection.addressDeadline {
+                tryNext(connection, &state, .addressFailed, because: ETIMEDOUT)
             }
-        case .connecting:
-            if let code = link.connectFault {
-                link.connectFault = nil
-                tryNext(link, &core, because: code, &outcomes)
-            } else if now >= link.connectDeadline {
-                fail(link, &core, slow(link, "has not accepted a connection"), &outcomes)
-            } else if now >= link.addressDeadline {
-                tryNext(link, &core, because: ETIMEDOUT, &outcomes)
-            }
+        case .resolving, .connecting, .securing, .greeting:
+            guard now >= connection.deadline else { return }
+            let text =
+                "\(connection.address) \(Self.slowStep(of: connection)) within"
+                + " \(configuration.connectLimit.text); check host and port"
+            fail(connection, &state, ClientError(.connectTimeout, text))
+        }
+    }
+
+    private static func slowStep(of connection: Connection) -> String {
+        switch connection.life.state {
+        case .resolving: "was not found"
+        case .connecting: "has not accepted a connection"
         case .securing:
-            if let text = link.securityFault {
-                link.securityFault = nil
-                let advice =
-                    link.isKnown
-                    ? "" : "; if it expects no TLS, write redis:// instead of rediss:// in the URL"
-                let text =
-                    "the TLS handshake with \(link.address) failed: \(ValkeyFault.shown(text))"
-                fail(link, &core, ClientError(.tls, text + advice), &outcomes)
-            } else if now >= link.connectDeadline {
-                let advice = link.isKnown ? "" : " (write redis:// if it expects no TLS)"
-                fail(link, &core, slow(link, "has not ended the TLS handshake" + advice), &outcomes)
-            }
-        case .ready:
-            if now >= link.gathering.deadline { _ = send(link, &core) }
-            if now >= link.nextDeadline { endLateReplies(link, now, &core, &outcomes) }
-            if let slot = link.slots.first, now >= slot.stallsAt {
-                let text =
-                    "\(link.address) has not answered for too long, so that its connection was"
-                    + " closed; is the server stopped, or busy with a slow command?"
-                fail(link, &core, ClientError(.connection, text), &outcomes)
-            }
+            "has not ended the TLS handshake"
+                + (connection.isKnown ? "" : " (write redis:// if it expects no TLS)")
+        default: "has not answered"
         }
     }
 
-    private func slow(_ link: Link, _ what: String) -> ClientError {
-        ClientError(
-            .connectTimeout,
-            "\(link.address) \(what) within \(configuration.connectLimit.text); check host and port"
-        )
-    }
-
-    private func endLateReplies(
-        _ link: Link, _ now: Int64, _ core: inout Core, _ outcomes: inout Outcomes
-    ) {
-        var next = Int64.max
-        link.slots.release { pending in
-            if pending.isOver { return true }
-            if pending.deadline <= now {
-                core.figures.failures += 1
-                outcomes.add(pending, .failure(late(pending, at: link.address)))
-                return true
+    private func endLateReplies(_ connection: Connection, _ now: Int64, _ state: inout State) {
+        if now >= connection.gathering.deadline { leave(connection, &state) }
+        if now >= connection.nextDeadline {
+            var next = Int64.max
+            connection.life.release { pending in
+                if pending.isOver { return true }
+                if pending.deadline <= now {
+                    state.fail(pending, late(pending, at: connection.address))
+                    return true
+                }
+                next = min(next, pending.deadline)
+                return false
             }
-            next = min(next, pending.deadline)
-            return false
+            connection.nextDeadline = next
         }
-        link.nextDeadline = next
-    }
-
-    private func endLateLine(
-        _ node: Node, _ now: Int64, _ core: inout Core, _ outcomes: inout Outcomes
-    ) {
-        if node.line.isEmpty { return }
-        node.line.removeAll { command in
-            let isLate = command.pending.deadline <= now
-            guard isLate || command.pending.isOver else { return false }
-            core.waiting -= 1
-            core.lineBytes -= command.bytes.count
-            if !command.pending.isOver {
-                core.figures.failures += 1
-                let fault = node.fault ?? late(command.pending, at: node.address)
-                outcomes.add(command.pending, .failure(fault))
-            }
-            return true
+        if let command = connection.life.pending.first, now >= command.stallsAt {
+            let text =
+                "\(connection.address) has not answered for too long, so that its connection was"
+                + " closed; is the server stopped, or busy with a slow command?"
+            fail(connection, &state, ClientError(.connection, text))
         }
     }
 
@@ -116,39 +83,36 @@ extension ValkeyEngine {
         return !node.line.isEmpty || node.wantedAt.addingClamped(Self.demandTime) > now
     }
 
-    private func beginDue(
-        _ node: Node, _ now: Int64, _ core: inout Core, _ outcomes: inout Outcomes
-    ) {
-        guard now >= node.retryAt, isWanted(node, now) else { return }
-        for link in node.links where link.phase == .closed && !link.isWriting && link.fd < 0 {
-            connect(link, of: node, &core, &outcomes)
-            if now < node.retryAt { return }
+    private func beginDue(_ node: Node, _ now: Int64, _ state: inout State) {
+        guard isWanted(node, now) else { return }
+        while now >= node.retryAt, node.connections.count < configuration.connections {
+            connect(to: node, &state)
         }
     }
 
-    private func retire(_ node: Node, _ core: inout Core, _ outcomes: inout Outcomes) {
-        guard node.line.isEmpty, node.links.allSatisfy({ $0.slots.isEmpty }) else { return }
+    private func retire(_ node: Node, _ state: inout State) {
+        guard node.line.isEmpty, node.connections.allSatisfy(\.life.pending.isEmpty) else { return }
         let fault = ClientError(.connection, "the cluster does not have \(node.address) any more")
-        for link in node.links { close(link, of: node, &core, fault, &outcomes) }
-        if node.links.allSatisfy({ !$0.isWriting && $0.fd < 0 }) { core.nodes[node.address] = nil }
+        for connection in node.connections { close(connection, &state, fault) }
+        state.nodes[node.address] = nil
     }
 
     private func due(_ node: Node, _ now: Int64) -> Int64 {
         var due = Int64.max
-        for link in node.links {
-            switch link.phase {
-            case .closed:
-                if isWanted(node, now) { due = min(due, max(node.retryAt, now + 1_000_000)) }
-            case .resolving, .greeting: due = min(due, link.connectDeadline)
-            case .connecting:
-                due = min(due, link.connectFault == nil ? link.addressDeadline : now)
-            case .securing: due = min(due, link.securityFault == nil ? link.connectDeadline : now)
+        if node.connections.count < configuration.connections, isWanted(node, now) {
+            due = max(node.retryAt, now + 1_000_000)
+        }
+        for connection in node.connections {
+            switch connection.life.state {
+            case .closing, .ended: break
+            case .resolving, .securing, .greeting: due = min(due, connection.deadline)
+            case .connecting: due = min(due, connection.addressDeadline)
             case .ready:
-                if !link.output.isEmpty, !link.isWriting, !link.isBlocked {
-                    due = min(due, link.gathering.deadline)
+                if !connection.output.isEmpty, connection.life.isIdle {
+                    due = min(due, connection.gathering.deadline)
                 }
-                due = min(due, link.nextDeadline)
-                if let slot = link.slots.first { due = min(due, slot.stallsAt) }
+                due = min(due, connection.nextDeadline)
+                if let command = connection.life.pending.first { due = min(due, command.stallsAt) }
             }
         }
         for command in node.line { due = min(due, command.pending.deadline) }

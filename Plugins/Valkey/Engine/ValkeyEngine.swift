@@ -9,12 +9,14 @@ import TurnpikeSupport
 /// The connections of a client, and the thread that waits for them.
 ///
 /// Callers write their commands themselves if nobody else is writing; what others add meanwhile goes
-/// out in one piece. The thread connects, reads, and keeps the time.
+/// out in one piece. The thread connects, reads, and keeps the time. What happens to a connection is
+/// told to its ``ConnectionStateMachine``, which says what is to be done.
 final class ValkeyEngine: Sendable {
     let url: ValkeyURL
-    private let tls: TLSContext?
+    let tls: TLSContext?
     let configuration: ValkeyServer.Configuration
-    let core: Mutex<Core>
+    let timeSource: any TimeSource
+    let state: Mutex<State>
     let poller: Poller
     /// Of tasks that run on the thread.
     let jobs = JobQueue()
@@ -33,25 +35,24 @@ final class ValkeyEngine: Sendable {
 
     init(
         url: ValkeyURL, tls: TLSContext?, configuration: ValkeyServer.Configuration,
-        meter: (any GateMeter)?
+        meter: (any GateMeter)?, timeSource: any TimeSource = SystemTimeSource(),
+        randomSource: any RandomSource = SystemRandomSource()
     ) throws {
         self.url = url
         self.tls = tls
         self.configuration = configuration
+        self.timeSource = timeSource
         self.meter = meter
         poller = try Poller()
-        let home = Node(url.addresses, connections: configuration.connections)
-        core = Mutex(Core(home: home, dice: SystemRandomSource().generator(forCall: 0)))
-        if let meter { Figures.describe(to: meter) }
-        startThread()
-    }
-
-    // The thread holds the engine, so it has ended.
-    deinit { poller.free() }
-
-    // The first command shall find a connection, so the thread begins to connect.
-    private func startThread() {
-        core.withLock { $0.home.wantedAt = Poller.now }
+        let home = Node(url.addresses)
+        // The first command shall find a connection, so the thread begins to connect.
+        home.wantedAt = Poller.now
+        state = Mutex(State(home: home, random: randomSource.generator(forCall: 0)))
+        for (name, text) in Figures.help { meter?.describe(name, as: text) }
+        // They exist before anything is counted, so that an alert sees the first failure as a change.
+        for name in ["commands", "failures", "connects"] {
+            meter?.add(0, to: "turnpike.valkey." + name, labels: [:])
+        }
         // Ended by `stop` or `shutdown`; the client's end calls the first.
         let thread = Thread { self.run() }
         // As large as the system's own: tasks may run here.
@@ -60,11 +61,14 @@ final class ValkeyEngine: Sendable {
         thread.start()
     }
 
+    // The thread holds the engine, so it has ended.
+    deinit { poller.free() }
+
     // MARK: From any thread
 
     /// Ends what is under way, and the thread.
     func stop() {
-        core.withLock { if $0.ending == .none { $0.ending = .asked } }
+        state.withLock { if $0.ending == .none { $0.ending = .asked } }
         poller.wake()
     }
 
@@ -75,10 +79,16 @@ final class ValkeyEngine: Sendable {
 
     // MARK: The thread
 
+    private enum Work {
+        case write(Writing)
+        case read(Connection)
+    }
+
     private func run() {
         unsafe tpv_enter_thread("turnpike.valkey")
         var polls: [tpv_poll] = []
-        var links: [Link] = []
+        var connections: [Connection] = []
+        var work: [Work] = []
         var replies: [ValkeyValue] = []
         var input = [UInt8](repeating: 0, count: Self.inputSize)
         var outcomes = Outcomes()
@@ -88,22 +98,27 @@ final class ValkeyEngine: Sendable {
             runJobs(&list)
             writeOwn()
             poller.setTurn(false)
-            let (goesOn, figures) = core.withLock { core in
-                (turn(&core, &outcomes, &polls, &links), core.figures.take())
+            let (goesOn, figures) = withState { state in
+                (turn(&state, &polls, &connections), state.figures.take())
             }
-            outcomes.resume()
-            if let meter, let figures { figures.tell(meter) }
+            if let meter { figures.tell(meter) }
             if !goesOn { break }
             poller.wait(&polls, sleeping: jobs.isEmpty)
-            core.withLock { $0.isAsleep = false }
-            poller.setTurn(true)
-            for (index, link) in links.enumerated() where index < polls.count {
-                if polls[index].is_writable { writable(link) }
-                if polls[index].is_readable {
-                    read(link, &input, &replies, &outcomes)
-                    outcomes.resume()
+            withState { state in
+                state.isAsleep = false
+                for (poll, connection) in zip(polls, connections) {
+                    if poll.is_writable { tell(connection, .writable, &state, &work) }
+                    if poll.is_readable { tell(connection, .readable, &state, &work) }
                 }
             }
+            poller.setTurn(true)
+            for item in work {
+                switch item {
+                case .write(let writing): write(writing)
+                case .read(let connection): read(connection, &input, &replies, &outcomes)
+                }
+            }
+            work.removeAll(keepingCapacity: true)
         }
         jobs.close()
         runJobs(&list)
@@ -113,120 +128,114 @@ final class ValkeyEngine: Sendable {
     /// Does what is due, and prepares the next wait.
     /// - Returns: False at the end.
     private func turn(
-        _ core: inout Core, _ outcomes: inout Outcomes, _ polls: inout [tpv_poll],
-        _ links: inout [Link]
+        _ state: inout State, _ polls: inout [tpv_poll], _ connections: inout [Connection]
     ) -> Bool {
         polls.removeAll(keepingCapacity: true)
-        links.removeAll(keepingCapacity: true)
-        if core.ending != .none {
-            core.ending = .over
-            for node in core.allNodes {
-                for link in node.links { close(link, of: node, &core, Self.isShutDown, &outcomes) }
-                failLine(of: node, &core, Self.isShutDown, &outcomes)
+        connections.removeAll(keepingCapacity: true)
+        if state.ending != .none {
+            state.ending = .over
+            for node in state.allNodes {
+                for connection in node.connections { close(connection, &state, Self.isShutDown) }
+                failLine(of: node, &state, Self.isShutDown)
             }
             return false
         }
-        let due = keepTime(&core, &outcomes)
-        if due < core.alarm || core.alarm <= Poller.now {
-            core.alarm = due
-            poller.setAlarm(due)
-        }
-        for node in core.allNodes {
-            for link in node.links where link.fd >= 0 && link.phase != .closed {
+        let due = keepTime(&state)
+        if due < state.alarm || state.alarm <= Poller.now { setAlarm(due, &state) }
+        for node in state.allNodes {
+            for connection in node.connections where connection.fd >= 0 {
                 var poll = tpv_poll()
-                poll.fd = link.fd
-                poll.wants_write = link.phase == .connecting || link.isBlocked || link.wantsWrite
+                poll.fd = connection.fd
+                poll.wants_write = connection.life.wantsWrite
                 polls.append(poll)
-                links.append(link)
+                connections.append(connection)
             }
         }
-        core.isAsleep = true
+        state.isAsleep = true
         return true
     }
 
-    /// The socket takes bytes, or is connected.
-    private func writable(_ link: Link) {
-        let writes = core.withLock { core -> Bool in
-            if link.phase == .connecting || link.phase == .securing {
-                connected(link, tls, &core)
-                return false
-            }
-            guard link.isBlocked, !link.isWriting, link.phase != .closed else { return false }
-            link.isBlocked = false
-            link.isWriting = true
-            return true
+    /// Does what follows from a socket that is ready, and notes what is left to do outside of the lock.
+    private func tell(
+        _ connection: Connection, _ event: ConnectionStateMachine.Event, _ state: inout State,
+        _ work: inout [Work]
+    ) {
+        switch connection.life.handle(event) {
+        case .check: connected(connection, &state)
+        case .handshake: handshake(connection, &state)
+        case .write: work.append(.write(connection.takeOutput(at: Poller.now)))
+        case .read: work.append(.read(connection))
+        default: break
         }
-        if writes { write(link) }
     }
 
     /// Reads what has come, and settles its commands.
     private func read(
-        _ link: Link, _ input: inout [UInt8], _ replies: inout [ValkeyValue],
+        _ connection: Connection, _ input: inout [UInt8], _ replies: inout [ValkeyValue],
         _ outcomes: inout Outcomes
     ) {
-        if link.phase == .securing { core.withLock { connected(link, tls, &$0) } }
-        guard let reader = link.reader, link.fd >= 0, link.phase != .closed, link.phase != .securing
-        else { return }
+        guard let channel = connection.channel else { return }
         // What OpenSSL has read already, no poll tells.
-        for _ in 0..<(link.tls == nil ? Self.readsInARow : .max) {
-            let count = unsafe input.withUnsafeMutableBufferPointer {
-                unsafe link.tls?.receive($0.baseAddress, $0.count)
-                    ?? tpv_receive(link.fd, $0.baseAddress, $0.count)
-            }
+        for _ in 0..<(channel.tls == nil ? Self.readsInARow : .max) {
+            let count = channel.receive(&input)
             if count == Int64(TPV_AGAIN) { return }
             var fault: ClientError?
             if count > 0 {
                 do {
                     try unsafe input.withUnsafeBytes { bytes in
                         let part = unsafe UnsafeRawBufferPointer(rebasing: bytes[..<Int(count)])
-                        try unsafe reader.read(part) { replies.append($0) }
+                        try unsafe channel.reader.read(part) { replies.append($0) }
                     }
                 } catch {
-                    fault = brokenProtocol(link, error, input.prefix(min(Int(count), 16)))
+                    let beginning = input.prefix(min(Int(count), 16))
+                    fault = Self.brokenProtocol(connection, channel, error, beginning)
                 }
             } else {
-                fault = lost(link, count)
+                fault = Self.lost(connection, channel, count)
             }
-            core.withLock { core in
-                take(&replies, from: link, &core, &outcomes)
-                if let fault, link.phase != .closed { fail(link, &core, fault, &outcomes) }
+            if !replies.isEmpty { channel.hasReceived = true }
+            let isOver = state.withLock { state in
+                take(&replies, from: connection, &state)
+                if let fault { fail(connection, &state, fault) }
+                swap(&outcomes, &state.outcomes)
+                return connection.life.isOver
             }
+            outcomes.resume()
             replies.removeAll(keepingCapacity: true)
-            if fault != nil || count < input.count && link.tls == nil { return }
+            if isOver || count < input.count && channel.tls == nil { return }
         }
     }
 
-    private func brokenProtocol(
-        _ link: Link, _ error: any Error, _ bytes: ArraySlice<UInt8>
+    private static func brokenProtocol(
+        _ connection: Connection, _ channel: Channel, _ error: any Error, _ bytes: ArraySlice<UInt8>
     ) -> ClientError {
-        if !link.hasReceived, let fault = ValkeyFault.notRedis(Array(bytes), at: "\(link.address)")
+        if !channel.hasReceived,
+            let fault = ValkeyFault.notRedis(Array(bytes), at: "\(connection.address)")
         {
             return fault
         }
         let text = (error as? ClientError)?.message ?? "the protocol is broken"
         return ClientError(
-            .protocol, "\(link.address) sent what breaks the protocol or a limit: \(text)")
+            .protocol, "\(connection.address) sent what breaks the protocol or a limit: \(text)")
     }
 
-    private func lost(_ link: Link, _ count: Int64) -> ClientError {
-        let reason = count == 0 ? "it closed the connection" : Self.text(ofError: -count)
-        if link.phase == .greeting, !link.hasReceived {
-            let advice =
-                link.isKnown
-                ? "" : "; if it expects TLS, write rediss:// instead of redis:// in the URL"
+    private static func lost(
+        _ connection: Connection, _ channel: Channel, _ count: Int64
+    ) -> ClientError {
+        let reason = count == 0 ? "it closed the connection" : text(ofError: -count)
+        if channel.hasReceived {
             return ClientError(
-                .connection,
-                "\(link.address) ended the connection before it answered (\(reason))\(advice)")
+                .connection, "the connection to \(connection.address) was lost: \(reason)")
         }
-        return ClientError(.connection, "the connection to \(link.address) was lost: \(reason)")
+        let advice =
+            connection.isKnown
+            ? "" : "; if it expects TLS, write rediss:// instead of redis:// in the URL"
+        return ClientError(
+            .connection,
+            "\(connection.address) ended the connection before it answered (\(reason))\(advice)")
     }
 
     static func text(ofError code: Int64) -> String {
-        unsafe withUnsafeTemporaryAllocation(of: CChar.self, capacity: 256) { buffer in
-            guard let base = buffer.baseAddress,
-                let text = unsafe tpv_errno_text(Int32(clamping: code), base, buffer.count)
-            else { return "error \(code)" }
-            return unsafe String(cString: text)
-        }
+        unsafe String(cString: strerror(Int32(clamping: code)))
     }
 }

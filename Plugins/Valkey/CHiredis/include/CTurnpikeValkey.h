@@ -10,15 +10,6 @@
 /// Loads libhiredis from a file, or from the usual ones. Returns NULL, or why it cannot be used (in static memory).
 const char *tpv_load(const char *file);
 
-/// The file that was loaded, or "".
-const char *tpv_library_file(void);
-
-// Commands ------------------------------------------------------------------------------------------------------------
-
-/// Formats a command whose arguments follow each other in `bytes`. Returns the number of bytes, or -1.
-int64_t tpv_format(const uint8_t *bytes, const size_t *lengths, int count, char **result);
-void tpv_format_free(char *result);
-
 // Replies -------------------------------------------------------------------------------------------------------------
 
 enum {
@@ -92,7 +83,6 @@ enum { TPV_AGAIN = -1000000 };
 void tpv_close(int fd);
 /// Ends both directions; the descriptor stays.
 void tpv_shutdown(int fd);
-const char *tpv_errno_text(int code, char *buffer, size_t size);
 
 // TLS -----------------------------------------------------------------------------------------------------------------
 

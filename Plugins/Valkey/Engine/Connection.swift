@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import CTurnpikeValkey
+import TurnpikeCore
+
+/// One connection to a node, from the look-up of its host to its end.
+// SAFETY: it is accessed inside the engine's lock; `channel` and `fd` are constant once it is connected.
+final class Connection: @unchecked Sendable {
+    let node: Node
+    let address: NodeAddress
+    /// Whether the server was ready before, so that it speaks as it is spoken to.
+    let isKnown: Bool
+    var life = ConnectionStateMachine()
+
+    /// When connecting and greeting must have ended, and when the current address is given up.
+    let deadline: Int64
+    var addressDeadline = Int64.max
+    /// The addresses of the host that were not tried yet.
+    var candidates: ArraySlice<tpv_address> = []
+    private(set) var fd: Int32 = -1
+    var channel: Channel?
+    /// The commands that come first, and have no reply yet.
+    var greeting: ArraySlice<GreetingStep> = []
+
+    /// A lower bound of the deadlines of the callers that wait.
+    var nextDeadline = Int64.max
+    private(set) var output: [UInt8] = []
+    /// What was taken from the output and not sent; empty while somebody writes.
+    private var rest = Writing.Rest()
+    /// Bytes that were not handed to the system.
+    private(set) var unsentBytes = 0
+    var gathering = Gathering()
+
+    init(to node: Node, until deadline: Int64) {
+        self.node = node
+        self.deadline = deadline
+        address = node.address
+        isKnown = node.knownAddress == address
+    }
+
+    /// Begins to connect to the next address of the host.
+    /// - Parameter code: Takes the error of an address that fails at once.
+    /// - Returns: False if none is left.
+    func openNext(_ code: inout Int32?) -> Bool {
+        release()
+        while let candidate = candidates.popFirst() {
+            fd = unsafe withUnsafePointer(to: candidate) { unsafe tpv_connect($0) }
+            if fd >= 0 { return true }
+            code = -fd
+        }
+        return false
+    }
+
+    /// Closes the descriptor, which nobody uses.
+    func release() {
+        if fd >= 0 { tpv_close(fd) }
+        fd = -1
+    }
+
+    func append(_ bytes: [UInt8]) {
+        output += bytes
+        unsentBytes += bytes.count
+    }
+
+    /// Takes what is to be sent next, for the one who writes.
+    func takeOutput(at now: Int64) -> Writing {
+        if rest.isEmpty {
+            gathering.sent(at: now)
+            swap(&output, &rest.bytes)
+        }
+        var taken = Writing.Rest()
+        swap(&taken, &rest)
+        return Writing(connection: self, rest: taken)
+    }
+
+    /// Takes back what was not sent, and the memory of what was.
+    func putBack(_ rest: inout Writing.Rest, sent count: Int) {
+        unsentBytes -= count
+        swap(&self.rest, &rest)
+    }
+}
+
+/// What one thread sends, outside of the lock.
+struct Writing {
+    struct Rest {
+        var bytes: [UInt8] = []
+        var place = 0
+
+        var isEmpty: Bool { place >= bytes.count }
+
+        /// Notes that bytes were sent.
+        mutating func drop(_ count: Int) {
+            place += count
+            if !isEmpty { return }
+            // The memory of a large command is not kept.
+            bytes.removeAll(keepingCapacity: bytes.capacity <= 1 << 18)
+            place = 0
+        }
+    }
+
+    let connection: Connection
+    var rest: Rest
+}
+
+/// The socket of a connection, which the engine's thread alone reads.
+///
+/// One thread at a time writes; with TLS it is that one too, since OpenSSL works on one thread.
+final class Channel {
+    let reader: ReplyReader
+    let tls: TLSChannel?
+    private let fd: Int32
+    /// Whether the server has sent a reply.
+    var hasReceived = false
+
+    init(_ fd: Int32, _ tls: TLSChannel?, _ limits: ReplyLimits) throws {
+        reader = try ReplyReader(limits)
+        self.tls = tls
+        self.fd = fd
+    }
+
+    /// - Returns: The bytes that were sent, 0 if none can be now, or a negative error.
+    func send(_ rest: Writing.Rest) -> Int64 {
+        unsafe rest.bytes.withUnsafeBufferPointer { bytes -> Int64 in
+            guard let base = bytes.baseAddress, rest.place < bytes.count else { return 0 }
+            let (part, count) = unsafe (base + rest.place, bytes.count - rest.place)
+            return unsafe tls?.send(part, count) ?? tpv_send(fd, part, count)
+        }
+    }
+
+    /// - Returns: The bytes that were read, 0 at the end, or a negative error.
+    func receive(_ input: inout [UInt8]) -> Int64 {
+        unsafe input.withUnsafeMutableBufferPointer {
+            unsafe tls?.receive($0.baseAddress, $0.count)
+                ?? tpv_receive(fd, $0.baseAddress, $0.count)
+        }
+    }
+}
+
+/// What is asked first on a connection.
+enum GreetingStep { case auth, select, slots, role, ping }
