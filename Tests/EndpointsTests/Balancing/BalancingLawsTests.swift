@@ -87,15 +87,6 @@ struct BalancingLawsTests {
         for _ in 0..<20 { #expect(chooser.pick()?.member.key == chooser.members[0].key) }
     }
 
-    @Test("An endpoint that is tried twice is remembered once")
-    func triedTwice() {
-        let chooser = Chooser(weights: [Double](repeating: 1, count: 40), .weighted)
-        var tried: [UInt64] = []
-        for member in chooser.members + chooser.members { tried.insert(member) }
-        #expect(tried.count == 40)
-        #expect(chooser.members.allSatisfy { tried.contains($0.key) })
-    }
-
     @Test("A heavy endpoint that was tried leaves the others their shares")
     func heavy() {
         var chooser = Chooser(weights: [1e6, 1, 3], .weighted)
