@@ -26,6 +26,7 @@ let package = Package(
                 .product(name: "TurnpikeCache", package: "turnpike"),
                 .product(name: "TurnpikeCurl", package: "turnpike"),
                 .product(name: "TurnpikeEndpoints", package: "turnpike"),
+                .product(name: "TurnpikeSharedState", package: "turnpike"),
                 .product(name: "TurnpikeSupport", package: "turnpike"),
                 .product(name: "TurnpikeTesting", package: "turnpike"),
                 .product(name: "TurnpikeValkey", package: "turnpike"),

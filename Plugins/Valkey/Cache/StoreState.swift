@@ -3,7 +3,7 @@
 import Foundation
 import TurnpikeCache
 import TurnpikeCore
-import TurnpikeMiddleware
+import TurnpikeSharedState
 
 /// What one replica knows of a shared store.
 struct StoreState {

@@ -3,7 +3,7 @@
 import Foundation
 import TurnpikeCache
 import TurnpikeCacheStackFiles
-import TurnpikeMiddleware
+import TurnpikeSharedState
 public import TurnpikeStackFiles
 import TurnpikeValkey
 import TurnpikeValkeyCache

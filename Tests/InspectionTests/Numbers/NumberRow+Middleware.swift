@@ -6,6 +6,7 @@ import Turnpike
 import TurnpikeCore
 import TurnpikeEndpoints
 import TurnpikeInspection
+import TurnpikeSharedState
 import TurnpikeTesting
 
 private struct OneAddress: HostResolver {
@@ -131,10 +132,10 @@ extension NumberRow {
         },
         .whole("Redirect.limit") { Redirect(limit: $0) },
         .time("SharedState.timeLimit") {
-            RateLimit([rule], shared: SharedState(MemorySharedStore(), timeLimit: $0))
+            SharedRateLimit([rule], shared: SharedState(MemorySharedStore(), timeLimit: $0))
         },
         .whole("SharedState.replicas") {
-            RateLimit([rule], shared: SharedState(MemorySharedStore(), replicas: $0))
+            SharedRateLimit([rule], shared: SharedState(MemorySharedStore(), replicas: $0))
         },
     ]
 
