@@ -194,9 +194,8 @@ struct SharedRateLimitHangTests {
                     if number % 400 == 0 { try await context.sleep(for: .seconds(3)) }
                 }
                 try await context.sleep(for: .seconds(3))
-                let (count, driven) = limit.lines.state.withLock {
-                    ($0.lines.count, $0.lines.keys { $0.isDriven }.count)
-                }
+                let count = limit.limiter.keys { _ in true }.count
+                let driven = limit.limiter.keys { $0.isDriven }.count
                 #expect(count <= 1024 && driven == 0, "\(count), \(driven)")
             }
         }

@@ -162,7 +162,7 @@ final class QuotaDriver: Sendable {
         let access = access
         let answer: QuotaAnswer? =
             (try? await access.ask(
-                "a permit", by: timeSource, limit: nil, tell: { [news] in news.add($0) },
+                "a permit", by: timeSource, tell: { [news] in news.add($0) },
                 late: { answer in
                     guard case .granted(let grant) = answer else { return }
                     access.run { store in
@@ -240,7 +240,7 @@ final class QuotaDriver: Sendable {
         // Ends by itself, within the time limit.
         _ = Task.inheriting {
             _ = try? await access.ask(
-                what, by: timeSource, limit: nil, tell: { news.add($0) }, late: { (_: Bool) in }
+                what, by: timeSource, tell: { news.add($0) }
             ) { store in
                 try await operation(store)
                 return true

@@ -77,12 +77,22 @@ final class SharedAccess: Sendable {
 
     func flush() async { await figures.flush() }
 
-    /// Asks the store, within the time limit; see
-    /// ``SharedState/ask(_:by:limit:firstLimit:tell:late:_:)``.
+    /// Asks the store, within the time limit.
+    /// - Parameters:
+    ///   - what: What is asked for, for messages: `a permit`.
+    ///   - timeSource: The clock of the limit.
+    ///   - limit: Another limit than ``timeLimit``, for what nobody waits for.
+    ///   - firstLimit: The limit until the store has answered for the first time, which includes the time
+    ///     for its connection; the store is then asked whatever has failed before. Nil for no other one.
+    ///   - tell: Takes a line for the log.
+    ///   - late: Takes an answer that comes after the limit, or after the caller was cancelled.
+    ///   - operation: Asks the store.
+    /// - Returns: The answer; nil if there is none, and the gate must go on locally.
+    /// - Throws: `CancellationError` alone.
     func ask<Answer: Sendable>(
-        _ what: String, by timeSource: any TimeSource, limit: Duration?,
-        firstLimit: Duration? = nil,
-        tell: @escaping @Sendable (String) -> Void, late: @escaping @Sendable (Answer) -> Void,
+        _ what: String, by timeSource: any TimeSource, limit: Duration? = nil,
+        firstLimit: Duration? = nil, tell: @escaping @Sendable (String) -> Void,
+        late: @escaping @Sendable (Answer) -> Void = { _ in },
         _ operation: @escaping @Sendable (any SharedStore) async throws -> Answer
     ) async throws -> Answer? {
         let (isFirst, isAdmitted) = state.withLock { state in

@@ -17,8 +17,7 @@ struct SharedCooldowns: CooldownSharing {
         // It ends by itself, within the time limit, and nobody waits for it.
         _ = Task.inheriting {
             _ = try? await access.ask(
-                "a cool-down", by: context.timeSource, limit: nil,
-                tell: { context.note(gate: gate, $0) }, late: { (_: Bool) in }
+                "a cool-down", by: context.timeSource, tell: { context.note(gate: gate, $0) }
             ) { store in
                 try await store.coolDown(for: duration, text)
                 return true
@@ -30,8 +29,7 @@ struct SharedCooldowns: CooldownSharing {
         let text = key.text(in: access.group)
         let told = await context.waiting("shared state") { _ in
             try? await access.ask(
-                "a cool-down", by: context.timeSource, limit: nil,
-                tell: { context.note(gate: gate, $0) }, late: { (_: Duration?) in }
+                "a cool-down", by: context.timeSource, tell: { context.note(gate: gate, $0) }
             ) { store in
                 try await store.cooldown(of: text)
             }

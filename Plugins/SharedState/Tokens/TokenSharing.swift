@@ -263,7 +263,8 @@ final class TokenSharing: BearerTokenSharing {
         _ tell: @escaping @Sendable (String) -> Void
     ) async {
         // A lock that is left ends by itself.
-        _ = try? await shared.state.ask("the end of a lock", by: timeSource, tell: tell) { store in
+        _ = try? await shared.state.access.ask("the end of a lock", by: timeSource, tell: tell) {
+            store in
             try await store.unlock(lock)
         }
     }
@@ -275,7 +276,7 @@ final class TokenSharing: BearerTokenSharing {
         let limit = max(shared.state.timeLimit, job.spends ? Self.slowest : .zero)
         // A look holds calls up whose token may be used.
         let firstLimit = job.isLook ? nil : min(Self.firstLimit, job.policy.timeLimit)
-        return try await shared.state.ask(
+        return try await shared.state.access.ask(
             what, by: job.timeSource, limit: limit, firstLimit: firstLimit, tell: job.note,
             late: late, operation)
     }

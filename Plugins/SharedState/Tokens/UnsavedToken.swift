@@ -88,7 +88,7 @@ extension TokenSharing {
             return false
         }
         let shared = shared
-        let isDone = try? await shared.state.ask(
+        let isDone = try? await shared.state.access.ask(
             "a place for the token", by: timeSource, limit: .seconds(1), tell: tell
         ) { store in
             if unsaved.lock == nil, !unsaved.isFromOutside,
@@ -123,7 +123,7 @@ extension TokenSharing {
     ) async -> SharedLock? {
         if let lock = unsaved.lock { return lock }
         let key = shared.key
-        let answer = try? await shared.state.ask(
+        let answer = try? await shared.state.access.ask(
             "the lock of the token", by: timeSource, limit: .seconds(1), tell: tell
         ) { store in try await store.lock(key, for: Self.shortLock) }
         if case .taken(let lock) = answer { return lock }

@@ -116,6 +116,20 @@ extension NumberRow {
         .whole("QuotaGrant.permits") {
             _ = QuotaGrant(permits: $0, offsets: [.zero]); _ = $1
         },
+        .whole("KeyedLimiter.queue") { RateLimit(perSecond: 1, queue: $0) },
+        .whole("TokenBuckets.emptyAt") { value, _ in
+            var buckets = TokenBuckets([rule], emptyAt: Int64(value))
+            for _ in 0..<3 where buckets.take(1, at: 0) { buckets.correct(1, at: Int64(value)) }
+        },
+        .whole("SharedRateLimit.queue") {
+            SharedRateLimit(perSecond: 1, queue: $0, shared: SharedState(MemorySharedStore()))
+        },
+        .real("SharedRateLimit.perSecond") {
+            SharedRateLimit(perSecond: $0, shared: SharedState(MemorySharedStore()))
+        },
+        .whole("SharedRateLimit.burst") {
+            SharedRateLimit(perSecond: 1, burst: $0, shared: SharedState(MemorySharedStore()))
+        },
         .whole("RateLimit.queue") { RateLimit(perSecond: 1, queue: $0) },
         .real("RateLimit.perSecond") { RateLimit(perSecond: $0) },
         .whole("RateLimit.burst") { RateLimit(perSecond: 1, burst: $0) },

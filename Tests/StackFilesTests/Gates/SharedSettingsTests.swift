@@ -49,10 +49,6 @@ struct SharedSettingsTests {
         try #require(client.client.stack.gates[index] as? any RateLimiting)
     }
 
-    private func limiter(of limit: some RateLimiting) -> ObjectIdentifier {
-        ObjectIdentifier(limit.limiter)
-    }
-
     @Test(
         "A mistake has its path",
         arguments: [
@@ -106,7 +102,7 @@ struct SharedSettingsTests {
             """)
         let limit = try limit(client)
         #expect(
-            limit.limiter.rules == [
+            limit.rules == [
                 QuotaRule(5, per: .seconds(1), burst: 3),
                 QuotaRule(100, per: .seconds(60), burst: 20),
             ])
@@ -140,10 +136,10 @@ struct SharedSettingsTests {
         let stack =
             #"{"use": "retry", "cooldowns": true}, {"use": "rateLimit", "perSecond": 5, "cooldowns": true}"#
         let client = try configured("", stack)
-        let first = try #require(try limit(client, 1).limiter.cooldowns)
+        let first = try #require(try limit(client, 1).cooldowns)
         #expect((client.client.stack.gates[0] as? Retry)?.cooldowns === first)
         try client.reload(file("", stack + #", {"use": "deadline"}"#))
-        #expect(try limit(client, 1).limiter.cooldowns === first)
+        #expect(try limit(client, 1).cooldowns === first)
         #expect((client.client.stack.gates[0] as? Retry)?.cooldowns === first)
     }
 
@@ -170,10 +166,9 @@ struct SharedSettingsTests {
         ])
     func reload(shared: String, stack: String, isKept: Bool) throws {
         let client = try configured(#"{"use": "given", "place": "a"}"#, sharedLimit)
-        func identity() throws -> ObjectIdentifier { try limiter(of: limit(client)) }
-        let before = try identity()
+        let before = try limit(client).identity
         try client.reload(file(shared, stack))
-        #expect((try identity() == before) == isKept)
+        #expect((try limit(client).identity == before) == isKept)
     }
 
     @Test("What a gate states of its shared state is known to a check")
@@ -184,4 +179,10 @@ struct SharedSettingsTests {
         #expect(
             effects.contains(.sharesState(.counts, isHidden: false, atMost: .milliseconds(50))))
     }
+}
+
+extension RateLimiting {
+    fileprivate var rules: [QuotaRule] { limiter.rules }
+    fileprivate var cooldowns: Cooldowns? { limiter.cooldowns }
+    fileprivate var identity: ObjectIdentifier { ObjectIdentifier(limiter) }
 }
