@@ -2,6 +2,7 @@
 
 import Foundation
 import Synchronization
+package import TurnpikeCore
 package import TurnpikeMiddleware
 import TurnpikeSupport
 
@@ -37,5 +38,18 @@ package final class CountingProvider: BearerTokenProvider {
         }
         try await during(number, exchange)
         return BearerToken("t\(number)", expires: life.map { exchange.date + $0.inSeconds })
+    }
+}
+
+/// A server that accepts some tokens and answers 401 to all else.
+package func guarded(
+    _ isValid: @escaping @Sendable (String) -> Bool,
+    challenge: String = #"Bearer error="invalid_token""#
+) -> MockTransport {
+    MockTransport(recordLimit: 5000) { request in
+        if let field = request.headers[.authorization], isValid(String(field.dropFirst(7))) {
+            return .ok(text: "in")
+        }
+        return .status(401, headers: ["WWW-Authenticate": challenge], body: Data("out".utf8))
     }
 }

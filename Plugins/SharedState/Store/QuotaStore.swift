@@ -20,7 +20,7 @@ public import TurnpikeMiddleware
 /// clock has gone back, as after a failover to a server whose clock is behind, TAT goes back with it:
 /// a store keeps the time of the last change beside TAT, and subtracts the difference.
 ///
-/// The state belongs to the key of the quota and to the ``QuotaRule/identity`` of the rule, not to the
+/// The state belongs to the key of the quota and to the ``/TurnpikeMiddleware/QuotaRule/identity`` of the rule, not to the
 /// rule's place in a list. A rule with another period, number or burst is another rule and begins
 /// anew; the state of the old one ends when it is whole.
 public protocol QuotaStore: Sendable {
@@ -59,7 +59,7 @@ public struct QuotaRequest: Sendable, Hashable {
     public var key: String
     /// The limits of the quota, each once; all must have room.
     ///
-    /// The store keeps the state of each by its ``QuotaRule/identity``.
+    /// The store keeps the state of each by its ``/TurnpikeMiddleware/QuotaRule/identity``.
     public var rules: [QuotaRule]
     /// The fewest permits that are of use, such as the cost of one call; at least 1.
     public var minimum: Int

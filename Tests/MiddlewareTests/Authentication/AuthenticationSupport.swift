@@ -8,19 +8,6 @@ import TurnpikeSupport
 @testable import TurnpikeCore
 @testable import TurnpikeMiddleware
 
-/// A server that accepts some tokens and answers 401 to all else.
-func guarded(
-    _ isValid: @escaping @Sendable (String) -> Bool,
-    challenge: String = #"Bearer error="invalid_token""#
-) -> MockTransport {
-    MockTransport(recordLimit: 5000) { request in
-        if let field = request.headers[.authorization], isValid(String(field.dropFirst(7))) {
-            return .ok(text: "in")
-        }
-        return .status(401, headers: ["WWW-Authenticate": challenge], body: Data("out".utf8))
-    }
-}
-
 extension MockTransport {
     /// The values of `Authorization` that were sent, in order; a bare request gives "-".
     var authorizations: [String] { sent.map { $0.request.headers[.authorization] ?? "-" } }
