@@ -39,6 +39,8 @@ let package = Package(
         .library(name: "TurnpikeCacheStackFiles", targets: ["TurnpikeCacheStackFiles"]),
         .library(name: "TurnpikeEndpoints", targets: ["TurnpikeEndpoints"]),
         .library(name: "TurnpikeEndpointsStackFiles", targets: ["TurnpikeEndpointsStackFiles"]),
+        .library(name: "TurnpikeSharedState", targets: ["TurnpikeSharedState"]),
+        .library(name: "TurnpikeSharedStateStackFiles", targets: ["TurnpikeSharedStateStackFiles"]),
         .library(name: "TurnpikeXML", targets: ["TurnpikeXML"]),
         .library(name: "TurnpikeReachability", targets: ["TurnpikeReachability"]),
         .library(name: "TurnpikeValkey", targets: ["TurnpikeValkey"]),
@@ -91,8 +93,8 @@ let package = Package(
         .target(
             name: "TurnpikeTesting",
             dependencies: [
-                "TurnpikeCore", "TurnpikeInspection", "TurnpikeMiddleware", "TurnpikeSupport",
-                "TurnpikeURLSession",
+                "TurnpikeCore", "TurnpikeInspection", "TurnpikeMiddleware", "TurnpikeSharedState",
+                "TurnpikeSupport", "TurnpikeURLSession",
             ],
             path: "Plugins/Testing", packageAccess: false, swiftSettings: settings),
         .target(
@@ -119,8 +121,8 @@ let package = Package(
         .target(
             name: "TurnpikeCacheStackFiles",
             dependencies: [
-                "TurnpikeCache", "TurnpikeCore", "TurnpikeMiddleware", "TurnpikeStackFiles",
-                "TurnpikeSupport",
+                "TurnpikeCache", "TurnpikeCore", "TurnpikeMiddleware", "TurnpikeSharedState",
+                "TurnpikeSharedStateStackFiles", "TurnpikeStackFiles", "TurnpikeSupport",
             ],
             path: "Plugins/Cache/StackFiles", packageAccess: false, swiftSettings: settings),
         .target(
@@ -134,6 +136,17 @@ let package = Package(
                 "TurnpikeCore", "TurnpikeEndpoints", "TurnpikeMiddleware", "TurnpikeStackFiles",
             ],
             path: "Plugins/Endpoints/StackFiles", packageAccess: false, swiftSettings: settings),
+        .target(
+            name: "TurnpikeSharedState",
+            dependencies: ["TurnpikeCore", "TurnpikeMiddleware", "TurnpikeSupport"],
+            path: "Plugins/SharedState", exclude: ["README.md", "StackFiles"],
+            packageAccess: false, swiftSettings: settings),
+        .target(
+            name: "TurnpikeSharedStateStackFiles",
+            dependencies: [
+                "TurnpikeCore", "TurnpikeMiddleware", "TurnpikeSharedState", "TurnpikeStackFiles",
+            ],
+            path: "Plugins/SharedState/StackFiles", packageAccess: false, swiftSettings: settings),
         .target(
             name: "TurnpikeXML",
             dependencies: ["TurnpikeCore", "TurnpikeSerializers", "TurnpikeSupport"],
@@ -149,7 +162,8 @@ let package = Package(
         .target(
             name: "TurnpikeValkey",
             dependencies: [
-                "CTurnpikeValkey", "TurnpikeCore", "TurnpikeMiddleware", "TurnpikeSupport",
+                "CTurnpikeValkey", "TurnpikeCore", "TurnpikeMiddleware", "TurnpikeSharedState",
+                "TurnpikeSupport",
             ],
             path: "Plugins/Valkey", exclude: ["CHiredis", "Cache", "README.md", "StackFiles"],
             packageAccess: false, swiftSettings: settings),
@@ -157,15 +171,16 @@ let package = Package(
         .target(
             name: "TurnpikeValkeyCache",
             dependencies: [
-                "TurnpikeCache", "TurnpikeCore", "TurnpikeMiddleware", "TurnpikeSupport",
-                "TurnpikeValkey",
+                "TurnpikeCache", "TurnpikeCore", "TurnpikeMiddleware", "TurnpikeSharedState",
+                "TurnpikeSupport", "TurnpikeValkey",
             ],
             path: "Plugins/Valkey/Cache", packageAccess: false, swiftSettings: settings),
         .target(
             name: "TurnpikeValkeyStackFiles",
             dependencies: [
                 "TurnpikeCacheStackFiles", "TurnpikeCore", "TurnpikeMiddleware",
-                "TurnpikeStackFiles", "TurnpikeValkey", "TurnpikeValkeyCache",
+                "TurnpikeSharedState", "TurnpikeSharedStateStackFiles", "TurnpikeStackFiles",
+                "TurnpikeValkey", "TurnpikeValkeyCache",
             ],
             path: "Plugins/Valkey/StackFiles", packageAccess: false, swiftSettings: settings),
         // The command as a library, so that a program of a few lines can add to what it knows.
@@ -174,8 +189,8 @@ let package = Package(
             dependencies: [
                 "Turnpike", "TurnpikeCache", "TurnpikeCore", "TurnpikeCurl",
                 "TurnpikeCurlStackFiles", "TurnpikeEndpointsStackFiles", "TurnpikeInspection",
-                "TurnpikeStackFiles", "TurnpikeSupport", "TurnpikeTesting", "TurnpikeValkey",
-                "TurnpikeValkeyStackFiles",
+                "TurnpikeSharedStateStackFiles", "TurnpikeStackFiles", "TurnpikeSupport",
+                "TurnpikeTesting", "TurnpikeValkey", "TurnpikeValkeyStackFiles",
             ],
             path: "Plugins/CommandLine", exclude: ["Program"], packageAccess: false,
             swiftSettings: settings),
@@ -203,15 +218,18 @@ let package = Package(
             packageAccess: false, swiftSettings: settings),
         .executableTarget(
             name: "fleet-study",
-            dependencies: ["StudySupport", "Turnpike", "TurnpikeCore", "TurnpikeTesting"],
+            dependencies: [
+                "StudySupport", "Turnpike", "TurnpikeCore", "TurnpikeSharedState",
+                "TurnpikeTesting",
+            ],
             path: "Examples/FleetStudy", exclude: ["README.md", "fleet.svg"],
             packageAccess: false, swiftSettings: settings),
         // What several test targets have in common.
         .target(
             name: "TestSupport",
             dependencies: [
-                "CTestEnvironment", "ChildProcess", "TurnpikeCore", "TurnpikeSupport",
-                "TurnpikeTesting",
+                "CTestEnvironment", "ChildProcess", "TurnpikeCore", "TurnpikeMiddleware",
+                "TurnpikeSupport", "TurnpikeTesting",
             ],
             path: "Tests/Support", exclude: ["Environment"], swiftSettings: settings),
         // What is set before the tests begin.
@@ -239,14 +257,23 @@ let package = Package(
             name: "MiddlewareTests",
             dependencies: [
                 "ChildProcess", "TestSupport", "TurnpikeCore", "TurnpikeInspection",
-                "TurnpikeMiddleware", "TurnpikeStackFiles", "TurnpikeSupport", "TurnpikeTesting",
+                "TurnpikeMiddleware", "TurnpikeSharedState", "TurnpikeStackFiles",
+                "TurnpikeSupport", "TurnpikeTesting",
             ],
             path: "Tests/MiddlewareTests", swiftSettings: settings),
         .testTarget(
+            name: "SharedStateTests",
+            dependencies: [
+                "ChildProcess", "TestSupport", "TurnpikeCore", "TurnpikeMiddleware",
+                "TurnpikeSharedState", "TurnpikeSupport", "TurnpikeTesting",
+            ],
+            path: "Tests/SharedStateTests", swiftSettings: settings),
+        .testTarget(
             name: "StackFilesTests",
             dependencies: [
-                "TestSupport", "TurnpikeCore", "TurnpikeMiddleware", "TurnpikeStackFiles",
-                "TurnpikeSupport", "TurnpikeTesting",
+                "TestSupport", "TurnpikeCore", "TurnpikeMiddleware", "TurnpikeSharedState",
+                "TurnpikeSharedStateStackFiles", "TurnpikeStackFiles", "TurnpikeSupport",
+                "TurnpikeTesting",
             ],
             path: "Tests/StackFilesTests", swiftSettings: settings),
         .testTarget(
@@ -261,7 +288,8 @@ let package = Package(
             name: "InspectionTests",
             dependencies: [
                 "TestSupport", "Turnpike", "TurnpikeCache", "TurnpikeCore", "TurnpikeEndpoints",
-                "TurnpikeInspection", "TurnpikeMiddleware", "TurnpikeSupport", "TurnpikeTesting",
+                "TurnpikeInspection", "TurnpikeMiddleware", "TurnpikeSharedState",
+                "TurnpikeSupport", "TurnpikeTesting",
             ],
             path: "Tests/InspectionTests", swiftSettings: settings),
         .testTarget(
@@ -275,15 +303,17 @@ let package = Package(
             name: "CommandLineTests",
             dependencies: [
                 "ChildProcess", "TestSupport", "Turnpike", "TurnpikeCache", "TurnpikeCommandLine",
-                "TurnpikeCore", "TurnpikeStackFiles", "TurnpikeTesting",
+                "TurnpikeCore", "TurnpikeSharedStateStackFiles", "TurnpikeStackFiles",
+                "TurnpikeTesting",
             ],
             path: "Tests/CommandLineTests", swiftSettings: settings),
         .testTarget(
             name: "CacheTests",
             dependencies: [
                 "TestSupport", "TurnpikeCache", "TurnpikeCacheStackFiles", "TurnpikeCore",
-                "TurnpikeMiddleware", "TurnpikeSerializers", "TurnpikeStackFiles",
-                "TurnpikeSupport", "TurnpikeTesting",
+                "TurnpikeMiddleware", "TurnpikeSerializers", "TurnpikeSharedState",
+                "TurnpikeSharedStateStackFiles", "TurnpikeStackFiles", "TurnpikeSupport",
+                "TurnpikeTesting",
             ],
             path: "Tests/CacheTests", swiftSettings: settings),
         .testTarget(
@@ -303,7 +333,8 @@ let package = Package(
         .testTarget(
             name: "TestingTests",
             dependencies: [
-                "TestSupport", "Turnpike", "TurnpikeCore", "TurnpikeInspection", "TurnpikeSupport",
+                "TestSupport", "Turnpike", "TurnpikeCore", "TurnpikeInspection",
+                "TurnpikeSharedState", "TurnpikeSupport",
                 "TurnpikeTesting",
             ],
             path: "Tests/TestingTests", swiftSettings: settings),
@@ -343,16 +374,17 @@ let package = Package(
             name: "ValkeyTests",
             dependencies: [
                 "ChildProcess", "TestSupport", "Turnpike", "TurnpikeMiddleware",
-                "TurnpikeStackFiles", "TurnpikeSupport", "TurnpikeTesting", "TurnpikeValkey",
-                "TurnpikeValkeyStackFiles",
+                "TurnpikeSharedState", "TurnpikeSharedStateStackFiles", "TurnpikeStackFiles",
+                "TurnpikeSupport", "TurnpikeTesting", "TurnpikeValkey", "TurnpikeValkeyStackFiles",
             ],
             path: "Tests/ValkeyTests", swiftSettings: settings),
         .testTarget(
             name: "ValkeyCacheTests",
             dependencies: [
                 "TestSupport", "Turnpike", "TurnpikeCache", "TurnpikeMiddleware",
-                "TurnpikeStackFiles", "TurnpikeSupport", "TurnpikeTesting", "TurnpikeValkey",
-                "TurnpikeValkeyCache", "TurnpikeValkeyStackFiles",
+                "TurnpikeSharedState", "TurnpikeSharedStateStackFiles", "TurnpikeStackFiles",
+                "TurnpikeSupport", "TurnpikeTesting", "TurnpikeValkey", "TurnpikeValkeyCache",
+                "TurnpikeValkeyStackFiles",
             ],
             path: "Tests/ValkeyCacheTests", swiftSettings: settings),
         // Compiled like the code of a user: `public` access only, and no upcoming features.
@@ -360,7 +392,7 @@ let package = Package(
             name: "TurnpikeTests",
             dependencies: [
                 "Turnpike", "TurnpikeCache", "TurnpikeEndpoints", "TurnpikeInspection",
-                "TurnpikeStackFiles",
+                "TurnpikeSharedState", "TurnpikeSharedStateStackFiles", "TurnpikeStackFiles",
                 "TurnpikeSupport", "TurnpikeTesting", "TurnpikeXML",
             ],
             path: "Tests/TurnpikeTests", exclude: ["Cookbook/Recordings"], packageAccess: false),
@@ -402,7 +434,8 @@ let package = Package(
         .executableTarget(
             name: "turnpike-fleet",
             dependencies: [
-                "Turnpike", "TurnpikeCurl", "TurnpikeMiddleware", "TurnpikeValkey",
+                "Turnpike", "TurnpikeCurl", "TurnpikeMiddleware", "TurnpikeSharedState",
+                "TurnpikeValkey",
             ],
             path: "Tests/Programs/Fleet", swiftSettings: settings),
         .executableTarget(

@@ -27,6 +27,7 @@ let package = Package(
                 .product(name: "TurnpikeCurl", package: "turnpike"),
                 .product(name: "TurnpikeEndpoints", package: "turnpike"),
                 .product(name: "TurnpikeInspection", package: "turnpike"),
+                .product(name: "TurnpikeSharedState", package: "turnpike"),
                 .product(name: "TurnpikeSupport", package: "turnpike"),
                 .product(name: "TurnpikeTesting", package: "turnpike"),
                 .product(name: "TurnpikeValkey", package: "turnpike"),

@@ -3,6 +3,7 @@
 import Synchronization
 import Turnpike
 import TurnpikeCore
+import TurnpikeSharedState
 import TurnpikeTesting
 
 /// Runs a scenario with each way to keep the quota.
@@ -54,10 +55,14 @@ struct Study: Sendable {
         _ simulation: Simulation, _ scenario: Scenario, _ replica: Int
     ) -> Client {
         let part = limiting == .part ? Double(scenario.replicas) : 1
-        let limit = RateLimit(
-            perSecond: scenario.quota / part,
-            burst: max(Int(Double(scenario.burst) / part), 1),
-            shared: limiting.isShared ? SharedState(store, replica: "\(replica)") : nil)
+        let perSecond = scenario.quota / part
+        let burst = max(Int(Double(scenario.burst) / part), 1)
+        let limit: any Gate =
+            limiting.isShared
+            ? SharedRateLimit(
+                perSecond: perSecond, burst: burst,
+                shared: SharedState(store, replica: "\(replica)"))
+            : RateLimit(perSecond: perSecond, burst: burst)
         return Client(
             transport: account.transport, stack: [.deadline(scenario.patience), limit],
             serializers: SerializerTable(), timeSource: simulation.clock,

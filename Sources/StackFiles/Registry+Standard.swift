@@ -28,7 +28,6 @@ extension Registry {
         registerHeaderFields()
         registerPolicies()
         registerObservation()
-        registerSharedState()
     }
 }
 
@@ -38,6 +37,10 @@ extension SettingDescription {
     public static let metrics: SettingDescription = """
         Where figures of the gate are written: a file, or `"stderr"`; or, as `"meter:NAME"`, \
         a meter that the program has registered.
+        """
+
+    static let shared: SettingDescription = """
+        Whether the gate uses the shared state of the file: true, or the name in `shared.use`.
         """
 
     static let origins = SettingDescription(

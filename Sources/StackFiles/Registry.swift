@@ -74,7 +74,7 @@ public struct Registry: Sendable {
     ///   - name: The name.
     ///   - description: What it is, for the reference and the schema of stack files.
     ///   - make: Reads the settings and makes the part.
-    mutating func register(
+    public mutating func register(
         shared name: String, description: PartDescription? = nil,
         _ make: @escaping @Sendable (Settings) throws -> any SharedPart
     ) {

@@ -1,17 +1,50 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import TurnpikeCore
+public import TurnpikeCore
+public import TurnpikeMiddleware
 import TurnpikeSupport
 
 /// What gates of a stack file use together: its member `shared`.
 ///
 /// It is made once for each file, before the gates, and kept over a reload as long as the file says
 /// the same of it. A replaced one is released with the last call that uses it.
-protocol SharedPart: AnyObject, Sendable {
+public protocol SharedPart: AnyObject, Sendable {
     /// Releases what the part holds.
     ///
     /// ``/TurnpikeCore/Client/shutdown(grace:)`` calls it after the gates have shut down.
     func shutdown() async
+}
+
+/// State that the replicas of a service share, for the gates `rateLimit`, `retry` and `bearer`.
+///
+/// The module `TurnpikeSharedStateStackFiles` has one.
+public protocol SharedGates: SharedPart {
+    /// The cool-downs that all gates share; with a key, those of the accounts that it tells apart.
+    func cooldowns(key: (@Sendable (Request) -> String?)?) -> Cooldowns
+
+    /// Makes a limit over all replicas.
+    func rateLimit(
+        _ rules: [QuotaRule], queue: Int, scope: RateLimit.Scope, key: String?,
+        cooldowns: Cooldowns?, meter: (any GateMeter)?
+    ) -> any RateLimiting
+
+    /// Makes a place for the token of one gate, under a name; nil if there is none.
+    func tokens(key: String) -> (any BearerTokenSharing)?
+}
+
+/// Stands in for shared state with a mistake: nothing is shared.
+private final class NoSharedGates: SharedGates {
+    func cooldowns(key: (@Sendable (Request) -> String?)?) -> Cooldowns { Cooldowns(key: key) }
+
+    func rateLimit(
+        _ rules: [QuotaRule], queue: Int, scope: RateLimit.Scope, key: String?,
+        cooldowns: Cooldowns?, meter: (any GateMeter)?
+    ) -> any RateLimiting {
+        RateLimit(rules, queue: queue, scope: scope, cooldowns: cooldowns, meter: meter)
+    }
+
+    func tokens(key: String) -> (any BearerTokenSharing)? { nil }
+    func shutdown() async {}
 }
 
 /// What a file says, with the texts of its references, to tell whether it has changed.
@@ -46,6 +79,11 @@ final class Sharing {
 }
 
 extension Settings {
+    /// Returns the shared state of the file, if `shared` of this gate says that it uses it.
+    func sharedGates() -> (any SharedGates)? {
+        sharedPart("shared") { NoSharedGates() as any SharedGates }
+    }
+
     /// Returns the part that the file describes under `shared`, if a key says that this gate uses it:
     /// with true, or with the name that stands in `shared.use`.
     ///
@@ -54,9 +92,7 @@ extension Settings {
     ///   - key: The key of the gate.
     ///   - placeholder: Makes a part for a file with a mistake, and for the reference.
     /// - Returns: The part; nil if the gate does not use it.
-    func sharedPart<Part: SharedPart>(
-        _ key: String, placeholder: () -> Part
-    ) -> Part? {
+    public func sharedPart<Part>(_ key: String, placeholder: () -> Part) -> Part? {
         guard let value = present(key, .either(.boolean, .string), default: .bool(false)) else {
             return nil
         }

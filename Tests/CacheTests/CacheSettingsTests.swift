@@ -5,6 +5,8 @@ import Synchronization
 import TestSupport
 import Testing
 import TurnpikeCacheStackFiles
+import TurnpikeSharedState
+import TurnpikeSharedStateStackFiles
 import TurnpikeStackFiles
 import TurnpikeTesting
 
@@ -216,7 +218,7 @@ private final class PlacesOfServer: Sendable {
     /// What a replica gets whose service answers with a private response.
     func text(shared: String, cache: String, answering own: String) async throws -> String {
         var registry = Registry()
-        registry.registerMiddleware()
+        registry.registerSharedState()
         registry.register(transport: "mock") { _ in
             MockTransport { _ in
                 .ok(text: own, headers: ["Cache-Control": "private, max-age=60"])

@@ -170,3 +170,8 @@ struct RateLimitTests {
         #expect(transport.sentCount == 10)
     }
 }
+
+extension RateLimit {
+    /// How many calls wait.
+    var waiting: Int { limiter.waitingCount }
+}

@@ -4,6 +4,7 @@ import Foundation
 import TestSupport
 import Testing
 import TurnpikeInspection
+import TurnpikeSharedState
 import TurnpikeTesting
 
 @testable import TurnpikeCore
@@ -70,7 +71,9 @@ struct TraceOfGatesTests {
         let told = MockResponse.status(429, headers: ["Retry-After": "2"])
         let found = try await traces(1, [told, .ok(text: "a")]) { simulation in
             let shared = SharedState(MemorySharedStore(timeSource: simulation.clock))
-            return [Retry(cooldowns: shared.cooldowns), RateLimit(perSecond: 2, shared: shared)]
+            return [
+                Retry(cooldowns: shared.cooldowns), SharedRateLimit(perSecond: 2, shared: shared),
+            ]
         }
         #expect(
             waits(found) == [
@@ -78,7 +81,7 @@ struct TraceOfGatesTests {
             ])
         let lines = try await traces(2, [told]) { simulation in
             let shared = SharedState(MemorySharedStore(timeSource: simulation.clock))
-            return [RateLimit(perSecond: 2, shared: shared)]
+            return [SharedRateLimit(perSecond: 2, shared: shared)]
         }
         #expect(waits(lines) == ["rate limit 0.0", "cool-down 2000.0"])
     }

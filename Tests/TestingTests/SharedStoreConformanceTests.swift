@@ -4,6 +4,7 @@ import Foundation
 import Synchronization
 import Testing
 import Turnpike
+import TurnpikeSharedState
 import TurnpikeTesting
 
 @Suite("Stores of shared state conform")

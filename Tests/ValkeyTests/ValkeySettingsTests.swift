@@ -4,6 +4,8 @@ import Foundation
 import Testing
 import Turnpike
 import TurnpikeMiddleware
+import TurnpikeSharedState
+import TurnpikeSharedStateStackFiles
 import TurnpikeStackFiles
 import TurnpikeValkey
 import TurnpikeValkeyStackFiles
@@ -12,6 +14,7 @@ import TurnpikeValkeyStackFiles
 struct ValkeySettingsTests {
     private var registry: Registry {
         var registry = Registry.standard
+        registry.registerSharedState()
         registry.registerValkey()
         registry.register(gate: "keeps") { settings in
             Keeps(server: settings.valkeyServer())

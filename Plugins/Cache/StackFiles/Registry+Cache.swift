@@ -3,7 +3,8 @@
 import Foundation
 public import TurnpikeCache
 import TurnpikeCore
-public import TurnpikeMiddleware
+public import TurnpikeSharedState
+import TurnpikeSharedStateStackFiles
 public import TurnpikeStackFiles
 import TurnpikeSupport
 

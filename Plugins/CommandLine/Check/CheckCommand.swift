@@ -5,6 +5,7 @@ import Turnpike
 import TurnpikeCurlStackFiles
 import TurnpikeEndpointsStackFiles
 import TurnpikeInspection
+import TurnpikeSharedStateStackFiles
 import TurnpikeStackFiles
 import TurnpikeValkeyStackFiles
 
@@ -69,6 +70,7 @@ extension Registry {
         var registry = Registry.standard
         registry.registerCurl(environment: TurnpikeCommand.proxyVariables)
         registry.registerEndpoints()
+        registry.registerSharedState()
         registry.registerValkeyCache()
         registry.registerValkey()
         return registry

@@ -2,7 +2,7 @@
 
 import Foundation
 import TurnpikeCore
-import TurnpikeMiddleware
+import TurnpikeSharedState
 import TurnpikeSupport
 
 extension SharedStoreConformance {

@@ -2,7 +2,7 @@
 
 import Foundation
 import TurnpikeCore
-import TurnpikeMiddleware
+import TurnpikeSharedState
 
 extension SharedStoreConformance {
     static var locks: [Check] {

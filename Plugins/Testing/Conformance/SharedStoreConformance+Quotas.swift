@@ -2,6 +2,7 @@
 
 import TurnpikeCore
 import TurnpikeMiddleware
+import TurnpikeSharedState
 import TurnpikeSupport
 
 extension SharedStoreConformance {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import TurnpikeCore
-public import TurnpikeMiddleware
+import TurnpikeMiddleware
+public import TurnpikeSharedState
 import TurnpikeSupport
 
 /// The requirements for every store of shared state.

@@ -3,6 +3,7 @@
 import Synchronization
 public import TurnpikeCore
 public import TurnpikeMiddleware
+public import TurnpikeSharedState
 import TurnpikeSupport
 
 /// Wraps a store of shared state and adds latency, losses, errors and outages according to a seed.

@@ -6,6 +6,7 @@ import TurnpikeCore
 import TurnpikeMiddleware
 import TurnpikeSupport
 import TurnpikeValkey
+import TurnpikeSharedState
 
 /// What one replica knows of a shared store.
 struct StoreState {

@@ -4,7 +4,7 @@ import Foundation
 import Synchronization
 public import TurnpikeCache
 import TurnpikeCore
-import TurnpikeMiddleware
+import TurnpikeSharedState
 import TurnpikeSupport
 import TurnpikeValkey
 

@@ -4,7 +4,7 @@ import Foundation
 import Synchronization
 public import TurnpikeCache
 public import TurnpikeCore
-import TurnpikeMiddleware
+import TurnpikeSharedState
 import TurnpikeSupport
 public import TurnpikeValkey
 
@@ -18,7 +18,7 @@ public import TurnpikeValkey
 ///
 /// A hit costs one command. A server that is slow, away, full or read-only is a miss: each operation
 /// of a call has ``Options/timeLimit``, and after failures in a row the server is not asked for a while
-/// (``/TurnpikeMiddleware/StoreCircuit``). The server removes entries by time.
+/// (``/TurnpikeSharedState/StoreCircuit``). The server removes entries by time.
 ///
 /// Whoever can read the server's keys can read the stored responses, those for single users included;
 /// whoever can write there decides what callers get. <doc:TurnpikeValkeyCache> says what that means, how

@@ -3,6 +3,7 @@
 import Foundation
 import TurnpikeCore
 import TurnpikeMiddleware
+import TurnpikeSharedState
 import TurnpikeSupport
 
 /// The names of a server's keys for shared state: `turnpike:{<key>}:<part>`.

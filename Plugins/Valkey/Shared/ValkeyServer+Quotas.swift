@@ -3,6 +3,7 @@
 import Foundation
 import TurnpikeCore
 public import TurnpikeMiddleware
+public import TurnpikeSharedState
 import TurnpikeSupport
 
 extension ValkeyServer: QuotaStore {
@@ -64,7 +65,7 @@ extension QuotaRule {
     fileprivate var interval: Double { nanosecondsPerPermit / 1000 }
 }
 
-/// The scripts of shared quotas (``/TurnpikeMiddleware/QuotaStore``).
+/// The scripts of shared quotas (``/TurnpikeSharedState/QuotaStore``).
 ///
 /// The state of a rule is the text `<backlog> <time>` under a key of its own: how far ahead of the
 /// time of the last change its theoretical arrival time (TAT) was, and that time, both in

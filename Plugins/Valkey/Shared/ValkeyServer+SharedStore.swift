@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
-public import TurnpikeMiddleware
+public import TurnpikeSharedState
 
 /// Keeps the state that the replicas of a service share, by the server's clock.
 ///

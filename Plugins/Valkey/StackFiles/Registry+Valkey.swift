@@ -4,7 +4,8 @@ import Foundation
 import TurnpikeCache
 import TurnpikeCacheStackFiles
 import TurnpikeCore
-import TurnpikeMiddleware
+import TurnpikeSharedState
+import TurnpikeSharedStateStackFiles
 public import TurnpikeStackFiles
 public import TurnpikeValkey
 import TurnpikeValkeyCache
@@ -57,7 +58,7 @@ extension Settings {
     /// Returns the server of the file's shared state, if `shared` of this gate says that it uses it.
     ///
     /// Shared state of another kind is recorded as a mistake. It is for gates that keep on the server
-    /// what ``/TurnpikeMiddleware/SharedStore`` knows nothing of, such as responses.
+    /// what ``/TurnpikeSharedState/SharedStore`` knows nothing of, such as responses.
     /// - Returns: The server; nil if the gate does not use it, and while a file is only checked
     ///   (``/TurnpikeStackFiles/Settings/isDryRun``).
     public func valkeyServer() -> ValkeyServer? {

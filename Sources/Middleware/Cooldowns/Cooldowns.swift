@@ -6,22 +6,20 @@ import TurnpikeSupport
 
 /// Until when nothing is sent to an origin, because it answered 429 or 503 with `Retry-After`.
 ///
-/// ``RateLimit`` and ``Retry`` begin cool-downs and honour them. With a ``SharedState`` they hold for
-/// all replicas: one replica that is told to wait 30 seconds tells the others.
+/// ``RateLimit`` and ``Retry`` begin cool-downs and honour them.
 ///
 /// ```swift
-/// let shared = SharedState(store)
-/// let client = Client(stack: [
-///     .retry(), .rateLimit(perSecond: 500, burst: 50, shared: shared),  // honours shared.cooldowns
-/// ])
+/// let cooldowns = Cooldowns()
+/// let client = Client(stack: [.retry(cooldowns: cooldowns), .rateLimit(perSecond: 50, cooldowns: cooldowns)])
 /// ```
 ///
 /// A limit holds calls in its line while a cool-down lasts. A call whose deadline ends before that
-/// fails at once. A retry waits at least as long as the cool-down lasts. A limit with `shared`
-/// honours the cool-downs of its state without a setting. If the limit stands inside the retry, the
-/// retry needs none either: each attempt passes the limit. Give the same object to both otherwise.
+/// fails at once. A retry waits at least as long as the cool-down lasts. If the limit stands inside
+/// the retry, the retry needs none: each attempt passes the limit. Give the same object to both
+/// otherwise.
 ///
-/// Without an answer of the store, each replica knows the cool-downs that it has seen itself.
+/// With a ``CooldownSharing``, one replica that is told to wait 30 seconds tells the others. Without
+/// an answer from there, each replica knows the cool-downs that it has seen itself.
 public final class Cooldowns: Sendable {
     private struct Entry: OriginEntry {
         var until = MonotonicInstant(nanoseconds: .min)
@@ -31,7 +29,7 @@ public final class Cooldowns: Sendable {
     /// The longest cool-down; what a server asks for beyond that is cut.
     public let longest: Duration
 
-    private let access: SharedAccess?
+    private let sharing: (any CooldownSharing)?
     private let key: (@Sendable (Request) -> String?)?
     private let entries = Mutex(BoundedMap<QuotaKey, Entry>())
     // When the last one ends, so that calls do not pay for a look-up if there is none.
@@ -39,29 +37,22 @@ public final class Cooldowns: Sendable {
 
     /// Creates cool-downs.
     /// - Parameters:
-    ///   - shared: Makes them hold for all replicas; nil keeps them in this process.
+    ///   - sharing: Tells other replicas of them; nil keeps them in this process.
     ///   - longest: The longest cool-down; what a server asks for beyond that is cut.
     ///   - key: Whose cool-down a request falls under besides its origin, such as the name of an
-    ///     account: the same function as ``RateLimit/key(_:)``. Used by ``Retry``; a limit uses its
+    ///     account: the same function as ``RateLimiting/key(_:)``. Used by ``Retry``; a limit uses its
     ///     own.
-    public convenience init(
-        shared: SharedState? = nil, longest: Duration = .seconds(300),
+    public init(
+        sharing: (any CooldownSharing)? = nil, longest: Duration = .seconds(300),
         key: (@Sendable (Request) -> String?)? = nil
     ) {
-        self.init(access: shared?.access, longest: longest, key: key)
-    }
-
-    init(
-        access: SharedAccess?, longest: Duration = .seconds(300),
-        key: (@Sendable (Request) -> String?)? = nil
-    ) {
-        self.access = access
+        self.sharing = sharing
         self.longest = min(max(longest, .zero), .seconds(86_400))
         self.key = key
     }
 
-    /// The use of the store by a gate that asks it once in a pass; nil if there is none.
-    var storeUse: GateEffect? { access?.use(.counts) }
+    /// What a gate states that asks other replicas once in a pass; nil if there are none.
+    var sharedUse: GateEffect? { sharing?.effect }
 
     /// What a request falls under; nil if its scheme has no origins.
     func key(of request: Request) -> QuotaKey? {
@@ -69,7 +60,7 @@ public final class Cooldowns: Sendable {
     }
 
     /// When a cool-down ends, as far as this replica knows; nil if there is none.
-    func end(of key: QuotaKey, at now: MonotonicInstant) -> MonotonicInstant? {
+    public func end(of key: QuotaKey, at now: MonotonicInstant) -> MonotonicInstant? {
         guard now.nanoseconds < end.load(ordering: .relaxed) else { return nil }
         return entries.withLock { $0[key] }.flatMap { now < $0.until ? $0.until : nil }
     }
@@ -92,24 +83,13 @@ public final class Cooldowns: Sendable {
         guard learn(duration, for: key, at: context.timeSource.now) else { return }
         context.report(
             "nothing is sent to \(key) for \(duration.text), as it has asked for", by: gate)
-        guard let access else { return }
-        let (timeSource, text) = (context.timeSource, key.text(in: access.group))
-        // It ends by itself, within the time limit, and nobody waits for it.
-        _ = Task.inheriting {
-            _ = try? await access.ask(
-                "a cool-down", by: timeSource, limit: nil,
-                tell: { context.report($0, by: gate) }, late: { (_: Bool) in }
-            ) { store in
-                try await store.coolDown(for: duration, text)
-                return true
-            }
-        }
+        sharing?.tell(of: duration, for: key, gate: gate, in: context)
     }
 
     /// Notes a cool-down of which another replica has told.
     /// - Returns: Whether it ends later than what was known.
     @discardableResult
-    func learn(_ duration: Duration, for key: QuotaKey, at now: MonotonicInstant) -> Bool {
+    public func learn(_ duration: Duration, for key: QuotaKey, at now: MonotonicInstant) -> Bool {
         guard duration > .zero else { return false }
         let until = now.advanced(by: min(duration, longest))
         let isNews = entries.withLock { entries in
@@ -124,24 +104,26 @@ public final class Cooldowns: Sendable {
         return isNews
     }
 
-    /// What is left of a cool-down, as the store knows it, or else this replica.
+    /// What is left of a cool-down, as other replicas know it, or else this one.
     func timeLeft(
         of key: QuotaKey, gate: String, in context: Context
     ) async -> Duration? {
-        let timeSource = context.timeSource
-        if let access {
-            let text = key.text(in: access.group)
-            let told = await context.report(waitingFor: "shared state") { _ in
-                try? await access.ask(
-                    "a cool-down", by: timeSource, limit: nil,
-                    tell: { context.report($0, by: gate) }, late: { (_: Duration?) in }
-                ) { store in
-                    try await store.cooldown(of: text)
-                }
-            }
-            if case .some(.some(let left)) = told { learn(left, for: key, at: timeSource.now) }
+        if let left = await sharing?.timeLeft(of: key, gate: gate, in: context) {
+            learn(left, for: key, at: context.timeSource.now)
         }
-        let now = timeSource.now
+        let now = context.timeSource.now
         return end(of: key, at: now).map { now.duration(to: $0) }
     }
+}
+
+/// Tells other replicas of cool-downs, and asks for theirs.
+public protocol CooldownSharing: Sendable {
+    /// What a gate states that asks once in a pass.
+    var effect: GateEffect { get }
+
+    /// Tells the others of a cool-down; nobody waits for it.
+    func tell(of duration: Duration, for key: QuotaKey, gate: String, in context: Context)
+
+    /// What is left of a cool-down; nil if there is none, or if that is not known.
+    func timeLeft(of key: QuotaKey, gate: String, in context: Context) async -> Duration?
 }

@@ -1,19 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import TurnpikeCore
+public import TurnpikeCore
 
 /// Whose quota or cool-down it is: an origin, and perhaps an account there.
-struct QuotaKey: Hashable, Sendable, CustomStringConvertible {
+public struct QuotaKey: Hashable, Sendable, CustomStringConvertible {
     /// The origin; nil for all origins together.
-    let origin: Origin?
+    public let origin: Origin?
     /// The part of the origin, such as an account.
-    var part: String?
+    public let part: String?
 
-    /// The key under which a group of replicas keeps it in a store.
-    func text(in group: String) -> String { "\(group)|\(text(part))" }
+    init(origin: Origin?, part: String? = nil) {
+        self.origin = origin
+        self.part = part
+    }
+
+    /// All of it, however long; a store keeps the quota by it.
+    public var text: String { text(part) }
 
     /// The origin and the part, for people; who sends the part may make it long.
-    var description: String {
+    public var description: String {
         text(part.map { $0.count > 64 ? "\($0.prefix(64))…" : $0 })
     }
 

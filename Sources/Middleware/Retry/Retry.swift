@@ -156,7 +156,7 @@ public struct Retry: RequestRetrier {
         if keepsContent(of: request) {
             facts.effects.append(.readsContent(upTo: Int64(maxKeptBytes)))
         }
-        if let use = cooldowns?.storeUse { facts.effects.append(use) }
+        if let use = cooldowns?.sharedUse { facts.effects.append(use) }
         if request?.options[RetryableOption.self] == false {
             facts.passedOver = "the call is marked as not retryable"
         }

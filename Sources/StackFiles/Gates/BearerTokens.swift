@@ -52,7 +52,7 @@ extension BearerAuthentication {
         let token: BearerToken?
         let endpoint: URL?
         let scope: [String]
-        let shared: (tokens: SharedTokens, state: SharedState, key: String)?
+        let shared: (part: any SharedGates, key: String)?
 
         init(_ settings: Settings) {
             let refreshToken = settings.string("refreshToken")
@@ -85,7 +85,7 @@ extension BearerAuthentication {
             Key(
                 token: refreshToken == nil ? token : nil,
                 secrets: Unshown([refreshToken, clientID]), endpoint: endpoint,
-                scope: isOwn ? scope : [], store: shared.map { ObjectIdentifier($0.state) },
+                scope: isOwn ? scope : [], store: shared.map { ObjectIdentifier($0.part) },
                 sharedKey: shared?.key)
         }
     }
@@ -110,7 +110,7 @@ extension BearerAuthentication {
             {
                 BearerTokens(
                     source.token, provider: provider, policy: policy, requestedScope: scope,
-                    shared: source.shared?.tokens)
+                    sharing: source.shared.flatMap { $0.part.tokens(key: $0.key) })
             })
         self.init(tokens, origins: settings.keptOrigins())
     }
@@ -159,11 +159,11 @@ extension BearerAuthentication {
 
 extension Settings {
     /// Where the gate keeps its token; nil if it is not shared, or if that has a mistake.
-    fileprivate func sharedTokens() -> (tokens: SharedTokens, state: SharedState, key: String)? {
-        let state = sharedState()
+    fileprivate func sharedTokens() -> (part: any SharedGates, key: String)? {
+        let part = sharedGates()
         let key = string("tokenKey")
         let storesSecrets = bool("storesSecrets", default: false)
-        guard let state else {
+        guard let part else {
             for (name, isThere) in [("tokenKey", key != nil), ("storesSecrets", storesSecrets)]
             where isThere {
                 issue(
@@ -182,7 +182,6 @@ extension Settings {
                 at: "tokenKey", "is missing; name the tokens, with the same name in all replicas")
         }
         guard storesSecrets, let key, !key.isEmpty else { return nil }
-        let tokens = try? SharedTokens(state, key: key, storesSecrets: true)
-        return tokens.map { ($0, state, key) }
+        return (part, key)
     }
 }

@@ -49,48 +49,51 @@ extension Registry {
                     {"use": "rateLimit", "perSecond": 100, "burst": 10, "shared": true,
                      "rules": [{"permits": 500000, "per": 86400, "burst": 20000}]}
                     """#)
-        ) { RateLimit(settings: $0) }
+        ) { RateLimits.limit($0) }
     }
 }
 
-extension RateLimit {
+/// Reads the settings of `rateLimit`, which makes a limit of this process, or one of the shared part.
+private enum RateLimits {
     // What permits were taken under. A new rate starts with new buckets: permits taken at a slow old
     // rate would hold back the calls at a faster new rate.
     private struct Terms: Hashable, Sendable {
         let rules: [QuotaRule]
-        let scope: Scope
+        let scope: RateLimit.Scope
         let key: String?
         let store: ObjectIdentifier?
         let cooldowns: ObjectIdentifier?
     }
 
-    init(settings: Settings) {
-        let rules = Self.rules(settings)
+    static func limit(_ settings: Settings) -> any RateLimiting {
+        let rules = rules(settings)
         let queue = settings.int("queue", default: 1000, in: 0...1_000_000)
-        let state = settings.sharedState()
-        let key = settings.quotaName(isShared: state != nil)
+        let part = settings.sharedGates()
+        let key = settings.quotaName(isShared: part != nil)
         let keyField = settings.quotaKeyField()
-        let cooldowns = settings.cooldowns(state, keyField)
-        let scope: Scope = settings.choice("scope", default: .origin)
+        let cooldowns = settings.cooldowns(part, keyField)
+        let scope: RateLimit.Scope = settings.choice("scope", default: .origin)
         // Both objects belong to the kept state, so that no other one has their identity.
         let terms = Terms(
-            rules: rules, scope: scope, key: key, store: state.map { ObjectIdentifier($0) },
+            rules: rules, scope: scope, key: key, store: part.map { ObjectIdentifier($0) },
             cooldowns: cooldowns.map { ObjectIdentifier($0) })
-        let new = RateLimit(
-            rules, queue: queue, scope: scope, shared: state, key: key, cooldowns: cooldowns,
-            meter: settings.meter())
-        var limit = settings.reloadable("buckets", for: terms, updating: { $0.update(to: new) }) {
-            new
-        }
+        let meter = settings.meter()
+        let new: any RateLimiting =
+            part?.rateLimit(
+                rules, queue: queue, scope: scope, key: key, cooldowns: cooldowns, meter: meter)
+            ?? RateLimit(rules, queue: queue, scope: scope, cooldowns: cooldowns, meter: meter)
+        var limit: any RateLimiting = settings.reloadable(
+            "buckets", for: terms, updating: { $0.update(to: new) }
+        ) { new }
         if let keyField { limit = limit.key { $0.headers[keyField] } }
         if let field = settings.headerName("costHeader") {
-            limit = limit.cost { Self.permits($0.headers[field]) ?? 1 }
+            limit = limit.cost { permits($0.headers[field]) ?? 1 }
         }
         if let field = settings.headerName("actualCostHeader") {
-            limit = limit.actualCost { Self.permits($0.headers[field]) }
+            limit = limit.actualCost { permits($0.headers[field]) }
         }
         if settings.bool("readsQuotaFields", default: false) { limit = limit.readsQuotaFields() }
-        self = limit
+        return limit
     }
 
     // A number that a field tells; nil if it tells none.
@@ -143,17 +146,19 @@ extension Settings {
 
     /// The cool-downs of a stack's limits and retries, which a reload keeps.
     /// - Parameters:
-    ///   - state: The shared state of the gate.
+    ///   - part: What the gate shares with other replicas.
     ///   - keyField: The field that names whose cool-down a request falls under.
     /// - Returns: The cool-downs; nil if the gate honours none.
-    func cooldowns(_ state: SharedState?, _ keyField: HTTPHeaders.Name?) -> Cooldowns? {
-        guard bool("cooldowns", default: false) || state != nil else { return nil }
-        if keyField == nil, let state { return state.cooldowns }
+    func cooldowns(_ part: (any SharedGates)?, _ keyField: HTTPHeaders.Name?) -> Cooldowns? {
+        guard bool("cooldowns", default: false) || part != nil else { return nil }
+        if keyField == nil, let part { return part.cooldowns(key: nil) }
         let terms = CooldownTerms(
-            store: state.map { ObjectIdentifier($0) }, keyField: keyField)
+            store: part.map { ObjectIdentifier($0) }, keyField: keyField)
         var key: (@Sendable (Request) -> String?)?
         if let keyField { key = { $0.headers[keyField] } }
-        return shared("cooldowns", for: terms) { [key] in Cooldowns(shared: state, key: key) }
+        return shared("cooldowns", for: terms) { [key] in
+            part?.cooldowns(key: key) ?? Cooldowns(key: key)
+        }
     }
 
     /// The field that names whose quota a request uses, such as a tenant.

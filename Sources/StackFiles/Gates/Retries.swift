@@ -89,8 +89,7 @@ extension Retry {
             backoff.throttledBase = base
         }
         backoff.max = settings.seconds("max", default: backoff.max)
-        let state = settings.sharedState()
-        let cooldowns = settings.cooldowns(state, settings.quotaKeyField())
+        let cooldowns = settings.cooldowns(settings.sharedGates(), settings.quotaKeyField())
         self.init(
             attempts: settings.int("attempts", default: 3, in: 1...12), policy: policy,
             backoff: backoff,

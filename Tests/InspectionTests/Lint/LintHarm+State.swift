@@ -2,6 +2,7 @@
 
 import Turnpike
 import TurnpikeCore
+import TurnpikeSharedState
 import TurnpikeTesting
 
 // State that replicas share. That a secret can be read on its way to a store is not simulated: nothing
@@ -29,7 +30,7 @@ extension LintHarm {
                 let shared = SharedState(quotas)
                 return [
                     .deadline(.seconds(5)), .retry(cooldowns: shared.cooldowns),
-                    .rateLimit(perSecond: 0.001, burst: 5, queue: 0, shared: shared),
+                    .sharedRateLimit(perSecond: 0.001, burst: 5, queue: 0, shared: shared),
                 ]
             },
             inFleet: { stacks, simulation in
@@ -52,8 +53,8 @@ extension LintHarm {
     ]
 
     // A limit of four calls for all stacks with this name.
-    private static func named(_ key: String) -> RateLimit {
-        RateLimit(
+    private static func named(_ key: String) -> SharedRateLimit {
+        SharedRateLimit(
             [QuotaRule(0.001, per: .seconds(1), burst: 4)], queue: 0,
             shared: SharedState(quotas, replicas: 100), key: key)
     }
@@ -74,11 +75,11 @@ extension LintHarm {
     private static let quotas = MemorySharedStore(timeSource: ManualClock())
 
     // A limit whose store gives no answer.
-    private static func limit(storeHas time: Duration) -> RateLimit {
+    private static func limit(storeHas time: Duration) -> SharedRateLimit {
         let clock = ManualClock()
         let store = FaultySharedStore(
             MemorySharedStore(timeSource: clock), seed: 1, timeSource: clock)
         store.setOutage(.silence)
-        return RateLimit(perSecond: 1000, shared: SharedState(store, timeLimit: time))
+        return SharedRateLimit(perSecond: 1000, shared: SharedState(store, timeLimit: time))
     }
 }

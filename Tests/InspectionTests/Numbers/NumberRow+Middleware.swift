@@ -6,6 +6,7 @@ import Turnpike
 import TurnpikeCore
 import TurnpikeEndpoints
 import TurnpikeInspection
+import TurnpikeSharedState
 import TurnpikeTesting
 
 private struct OneAddress: HostResolver {
@@ -115,6 +116,20 @@ extension NumberRow {
         .whole("QuotaGrant.permits") {
             _ = QuotaGrant(permits: $0, offsets: [.zero]); _ = $1
         },
+        .whole("KeyedLimiter.queue") { RateLimit(perSecond: 1, queue: $0) },
+        .whole("TokenBuckets.emptyAt") { value, _ in
+            var buckets = TokenBuckets([rule], emptyAt: Int64(value))
+            for _ in 0..<3 where buckets.take(1, at: 0) { buckets.correct(1, at: Int64(value)) }
+        },
+        .whole("SharedRateLimit.queue") {
+            SharedRateLimit(perSecond: 1, queue: $0, shared: SharedState(MemorySharedStore()))
+        },
+        .real("SharedRateLimit.perSecond") {
+            SharedRateLimit(perSecond: $0, shared: SharedState(MemorySharedStore()))
+        },
+        .whole("SharedRateLimit.burst") {
+            SharedRateLimit(perSecond: 1, burst: $0, shared: SharedState(MemorySharedStore()))
+        },
         .whole("RateLimit.queue") { RateLimit(perSecond: 1, queue: $0) },
         .real("RateLimit.perSecond") { RateLimit(perSecond: $0) },
         .whole("RateLimit.burst") { RateLimit(perSecond: 1, burst: $0) },
@@ -131,10 +146,10 @@ extension NumberRow {
         },
         .whole("Redirect.limit") { Redirect(limit: $0) },
         .time("SharedState.timeLimit") {
-            RateLimit([rule], shared: SharedState(MemorySharedStore(), timeLimit: $0))
+            SharedRateLimit([rule], shared: SharedState(MemorySharedStore(), timeLimit: $0))
         },
         .whole("SharedState.replicas") {
-            RateLimit([rule], shared: SharedState(MemorySharedStore(), replicas: $0))
+            SharedRateLimit([rule], shared: SharedState(MemorySharedStore(), replicas: $0))
         },
     ]
 

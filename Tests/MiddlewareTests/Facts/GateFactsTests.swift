@@ -4,6 +4,7 @@ import Foundation
 import Testing
 import TurnpikeCore
 import TurnpikeMiddleware
+import TurnpikeSharedState
 
 /// What gates state of themselves, as they are configured and for a request.
 @Suite struct GateFactsTests {
@@ -165,7 +166,7 @@ import TurnpikeMiddleware
         let shared = SharedState(MemorySharedStore(), timeLimit: .milliseconds(30))
         let store = GateEffect.sharesState(.counts, isHidden: true, atMost: .milliseconds(30))
         #expect(
-            effects(RateLimit(perSecond: 50, queue: 100, shared: shared)).suffix(2) == [
+            effects(SharedRateLimit(perSecond: 50, queue: 100, shared: shared)).suffix(2) == [
                 store, .waits(atMost: .seconds(300), reason: "the end of a cool-down"),
             ])
         #expect(effects(Retry(cooldowns: shared.cooldowns)).contains(store))

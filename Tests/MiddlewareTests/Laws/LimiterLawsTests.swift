@@ -87,8 +87,8 @@ struct LimiterLawsTests {
             let queue = dice.roll(0...6)
             let rule = QuotaRule(
                 Double(dice.roll(1...50)), per: .seconds(1), burst: Double(burst))
-            let interval = QuotaRates([rule]).first.interval
-            let lines = QuotaLines([rule], queue: queue)
+            let interval = PermitRates([rule]).first.interval
+            let limiter = RateLimit([rule], queue: queue).limiter
             let clock = ManualClock()
             let origin = QuotaKey(origin: Self.origins[0])
             var served: [Int64] = []
@@ -105,7 +105,7 @@ struct LimiterLawsTests {
                 case 0...3:
                     let left = dice.chance(0.3) ? Duration.milliseconds(dice.roll(1...400)) : nil
                     let taken = Result {
-                        try lines.take(
+                        try limiter.take(
                             origin, deadline: left.map { clock.now.advanced(by: $0) },
                             timeSource: clock)
                     }
@@ -124,7 +124,7 @@ struct LimiterLawsTests {
                     }
                 case 4 where !line.isEmpty:
                     let one = line.remove(at: dice.roll(0...(line.count - 1)))
-                    Law.holds(lines.leave(origin, one, clock), run)
+                    Law.holds(limiter.leave(origin, one, clock), run)
                 default:
                     if clock.timerCount == 0 {
                         clock.advance(by: .milliseconds(dice.roll(1...500)))
@@ -135,7 +135,7 @@ struct LimiterLawsTests {
                 collect()
             }
             while clock.advanceToNextTimer() { collect() }
-            Law.holds(line.isEmpty && lines.waitingCount == 0, run, "lost")
+            Law.holds(line.isEmpty && limiter.waitingCount == 0, run, "lost")
             for first in served.indices {
                 for last in first..<served.count {
                     let time = served[last] - served[first]

@@ -4,7 +4,7 @@ import Foundation
 import Synchronization
 import Turnpike
 import TurnpikeCurl
-import TurnpikeMiddleware
+import TurnpikeSharedState
 import TurnpikeValkey
 
 /// The calls of one replica.
@@ -37,7 +37,7 @@ final class FleetRun: Sendable {
         client = Client(
             baseURL: Target(options["origin"]), transport: try CurlTransport(),
             stack: [
-                .rateLimit(
+                .sharedRateLimit(
                     perSecond: Double(options.number("quota", 100)),
                     burst: options.number("burst", 10), shared: shared)
             ])
@@ -45,7 +45,7 @@ final class FleetRun: Sendable {
         // leases: each probe asks the store.
         probe = Client(
             baseURL: "http://probe.example/", transport: Mute(),
-            stack: [.rateLimit(perSecond: 2000, burst: 8, shared: shared)])
+            stack: [.sharedRateLimit(perSecond: 2000, burst: 8, shared: shared)])
     }
 
     func run() async -> FleetReport {

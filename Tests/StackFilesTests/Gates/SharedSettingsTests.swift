@@ -3,10 +3,12 @@
 import Foundation
 import TestSupport
 import Testing
+import TurnpikeSharedStateStackFiles
 import TurnpikeTesting
 
 @testable import TurnpikeCore
 @testable import TurnpikeMiddleware
+@testable import TurnpikeSharedState
 @testable import TurnpikeStackFiles
 
 private let sharedLimit = #"{"use": "rateLimit", "perSecond": 5, "shared": true}"#
@@ -19,6 +21,7 @@ struct SharedSettingsTests {
     private var registry: Registry {
         var registry = Registry()
         registry.registerMiddleware()
+        registry.registerSharedState()
         registry.register(transport: "well") { _ in MockTransport { _ in .ok(text: "well") } }
         registry.register(sharedStore: "given") { [store] settings in
             _ = settings.string("place")
@@ -42,8 +45,8 @@ struct SharedSettingsTests {
         try file(shared, stack).check(with: registry).map(\.description)
     }
 
-    private func limit(_ client: ConfiguredClient, _ index: Int = 0) throws -> RateLimit {
-        try #require(client.client.stack.gates[index] as? RateLimit)
+    private func limit(_ client: ConfiguredClient, _ index: Int = 0) throws -> any RateLimiting {
+        try #require(client.client.stack.gates[index] as? any RateLimiting)
     }
 
     @Test(
@@ -99,17 +102,17 @@ struct SharedSettingsTests {
             """)
         let limit = try limit(client)
         #expect(
-            limit.lines.plan.rules == [
+            limit.rules == [
                 QuotaRule(5, per: .seconds(1), burst: 3),
                 QuotaRule(100, per: .seconds(60), burst: 20),
             ])
         var request = Request(.get, "http://a.example/")
-        #expect(limit.key(of: request)?.part == nil)
+        #expect(limit.options.key(of: request)?.part == nil)
         #expect(limit.options.cost(of: request) == 1)
         for (text, cost) in [("7", 7), (" 0 ", 0), ("-3", 0), ("many", 1)] {
             request.headers["X-Tenant"] = "blue"
             request.headers["X-Cost"] = text
-            #expect(limit.key(of: request)?.part == "blue")
+            #expect(limit.options.key(of: request)?.part == "blue")
             #expect(limit.options.cost(of: request) == cost)
         }
     }
@@ -119,7 +122,9 @@ struct SharedSettingsTests {
         let clients = try (0..<2).map { _ in try configured(#"{"use": "given"}"#, sharedLimit) }
         for client in clients {
             let limit = try limit(client)
-            #expect(limit.lines.plan.access?.store as? MemorySharedStore === store)
+            #expect(
+                (limit as? SharedRateLimit)?.driver.plan.access.store as? MemorySharedStore
+                    === store)
         }
         let answer = await store.take(
             QuotaRequest(key: "x", rules: [QuotaRule(1, per: .seconds(1))]))
@@ -131,10 +136,10 @@ struct SharedSettingsTests {
         let stack =
             #"{"use": "retry", "cooldowns": true}, {"use": "rateLimit", "perSecond": 5, "cooldowns": true}"#
         let client = try configured("", stack)
-        let first = try #require(try limit(client, 1).lines.cooldowns)
+        let first = try #require(try limit(client, 1).cooldowns)
         #expect((client.client.stack.gates[0] as? Retry)?.cooldowns === first)
         try client.reload(file("", stack + #", {"use": "deadline"}"#))
-        #expect(try limit(client, 1).lines.cooldowns === first)
+        #expect(try limit(client, 1).cooldowns === first)
         #expect((client.client.stack.gates[0] as? Retry)?.cooldowns === first)
     }
 
@@ -161,9 +166,9 @@ struct SharedSettingsTests {
         ])
     func reload(shared: String, stack: String, isKept: Bool) throws {
         let client = try configured(#"{"use": "given", "place": "a"}"#, sharedLimit)
-        let before = try limit(client).lines
+        let before = try limit(client).identity
         try client.reload(file(shared, stack))
-        #expect((try limit(client).lines === before) == isKept)
+        #expect((try limit(client).identity == before) == isKept)
     }
 
     @Test("What a gate states of its shared state is known to a check")
@@ -174,4 +179,10 @@ struct SharedSettingsTests {
         #expect(
             effects.contains(.sharesState(.counts, isHidden: false, atMost: .milliseconds(50))))
     }
+}
+
+extension RateLimiting {
+    fileprivate var rules: [QuotaRule] { limiter.rules }
+    fileprivate var cooldowns: Cooldowns? { limiter.cooldowns }
+    fileprivate var identity: ObjectIdentifier { ObjectIdentifier(limiter) }
 }

@@ -29,7 +29,7 @@ struct ArticleTests {
             "Inspection/Documentation.docc/Bounds.md",
             "Middleware/Documentation.docc/Resilience.md",
             "../Plugins/Endpoints/Documentation.docc/SeveralEndpoints.md",
-            "Middleware/Documentation.docc/OneQuotaForManyReplicas.md",
+            "../Plugins/SharedState/Documentation.docc/OneQuotaForManyReplicas.md",
             "Middleware/Documentation.docc/LogsMetricsAndTraces.md",
             "Inspection/Documentation.docc/ReadingATrace.md",
             "Core/Documentation.docc/SecretsAndRedaction.md",

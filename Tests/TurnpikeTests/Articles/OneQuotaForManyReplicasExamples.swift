@@ -3,6 +3,7 @@
 import Foundation
 import Testing
 import Turnpike
+import TurnpikeSharedState
 
 @Suite("One quota for many replicas")
 struct OneQuotaForManyReplicasExamples {
@@ -15,7 +16,7 @@ struct OneQuotaForManyReplicasExamples {
             baseURL: "https://api.example.com/",
             stack: [
                 .deadline(.seconds(10)), .retry(),
-                .rateLimit(perSecond: 500, burst: 50, shared: shared),
+                .sharedRateLimit(perSecond: 500, burst: 50, shared: shared),
                 .attemptTimeout(.seconds(3)),
             ])
         #expect(client.fault == nil)
@@ -24,7 +25,7 @@ struct OneQuotaForManyReplicasExamples {
     @Test("Each tenant has a quota by two rules")
     func tenants() async throws {
         let shared = SharedState(store)
-        let limit = RateLimit(
+        let limit = SharedRateLimit(
             [
                 QuotaRule(10, per: .seconds(1), burst: 20),
                 QuotaRule(50_000, per: .seconds(86_400), burst: 50_000),
@@ -43,7 +44,7 @@ struct OneQuotaForManyReplicasExamples {
             let usage: Usage
         }
 
-        let tokens = RateLimit(
+        let tokens = SharedRateLimit(
             [QuotaRule(100_000, per: .seconds(60), burst: 20_000)], shared: shared
         )
         .cost { 500 + Int($0.body.length ?? 4000) / 4 }

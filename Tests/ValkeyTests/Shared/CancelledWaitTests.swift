@@ -6,6 +6,7 @@ import TestSupport
 import Testing
 import Turnpike
 import TurnpikeMiddleware
+import TurnpikeSharedState
 import TurnpikeValkey
 
 @Suite(
@@ -68,7 +69,8 @@ struct CancelledWaitTests {
         let servers = try (0..<2).map { _ in try ValkeyServer(url: peer.url) }
         // A busy machine must not turn this into a test of the local limit.
         let limits = servers.map {
-            RateLimit([Self.rule], shared: SharedState($0, timeLimit: .seconds(20), replicas: 2))
+            SharedRateLimit(
+                [Self.rule], shared: SharedState($0, timeLimit: .seconds(20), replicas: 2))
         }
         let clients = limits.map { Client(transport: Counter(counts: counts), stack: Stack([$0])) }
         // As if calls had just used the burst, but for the quarter that is kept for leases.

@@ -5,6 +5,7 @@ import TestSupport
 import Testing
 import TurnpikeCore
 import TurnpikeMiddleware
+import TurnpikeSharedState
 import TurnpikeValkey
 
 /// What becomes of shared state if the server's clock, its data or its rights are not as usual.

@@ -2,6 +2,7 @@
 
 import TestSupport
 import TurnpikeMiddleware
+import TurnpikeSharedState
 import TurnpikeValkey
 
 /// One permit per hour, so that none comes while a test runs.

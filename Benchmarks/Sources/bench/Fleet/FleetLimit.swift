@@ -2,6 +2,7 @@
 
 import Foundation
 import Turnpike
+import TurnpikeSharedState
 import TurnpikeValkey
 
 /// A shared limit of 50,000 permits a second, whose replica takes them in leases, beside the same
@@ -26,11 +27,15 @@ enum FleetLimit {
 
         init(_ name: String, _ shared: SharedState?) {
             self.name = name
+            let limit: any RateLimiting =
+                if let shared {
+                    SharedRateLimit(perSecond: perSecond, burst: burst, shared: shared)
+                } else {
+                    RateLimit(perSecond: perSecond, burst: burst)
+                }
             client = Client(
                 transport: MockTransport(recordLimit: 0) { _ in .status(204) },
-                stack: [
-                    .rateLimit(perSecond: perSecond, burst: burst, shared: shared)
-                ])
+                stack: Stack([limit]))
         }
     }
 

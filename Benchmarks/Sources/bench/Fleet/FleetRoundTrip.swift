@@ -2,6 +2,7 @@
 
 import Foundation
 import Turnpike
+import TurnpikeSharedState
 import TurnpikeValkey
 
 /// A shared limit without leases, whose every call asks the server, beside what `redis-benchmark`
@@ -15,7 +16,7 @@ enum FleetRoundTrip {
         let transport = MockTransport(recordLimit: 0) { _ in .status(204) }
         // A burst of one leaves nothing to hold in a lease.
         let shared = Client(
-            transport: transport, stack: [.rateLimit(perSecond: 1e6, shared: state)])
+            transport: transport, stack: [.sharedRateLimit(perSecond: 1e6, shared: state)])
         let plain = Client(transport: transport, stack: [])
         let script = try await script(server, shared)
         var (micros, own, get, same) = ([Double](), [Double](), [Double](), [Double]())

@@ -51,10 +51,7 @@ public struct BearerAuthentication: Interceptor {
             ", waits \(limit.text) at most for a new one, and sends again once after a 401"
         facts.effects += [.replays(times: 1), .waits(atMost: limit, reason: "a token")]
         // The waits for the store are among those for a token.
-        if let store = tokens.sharedStore {
-            facts.effects.append(
-                .sharesState(.secrets, isHidden: store.hidesTraffic, atMost: .zero))
-        }
+        if let use = tokens.sharedUse { facts.effects.append(use) }
         return facts
     }
 

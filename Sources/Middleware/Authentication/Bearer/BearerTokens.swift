@@ -31,7 +31,7 @@ import TurnpikeSupport
 /// - A token close to its expiry is replaced in the background, while calls go on using it. An
 ///   expired token is replaced before anything is sent.
 ///
-/// With ``SharedTokens`` the replicas of a service have one token, which one of them refreshes.
+/// With a ``BearerTokenSharing`` the replicas of a service have one token, which one of them refreshes.
 public final class BearerTokens: Sendable {
     /// A token, and how many tokens and failures came before it.
     struct Credential: Sendable {
@@ -44,7 +44,7 @@ public final class BearerTokens: Sendable {
 
     private let onRefresh: (@Sendable (BearerToken) -> Void)?
     private let state: Mutex<TokenState>
-    private let sharing: TokenSharing?
+    private let sharing: (any BearerTokenSharing)?
 
     // The stores whose refresh the current task works for. Its requests go unsigned; otherwise they
     // would wait for themselves.
@@ -57,20 +57,21 @@ public final class BearerTokens: Sendable {
     ///   - policy: When and how often tokens are replaced.
     ///   - requestedScope: What the provider asks for, to tell a later change
     ///     (``update(policy:provider:requestedScope:)``).
-    ///   - shared: Where replicas keep the token that they have in common; nil if this process has
-    ///     a token of its own. It has no effect without a provider.
+    ///   - sharing: Has one token for several replicas; nil if this process has a token of its own.
+    ///     It has no effect without a provider, and belongs to this object alone.
     ///   - onRefresh: Runs with each new token, before the calls that wait for it continue, for
     ///     instance to save it. It must return at once.
     public init(
         _ token: BearerToken? = nil, provider: (any BearerTokenProvider)? = nil,
         policy: RefreshPolicy = .standard, requestedScope: [String] = [],
-        shared: SharedTokens? = nil, onRefresh: (@Sendable (BearerToken) -> Void)? = nil
+        sharing: (any BearerTokenSharing)? = nil,
+        onRefresh: (@Sendable (BearerToken) -> Void)? = nil
     ) {
         self.onRefresh = onRefresh
-        sharing = shared.map { TokenSharing($0) }
+        self.sharing = sharing
         state = Mutex(
             TokenState(
-                token, policy, provider, requestedScope: requestedScope, isShared: shared != nil))
+                token, policy, provider, requestedScope: requestedScope, isShared: sharing != nil))
     }
 
     /// The current token, or nil.
@@ -80,8 +81,8 @@ public final class BearerTokens: Sendable {
     ///
     /// This ends a refresh under way and drops its result. Nothing else does.
     ///
-    /// With ``SharedTokens`` it also replaces what the store has, in the background. The other replicas
-    /// take the new token when theirs is refused or close to its expiry.
+    /// With a ``BearerTokenSharing`` it also replaces the token of the other replicas, in the background:
+    /// they take the new one when theirs is refused or close to its expiry.
     public func replace(with token: BearerToken?) {
         let (refreshes, scope) = state.withLock { state in
             state.replace(with: token)
@@ -108,8 +109,8 @@ public final class BearerTokens: Sendable {
         state.withLock { $0.canRefresh ? $0.policy.timeLimit : nil }
     }
 
-    /// The store of the tokens that replicas have in common.
-    var sharedStore: (any SharedStore)? { sharing?.shared.state.store }
+    /// What a gate states of the token that replicas have in common; nil if they have none.
+    var sharedUse: GateEffect? { sharing?.effect }
 
     /// Whether the current task works for a refresh of this token.
     var isRefreshingHere: Bool { Self.underWay.contains(ObjectIdentifier(self)) }
@@ -184,7 +185,7 @@ public final class BearerTokens: Sendable {
                 })
             return try await provider.token(replacing: old, by: exchange)
         }
-        let job = TokenSharing.Job(
+        let shared = SharedRefresh(
             old: old, isLook: refresh.isLook, scope: refresh.requestedScope, policy: policy,
             spends: provider.spendsRefreshToken, context: inner,
             note: { context.report($0, by: Self.gate) }, request: request)
@@ -197,7 +198,7 @@ public final class BearerTokens: Sendable {
             do {
                 let token = try await Self.$underWay.withValue(underWay) {
                     guard let sharing else { return try await request(old) as BearerToken? }
-                    return try await sharing.token(for: job)
+                    return try await sharing.token(for: shared)
                 }
                 finish(refresh, .success(token), at: exchange.date, in: inner)
             } catch {

@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import TurnpikeCore
+public import TurnpikeMiddleware
+import TurnpikeSupport
+
+/// The permits of one key as a replica knows them: those that it has reserved in the store, and buckets
+/// for the time in which the store is away.
+///
+/// It decides; ``QuotaDriver`` acts. Times are nanoseconds of the monotonic clock.
+public struct LeasedPermits: PermitSource {
+    /// What the driver of a key does next.
+    enum Step {
+        case take(QuotaRequest)
+        /// Gives permits back; a negative number charges them.
+        case giveBack(Int)
+        /// Waits for a moment, if there is one, or until something has changed.
+        case pause(until: Int64?)
+        case end
+    }
+
+    let plan: QuotaPlan
+    // What decides instead of the store while it is away.
+    private var buckets: TokenBuckets?
+    private(set) var reserved: ReservedPermits
+
+    /// Whether a task asks the store for this key; see ``QuotaDriver/drive(_:_:by:)``.
+    var isDriven = false
+    /// Wakes it up while it pauses.
+    var wake: OneShot<Void>?
+    private var isAsking = false
+    private var forecast = RefillForecast()
+    private var lease = QuotaLease()
+    // The permits that are to be given back; a negative number is to be charged.
+    private var owed = 0
+    private var replicas = 1
+    private var lastCall = Int64.min
+    private var loweredAt = Int64.min
+    private var loweredTo = 0
+
+    // While the store is away and no call comes, it is not asked for longer than this.
+    private static let probeTime: Int64 = 1_000_000_000
+
+    init(_ plan: QuotaPlan) {
+        self.plan = plan
+        reserved = ReservedPermits(plan.rules)
+    }
+
+    /// Whether the buckets decide, and not the store.
+    var isLocal: Bool { buckets != nil }
+
+    /// Whether a task asks the store for it.
+    public var isInUse: Bool { isDriven }
+
+    // MARK: Calls
+
+    /// Takes the permits of a call, if they are there.
+    public mutating func take(_ cost: Int, at now: Int64) -> Bool {
+        if isLocal, reserved.isEmpty {
+            lastCall = now
+            return buckets?.take(cost, at: now) ?? false
+        }
+        if reserved.take(cost, at: now) {
+            lease.count(cost)
+            return true
+        }
+        return buckets?.take(cost, at: now) ?? false
+    }
+
+    /// The earliest moment at which a call may start behind others that need a number of permits.
+    public func start(of cost: Int, behind permits: Int, at now: Int64) -> Int64 {
+        if let due = reserved.due(of: cost, behind: permits) { return due }
+        let behind = max(permits - reserved.count, 0)
+        if let buckets { return buckets.start(of: cost, behind: behind, at: now) }
+        let missing = behind + min(cost, plan.burst)
+        if let last = reserved.lastDue, last > now {
+            return last.addingSaturating(plan.leastTime(for: missing))
+        }
+        if mayStartSoon(at: now) { return now }
+        return forecast.scarceUntil.addingSaturating(plan.leastTime(for: missing - 1))
+    }
+
+    /// Whether a call may only have to wait for an answer of the store.
+    public func mayStartSoon(at now: Int64) -> Bool { !isLocal && !forecast.isScarce(at: now) }
+
+    /// When the first call in line may start; nil if the store has not said so yet.
+    public func turn(of cost: Int) -> Int64? {
+        let due = reserved.due(of: cost)
+        guard let start = buckets?.turn(of: cost) else { return due }
+        return min(due ?? .max, start)
+    }
+
+    // MARK: Corrections
+
+    /// Changes how many permits are left; negative numbers charge permits.
+    public mutating func correct(_ permits: Int, at now: Int64) {
+        guard isLocal else { return owed += permits }
+        buckets?.correct(permits, at: now)
+    }
+
+    /// Lowers what is left under one rule.
+    /// - Returns: Whether the store is to be told. It is told of what has become less, and otherwise
+    ///   at most every 100 ms, so that not each response costs an operation.
+    public mutating func lower(to permits: Int, rule: Int, at now: Int64) -> Bool {
+        if isLocal { return buckets?.lower(to: permits, rule: rule, at: now) ?? false }
+        if now < loweredAt.addingSaturating(100_000_000), permits * 2 > loweredTo { return false }
+        loweredAt = now
+        loweredTo = permits
+        return true
+    }
+
+    /// Takes all permits that no waiting call needs.
+    mutating func takeIdle(_ line: WaitingPermits) -> Int {
+        defer { owed = 0 }
+        // Otherwise the next lease would be asked for at once.
+        lease.forget()
+        return owed + reserved.removeLast(reserved.count - line.all)
+    }
+
+    // MARK: The store
+
+    /// Whether the driver has something to do: a cheap test on the path of each call.
+    public func wantsAttention(for line: WaitingPermits, at now: Int64) -> Bool {
+        // A driver that does not pause asks by itself what to do next.
+        if isAsking || isDriven && wake == nil { return false }
+        if isLocal { return !isDriven && forecast.mayAsk(at: now) }
+        if owed != 0 { return true }
+        let idle = reserved.count - line.all
+        // Without a driver nobody would ask later.
+        if idle < 0 { return !isDriven || forecast.mayAsk(at: now) && asks(for: line) }
+        return idle > lease.most || lease.isLow(idle) && forecast.mayAsk(at: now)
+    }
+
+    // The next portion is asked for while the first call, or half of the present portion, is covered.
+    private func asks(for line: WaitingPermits) -> Bool {
+        let count = reserved.count
+        return count <= line.first ?? 1 || count * 2 <= plan.portion(replicas)
+    }
+
+    /// Decides what the driver does next.
+    mutating func nextStep(
+        _ line: WaitingPermits, key: String, coolingUntil: Int64?, at now: Int64
+    ) -> Step {
+        let (access, isEmpty) = (plan.access, line.first == nil)
+        replicas = access.replicas
+        lease.measure(plan, replicas: access.confirmedReplicas, at: now)
+        // Permits are not used while a cool-down lasts.
+        owed += reserved.removeLast(
+            coolingUntil == nil ? reserved.count - line.all - lease.most : reserved.count)
+        let idle = isEmpty ? reserved.count : 0
+        owed += reserved.removeLast(lease.unneeded(of: idle, at: now))
+        if owed != 0 {
+            defer { owed = 0 }
+            return .giveBack(owed)
+        }
+        if let coolingUntil { return isEmpty ? .end : .pause(until: coolingUntil) }
+        let mayAsk = forecast.mayAsk(at: now)
+        if mayAsk, let request = request(key, line) {
+            isAsking = true
+            return .take(request)
+        }
+        if isLocal {
+            let isUsed = !isEmpty || lastCall.addingSaturating(Self.probeTime) > now
+            return isUsed || !reserved.isEmpty ? .pause(until: forecast.retryAt) : .end
+        }
+        if !isEmpty { return .pause(until: mayAsk ? nil : forecast.retryAt) }
+        return reserved.isEmpty ? .end : .pause(until: lease.checkAt)
+    }
+
+    private func request(_ key: String, _ line: WaitingPermits) -> QuotaRequest? {
+        let missing = line.all - reserved.count
+        let minimum: Int
+        let maximum: Int
+        if missing > 0, isLocal || asks(for: line) {
+            minimum = max((line.first ?? 1) - reserved.count, 1)
+            maximum = min(missing + lease.size, max(plan.portion(replicas), forecast.grown))
+        } else if isLocal {
+            (minimum, maximum) = (1, 1)
+        } else if let wanted = lease.wanted(-missing) {
+            (minimum, maximum) = (1, wanted)
+        } else {
+            return nil
+        }
+        return QuotaRequest(
+            key: key, rules: plan.sentRules(hasLeases: lease.most > 0), minimum: minimum,
+            maximum: maximum, reach: plan.reach(replicas))
+    }
+
+    /// Takes an answer of the store; nil if it had none.
+    mutating func answered(_ answer: QuotaAnswer?, at now: MonotonicInstant) {
+        isAsking = false
+        if answer != nil { buckets = nil }
+        switch answer {
+        case .granted(let grant):
+            reserved.add(grant, at: now.nanoseconds)
+            forecast.granted(grant.permits, last: reserved.lastDue ?? now.nanoseconds, at: now)
+        case .exhausted(let after):
+            forecast.exhausted(after, reach: plan.reach(replicas), at: now)
+        case .coolingDown(let left): forecast.coolingDown(left, at: now)
+        case nil:
+            if !isLocal {
+                buckets = TokenBuckets(plan.share(plan.access.replicas), emptyAt: now.nanoseconds)
+                lastCall = now.nanoseconds
+            }
+            forecast.failed(nextAdmission: plan.access.nextAdmission(at: now), at: now)
+        }
+    }
+}

@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Synchronization
+import TurnpikeCore
+import TurnpikeMiddleware
+import TurnpikeSupport
+
+/// Asks the store for the permits of a limit, and gives back what is not used.
+final class QuotaDriver: Sendable {
+    private struct State {
+        /// Operations on the store that are under way, and who waits for their end.
+        var operations = 0
+        var isDrained: [OneShot<Void>] = []
+        /// How many keys go on locally, because the store is away, of those that have a driver.
+        var localKeys = 0
+        var timeSource: (any TimeSource)?
+    }
+
+    typealias Limiter = KeyedLimiter<LeasedPermits>
+
+    let plan: QuotaPlan
+    let news = LogThrottle()
+    private let figures: GateFigures
+    private let state = Mutex(State())
+
+    private var access: SharedAccess { plan.access }
+
+    init(_ plan: QuotaPlan, figures: GateFigures) {
+        self.plan = plan
+        self.figures = figures
+    }
+
+    /// Whether a quota goes on locally.
+    var isLocal: Bool { state.withLock { $0.localKeys > 0 } }
+
+    /// Starts the driver of a key, or wakes it up.
+    func attend(_ limiter: Limiter, _ key: QuotaKey, by timeSource: any TimeSource) {
+        let (starts, wake) =
+            limiter.change(key) { permits, _ in
+                defer {
+                    permits.isDriven = true
+                    permits.wake = nil
+                }
+                return (!permits.isDriven, permits.wake)
+            } ?? (false, nil)
+        wake?.settle(.success(()))
+        if starts { drive(limiter, key, by: timeSource) }
+    }
+
+    /// Runs the driver of a key: one task that asks the store for it, one request at a time.
+    ///
+    /// It belongs to no call, so that a call that is cancelled does not take the answer from the
+    /// others. It ends by itself when no call waits, no permit is held and nothing has to be given
+    /// back: at most a tenth of a second after the last call, or a second while the store is away.
+    private func drive(_ limiter: Limiter, _ key: QuotaKey, by timeSource: any TimeSource) {
+        let text = key.text(in: access.group)
+        let isLocal =
+            limiter.change(key) { permits, _ in
+                state.withLock { state in
+                    state.timeSource = timeSource
+                    state.localKeys += permits.isLocal ? 1 : 0
+                }
+                return permits.isLocal
+            } ?? false
+        if isLocal { tellOfLocalKeys() }
+        // Ends by itself; see above.
+        _ = Task.inheriting { [self] in
+            while true {
+                let wake = OneShot<Void>()
+                switch nextStep(limiter, key, text, wake, timeSource) {
+                case .take(let request): await ask(request, limiter, key, timeSource)
+                case .giveBack(let permits): giveBack(permits, text, timeSource)
+                case .pause(let until): await Self.pause(until, wake, timeSource)
+                case .end: return
+                }
+            }
+        }
+    }
+
+    /// Gives back what no call needs, and waits until the store has it.
+    func drain(_ limiter: Limiter) async {
+        guard let timeSource = state.withLock({ $0.timeSource }) else { return }
+        // A request that is under way may bring more.
+        for _ in 0..<3 {
+            for key in limiter.keys(where: { $0.isDriven }) {
+                let permits =
+                    limiter.change(key) { permits, line in
+                        let idle = permits.takeIdle(line)
+                        if idle != 0 { state.withLock { $0.operations += 1 } }
+                        return idle
+                    } ?? 0
+                if permits != 0 { giveBack(permits, key.text(in: access.group), timeSource) }
+            }
+            await waitForOperations(atMost: access.timeLimit * 2, timeSource)
+        }
+    }
+
+    private func waitForOperations(
+        atMost limit: Duration, _ timeSource: any TimeSource
+    ) async {
+        let end = OneShot<Void>()
+        let isIdle = state.withLock { state in
+            if state.operations > 0 { state.isDrained.append(end) }
+            return state.operations == 0
+        }
+        if isIdle { return }
+        // Each operation ends within its time limit, but calls in line may begin others.
+        let timer = timeSource.schedule(after: limit) { end.settle(.success(())) }
+        defer { timer.cancel() }
+        try? await end.value { end.settle(.success(())) }
+    }
+
+    private func nextStep(
+        _ limiter: Limiter, _ key: QuotaKey, _ text: String, _ wake: OneShot<Void>,
+        _ timeSource: any TimeSource
+    ) -> LeasedPermits.Step {
+        let (step, wasLocal) =
+            limiter.change(key) { permits, line in
+                let now = timeSource.now
+                let coolingUntil = limiter.cooldowns?.end(of: key, at: now)?.nanoseconds
+                let step = permits.nextStep(
+                    line, key: text, coolingUntil: coolingUntil, at: now.nanoseconds)
+                permits.wake = nil
+                var wasLocal = false
+                switch step {
+                case .pause: permits.wake = wake
+                case .take, .giveBack: state.withLock { $0.operations += 1 }
+                case .end:
+                    permits.isDriven = false
+                    wasLocal = permits.isLocal
+                    if wasLocal { state.withLock { $0.localKeys -= 1 } }
+                }
+                return (step, wasLocal)
+            } ?? (.end, false)
+        if wasLocal { tellOfLocalKeys() }
+        return step
+    }
+
+    private func tellOfLocalKeys() {
+        figures.tell {
+            [.gauge("turnpike.rate_limit.local"): Double(state.withLock { $0.localKeys })]
+        }
+    }
+
+    private static func pause(
+        _ until: Int64?, _ wake: OneShot<Void>, _ timeSource: any TimeSource
+    ) async {
+        let now = timeSource.now
+        let timer = until.map { until in
+            timeSource.schedule(
+                after: now.duration(to: MonotonicInstant(nanoseconds: until))
+            ) { wake.settle(.success(())) }
+        }
+        defer { timer?.cancel() }
+        try? await wake.value { wake.settle(.success(())) }
+    }
+
+    private func ask(
+        _ request: QuotaRequest, _ limiter: Limiter, _ key: QuotaKey, _ timeSource: any TimeSource
+    ) async {
+        defer { operationHasEnded() }
+        let access = access
+        let answer: QuotaAnswer? =
+            (try? await access.ask(
+                "a permit", by: timeSource, tell: { [news] in news.add($0) },
+                late: { answer in
+                    guard case .granted(let grant) = answer else { return }
+                    access.run { store in
+                        try await store.giveBack(
+                            grant.permits, to: request.key, rules: request.rules)
+                    }
+                }
+            ) { [plan] store in
+                try plan.checked(await store.take(request))
+            }) ?? nil
+        if case .granted(let grant) = answer {
+            figures.add(Double(grant.permits), to: "turnpike.rate_limit.taken")
+        }
+        apply(answer, limiter, key, timeSource)
+    }
+
+    private func apply(
+        _ answer: QuotaAnswer?, _ limiter: Limiter, _ key: QuotaKey, _ timeSource: any TimeSource
+    ) {
+        let now = timeSource.now
+        if case .coolingDown(let left) = answer {
+            limiter.cooldowns?.learn(left, for: key, at: now)
+        }
+        let wasLocal = isLocal
+        limiter.refill(key, by: timeSource) { permits in
+            let before = permits.isLocal ? 1 : 0
+            permits.answered(answer, at: now)
+            let after = permits.isLocal ? 1 : 0
+            state.withLock { $0.localKeys += after - before }
+            switch answer {
+            case .granted: return .excess
+            case .exhausted(let after): return .late(after, isCooling: false)
+            case .coolingDown(let left): return .late(left, isCooling: true)
+            case nil: return nil
+            }
+        }
+        if wasLocal || isLocal { tellOfLocalKeys() }
+    }
+
+    private func giveBack(_ permits: Int, _ key: String, _ timeSource: any TimeSource) {
+        if permits > 0 {
+            figures.add(Double(permits), to: "turnpike.rate_limit.given_back")
+        }
+        let rules = plan.storedRules
+        if access.nextAdmission(at: timeSource.now) != nil {
+            // A store that is slow would otherwise lose them, and nobody waits for it.
+            access.run { store in try await store.giveBack(permits, to: key, rules: rules) }
+            operationHasEnded()
+            return
+        }
+        // Nobody waits for it but the end of the gate.
+        tell("the return of permits", timeSource) { store in
+            try await store.giveBack(permits, to: key, rules: rules)
+        } ended: {
+            self.operationHasEnded()
+        }
+    }
+
+    /// Lowers what is left under one rule in the store; nobody waits for it.
+    func lower(
+        to permits: Int, of key: QuotaKey, rule: Int, by timeSource: any TimeSource
+    ) {
+        let (rules, text) = (plan.storedRules, key.text(in: access.group))
+        tell("a correction", timeSource) { store in
+            try await store.lower(to: Double(permits), of: text, rule: rule, rules: rules)
+        }
+    }
+
+    private func tell(
+        _ what: String, _ timeSource: any TimeSource,
+        _ operation: @escaping @Sendable (any SharedStore) async throws -> Void,
+        ended: @escaping @Sendable () -> Void = {}
+    ) {
+        let (access, news) = (access, news)
+        // Ends by itself, within the time limit.
+        _ = Task.inheriting {
+            _ = try? await access.ask(
+                what, by: timeSource, tell: { news.add($0) }
+            ) { store in
+                try await operation(store)
+                return true
+            }
+            ended()
+        }
+    }
+
+    private func operationHasEnded() {
+        let ready = state.withLock { state in
+            state.operations -= 1
+            guard state.operations == 0 else { return [OneShot<Void>]() }
+            defer { state.isDrained = [] }
+            return state.isDrained
+        }
+        for waiter in ready { waiter.settle(.success(())) }
+    }
+}

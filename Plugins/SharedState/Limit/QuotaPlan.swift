@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Synchronization
+import TurnpikeCore
+import TurnpikeMiddleware
+import TurnpikeSupport
+
+/// The rules of a limit, and what follows from them for the use of a store.
+struct QuotaPlan: Sendable {
+    let rules: [QuotaRule]
+    /// The state that is shared with other replicas.
+    let access: SharedAccess
+    /// The smallest burst.
+    let burst: Int
+    /// The name that tells its quota from others in a store; nil if its place does.
+    let key: String?
+    private let places = QuotaPlaces()
+    // The time between two permits of the rule whose permits come fastest.
+    private let fastest: Double
+    private let slowest: Double
+
+    // So many permits are reserved at once for calls that wait: those of this time, divided by the
+    // replicas. It is short, so that replicas take turns and what a lost replica takes with it is
+    // little; and longer than a round trip, so that no permit is lost between two portions.
+    private static let portionTime = 50e6
+    // A lease has the permits that this replica is likely to use within this time.
+    private static let leaseTime = 10e6
+    /// No permit is reserved further ahead.
+    static let longestReach = Duration.seconds(10)
+
+    init(_ rules: [QuotaRule], access: SharedAccess, key: String? = nil) {
+        // A rule that is given twice would be charged twice.
+        var known: Set<String> = []
+        let rules = rules.filter { known.insert($0.identity).inserted }
+        self.rules = rules
+        self.access = access
+        self.key = key
+        burst = rules.burst
+        fastest = rules.intervals.min() ?? 1e-3
+        slowest = rules.intervals.max() ?? 1e-3
+    }
+
+    /// How many permits are reserved at once for calls that wait.
+    ///
+    /// One is asked for while another is left, so that the round trip costs no quota.
+    func portion(_ replicas: Int) -> Int {
+        max(Int(min(Self.portionTime / fastest / Double(replicas), 1e6)), 2)
+    }
+
+    /// How far ahead permits are reserved for calls that wait: each replica has room for two.
+    ///
+    /// A replica that found none left would have to try again, and would not be in line meanwhile.
+    func reach(_ replicas: Int) -> Duration {
+        let two = slowest.rounded(.up) * 2 * (Double(replicas) + 1)
+        return min(.nanoseconds(Int64(min(max(two, 1e9), 1e10))), Self.longestReach)
+    }
+
+    /// The most permits that this replica may hold without a call for them.
+    ///
+    /// All replicas together hold a quarter of the burst at most.
+    func maxLease(_ replicas: Int?) -> Int {
+        replicas.map { Int(min(Double(burst) / (4 * Double($0)), 1e6)) } ?? 0
+    }
+
+    /// The size of a lease.
+    /// - Parameters:
+    ///   - used: How many permits were used in a time.
+    ///   - time: The time, in nanoseconds.
+    /// - Returns: How many permits are likely to be used within the time of a lease.
+    func lease(forUse used: Int, in time: Int64) -> Int {
+        Int(min(Double(used) * min(Self.leaseTime / Double(max(time, 1)), 1), 1e6))
+    }
+
+    /// The rules as the store gets them, in the order of ``rules``.
+    var storedRules: [QuotaRule] {
+        if let key { return rules.map { $0.identified(by: "/" + key) } }
+        let places = places.all
+        return rules.enumerated().map { index, rule in
+            let place = places.indices.contains(index) ? places[index] : 0
+            return place == 0 ? rule : rule.identified(by: "#\(place + 1)")
+        }
+    }
+
+    /// The same, for a request: what may be held idle is not part of the burst.
+    func sentRules(hasLeases: Bool) -> [QuotaRule] {
+        let rules = storedRules
+        return hasLeases ? rules.map { $0.grantingBurst(times: 0.75) } : rules
+    }
+
+    /// Learns which limits of the same stack stand outside of this one.
+    ///
+    /// Of limits with the same rule, each has a state of its own for it, told by how many stand before
+    /// it; so the same ones share in all replicas, and other gates around them are of no matter. A limit
+    /// in the stacks of several clients keeps the place in the first one, so that its state never
+    /// becomes another one.
+    func place(after others: [QuotaPlan]) {
+        guard places.all.isEmpty else { return }
+        let others = others.filter { $0.key == nil && $0.access.group == access.group }
+        places.all = rules.map { rule in
+            others.count { $0.rules.contains { $0.identity == rule.identity } }
+        }
+    }
+
+    /// This replica's share of the quota, while the store has no answer.
+    func share(_ replicas: Int) -> [QuotaRule] {
+        rules.map { rule in
+            let count = Double(max(replicas, 1))
+            return QuotaRule(rule.permits / count, per: rule.period, burst: rule.burst / count)
+        }
+    }
+
+    /// An answer, with its times in a range in which they can be used.
+    /// - Throws: An error if no store may give it. Without one of the offsets a rule would not hold,
+    ///   and a permit that is due in a year would keep calls in line for that long.
+    func checked(_ answer: QuotaAnswer) throws -> QuotaAnswer {
+        switch answer {
+        case .granted(let grant):
+            guard grant.permits > 0, grant.offsets.count == rules.count,
+                grant.offsets.allSatisfy({ $0 <= Self.longestReach * 2 })
+            else { throw UnusableGrant() }
+            return answer
+        case .exhausted(let after): return .exhausted(retryAfter: Self.clamped(after))
+        case .coolingDown(let left): return .coolingDown(Self.clamped(left))
+        }
+    }
+
+    private static func clamped(_ time: Duration) -> Duration {
+        min(max(time, .zero), .seconds(1_000_000_000))
+    }
+
+    private struct UnusableGrant: Error, CustomStringConvertible {
+        var description: String { "its permits do not belong to the request" }
+    }
+
+    /// The least time in which so many permits come.
+    func leastTime(for permits: Int) -> Int64 {
+        Int64(nanoseconds: fastest * Double(max(permits, 0)))
+    }
+}
+
+/// For each rule of a limit, how many limits with the same rule stand before it in its stack.
+private final class QuotaPlaces: Sendable {
+    private let places = Mutex<[Int]>([])
+
+    var all: [Int] {
+        get { places.withLock { $0 } }
+        set { places.withLock { $0 = newValue } }
+    }
+}
+
+extension [QuotaRule] {
+    /// The time between two permits of each rule, in nanoseconds.
+    var intervals: [Double] { map { Swift.max($0.nanosecondsPerPermit, 1e-3) } }
+
+    /// The smallest burst.
+    var burst: Int { Int(reduce(1e12) { Swift.min($0, Swift.max($1.burst, 1)) }) }
+}
+
+extension Int64 {
+    /// A number of nanoseconds, clamped to a quarter of the range.
+    init(nanoseconds: Double) {
+        self = nanoseconds < 2e18 ? (nanoseconds > -2e18 ? Int64(nanoseconds) : .min / 4) : .max / 4
+    }
+
+    /// The sum, clamped to half of the range.
+    func addingSaturating(_ other: Int64) -> Int64 {
+        let (sum, overflow) = addingReportingOverflow(other)
+        if overflow { return other > 0 ? .max / 2 : .min / 2 }
+        return Swift.min(Swift.max(sum, .min / 2), .max / 2)
+    }
+}

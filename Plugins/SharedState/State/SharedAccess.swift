@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Synchronization
+import TurnpikeCore
+import TurnpikeSupport
+
+/// Uses a store within a time limit, and not at all while it is away.
+final class SharedAccess: Sendable {
+    private struct State {
+        var circuit = StoreCircuit()
+        var toldAt: MonotonicInstant?
+        // Whether the latest line of the log says that the store is away.
+        var hasToldFailure = false
+        var replicas = ReplicaCount()
+        // Whether it is known whether the store can be reached.
+        var hasMet = false
+    }
+
+    let store: any SharedStore
+    let timeLimit: Duration
+    let group: String
+
+    private let replica: String
+    private let fixedReplicas: Int?
+    private let figures: GateFigures
+    private let state = Mutex(State())
+
+    private static let newsInterval = Duration.seconds(10)
+    private static let replicasGauge = GateFigure.gauge("turnpike.shared_state.replicas")
+
+    private static let help = [
+        "turnpike.shared_state.failures":
+            "Operations on shared state without an answer of its store, after which a gate went on"
+            + " locally.",
+        "turnpike.shared_state.skipped":
+            "Operations on shared state that were not tried, because its store was away.",
+        "turnpike.shared_state.away": "Stores of shared state that are not asked now.",
+        "turnpike.shared_state.replicas": "Replicas that share state, as far as is known.",
+    ]
+
+    init(
+        _ store: any SharedStore, timeLimit: Duration, replicas: Int?, group: String,
+        replica: String, meter: (any GateMeter)?
+    ) {
+        self.store = store
+        self.timeLimit = min(max(timeLimit, .milliseconds(1)), .seconds(60))
+        fixedReplicas = replicas.map { max($0, 1) }
+        self.group = group
+        self.replica = replica
+        figures = GateFigures(
+            meter, help: Self.help,
+            counters: [
+                .counter("turnpike.shared_state.failures"),
+                .counter("turnpike.shared_state.skipped"),
+            ])
+        figures.tell { [fixedReplicas] in
+            var gauges: [GateFigure: Double?] = [.gauge("turnpike.shared_state.away"): 0]
+            if let fixedReplicas { gauges[Self.replicasGauge] = Double(fixedReplicas) }
+            return gauges
+        }
+    }
+
+    /// How many replicas there are, as far as is known.
+    var replicas: Int {
+        fixedReplicas ?? state.withLock { $0.replicas.known ?? ReplicaCount.assumed }
+    }
+
+    /// How many replicas there are, once that is certain enough to hold permits ahead of demand.
+    var confirmedReplicas: Int? { fixedReplicas ?? state.withLock { $0.replicas.confirmed } }
+
+    var isReachable: Bool { state.withLock { $0.circuit.isClosed } }
+
+    /// When the store may be asked next; nil if it may be now.
+    func nextAdmission(at now: MonotonicInstant) -> MonotonicInstant? {
+        state.withLock { $0.circuit.nextAdmission(at: now) }
+    }
+
+    func flush() async { await figures.flush() }
+
+    /// Asks the store, within the time limit.
+    /// - Parameters:
+    ///   - what: What is asked for, for messages: `a permit`.
+    ///   - timeSource: The clock of the limit.
+    ///   - limit: Another limit than ``timeLimit``, for what nobody waits for.
+    ///   - firstLimit: The limit until the store has answered for the first time, which includes the time
+    ///     for its connection; the store is then asked whatever has failed before. Nil for no other one.
+    ///   - tell: Takes a line for the log.
+    ///   - late: Takes an answer that comes after the limit, or after the caller was cancelled.
+    ///   - operation: Asks the store.
+    /// - Returns: The answer; nil if there is none, and the gate must go on locally.
+    /// - Throws: `CancellationError` alone.
+    func ask<Answer: Sendable>(
+        _ what: String, by timeSource: any TimeSource, limit: Duration? = nil,
+        firstLimit: Duration? = nil, tell: @escaping @Sendable (String) -> Void,
+        late: @escaping @Sendable (Answer) -> Void = { _ in },
+        _ operation: @escaping @Sendable (any SharedStore) async throws -> Answer
+    ) async throws -> Answer? {
+        let (isFirst, isAdmitted) = state.withLock { state in
+            let isFirst = firstLimit != nil && !state.hasMet
+            return (isFirst, isFirst || state.circuit.admit(at: timeSource.now))
+        }
+        guard isAdmitted else {
+            figures.add(1, to: "turnpike.shared_state.skipped")
+            return nil
+        }
+        beatIfDue(timeSource)
+        let limit = max(limit ?? timeLimit, isFirst ? firstLimit ?? .zero : .zero)
+        let outcome = OneShot<Answer?>()
+        let timer = timeSource.schedule(after: limit) { outcome.settle(.success(nil)) }
+        defer { timer.cancel() }
+        run { store in
+            do {
+                let answer = try await operation(store)
+                if !outcome.settle(.success(answer)) { late(answer) }
+            } catch {
+                outcome.settle(.failure(error is CancellationError ? StoreGaveUp() : error))
+            }
+        }
+        do {
+            let answer = try await outcome.value {
+                outcome.settle(.failure(CancellationError()))
+            }
+            let failure = answer == nil ? "no answer within \(limit.text)" : nil
+            ended(what, failure, isFirst: isFirst, timeSource, tell)
+            return answer
+        } catch let error as CancellationError {
+            // The caller was cancelled, which says nothing of the store.
+            state.withLock { $0.circuit.abandon(at: timeSource.now) }
+            throw error
+        } catch {
+            ended(what, String(describing: error), isFirst: isFirst, timeSource, tell)
+            return nil
+        }
+    }
+
+    /// Sends something to the store that nobody waits for, whether or not the store has answered of
+    /// late.
+    func run(_ operation: @escaping @Sendable (any SharedStore) async throws -> Void) {
+        let store = store
+        // It ends by itself: a store promises that for each operation. It is not cancelled with the
+        // caller, for others wait for its answer, or its answer must be taken back.
+        _ = Task.inheriting { try? await operation(store) }
+    }
+
+    private struct StoreGaveUp: Error, CustomStringConvertible {
+        var description: String { "the store has cancelled the operation" }
+    }
+
+    private func ended(
+        _ what: String, _ failure: String?, isFirst: Bool, _ timeSource: any TimeSource,
+        _ tell: @Sendable (String) -> Void
+    ) {
+        let now = timeSource.now
+        let (hasChanged, isClosed, isNews) = state.withLock { state in
+            let hasChanged = state.circuit.record(failure == nil, at: now)
+            if isFirst || failure == nil { state.hasMet = true }
+            let isNews = Self.isNews(&state, failure != nil, opens: hasChanged, now)
+            return (hasChanged, state.circuit.isClosed, isNews)
+        }
+        if hasChanged {
+            figures.tell { [.gauge("turnpike.shared_state.away"): isClosed ? 0 : 1] }
+        }
+        if failure != nil { figures.add(1, to: "turnpike.shared_state.failures") }
+        guard isNews else { return }
+        if let failure {
+            tell(
+                "the store of shared state did not give \(what), and calls go on locally: \(failure)"
+            )
+        } else {
+            tell("the store of shared state answers again")
+        }
+    }
+
+    // A failure is news every ten seconds, and so is the first answer after one that was told. That
+    // the store is not asked any more is always news: a short fault before it must not hide it.
+    private static func isNews(
+        _ state: inout State, _ hasFailed: Bool, opens: Bool, _ now: MonotonicInstant
+    ) -> Bool {
+        guard hasFailed else {
+            guard state.hasToldFailure, state.circuit.isClosed else { return false }
+            state.hasToldFailure = false
+            return true
+        }
+        let isRecent = state.toldAt.map { $0.duration(to: now) < newsInterval } ?? false
+        if isRecent, state.hasToldFailure || !opens { return false }
+        state.toldAt = now
+        state.hasToldFailure = true
+        return true
+    }
+
+    private func beatIfDue(_ timeSource: any TimeSource) {
+        guard fixedReplicas == nil,
+            state.withLock({ $0.replicas.begin(at: timeSource.now) })
+        else { return }
+        let (replica, group) = (replica, group)
+        run { [self] store in
+            let count = try? await store.beat(replica, of: group, for: ReplicaCount.lifetime)
+            let known = state.withLock { state in
+                state.replicas.end(count)
+                return state.replicas.known
+            }
+            guard let known else { return }
+            figures.tell { [Self.replicasGauge: Double(known)] }
+        }
+    }
+}
+
+extension SharedAccess {
+    /// What a gate states that asks the store so often in one pass.
+    func use(_ content: GateSharedContent, times: Int = 1) -> GateEffect {
+        .sharesState(content, isHidden: store.hidesTraffic, atMost: timeLimit * times)
+    }
+}

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import TurnpikeCore
+public import TurnpikeMiddleware
+import TurnpikeSupport
+
+/// Cool-downs over a store: ``SharedState/cooldowns``.
+struct SharedCooldowns: CooldownSharing {
+    private let access: SharedAccess
+
+    init(_ access: SharedAccess) { self.access = access }
+
+    var effect: GateEffect { access.use(.counts) }
+
+    func tell(of duration: Duration, for key: QuotaKey, gate: String, in context: Context) {
+        let (access, text) = (access, key.text(in: access.group))
+        // It ends by itself, within the time limit, and nobody waits for it.
+        _ = Task.inheriting {
+            _ = try? await access.ask(
+                "a cool-down", by: context.timeSource, tell: { context.report($0, by: gate) }
+            ) { store in
+                try await store.coolDown(for: duration, text)
+                return true
+            }
+        }
+    }
+
+    func timeLeft(of key: QuotaKey, gate: String, in context: Context) async -> Duration? {
+        let text = key.text(in: access.group)
+        let told = await context.report(waitingFor: "shared state") { _ in
+            try? await access.ask(
+                "a cool-down", by: context.timeSource, tell: { context.report($0, by: gate) }
+            ) { store in
+                try await store.cooldown(of: text)
+            }
+        }
+        if case .some(.some(let left)) = told { return left }
+        return nil
+    }
+}
+
+extension Cooldowns {
+    /// Creates cool-downs that hold for all replicas.
+    /// - Parameters:
+    ///   - shared: The state of the replicas.
+    ///   - longest: The longest cool-down; what a server asks for beyond that is cut.
+    ///   - key: Whose cool-down a request falls under besides its origin
+    ///     (``/TurnpikeMiddleware/Cooldowns/init(sharing:longest:key:)``).
+    public convenience init(
+        shared: SharedState, longest: Duration = .seconds(300),
+        key: (@Sendable (Request) -> String?)? = nil
+    ) {
+        self.init(sharing: SharedCooldowns(shared.access), longest: longest, key: key)
+    }
+}
+
+extension QuotaKey {
+    /// The key under which a group of replicas keeps it in a store.
+    func text(in group: String) -> String { "\(group)|\(text)" }
+}

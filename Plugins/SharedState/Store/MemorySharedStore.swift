@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Synchronization
+public import TurnpikeCore
+public import TurnpikeMiddleware
+import TurnpikeSupport
+
+/// Keeps shared state in memory, for tests and for gates of one process.
+///
+/// ```swift
+/// let store = MemorySharedStore(timeSource: simulation.clock)
+/// let replicas = (0..<12).map { _ in SharedState(store, timeLimit: .milliseconds(20)) }
+/// ```
+///
+/// It has a clock of its own, as a server has, so that the clocks of the replicas may differ from it.
+/// What has ended is removed: its memory grows with the keys that are in use, not with those that
+/// ever were.
+public final class MemorySharedStore: SharedStore {
+    private struct State {
+        var quotas = ExpiringTable<QuotaState>()
+        var cooldowns = ExpiringTable<Void>()
+        var tokens = ExpiringTable<StoredToken>()
+        var locks = ExpiringTable<UInt64>()
+        var groups: [String: ExpiringTable<Void>] = [:]
+        // One number for all keys: it grows for each of them, and needs no memory for each.
+        var fence: UInt64 = 0
+    }
+
+    private let timeSource: any TimeSource
+    private let start: MonotonicInstant
+    private let state = Mutex(State())
+
+    private static let groupLimit = 64
+
+    /// Creates an empty store.
+    /// - Parameter timeSource: The clock by which it decides.
+    public init(timeSource: any TimeSource = SystemTimeSource()) {
+        self.timeSource = timeSource
+        start = timeSource.now
+    }
+
+    /// True: nothing leaves the process.
+    public var hidesTraffic: Bool? { true }
+
+    // MARK: Quotas
+
+    /// Takes permits, or none.
+    public func take(_ request: QuotaRequest) async -> QuotaAnswer {
+        update { state, now in
+            if let (_, end) = state.cooldowns.value(request.key, at: now) {
+                return .coolingDown(Self.duration(end - now))
+            }
+            return Self.change(request.key, in: &state, at: now) { $0.take(request, at: now) }
+        }
+    }
+
+    /// Gives permits back, or charges more of them if the number is negative.
+    public func giveBack(_ permits: Int, to key: String, rules: [QuotaRule]) async {
+        update { state, now in
+            Self.change(key, in: &state, at: now) { $0.giveBack(permits, rules: rules, at: now) }
+        }
+    }
+
+    /// Lowers the permits that are left under one rule.
+    public func lower(
+        to remaining: Double, of key: String, rule: Int, rules: [QuotaRule]
+    ) async {
+        update { state, now in
+            Self.change(key, in: &state, at: now) {
+                $0.lower(to: remaining, rule: rule, rules: rules, at: now)
+            }
+        }
+    }
+
+    /// How many permits are left under a rule; negative if some are reserved ahead.
+    /// - Parameters:
+    ///   - key: The key of the quota.
+    ///   - rule: The index of the rule.
+    ///   - rules: The rules of the quota.
+    /// - Returns: The number, which has fractions; nil if there is no such rule.
+    public func permitsLeft(of key: String, rule: Int = 0, rules: [QuotaRule]) -> Double? {
+        guard rules.indices.contains(rule) else { return nil }
+        return update { state, now in
+            var quota = state.quotas.value(key, at: now)?.value ?? QuotaState()
+            return quota.left(of: rules[rule], at: now)
+        }
+    }
+
+    // MARK: Cool-downs
+
+    /// Begins a cool-down, or prolongs it.
+    public func coolDown(for duration: Duration, _ key: String) async {
+        update { state, now in
+            let end = now + Self.nanoseconds(duration)
+            let present = state.cooldowns.value(key, at: now)?.end ?? now
+            if end > present { state.cooldowns.put((), key, until: end, at: now) }
+        }
+    }
+
+    /// The time that is left of a cool-down; nil if there is none.
+    public func cooldown(of key: String) async -> Duration? {
+        update { state, now in
+            state.cooldowns.value(key, at: now).map { Self.duration($0.end - now) }
+        }
+    }
+
+    // MARK: Tokens
+
+    /// The content under a key; nil if there is none.
+    public func token(_ key: String) async -> StoredToken? {
+        update { state, now in state.tokens.value(key, at: now)?.value }
+    }
+
+    /// Replaces the content under a key, unless it was stored with a higher fencing number.
+    public func store(_ token: StoredToken, _ key: String, for lifetime: Duration?) async -> Bool {
+        update { state, now in
+            if let present = state.tokens.value(key, at: now)?.value, present.fence > token.fence {
+                return false
+            }
+            let end = lifetime.map { now + Self.nanoseconds($0) } ?? .infinity
+            state.tokens.put(token, key, until: end, at: now)
+            return true
+        }
+    }
+
+    // MARK: Locks
+
+    /// Takes a lock.
+    public func lock(_ key: String, for duration: Duration) async -> LockAnswer {
+        update { state, now in
+            if let (_, end) = state.locks.value(key, at: now) {
+                return .held(atMost: Self.duration(end - now))
+            }
+            // A number per nanosecond lasts for 584 years.
+            state.fence &+= 1
+            state.locks.put(
+                state.fence, key, until: now + Self.nanoseconds(duration), at: now)
+            return .taken(SharedLock(key: key, fence: state.fence))
+        }
+    }
+
+    /// Ends a lock, if it has not ended.
+    public func unlock(_ lock: SharedLock) async {
+        update { state, now in
+            if state.locks.value(lock.key, at: now)?.value == lock.fence {
+                state.locks.remove(lock.key)
+            }
+        }
+    }
+
+    /// Whether somebody has the lock of a key.
+    public func isLocked(_ key: String) -> Bool {
+        update { state, now in state.locks.value(key, at: now) != nil }
+    }
+
+    // MARK: Replicas
+
+    /// Says that a replica is there, and counts those that have said so.
+    public func beat(_ replica: String, of group: String, for lifetime: Duration) async -> Int {
+        update { state, now in
+            state.groups[group, default: ExpiringTable()].put(
+                (), replica, until: now + Self.nanoseconds(lifetime), at: now)
+            let count = state.groups[group]?.countLeft(at: now) ?? 0
+            if state.groups.count > Self.groupLimit { Self.removeEmptyGroups(&state, at: now) }
+            return count
+        }
+    }
+
+    /// How many keys it keeps, of all kinds.
+    public var keyCount: Int {
+        update { state, now in
+            state.quotas.countLeft(at: now) + state.cooldowns.countLeft(at: now)
+                + state.tokens.countLeft(at: now) + state.locks.countLeft(at: now)
+        }
+    }
+
+    // MARK: State
+
+    private func update<Value: Sendable>(_ body: (inout State, Double) -> Value) -> Value {
+        state.withLock { state in
+            // Read under the lock, so that decisions are in the order of their times.
+            let now = Double(start.duration(to: timeSource.now).wholeNanoseconds)
+            return body(&state, now)
+        }
+    }
+
+    private static func change<Value>(
+        _ key: String, in state: inout State, at now: Double, _ body: (inout QuotaState) -> Value
+    ) -> Value {
+        var quota = state.quotas.value(key, at: now)?.value ?? QuotaState()
+        let value = body(&quota)
+        state.quotas.put(quota, key, until: quota.end, at: now)
+        return value
+    }
+
+    private static func removeEmptyGroups(_ state: inout State, at now: Double) {
+        for key in state.groups.keys where state.groups[key]?.countLeft(at: now) == 0 {
+            state.groups[key] = nil
+        }
+    }
+
+    private static func nanoseconds(_ duration: Duration) -> Double {
+        Double(max(duration, .zero).wholeNanoseconds)
+    }
+
+    private static func duration(_ nanoseconds: Double) -> Duration {
+        .nanoseconds(Int64(exactly: nanoseconds.rounded(.up)) ?? .max)
+    }
+}

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import TurnpikeMiddleware
+import TurnpikeSupport
+
+/// The state of a shared quota: for each rule, when it would be whole again (``QuotaStore``).
+///
+/// All times are nanoseconds of the store's clock. An interval may be shorter than one nanosecond,
+/// so they are floating-point numbers.
+struct QuotaState: Sendable {
+    // The theoretical arrival time of each rule by its identity; a rule without one is whole.
+    private var arrivals: [String: Double] = [:]
+    // When that was last changed.
+    private var changed = -Double.infinity
+
+    // Additions of intervals are not exact. What is due within a nanosecond counts as due, so that a
+    // caller that waits as long as it was told is not refused.
+    private static let tolerance = 1.0
+
+    /// When all rules are whole, and the state need not be kept.
+    var end: Double { arrivals.values.max() ?? -.infinity }
+
+    /// Takes permits, or none.
+    mutating func take(_ request: QuotaRequest, at now: Double) -> QuotaAnswer {
+        let reach = Self.nanoseconds(request.reach)
+        let rules = request.rules
+        prepare(at: now)
+        let offsets = rules.map { rule in
+            arrival(of: rule, at: now) - now - (rule.burst - 1) * rule.nanosecondsPerPermit
+        }
+        let first = offsets.max() ?? 0
+        guard first <= reach + Self.tolerance else {
+            return .exhausted(retryAfter: Self.duration(first))
+        }
+        var permits = request.maximum
+        for (rule, offset) in zip(rules, offsets) {
+            let due = (reach + Self.tolerance - offset) / rule.nanosecondsPerPermit + 1
+            // The comparison also keeps the conversion in range.
+            if due < Double(permits) { permits = Int(due) }
+        }
+        permits = max(permits, request.minimum, 1)
+        for rule in rules {
+            arrivals[rule.identity] =
+                arrival(of: rule, at: now) + Double(permits) * rule.nanosecondsPerPermit
+        }
+        return .granted(QuotaGrant(permits: permits, offsets: offsets.map(Self.duration)))
+    }
+
+    /// Gives permits back, or charges more of them if the number is negative.
+    mutating func giveBack(_ permits: Int, rules: [QuotaRule], at now: Double) {
+        prepare(at: now)
+        for rule in rules {
+            let interval = rule.nanosecondsPerPermit
+            let present = arrival(of: rule, at: now)
+            let arrival = present - Double(permits) * interval
+            if permits > 0 {
+                arrivals[rule.identity] = max(arrival, now)
+            } else {
+                let longest = 2 * rule.burst * interval + Self.nanoseconds(rule.period)
+                arrivals[rule.identity] = max(present, min(arrival, now + longest))
+            }
+        }
+    }
+
+    /// Lowers the permits that are left under a rule.
+    mutating func lower(to remaining: Double, rule index: Int, rules: [QuotaRule], at now: Double) {
+        guard rules.indices.contains(index), remaining < rules[index].burst else { return }
+        prepare(at: now)
+        let rule = rules[index]
+        let missing = rule.burst - max(remaining, 0)
+        arrivals[rule.identity] = max(
+            arrival(of: rule, at: now), now + missing * rule.nanosecondsPerPermit)
+    }
+
+    /// How many permits are left under a rule; negative if some are reserved ahead.
+    mutating func left(of rule: QuotaRule, at now: Double) -> Double {
+        prepare(at: now)
+        return rule.burst - (arrival(of: rule, at: now) - now) / rule.nanosecondsPerPermit
+    }
+
+    private func arrival(of rule: QuotaRule, at now: Double) -> Double {
+        arrivals[rule.identity] ?? now
+    }
+
+    // A rule is whole from its arrival time on. If the clock has gone back, the arrival times go back
+    // with it.
+    private mutating func prepare(at now: Double) {
+        let back = max(changed - now, 0)
+        changed = now
+        arrivals = arrivals.compactMapValues { $0 - back > now ? $0 - back : nil }
+    }
+
+    private static func nanoseconds(_ duration: Duration) -> Double {
+        Double(duration.wholeNanoseconds)
+    }
+
+    // Rounded up, because a permit must not be used early; but not because of an inexact addition.
+    private static func duration(_ nanoseconds: Double) -> Duration {
+        let whole = (nanoseconds - 0.01).rounded(.up)
+        return .nanoseconds(Int64(exactly: whole) ?? (whole < 0 ? .min : .max))
+    }
+}

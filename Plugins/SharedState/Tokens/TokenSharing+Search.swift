@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import TurnpikeCore
+import TurnpikeMiddleware
+import TurnpikeSupport
+
+extension TokenSharing {
+    /// What one refresh has learnt of the store so far, and how long it waits before it asks again.
+    struct Search {
+        /// The last token that the store had.
+        private(set) var latest: SharedToken?
+        private let job: Job
+        private let begin: MonotonicInstant
+        private var awaySince: MonotonicInstant?
+        // Until when another replica may be refreshing the token.
+        private var heldUntil: MonotonicInstant?
+        private var interval = Duration.milliseconds(50)
+
+        private static let longestInterval = Duration.seconds(1)
+
+        init(_ job: Job) {
+            self.job = job
+            begin = job.timeSource.now
+        }
+
+        mutating func isAnswered(with found: Found) {
+            // A store that can be read may still be full or read-only: no lock can be had there.
+            latest = found.token ?? latest
+        }
+
+        mutating func isUnanswered() { awaySince = awaySince ?? job.timeSource.now }
+
+        mutating func isHeld(for time: Duration) {
+            awaySince = nil
+            heldUntil = job.timeSource.now.advanced(by: time)
+        }
+
+        /// Whether this replica may refresh the token by itself now.
+        func maySend(_ outage: SharedTokens.Outage, after patience: Duration) -> Bool {
+            guard outage == .refresh, let awaySince else { return false }
+            if !job.spends { return true }
+            let now = job.timeSource.now
+            return awaySince.duration(to: now) >= patience && heldUntil.map { $0 <= now } ?? true
+        }
+
+        /// Waits before the store is asked again.
+        mutating func pause() async throws {
+            let waited = begin.duration(to: job.timeSource.now)
+            guard waited < job.policy.timeLimit else {
+                let reason =
+                    awaySince == nil
+                    ? "another replica refreshes the token and has not finished within"
+                    : "the store of the token had no answer for"
+                throw ClientError(.auth, "\(reason) \(waited.text)")
+            }
+            // Jitter keeps the replicas from asking at the same moments.
+            let pause = interval * (0.5 + job.context.random.unit())
+            interval = min(interval * 1.5, Self.longestInterval)
+            try await job.context.sleep(for: min(pause, job.policy.timeLimit - waited))
+        }
+    }
+}
+
+extension SharedTokens {
+    /// Under this key something is stored for as long as the token is valid, by the store's clock.
+    var validityKey: String { key + "/valid" }
+
+    /// Stores a token.
+    /// - Returns: Whether it was stored; false if a later one is there.
+    func put(
+        _ token: SharedToken, in store: any SharedStore, at date: Date
+    ) async throws -> Bool {
+        let left = token.token?.expires.map { $0.timeIntervalSince(date) }
+        // Ten years; the conversion of what is not a number would trap.
+        let life = left.map { Duration.seconds($0 > 1 ? min($0, 3.2e8) : 1) }
+        // A refresh token outlives its access token.
+        let isKept = token.token?.refreshToken != nil
+        guard try await store.store(token.stored, key, for: isKept ? nil : life) else {
+            return false
+        }
+        if let life {
+            let mark = StoredToken(Data(), fence: token.fence)
+            _ = try await store.store(mark, validityKey, for: life)
+        }
+        return true
+    }
+}

@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Synchronization
+import TurnpikeCore
+import TurnpikeMiddleware
+import TurnpikeSupport
+
+/// Refreshes a token once for all replicas; see ``SharedTokens``.
+final class TokenSharing: BearerTokenSharing {
+    /// One refresh of this replica.
+    @dynamicMemberLookup
+    struct Job: Sendable {
+        let refresh: SharedRefresh
+        /// The number under which the old token is in the store; nil if it is not there.
+        let fence: UInt64?
+        /// What was to be stored when the refresh began.
+        let unsaved: UnsavedToken.ID?
+
+        var timeSource: any TimeSource { refresh.context.timeSource }
+
+        subscript<Value>(dynamicMember path: KeyPath<SharedRefresh, Value>) -> Value {
+            refresh[keyPath: path]
+        }
+    }
+
+    struct State {
+        /// The number under which the present token is in the store; nil if it is not there.
+        var fence: UInt64?
+        /// What is to be stored, because the store had no answer or the token came from outside.
+        var unsaved: UnsavedToken?
+        /// How to store it: from the latest call.
+        var saving: (timeSource: any TimeSource, tell: @Sendable (String) -> Void)?
+        var isSaving = false
+
+        /// Whether a sign-in must be stored that came while this refresh was under way.
+        ///
+        /// A refresh of the sign-in itself takes its place: the refresh token may be spent.
+        func mustKeepSignIn(for job: Job) -> Bool {
+            guard let unsaved, unsaved.isFromOutside else { return false }
+            return unsaved.id != job.unsaved
+        }
+    }
+
+    let shared: SharedTokens
+    let state = Mutex(State())
+
+    // The lock also lasts while the store is read and written.
+    private static let margin = Duration.seconds(5)
+    // How long a store has to be away before a refresh token is risked.
+    private static let patience = Duration.seconds(1)
+    // Nobody refreshes more often than once a second, so that one operation may be slower than one of
+    // a rate limit.
+    private static let slowest = Duration.milliseconds(250)
+    // Replicas that start together must not sign in each by itself because their connections to the store
+    // are not made yet.
+    private static let firstLimit = Duration.seconds(2)
+
+    init(_ shared: SharedTokens) { self.shared = shared }
+
+    /// The waits for the store are among those for a token.
+    var effect: GateEffect {
+        .sharesState(.secrets, isHidden: shared.state.store.hidesTraffic, atMost: .zero)
+    }
+
+    /// Returns a new token: from the store, or else from the provider.
+    ///
+    /// It is nil if the present one is to be used.
+    func token(for refresh: SharedRefresh) async throws -> BearerToken? {
+        // Another refresh of this replica may store a token while this one is under way.
+        let job = state.withLock {
+            Job(refresh: refresh, fence: $0.fence, unsaved: $0.unsaved?.id)
+        }
+        var search = Search(job)
+        while true {
+            if let found = try await read(job) {
+                search.isAnswered(with: found)
+                if let token = try await adopt(found.token, job) { return token }
+                if job.isLook { return nil }
+                switch try await lock(job) {
+                case .taken(let lock):
+                    if let token = try await token(under: lock, job) { return token }
+                case .held(let time): search.isHeld(for: time)
+                case nil: search.isUnanswered()
+                }
+            } else {
+                if job.isLook { return nil }
+                search.isUnanswered()
+            }
+            if search.maySend(shared.outage(spends: job.spends), after: Self.patience) {
+                return try await sendAlone(search.latest, job)
+            }
+            try await search.pause()
+        }
+    }
+
+    // Returns nil if the store must be asked again from the start.
+    private func token(under lock: SharedLock, _ job: Job) async throws -> BearerToken? {
+        let found = try await read(job)
+        if found == nil, job.spends {
+            // The refresh token of the store may be another one than that of this replica.
+            await unlock(lock, job.timeSource, job.note)
+            return nil
+        }
+        if let token = try await adopt(found?.token, job) {
+            await unlock(lock, job.timeSource, job.note)
+            return token
+        }
+        do {
+            let token = try await job.request(base(found?.token, job))
+            return try await save(token, under: lock, job)
+        } catch {
+            await unlock(lock, job.timeSource, job.note)
+            // A replica whose lock had ended may have been faster.
+            if let found = try await read(job), let token = try await adopt(found.token, job) {
+                return token
+            }
+            throw error
+        }
+    }
+
+    private func save(
+        _ token: BearerToken, under lock: SharedLock, _ job: Job
+    ) async throws -> BearerToken {
+        let new = SharedToken(token, scope: job.scope, fence: lock.fence)
+        let id = UnsavedToken.ID()
+        state.withLock { state in
+            if state.mustKeepSignIn(for: job) { return }
+            state.unsaved = UnsavedToken(
+                id: id, token: token, scope: job.scope, lock: lock, base: state.fence,
+                isFromOutside: state.unsaved?.isFromOutside == true)
+        }
+        // Whatever happens here, the token is there, and the old one may be spent.
+        let isStored = try? await ask(
+            "a place for the token", job,
+            late: { [self] isStored in
+                if isStored { isSaved(id, lock.fence) }
+            }
+        ) { [shared] store in try await shared.put(new, in: store, at: job.timeSource.date) }
+        switch isStored {
+        case true?:
+            isSaved(id, lock.fence)
+            await unlock(lock, job.timeSource, job.note)
+        case false?:
+            // A replica that came later has stored another token, which the others use, and with
+            // whose refresh token they will go on. A sign-in replaces that one too.
+            let isSignIn = state.withLock { state in
+                guard state.unsaved?.id == id else { return false }
+                if state.unsaved?.isFromOutside == true {
+                    state.unsaved?.lock = nil
+                    return true
+                }
+                state.unsaved = nil
+                return false
+            }
+            await unlock(lock, job.timeSource, job.note)
+            if isSignIn {
+                saveUnsaved()
+                return token
+            }
+            job.note("the lock of the token had ended; the token of another replica is used")
+            if let found = try await read(job), let other = found.token?.token {
+                state.withLock { $0.fence = found.token?.fence }
+                return other
+            }
+        case nil:
+            job.note("the new token is stored when the store has an answer")
+            saveUnsaved()
+        }
+        return token
+    }
+
+    // A refresh without a lock.
+    private func sendAlone(_ latest: SharedToken?, _ job: Job) async throws -> BearerToken {
+        job.note("the store has no answer; this replica refreshes the token by itself")
+        let token = try await job.request(base(latest, job))
+        state.withLock { state in
+            if state.mustKeepSignIn(for: job) { return }
+            state.unsaved = UnsavedToken(
+                id: UnsavedToken.ID(), token: token, scope: job.scope, lock: nil, base: state.fence,
+                isFromOutside: state.unsaved?.isFromOutside == true)
+        }
+        saveUnsaved()
+        return token
+    }
+
+    // MARK: Decisions
+
+    // Returns the token of the store, if it is one to use instead of the present one.
+    private func adopt(_ found: SharedToken?, _ job: Job) async throws -> BearerToken? {
+        guard let found, let token = found.token, token.value != job.old?.value,
+            found.scope == job.scope, isNewer(found, job), try await isValid(found, job)
+        else { return nil }
+        return state.withLock { state in
+            // A token from outside may have come meanwhile.
+            if state.unsaved?.isFromOutside == true { return nil }
+            state.fence = found.fence
+            state.unsaved = nil
+            return token
+        }
+    }
+
+    // Returns the token whose refresh token is the latest one.
+    private func base(_ found: SharedToken?, _ job: Job) -> BearerToken? {
+        // A replica that has signed out has left no token: the old one must not be used.
+        if let found, isNewer(found, job) { return found.token }
+        return job.old
+    }
+
+    private func isNewer(_ found: SharedToken, _ job: Job) -> Bool {
+        if state.withLock({ $0.unsaved?.isFromOutside == true }) { return false }
+        return job.fence.map { found.fence > $0 } ?? true
+    }
+
+    // The clocks of replicas may be wrong. So a token that has expired by the clock of this one counts
+    // as valid while the store says so, by its own clock.
+    private func isValid(_ found: SharedToken, _ job: Job) async throws -> Bool {
+        guard let expires = found.token?.expires, expires <= job.timeSource.date else {
+            return true
+        }
+        let key = shared.validityKey
+        let mark = try await ask("the age of the token", job) { store in try await store.token(key)
+        }
+        return mark??.fence == found.fence
+    }
+
+    // MARK: The store
+
+    // The outer optional is nil if the store has no answer, the inner one if it has no token.
+    private func read(_ job: Job) async throws -> Found? {
+        let key = shared.key
+        guard
+            let stored = try await ask("the token", job, { store in try await store.token(key) })
+        else { return nil }
+        guard let stored else { return Found(token: nil) }
+        let token = SharedToken(stored)
+        if token == nil {
+            job.note("the store has an unreadable token of \(stored.content.count) bytes")
+        }
+        return Found(token: token)
+    }
+
+    struct Found: Sendable {
+        let token: SharedToken?
+    }
+
+    private func lock(_ job: Job) async throws -> LockAnswer? {
+        let time = (job.spends ? job.policy.answerLimit : job.policy.timeLimit) + Self.margin
+        let key = shared.key
+        return try await ask(
+            "the lock of the token", job,
+            late: { [self] answer in
+                // Nobody knows of this lock, which would hold all replicas up.
+                guard case .taken(let lock) = answer else { return }
+                // It ends by itself: an operation of a store does.
+                _ = Task.apart { [self] in await unlock(lock, job.timeSource, job.note) }
+            }
+        ) { store in try await store.lock(key, for: time) }
+    }
+
+    func unlock(
+        _ lock: SharedLock, _ timeSource: any TimeSource,
+        _ tell: @escaping @Sendable (String) -> Void
+    ) async {
+        // A lock that is left ends by itself.
+        _ = try? await shared.state.access.ask("the end of a lock", by: timeSource, tell: tell) {
+            store in
+            try await store.unlock(lock)
+        }
+    }
+
+    private func ask<Answer: Sendable>(
+        _ what: String, _ job: Job, late: @escaping @Sendable (Answer) -> Void = { _ in },
+        _ operation: @escaping @Sendable (any SharedStore) async throws -> Answer
+    ) async throws -> Answer? {
+        let limit = max(shared.state.timeLimit, job.spends ? Self.slowest : .zero)
+        // A look holds calls up whose token may be used.
+        let firstLimit = job.isLook ? nil : min(Self.firstLimit, job.policy.timeLimit)
+        return try await shared.state.access.ask(
+            what, by: job.timeSource, limit: limit, firstLimit: firstLimit, tell: job.note,
+            late: late, operation)
+    }
+
+    private func isSaved(_ id: UnsavedToken.ID, _ fence: UInt64) {
+        state.withLock { state in
+            guard state.unsaved?.id == id else { return }
+            state.unsaved = nil
+            state.fence = fence
+        }
+    }
+}

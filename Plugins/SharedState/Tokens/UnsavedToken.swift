@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Synchronization
+import TurnpikeCore
+import TurnpikeMiddleware
+import TurnpikeSupport
+
+/// A token of this replica that the store does not have yet.
+struct UnsavedToken: Sendable {
+    /// Tells one of them from the next.
+    final class ID: Sendable, Equatable {
+        static func == (left: ID, right: ID) -> Bool { left === right }
+    }
+
+    let id: ID
+    let token: BearerToken?
+    let scope: [String]
+    /// The lock under which it was made, if there is one.
+    var lock: SharedLock?
+    /// The number of the token that it replaces; a higher one in the store is later than this token.
+    let base: UInt64?
+    /// Whether it comes from a sign-in, and replaces whatever the store has.
+    var isFromOutside = false
+}
+
+extension TokenSharing {
+    private static let shortLock = Duration.seconds(5)
+    // Short, because another replica may take the lock and spend the old refresh token. A try costs
+    // nothing while the store is away.
+    private static let longestPause = Duration.milliseconds(250)
+
+    /// Takes a token from outside, which replaces that of all replicas.
+    func replace(with token: BearerToken?, scope: [String]) {
+        state.withLock { state in
+            state.unsaved = UnsavedToken(
+                id: UnsavedToken.ID(), token: token, scope: scope, lock: nil, base: nil,
+                isFromOutside: true)
+        }
+        saveUnsaved()
+    }
+
+    /// Begins to store what is not stored yet, once there is a clock.
+    func use(_ timeSource: any TimeSource, tell: @escaping @Sendable (String) -> Void) {
+        let isDue = state.withLock { state in
+            state.saving = (timeSource, tell)
+            return state.unsaved != nil && !state.isSaving
+        }
+        if isDue { saveUnsaved() }
+    }
+
+    /// Stores what is not stored yet, in the background.
+    func saveUnsaved() {
+        let saving = state.withLock { state in
+            guard !state.isSaving, state.unsaved != nil, let saving = state.saving else {
+                return (timeSource: any TimeSource, tell: @Sendable (String) -> Void)?.none
+            }
+            state.isSaving = true
+            return saving
+        }
+        guard let (timeSource, tell) = saving else { return }
+        // It ends when the token is stored, when another one has taken its place, or when the tokens
+        // are released. Nobody waits for it.
+        _ = Task.apart { [weak self] in
+            var pause = Duration.milliseconds(100)
+            while await self?.saveOnce(timeSource, tell) == false {
+                let moment = OneShot<Void>()
+                let timer = timeSource.schedule(after: pause) { moment.settle(.success(())) }
+                defer { timer.cancel() }
+                pause = min(pause * 2, Self.longestPause)
+                try? await moment.value {}
+            }
+        }
+    }
+
+    // Returns whether there is nothing left to do.
+    private func saveOnce(
+        _ timeSource: any TimeSource, _ tell: @escaping @Sendable (String) -> Void
+    ) async -> Bool {
+        let unsaved = state.withLock { state in
+            if state.unsaved == nil { state.isSaving = false }
+            return state.unsaved
+        }
+        guard let unsaved else { return true }
+        guard let lock = await lock(for: unsaved, timeSource, tell) else { return false }
+        // Another token may have taken its place, and may be stored by now.
+        guard state.withLock({ $0.unsaved?.id == unsaved.id }) else {
+            if unsaved.lock == nil { await unlock(lock, timeSource, tell) }
+            return false
+        }
+        let shared = shared
+        let isDone = try? await shared.state.access.ask(
+            "a place for the token", by: timeSource, limit: .seconds(1), tell: tell
+        ) { store in
+            if unsaved.lock == nil, !unsaved.isFromOutside,
+                let present = try await store.token(shared.key), present.fence > unsaved.base ?? 0
+            {
+                // Another replica has refreshed the token since; the next refresh here finds it.
+                return UInt64?.none
+            }
+            let new = SharedToken(unsaved.token, scope: unsaved.scope, fence: lock.fence)
+            let isStored = try await shared.put(new, in: store, at: timeSource.date)
+            return isStored ? lock.fence : nil
+        }
+        guard let isDone else { return false }
+        state.withLock { state in
+            guard state.unsaved?.id == unsaved.id else { return }
+            if isDone == nil, unsaved.isFromOutside {
+                // Its lock has ended, so it is stored under another one.
+                state.unsaved?.lock = nil
+                return
+            }
+            state.unsaved = nil
+            if let fence = isDone { state.fence = fence }
+        }
+        await unlock(lock, timeSource, tell)
+        // There may be another one by now.
+        return false
+    }
+
+    private func lock(
+        for unsaved: UnsavedToken, _ timeSource: any TimeSource,
+        _ tell: @escaping @Sendable (String) -> Void
+    ) async -> SharedLock? {
+        if let lock = unsaved.lock { return lock }
+        let key = shared.key
+        let answer = try? await shared.state.access.ask(
+            "the lock of the token", by: timeSource, limit: .seconds(1), tell: tell
+        ) { store in try await store.lock(key, for: Self.shortLock) }
+        if case .taken(let lock) = answer { return lock }
+        return nil
+    }
+}

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Synchronization
+public import TurnpikeCore
+import TurnpikeSupport
+
+extension KeyedLimiter {
+    func perform(
+        _ actions: DeferredActions, _ key: QuotaKey, _ timeSource: any TimeSource
+    ) {
+        actions.perform()
+        if actions.wantsAttention { attendant?(self, key, timeSource) }
+    }
+
+    func notice(
+        _ line: Line, at now: MonotonicInstant, _ actions: inout DeferredActions
+    ) {
+        if attendant != nil, line.source.wantsAttention(for: line.demand, at: now.nanoseconds) {
+            actions.wantsAttention = true
+        }
+    }
+
+    /// Serves the calls whose permits are there, and schedules the next turn.
+    func serve(
+        _ key: QuotaKey, _ line: inout Line, _ timeSource: any TimeSource,
+        _ actions: inout DeferredActions
+    ) {
+        let now = timeSource.now
+        let coolingUntil = cooldowns?.end(of: key, at: now)?.nanoseconds
+        while let first = line.line.first {
+            if coolingUntil == nil, line.source.take(first.cost, at: now.nanoseconds) {
+                if line.remove(first) { actions.served.append(first) }
+                continue
+            }
+            // What it would have used is left to those behind it.
+            guard let deadline = first.deadline,
+                let turn = Self.turn(line, coolingUntil), deadline.nanoseconds <= turn,
+                line.remove(first)
+            else { break }
+            let wait = Self.wait(from: now, until: turn)
+            actions.fail(first, RateLimitError.late(key, wait, isCooling: coolingUntil != nil))
+        }
+        arm(key, &line, coolingUntil, timeSource, &actions)
+        notice(line, at: now, &actions)
+    }
+
+    // When the first call may start, as far as is known.
+    private static func turn(_ line: Line, _ coolingUntil: Int64?) -> Int64? {
+        guard let coolingUntil, !line.line.isEmpty else { return line.turn }
+        return max(line.turn ?? coolingUntil, coolingUntil)
+    }
+
+    func arm(
+        _ key: QuotaKey, _ line: inout Line, _ coolingUntil: Int64?,
+        _ timeSource: any TimeSource, _ actions: inout DeferredActions
+    ) {
+        let turn = Self.turn(line, coolingUntil)
+        if let timer = line.timer {
+            // A timer that is too early schedules the next one.
+            if let turn, line.timerDue <= turn { return }
+            actions.timers.append(timer)
+            line.timer = nil
+        }
+        guard let turn else { return }
+        line.timerDue = turn
+        let wait = Self.wait(from: timeSource.now, until: turn)
+        line.timer = timeSource.schedule(after: wait) { [self] in
+            takeTurn(key, timeSource)
+        }
+    }
+
+    private func takeTurn(_ key: QuotaKey, _ timeSource: any TimeSource) {
+        var actions = DeferredActions()
+        state.withLock { state in
+            state.lines.updateIfPresent(key) { line in
+                line.timer = nil
+                serve(key, &line, timeSource, &actions)
+            }
+            state.waiting -= actions.settledCount
+        }
+        perform(actions, key, timeSource)
+    }
+
+    /// The time until a moment, which may have passed.
+    static func wait(from now: MonotonicInstant, until moment: Int64) -> Duration {
+        max(now.duration(to: MonotonicInstant(nanoseconds: moment)), .zero)
+    }
+}
+
+// Permits from elsewhere.
+extension KeyedLimiter {
+    /// The keys whose permits meet a condition.
+    public func keys(where condition: @Sendable (Source) -> Bool) -> [QuotaKey] {
+        state.withLock { $0.lines.keys { condition($0.source) } }
+    }
+
+    /// Looks at the permits of a key, or changes them without letting calls go.
+    /// - Returns: What the closure returns; nil if the key is not known.
+    public func change<Value: Sendable>(
+        _ key: QuotaKey, _ body: @Sendable (inout Source, WaitingPermits) -> Value
+    ) -> Value? {
+        state.withLock { state in
+            state.lines.updateIfPresent(key) { body(&$0.source, $0.demand) }
+        }
+    }
+
+    /// Changes the permits of a key, and lets the calls go whose permits are there now.
+    /// - Parameters:
+    ///   - key: The key.
+    ///   - timeSource: The clock.
+    ///   - body: Changes the permits; returns which calls are to be refused then.
+    public func refill(
+        _ key: QuotaKey, by timeSource: any TimeSource,
+        _ body: @Sendable (inout Source) -> LineRefusal?
+    ) {
+        var actions = DeferredActions()
+        state.withLock { state in
+            let excess = state.waiting - state.queue
+            state.lines.updateIfPresent(key) { line in
+                let refusal = body(&line.source)
+                serve(key, &line, timeSource, &actions)
+                let settled = actions.settledCount
+                refuse(refusal, &line, key, excess: excess, at: timeSource.now, &actions)
+                if actions.settledCount > settled { serve(key, &line, timeSource, &actions) }
+            }
+            state.waiting -= actions.settledCount
+        }
+        perform(actions, key, timeSource)
+    }
+
+    // Calls that only waited for news are refused, as they would have been with it.
+    private func refuse(
+        _ refusal: LineRefusal?, _ line: inout Line, _ key: QuotaKey, excess: Int,
+        at now: MonotonicInstant, _ actions: inout DeferredActions
+    ) {
+        let wait: Duration
+        var isCooling = false
+        switch refusal {
+        case nil: return
+        case .excess:
+            if line.source.mayStartSoon(at: now.nanoseconds) { return }
+            wait = Self.wait(from: now, until: line.turn ?? now.nanoseconds)
+        case .late(let after, let cooling):
+            (wait, isCooling) = (after, cooling)
+            let end = now.advanced(by: wait)
+            for waiter in line.line.waiters where waiter.deadline.map({ $0 <= end }) ?? false {
+                guard line.remove(waiter) else { continue }
+                actions.fail(waiter, RateLimitError.late(key, wait, isCooling: isCooling))
+            }
+        }
+        var excess = excess - actions.settledCount
+        while excess > 0, let last = line.line.last, line.remove(last) {
+            actions.fail(last, RateLimitError.full(key, wait, isCooling: isCooling))
+            excess -= 1
+        }
+    }
+}

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import TurnpikeSupport
+
+/// The rules of a limit, in nanoseconds.
+struct PermitRates: Sendable, Hashable {
+    struct Rate: Sendable, Hashable {
+        /// The time between two permits, which may be a fraction.
+        let exact: Double
+        /// The same in whole nanoseconds, rounded up.
+        let interval: Int64
+        /// How many permits may go at once.
+        let burst: Int
+        /// How far calls may run ahead of evenly spaced ones.
+        let tolerance: Int64
+
+        init(_ rule: QuotaRule) {
+            exact = max(rule.nanosecondsPerPermit, 1e-3)
+            interval = max(Int64(nanoseconds: exact.rounded(.up)), 1)
+            burst = Int(min(max(rule.burst, 1), 1e12))
+            tolerance = Int64(nanoseconds: Double(interval) * Double(burst - 1))
+        }
+
+        /// The time in which so many permits come.
+        func time(for permits: Int) -> Int64 {
+            permits == 1 ? interval : Int64(nanoseconds: (exact * Double(permits)).rounded(.up))
+        }
+    }
+
+    let first: Rate
+    let others: [Rate]
+
+    /// At least one rule; without any, one that lets everything pass.
+    init(_ rules: [QuotaRule]) {
+        let rates = rules.map { Rate($0) }
+        first = rates.first ?? Rate(QuotaRule(1e12, per: .seconds(1), burst: 1e12))
+        others = Array(rates.dropFirst())
+    }
+
+    /// All rules.
+    var all: [Rate] { [first] + others }
+
+    /// The longest time between two permits.
+    var interval: Int64 { others.reduce(first.interval) { max($0, $1.interval) } }
+
+    /// What the rules let pass, as the end of a sentence that begins with "lets".
+    /// - Parameter what: What starts, with a blank; empty if that is clear.
+    /// - Returns: The end of the sentence.
+    func text(_ what: String) -> String {
+        guard others.isEmpty else {
+            return "calls start by \(all.count) rules: "
+                + all.map { "one every \(Duration.nanoseconds($0.interval).text)" }
+                .joined(separator: " and ")
+        }
+        return "one \(what)start every \(Duration.nanoseconds(first.interval).text)"
+    }
+}
+
+/// A bucket for each rule of a limit, all of which must have room.
+///
+/// Instead of permits it stores when the next one would be due if calls came evenly (the generic cell
+/// rate algorithm, ITU-T I.371), which is exact to the nanosecond. A call that costs more than a
+/// bucket holds starts when the bucket is full, and those behind it wait for the rest.
+public struct TokenBuckets: PermitSource {
+    private static let longAgo = Int64.min / 4
+
+    private let rates: PermitRates
+    private var due: Int64
+    private var others: [Int64]
+
+    /// Creates full buckets.
+    init(_ rates: PermitRates) {
+        self.rates = rates
+        due = Self.longAgo
+        others = rates.others.map { _ in Self.longAgo }
+    }
+
+    /// Creates empty buckets: the next permit comes after one interval.
+    public init(_ rules: [QuotaRule], emptyAt now: Int64) {
+        rates = PermitRates(rules)
+        func empty(_ rate: PermitRates.Rate) -> Int64 {
+            now.addingSaturating(rate.tolerance).addingSaturating(rate.interval)
+        }
+        due = empty(rates.first)
+        others = rates.others.map { empty($0) }
+    }
+
+    /// Takes the permits of a call, if all of them are there.
+    public mutating func take(_ cost: Int, at now: Int64) -> Bool {
+        guard Self.start(due, rates.first, cost) <= now else { return false }
+        for index in others.indices
+        where Self.start(others[index], rates.others[index], cost) > now { return false }
+        charge(cost, at: now)
+        return true
+    }
+
+    /// When a call may start behind others that need a number of permits.
+    public func start(of cost: Int, behind permits: Int, at now: Int64) -> Int64 {
+        max(start(of: cost, behind: permits), now)
+    }
+
+    /// When the first call in line may start.
+    public func turn(of cost: Int) -> Int64? { start(of: cost, behind: 0) }
+
+    /// Gives permits back; a negative number charges permits, which may not be there yet.
+    public mutating func correct(_ permits: Int, at now: Int64) {
+        if permits > 0 { giveBack(permits) } else { charge(-permits, at: now) }
+    }
+
+    /// Lowers what is left under one rule.
+    /// - Returns: False: nobody else is to be told.
+    @discardableResult
+    public mutating func lower(to remaining: Int, rule: Int, at now: Int64) -> Bool {
+        guard let rate = rule == 0 ? rates.first : rates.others.element(at: rule - 1) else {
+            return false
+        }
+        let missing = Int64(
+            nanoseconds: (Double(rate.burst) - max(Double(remaining), 0)) * rate.exact)
+        let lowered = now.addingSaturating(max(missing, 0))
+        if rule == 0 {
+            due = max(due, lowered)
+        } else {
+            others[rule - 1] = max(others[rule - 1], lowered)
+        }
+        return false
+    }
+
+    private func start(of cost: Int, behind permits: Int) -> Int64 {
+        var start = Self.start(due, rates.first, cost)
+            .addingSaturating(permits == 0 ? 0 : rates.first.time(for: permits))
+        for (due, rate) in zip(others, rates.others) {
+            let other = Self.start(due, rate, cost)
+                .addingSaturating(permits == 0 ? 0 : rate.time(for: permits))
+            start = max(start, other)
+        }
+        return start
+    }
+
+    private mutating func charge(_ permits: Int, at now: Int64) {
+        due = max(due, now).addingSaturating(rates.first.time(for: permits))
+        for index in others.indices {
+            others[index] = max(others[index], now)
+                .addingSaturating(rates.others[index].time(for: permits))
+        }
+    }
+
+    private mutating func giveBack(_ permits: Int) {
+        due = max(due - rates.first.time(for: permits), Self.longAgo)
+        for index in others.indices {
+            others[index] = max(
+                others[index] - rates.others[index].time(for: permits), Self.longAgo)
+        }
+    }
+
+    // When the permits of a call are there.
+    private static func start(_ due: Int64, _ rate: PermitRates.Rate, _ cost: Int) -> Int64 {
+        let start = due - rate.tolerance
+        if cost == 1 { return start }
+        let more = min(cost, rate.burst) - 1
+        return more > 0 ? start.addingSaturating(rate.time(for: more)) : start
+    }
+}
+
+extension Int64 {
+    /// A number of nanoseconds, clamped to a quarter of the range.
+    init(nanoseconds: Double) {
+        self = nanoseconds < 2e18 ? (nanoseconds > -2e18 ? Int64(nanoseconds) : .min / 4) : .max / 4
+    }
+
+    /// The sum, clamped to half of the range.
+    func addingSaturating(_ other: Int64) -> Int64 {
+        let (sum, overflow) = addingReportingOverflow(other)
+        if overflow { return other > 0 ? .max / 2 : .min / 2 }
+        return Swift.min(Swift.max(sum, .min / 2), .max / 2)
+    }
+}
+
+extension Array {
+    fileprivate func element(at index: Int) -> Element? {
+        indices.contains(index) ? self[index] : nil
+    }
+}
