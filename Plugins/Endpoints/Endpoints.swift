@@ -90,7 +90,7 @@ public struct Endpoints: Interceptor {
         await balancer.figures.flush()
     }
 
-    /// What is true of this gate; see ``/TurnpikeCore/GateFacts``.
+    /// States the choice of endpoints, and how long a request may wait for their list.
     public func facts(for request: Request?) -> GateFacts? {
         let isOther = request.map { !service.matches($0.origin) } ?? false
         return GateFacts(

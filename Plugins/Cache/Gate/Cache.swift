@@ -108,7 +108,7 @@ public struct Cache: Interceptor {
         return try await call.answer()
     }
 
-    /// What is true of this gate; see ``/TurnpikeCore/GateFacts``.
+    /// States what the cache may answer, send and hold for a request.
     ///
     /// A pass may send four times: a validation that is shared and one of its own, each followed by
     /// the plain request if what it confirms can no longer be read.

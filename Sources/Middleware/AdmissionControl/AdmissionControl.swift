@@ -105,7 +105,7 @@ public struct AdmissionControl: Interceptor {
     /// The option that says how much a call matters.
     public var handledOptions: [any RequestOptionKey.Type] { [CriticalityOption.self] }
 
-    /// What is true of this gate; see ``/TurnpikeCore/GateFacts``.
+    /// States that the gate refuses requests, and its rules.
     public func facts(for request: Request?) -> GateFacts? {
         let rules = shares.rules
         return GateFacts(

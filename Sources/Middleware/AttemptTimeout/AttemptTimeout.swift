@@ -24,7 +24,7 @@ public struct AttemptTimeout: Interceptor {
     /// The option that sets the limit of one call.
     public var handledOptions: [any RequestOptionKey.Type] { [AttemptTimeoutOption.self] }
 
-    /// What is true of this gate; see ``/TurnpikeCore/GateFacts``.
+    /// States the limit on an attempt.
     public func facts(for request: Request?) -> GateFacts? {
         guard let limit = request?.options[AttemptTimeoutOption.self] ?? limit else {
             return GateFacts(

@@ -65,7 +65,7 @@ public struct CircuitBreaker: Interceptor {
     /// The state of an origin's circuit after its last call.
     public func state(of origin: Origin) -> CircuitState { circuits.state(of: origin) }
 
-    /// What is true of this gate; see ``/TurnpikeCore/GateFacts``.
+    /// States that the gate refuses requests while a circuit is open.
     public func facts(for request: Request?) -> GateFacts? {
         GateFacts(
             "refuses requests to an origin that fails", .breaksCircuit, .answers(.refusal))

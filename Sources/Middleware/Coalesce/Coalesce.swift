@@ -62,7 +62,7 @@ public struct Coalesce: Interceptor {
         .traceparent, .tracestate, "X-Request-ID", "X-Correlation-ID",
     ]
 
-    /// What is true of this gate; see ``/TurnpikeCore/GateFacts``.
+    /// States that identical requests share a response, and how much content is kept for it.
     public func facts(for request: Request?) -> GateFacts? {
         GateFacts(
             "sends identical requests once", .answers(.shared),

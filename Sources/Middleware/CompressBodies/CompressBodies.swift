@@ -44,7 +44,7 @@ public struct CompressBodies: SynchronousRequestAdapter {
         self.minimum = minimum
     }
 
-    /// What is true of this gate; see ``/TurnpikeCore/GateFacts``.
+    /// States the coding of the content, and the memory that compressing needs.
     public func facts(for request: Request?) -> GateFacts? {
         var facts = GateFacts(
             "compresses content with \(coding.rawValue)", .changesContent,

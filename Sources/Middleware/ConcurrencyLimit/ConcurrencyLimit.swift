@@ -66,7 +66,7 @@ public struct ConcurrencyLimit: Interceptor {
     /// The current limit of an origin.
     func limit(of origin: Origin) -> Int { permits.limit(of: origin) }
 
-    /// What is true of this gate; see ``/TurnpikeCore/GateFacts``.
+    /// States the limits, and how long a request may wait for a permit.
     public func facts(for request: Request?) -> GateFacts? {
         let rules = permits.currentRules
         var facts = GateFacts(

@@ -30,7 +30,7 @@ public struct DefaultHeaders: SynchronousRequestAdapter {
         secrets = SecretFields(for: origins)
     }
 
-    /// What is true of this gate; see ``/TurnpikeCore/GateFacts``.
+    /// States the missing fields that the gate sets, and the origins of those that are secret.
     public func facts(for request: Request?) -> GateFacts? {
         let names = headers.map(\.name).filter { request?.headers.contains($0) != true }
         var facts = GateFacts("sets header fields that are missing")

@@ -27,7 +27,7 @@ public struct SetHeaders: SynchronousRequestAdapter {
         secrets = SecretFields(for: origins)
     }
 
-    /// What is true of this gate; see ``/TurnpikeCore/GateFacts``.
+    /// States the fields that the gate sets, and the origins of those that are secret.
     public func facts(for request: Request?) -> GateFacts? {
         let names = (replacing.map(\.name) + adding.map(\.name))
         var facts = GateFacts("sets header fields")

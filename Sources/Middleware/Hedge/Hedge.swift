@@ -77,7 +77,7 @@ public struct Hedge: Interceptor {
         return response
     }
 
-    /// What is true of this gate; see ``/TurnpikeCore/GateFacts``.
+    /// States the number of copies and the delay before each.
     public func facts(for request: Request?) -> GateFacts? {
         guard attempts > 1 else {
             return GateFacts("sends once", passedOver: request.map { _ in "it sends once" })

@@ -28,7 +28,7 @@ public struct IdempotencyKey: SynchronousRequestAdapter {
         self.methods = methods
     }
 
-    /// What is true of this gate; see ``/TurnpikeCore/GateFacts``.
+    /// States the field by which a server recognizes a repetition.
     public func facts(for request: Request?) -> GateFacts? {
         let isMet = request.map { methods.contains($0.method) } ?? true
         return GateFacts(

@@ -40,7 +40,7 @@ public struct IdleTimeout: Interceptor {
     /// The option that sets the limit of one call.
     public var handledOptions: [any RequestOptionKey.Type] { [IdleTimeoutOption.self] }
 
-    /// What is true of this gate; see ``/TurnpikeCore/GateFacts``.
+    /// States the limit on stalled bodies.
     public func facts(for request: Request?) -> GateFacts? {
         let own = request?.options[IdleTimeoutOption.self]
         guard let limit = own?.limit ?? limit else {

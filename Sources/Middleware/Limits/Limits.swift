@@ -59,7 +59,7 @@ public struct Limits: Interceptor {
     /// The option that sets the bounds of one call.
     public var handledOptions: [any RequestOptionKey.Type] { [LimitsOption.self] }
 
-    /// What is true of this gate; see ``/TurnpikeCore/GateFacts``.
+    /// States the limits on content.
     public func facts(for request: Request?) -> GateFacts? {
         let bounds = request?.options[LimitsOption.self] ?? bounds
         let body = Int64(bounds.body ?? 104_857_600)

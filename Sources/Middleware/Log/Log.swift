@@ -91,7 +91,7 @@ public struct Log: RequestLogger {
         sink.write(record.line(format))
     }
 
-    /// What is true of this gate; see ``/TurnpikeCore/GateFacts``.
+    /// States that the gate writes lines, and how much content it logs.
     public func facts(for request: Request?) -> GateFacts? {
         GateFacts(
             peekBytes > 0

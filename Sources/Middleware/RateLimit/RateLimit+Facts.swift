@@ -4,7 +4,7 @@ public import TurnpikeCore
 import TurnpikeSupport
 
 extension RateLimit {
-    /// What is true of this gate; see ``/TurnpikeCore/GateFacts``.
+    /// States the rules of the limit, and how long a request may wait for its turn.
     ///
     /// Waits for the store of a shared limit are among those for a turn: they last for its time limit
     /// at most.

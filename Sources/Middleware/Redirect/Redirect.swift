@@ -45,7 +45,7 @@ public struct Redirect: Interceptor {
         rules = RedirectRules(allowsDowngrade: allowDowngrade, sensitiveHeaders: sensitiveHeaders)
     }
 
-    /// What is true of this gate; see ``/TurnpikeCore/GateFacts``.
+    /// States how many redirects the gate follows.
     public func facts(for request: Request?) -> GateFacts? {
         guard limit > 0 else {
             return GateFacts(

@@ -19,7 +19,7 @@ public struct RequestID: SynchronousRequestAdapter {
     /// - Parameter header: The header field that carries the ID.
     public init(header: HTTPHeaders.Name = "X-Request-ID") { self.header = header }
 
-    /// What is true of this gate; see ``/TurnpikeCore/GateFacts``.
+    /// States the field that the gate sets.
     public func facts(for request: Request?) -> GateFacts? {
         GateFacts(
             "gives the call an ID", .setsFields([header], .plain),

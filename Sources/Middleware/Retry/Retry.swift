@@ -136,7 +136,7 @@ public struct Retry: RequestRetrier {
         return .retry(after: delay)
     }
 
-    /// What is true of this gate; see ``/TurnpikeCore/GateFacts``.
+    /// States the number of attempts and the waits between them.
     ///
     /// The waits are those of the longest back-off, or of the longest `Retry-After` that is
     /// honoured.

@@ -81,7 +81,7 @@ public struct URLPolicy: RequestAdapter {
         }
     }
 
-    /// What is true of this gate; see ``/TurnpikeCore/GateFacts``.
+    /// States that the gate checks targets, and whether it waits for addresses.
     public func facts(for request: Request?) -> GateFacts? {
         var facts = GateFacts("refuses forbidden URLs", .checksTarget, .answers(.refusal))
         facts.requiresTLS = !schemes.contains("http")

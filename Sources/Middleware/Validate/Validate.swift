@@ -54,7 +54,7 @@ public struct Validate: ResponseValidator {
         try rules.checkContentType(of: response, for: request)
     }
 
-    /// What is true of this gate; see ``/TurnpikeCore/GateFacts``.
+    /// States that the gate refuses responses, and how much content an error keeps.
     public func facts(for request: Request?) -> GateFacts? {
         let rules = request?.options[ValidateOption.self] ?? self
         return GateFacts(

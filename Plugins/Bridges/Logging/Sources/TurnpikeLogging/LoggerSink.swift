@@ -88,7 +88,7 @@ public struct LoggerSink: RequestLogger {
     /// Returns a logger that holds the caller's logger and its provider's metadata.
     public func loggerForPass() -> (any RequestLogger)? { passLogger() }
 
-    /// What is true of this gate; see `GateFacts`.
+    /// States that the gate logs events without contents.
     public func facts(for request: Request?) -> GateFacts? {
         GateFacts("logs events with swift-log", .logs(content: 0))
     }

@@ -81,7 +81,7 @@ public final class MetricsSystemRecorder: MetricsRecorder {
         if measurement.resends > 0 { series.resends?.increment(by: Int64(measurement.resends)) }
     }
 
-    /// What is true of this gate; see `GateFacts`.
+    /// States that the gate records passes, with a bounded number of labels.
     public func facts(for request: Request?) -> GateFacts? {
         GateFacts("records each pass with swift-metrics", .measures(hasBoundedLabels: true))
     }

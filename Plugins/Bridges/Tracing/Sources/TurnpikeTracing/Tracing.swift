@@ -55,7 +55,7 @@ public struct Tracing: GateGroup {
         self.init(Stack(gates()), tracer: tracer, redaction: redaction)
     }
 
-    /// What is true of this gate; see ``/TurnpikeCore/GateFacts``.
+    /// States that the gate traces the gates inside of it.
     public func facts(for request: Request?) -> GateFacts? { GateFacts("traces its gates") }
 
     /// The options that the gates handle, because the group always applies.
