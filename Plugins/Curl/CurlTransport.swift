@@ -38,7 +38,7 @@ public final class CurlTransport: Transport {
     public let offersHTTP2: Bool
 
     /// Returns what a transport with this configuration can do; nothing is opened.
-    /// - Throws: What ``init(configuration:)`` throws for it.
+    /// - Throws: The errors of ``init(configuration:)`` for it.
     public static func capabilities(
         with configuration: Configuration
     ) throws -> TransportCapabilities {

@@ -128,7 +128,7 @@ extension Call {
     /// ```
     /// - Parameter type: The type of the value.
     /// - Returns: The value, and the response, whose body was read.
-    /// - Throws: What ``decode(_:)`` throws.
+    /// - Throws: The errors of ``decode(_:)``.
     public func decoded<Value: Decodable & Sendable>(
         _ type: Value.Type = Value.self
     ) async throws -> (value: Value, response: Response) {

@@ -8,7 +8,7 @@ public import TurnpikeMiddleware
 /// A factory of a store (``Registry/register(sharedStore:description:_:)``) returns it if
 /// ``Settings/isDryRun`` says so, because a check opens nothing.
 public struct DraftStore: SharedStore {
-    /// Whether a secret can be read by nobody on its way to the store that the file describes.
+    /// Whether the connection to the store that the file describes is safe for secrets.
     public let hidesTraffic: Bool?
 
     /// Creates a store that keeps nothing.

@@ -34,7 +34,7 @@ public struct Cache: Interceptor {
     /// (``/TurnpikeCore/Next/provesClient``).
     /// - Parameters:
     ///   - store: Where responses are kept.
-    ///   - options: What is stored and served.
+    ///   - options: The rules for storing and serving.
     ///   - meter: Receives what ``statistics`` counts, as `turnpike.cache.…`.
     public init(
         _ store: MemoryStore = MemoryStore(), options: Options = Options(),
@@ -53,7 +53,7 @@ public struct Cache: Interceptor {
     ///   - store: Where responses are kept.
     ///   - partition: Names the service, and the account as which it sends if it has one:
     ///     `"catalog as deploy-bot"`. With an empty text nothing is stored.
-    ///   - options: What is stored and served.
+    ///   - options: The rules for storing and serving.
     ///   - meter: Receives what ``statistics`` counts, as `turnpike.cache.…`.
     public init(
         _ store: any CacheStore, partition: String, options: Options = Options(),
@@ -67,7 +67,7 @@ public struct Cache: Interceptor {
     /// serves by other options; both report to one meter.
     /// - Parameters:
     ///   - partition: Names the service and the account; nil if each client has its own responses.
-    ///   - options: What is stored and served.
+    ///   - options: The rules for storing and serving.
     /// - Returns: The cache.
     public func with(partition: String?, options: Options) -> Cache {
         Cache(state: state, partition: partition, options: options)

@@ -18,7 +18,7 @@ public protocol CacheStore: Sendable {
     ///   - key: The key.
     ///   - isMatch: Whether an entry fits the request.
     /// - Returns: The entry, or nil if there is none.
-    /// - Throws: What keeps the store from looking.
+    /// - Throws: An error if the store cannot be searched.
     func entry(
         for key: CacheKey, where isMatch: @escaping @Sendable (StoredResponse) -> Bool
     ) async throws -> CacheEntry?
@@ -30,7 +30,7 @@ public protocol CacheStore: Sendable {
     ///   - response: The response.
     ///   - length: How many bytes of content will come; nil if that is not known.
     /// - Returns: A writer for the content, or nil if the store does not want it.
-    /// - Throws: What keeps the store from taking it.
+    /// - Throws: An error if the store cannot accept it.
     func writer(
         for response: StoredResponse, length: Int64?
     ) async throws -> (any CacheWriter)?
@@ -41,7 +41,7 @@ public protocol CacheStore: Sendable {
     /// - Parameters:
     ///   - entry: The entry as it was found, in this store or in one in front of it.
     ///   - response: The new head; its variant may differ.
-    /// - Throws: What keeps the store from changing it.
+    /// - Throws: An error if the store cannot change it.
     func update(_ entry: CacheEntry, to response: StoredResponse) async throws
 
     /// Removes all entries under a key.

@@ -70,7 +70,7 @@ import TurnpikeCore
     var hasTrailers: Bool { unsafe pointer.pointee.trailers.count > 0 }
 
     /// Passes the trailer fields on.
-    /// - Returns: What is wrong with them, or nil.
+    /// - Returns: The fault, or nil.
     func passTrailers(to exchange: Exchange) -> (any Error)? {
         let trailers = unsafe pointer.pointee.trailers
         let section = unsafe UnsafeRawBufferPointer(start: trailers.bytes, count: trailers.count)

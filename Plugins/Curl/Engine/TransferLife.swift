@@ -168,7 +168,7 @@ struct TransferLife {
     /// Moves to the next state.
     ///
     /// An event that means nothing in the current state changes nothing.
-    /// - Returns: What is to be done.
+    /// - Returns: The actions to carry out.
     mutating func handle(_ event: Event) -> Actions {
         switch (state, event) {
         case (.ended, _): return []

@@ -83,7 +83,7 @@ extension CurlTransport.ProxyChoice: CustomStringConvertible, CustomReflectable 
         }
     }
 
-    /// What a dump shows: no more than ``description``.
+    /// Shows the same text as ``description`` in a dump.
     public var customMirror: Mirror { Mirror(self, children: ["description": description]) }
 }
 
@@ -91,7 +91,7 @@ extension CurlTransport.Proxy: CustomStringConvertible, CustomReflectable {
     /// Scheme, host and port.
     public var description: String { "\(scheme.rawValue)://\(authority)" }
 
-    /// What a dump shows: no more than ``description``.
+    /// Shows the same text as ``description`` in a dump.
     public var customMirror: Mirror { Mirror(self, children: ["description": description]) }
 
     private var authority: String { "\(host.contains(":") ? "[\(host)]" : host):\(port)" }

@@ -21,7 +21,7 @@ struct FieldReader {
     /// - Parameters:
     ///   - line: The line without its end.
     ///   - isContinued: Whether the next line belongs to the same field.
-    /// - Returns: What is wrong with it, or nil.
+    /// - Returns: The fault, or nil.
     mutating func read(
         _ line: UnsafeBufferPointer<UInt8>, isContinued: Bool
     ) -> String? {

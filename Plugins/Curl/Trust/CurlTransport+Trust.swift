@@ -109,6 +109,6 @@ extension CurlTransport.ClientCertificate: CustomStringConvertible, CustomReflec
     /// The names of the files.
     public var description: String { "certificate \(certificate), key \(key)" }
 
-    /// What a dump shows: no more than ``description``.
+    /// Shows the same text as ``description`` in a dump.
     public var customMirror: Mirror { Mirror(self, children: ["description": description]) }
 }

@@ -31,7 +31,7 @@ final class CurlUpload: @unchecked Sendable {
     let length: Int64?
 
     /// Opens the body.
-    /// - Throws: What ``/TurnpikeCore/RequestBody/open()`` throws.
+    /// - Throws: The errors of ``/TurnpikeCore/RequestBody/open()``.
     init(_ body: RequestBody, context: Context) throws {
         self.body = body
         self.context = context

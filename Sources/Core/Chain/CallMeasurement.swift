@@ -35,8 +35,8 @@ public struct CallMeasurement: Sendable {
     /// was transferred, before codings were removed; nil if the pass failed before its response was
     /// returned.
     ///
-    /// Of content whose coded size the transport does not know, it is the size after decoding
-    /// (``ResponseBodyEnd/encodedBytes``).
+    /// If the transport does not know the coded size of the content, this is the size after
+    /// decoding (``ResponseBodyEnd/encodedBytes``).
     public let responseBodyBytes: Int64?
     /// The times of the events of the call.
     public let timeline: Timeline

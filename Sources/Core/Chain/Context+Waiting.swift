@@ -38,7 +38,7 @@ extension Context {
     ///     line for a permit`. Nil for nothing; an earlier exchange that is still under way goes first.
     ///   - operation: The operation. It gets the context for what it does, which is this one but for
     ///     the place in the trace: exchanges that it makes there lie within the wait.
-    /// - Returns: What the operation returns.
+    /// - Returns: The result of the operation.
     /// - Throws: The error of the operation.
     public func waiting<Value>(
         _ name: @autoclosure () -> String, atDeadline phrase: @autoclosure () -> String? = nil,

@@ -20,13 +20,13 @@ public protocol Gate: Sendable {
     /// The keys of request options that this gate reads; none by default.
     var handledOptions: [any RequestOptionKey.Type] { get }
 
-    /// What the gate needs of the client's transport; nothing by default.
+    /// The capabilities that the gate needs of the client's transport; none by default.
     ///
     /// A client whose transport lacks it has a fault from its making (``Client/fault``), and each
     /// call fails with ``ClientError/Code/unsupported``.
     var requiredCapabilities: TransportCapabilities { get }
 
-    /// What is true of this gate as it is configured, for checks and explanations of a stack.
+    /// States facts about this gate as it is configured, for checks and explanations of a stack.
     ///
     /// Nil by default: nothing is known. Never called on the path of a call; it must not send,
     /// wait or change anything.

@@ -39,13 +39,13 @@ struct RecordedExchanges {
 
     var progress: TransferProgress { shown.progress }
 
-    /// What an exchange waits for.
+    /// The event for which an exchange waits.
     enum Awaited {
         case head
         case content
     }
 
-    /// What is awaited of the exchanges that have not ended; nil if all have.
+    /// The next event of the exchanges that have not ended; nil if all have ended.
     var awaited: Awaited? {
         let open = shown.phase == .ended ? others.last { $0.phase != .ended } : shown
         return open.map { $0.phase == .sent ? .head : .content }

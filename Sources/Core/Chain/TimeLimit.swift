@@ -89,7 +89,7 @@ extension ResponseBody {
         _ timer: any TimerToken, of context: Context,
         orThrow fault: @escaping @Sendable () -> ClientError
     ) {
-        // What is small is read before anybody could look at the time.
+        // A small body needs no check: it is read faster than the time could be checked.
         if let deadline = context.deadline, storage.length ?? .max > ResponseBodyExpiry.smallest {
             storage.expire(
                 ResponseBodyExpiry(deadline: deadline, timeSource: context.timeSource, fault: fault)

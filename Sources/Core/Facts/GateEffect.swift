@@ -9,8 +9,8 @@ public enum GateEffect: Sendable, Hashable {
     /// Sends again what failed, each time as a new attempt.
     ///
     /// `attempts` counts the first one too. `waits` is the longest sum of the waits between them,
-    /// and `repeatsUnsafe` tells whether a request is repeated that a server may have processed
-    /// and that is not idempotent.
+    /// and `repeatsUnsafe` says whether the gate repeats a request that is not idempotent and that
+    /// the server may have processed.
     case retries(attempts: Int?, waits: Duration?, repeatsUnsafe: Bool)
     /// Sends further copies while the first is under way, each as an attempt; the first answer
     /// counts.
@@ -47,8 +47,8 @@ public enum GateEffect: Sendable, Hashable {
     /// Keeps something in a store that replicas share, and goes on without the store if it does not
     /// answer.
     ///
-    /// `isHidden` tells whether nobody can read it on its way there, nil if that is not known, and
-    /// `atMost` is the longest sum of the waits for the store in one pass.
+    /// `isHidden` says whether the connection to the store is safe from readers, nil if that is not
+    /// known, and `atMost` is the longest sum of the waits for the store in one pass.
     case sharesState(GateSharedContent, isHidden: Bool?, atMost: Duration)
 
     // MARK: The connection
@@ -63,7 +63,7 @@ public enum GateEffect: Sendable, Hashable {
     /// Puts something into the request that is valid for a time only, for example a signature with
     /// a date.
     case stampsTime(valid: Duration?)
-    /// Gives a request a key by which a server recognises a repetition.
+    /// Adds a key to a request by which a server recognises a repetition.
     case identifiesRepetition
     /// Sends and keeps cookies.
     case keepsCookies
@@ -78,7 +78,7 @@ public enum GateEffect: Sendable, Hashable {
 
     /// Lets only some requests pass the gates of its group.
     ///
-    /// `byOrigin` tells whether origins that the group knows decide.
+    /// `byOrigin` says whether a list of origins decides.
     case selects(byOrigin: Bool)
 
     // MARK: The response
@@ -110,7 +110,7 @@ public enum GateEffect: Sendable, Hashable {
     case holdsDisk(atMost: Int64?)
 }
 
-/// What a time limit covers.
+/// The part of an exchange that a time limit covers.
 public enum GateTimeExtent: Sendable, Hashable {
     /// Everything up to the last byte of the body; for a call that streams, up to the head.
     case body
@@ -120,14 +120,14 @@ public enum GateTimeExtent: Sendable, Hashable {
     case silence
 }
 
-/// What a gate writes into header fields.
+/// The kind of value that a gate writes into header fields.
 public enum GateFieldContent: Sendable, Hashable {
-    /// What is no secret.
+    /// A value that is not secret.
     case plain
     /// A secret.
     ///
-    /// `isBound` tells whether it goes only to origins that the gate knows, and `variesByCall`
-    /// whether it tells apart the users for whom one client makes its calls.
+    /// `isBound` says whether it goes only to origins that the gate lists, and `variesByCall`
+    /// whether it differs between the users of one client.
     case secret(isBound: Bool, variesByCall: Bool = false)
 }
 
@@ -143,7 +143,7 @@ public enum GateAnswer: Sendable, Hashable {
     case substitute
 }
 
-/// What a gate keeps in a store that replicas share.
+/// The kind of state that a gate keeps in a store that replicas share.
 public enum GateSharedContent: Sendable, Hashable {
     /// Counts and times, such as those of a quota.
     case counts

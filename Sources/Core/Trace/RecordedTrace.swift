@@ -3,7 +3,7 @@
 import Foundation
 import TurnpikeSupport
 
-/// What a recorder has noted of a call, before secrets are hidden.
+/// The notes of a recorder about a call, before secrets are hidden.
 ///
 /// It is bounded: beyond a number of spans, new ones are only counted.
 struct RecordedTrace {
@@ -15,10 +15,10 @@ struct RecordedTrace {
     /// How much is noted of the header fields of a response, in bytes.
     static let maxHeadBytes = 16_384
 
-    /// What a span is the time of, as far as the marks know it.
+    /// The activity that a span measures, as far as the marks know it.
     enum Kind {
         case call(Request)
-        /// The gate at a position of a plan, whose name is asked for only if somebody looks.
+        /// The gate at a position of a plan; its name is computed only when the trace is shown.
         case gate(Plan, position: Int)
         case attempt(Int)
         case wait(String)
@@ -57,7 +57,7 @@ struct RecordedTrace {
         var outcome: Outcome?
         /// Whether nothing may begin inside any more.
         var isSealed = false
-        /// What the gate has said of its pass.
+        /// The note of the gate about its pass.
         var detail: String?
     }
 
@@ -67,7 +67,7 @@ struct RecordedTrace {
         var head: ResponseHead?
         var headAt: MonotonicInstant?
         var encodedBodyBytes: Int64?
-        // What the transport has reported.
+        // The reports of the transport.
         var timeline = Timeline()
         var contentSentAt: MonotonicInstant?
         var bytesReceived: Int64 = 0
@@ -189,7 +189,7 @@ struct RecordedTrace {
 }
 
 extension RecordedTrace.Outcome {
-    // What becomes of a span that is under way when its call ends.
+    // The end of a span that is under way when its call ends.
     fileprivate func inherited(
         by trace: RecordedTrace, _ span: Int
     ) -> RecordedTrace.Outcome {

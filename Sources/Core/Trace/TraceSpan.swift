@@ -61,7 +61,7 @@ public struct TraceSpan: Sendable, Hashable, Identifiable {
     }
     /// How the span ended; nil while it is under way.
     public let outcome: Outcome?
-    /// What was sent and received; of a span of kind ``Kind/exchange`` alone.
+    /// The messages of the exchange; only for a span of kind ``Kind/exchange``.
     public var exchange: TraceExchange? {
         if case .one(let exchange) = held { exchange } else { nil }
     }

@@ -8,8 +8,9 @@
 /// ``ClientError/Code/urlPolicy``, and nothing was sent to that address. Where a name has several
 /// addresses, a new connection passes over one that is refused, and goes to an allowed one. A kept
 /// connection to a refused address, which a request without the rule may have opened, is refused
-/// and not replaced; give calls with a rule a client of their own. What a proxy connects to is not
-/// asked about, and a Unix socket that the request names is refused, as it has no address.
+/// and not replaced; give calls with a rule a client of their own. The rule does not apply to the
+/// connections of a proxy. A Unix socket that the request names is refused, because it has no
+/// address.
 public struct AddressRule: Sendable {
     private let decide: @Sendable (IPAddress) -> Bool
     /// Whether the rule is ``publicAddresses``, so that two calls with it have the same rule.

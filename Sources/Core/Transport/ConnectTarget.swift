@@ -17,7 +17,8 @@ public enum ConnectTarget: Hashable, Sendable {
     /// The path of a Unix domain socket.
     case unixSocket(String)
 
-    /// What is wrong with the target, or nil: a sentence that says what was found and expected.
+    /// The fault of the target, or nil: a sentence with the value that was found and the value that
+    /// was expected.
     public var fault: String? {
         switch self {
         case .host(let host, let port):

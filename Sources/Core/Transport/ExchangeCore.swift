@@ -18,7 +18,7 @@ final class ExchangeCore: Sendable {
         /// The caller or a gate gave it up.
         case givenUp(any Error)
 
-        /// What the reader gets after the last chunk.
+        /// The result that the reader gets after the last chunk.
         var rest: Result<BodyChunk?, any Error> {
             switch self {
             case .complete: .success(nil)

@@ -8,8 +8,8 @@
 /// reads the body is cancelled, when the body is released, or when the context is cancelled.
 ///
 /// ``Exchange`` implements these rules: the transport passes on what it receives, and stops when
-/// the exchange tells it to. A transport whose content waits for nobody, such as files, needs no
-/// exchange but a ``ResponseBodySource``.
+/// the exchange tells it to. A transport whose content is available at once, such as a file, needs
+/// only a ``ResponseBodySource`` instead of an exchange.
 public protocol Transport: Sendable {
     /// The capabilities of the transport.
     var capabilities: TransportCapabilities { get }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A head that has come and is read by who waits for it.
+/// A head that has arrived and is parsed by its reader.
 ///
-/// What it becomes is then made where it is used and let go of: memory that one thread takes and
-/// another gives back makes each wait for the other's allocator.
+/// The response is made by the thread that uses it and frees it. If one thread allocates memory and
+/// another frees it, both wait for the lock of the allocator.
 public protocol UnreadHead: AnyObject, Sendable {
-    /// What the head says; called once at most.
-    /// - Throws: Why it is none.
+    /// Parses the head; called once at most.
+    /// - Throws: An error if the head is invalid.
     func read() throws -> Exchange.Head
 }

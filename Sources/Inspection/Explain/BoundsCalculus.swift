@@ -230,7 +230,7 @@ struct WorstCase: Equatable {
 
     /// One pass for each hop, and one for the last response.
     ///
-    /// A hop does not count as a send of the call, so each one gives a send back to the limit. Every
+    /// A hop does not count as a send of the call, so each hop returns a send to the limit. Every
     /// redirecting response is drained, also the one that exceeds the limit of hops.
     private mutating func redirect(_ hops: Int) {
         if hops == 0 { return }

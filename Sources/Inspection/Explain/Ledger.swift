@@ -79,7 +79,7 @@ struct Ledger: Hashable {
     ///   - hops: How many redirects.
     ///   - last: The pass after them.
     ///   - isCounted: Whether each redirect was sent by someone: then each pass makes a send of the
-    ///     limit, and its redirect gives it back. Otherwise redirects from a store give back what
+    ///     limit, and its redirect returns it. Otherwise redirects from a store give back what
     ///     was not taken, and a later pass may have more than the limit.
     /// - Returns: The most of all passes together.
     func redirected(_ hops: Int, to last: Ledger, _ isCounted: Bool) -> Ledger {

@@ -30,7 +30,7 @@ struct AdmissionShare: OriginEntry {
         }
     }
 
-    /// What an attempt showed.
+    /// The result of an attempt.
     enum Evidence {
         /// The server took it; its head came after a time.
         case accepted(after: Duration)
@@ -49,11 +49,11 @@ struct AdmissionShare: OriginEntry {
     private var heardAt: MonotonicInstant?
     // The logarithm of the usual wait for a head, in seconds.
     private var usualWait: Double?
-    // Of the latest calls, the shares that are critical and sheddable.
+    // The shares of critical and of sheddable calls among the latest calls.
     private var critical = 0.0
     private var sheddable = 0.0
 
-    /// What the share is cut to, as a part of what it was.
+    /// The factor by which the share is cut.
     private static let cut = 0.03
     /// How much the newest attempt counts at most among the latest ones.
     private static let newest = 0.4
@@ -64,7 +64,7 @@ struct AdmissionShare: OriginEntry {
     /// The part of the growth that is linear; the rest is quadratic.
     private static let linear = 0.4
 
-    // To drop an entry is to admit all calls.
+    // If an entry is dropped, all calls are admitted.
     var isInUse: Bool { false }
 
     /// Whether some calls may be refused, as of the last look.
@@ -145,7 +145,7 @@ struct AdmissionShare: OriginEntry {
         var weight = Self.newest
         if let heardAt {
             let age = max(heardAt.duration(to: now), .zero)
-            // What was long ago says nothing of now.
+            // Old results say nothing about the present.
             if age > rules.recovery * 4 { rejected = 0 }
             weight = min(weight, max(1 - exp(-age.inSeconds / Self.span), 0.001))
         }

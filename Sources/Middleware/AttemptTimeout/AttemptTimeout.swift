@@ -69,8 +69,8 @@ extension AttemptTimeout: PromptlyCancellable {
 enum AttemptTimeoutOption: RequestOptionKey {
     /// The gate that applies the option.
     ///
-    /// What other gates send for all calls, as a request for a token, does not have the option, and
-    /// no limit by it.
+    /// A request that another gate sends for all calls, such as one for a token, does not have the
+    /// option, so it has no such limit.
     static func gate(for value: Duration) -> (any Gate)? { AttemptTimeout(ofCalls: ()) }
 
     /// Inside a retry, wherever that stands.

@@ -29,7 +29,7 @@ public struct CredentialOrigins: Sendable, Hashable {
 
     let listed: Set<Origin>?
     let fault: String?
-    /// What gates share; nil if each has an origin of its own.
+    /// The origin that several gates share; nil if each gate has its own.
     let shared: Own?
 
     private init(listed: Set<Origin>?, fault: String? = nil, shared: Own? = nil) {

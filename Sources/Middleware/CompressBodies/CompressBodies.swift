@@ -54,7 +54,7 @@ public struct CompressBodies: SynchronousRequestAdapter {
             return facts
         }
         facts.passedOver = obstacle(to: request)
-        // What zlib's deflateBound() allows content that cannot be compressed.
+        // The extra size for content that cannot be compressed, as in zlib's deflateBound().
         if let count = (request.body.inMemory?.count).map(Int64.init) {
             facts.effects.append(.holdsMemory(atMost: count + count / 1000 + 1024))
         } else {

@@ -20,7 +20,7 @@ final class Permits: Sendable {
             self.total = min(max(total, 1), Self.most)
             self.perOrigin = min(max(perOrigin, 1), Self.most)
             self.queue = max(queue, 0)
-            // What was set after its making is bounded as at its making.
+            // Values that were set later have the same bounds as in the initialiser.
             self.adaptive = adaptive.map {
                 AdaptiveLimit(
                     initial: $0.initial, min: $0.min, decrease: $0.decrease, pause: $0.pause,

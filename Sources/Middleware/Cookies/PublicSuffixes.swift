@@ -4,12 +4,12 @@ public import Foundation
 import TurnpikeCore
 import TurnpikeSupport
 
-/// Domains below which strangers register names, so that nobody may set a cookie for all of them:
-/// `com`, `co.uk`.
+/// Domains in which strangers register names, such as `com` and `co.uk`. No cookie may be set for
+/// such a domain.
 ///
-/// ``standard`` has no list, so it cannot tell `github.io` from `example.com`: a cookie goes back
-/// only to the host that set it, whatever its `Domain` says. A `Domain` of a single label, or of
-/// two that look like those of a registry (`co.uk`), is refused like a `Domain` of another host.
+/// ``standard`` has no list, so it cannot distinguish `github.io` from `example.com`: a cookie goes
+/// back only to the host that set it, and its `Domain` is ignored. A `Domain` of a single label, or
+/// of two that look like those of a registry (`co.uk`), is refused like a `Domain` of another host.
 /// With a file in the format of the Public Suffix List (publicsuffix.org), cookies can go to a
 /// whole domain, up to the name that was registered (``registrableDomain(of:)``).
 public struct PublicSuffixes: Sendable {

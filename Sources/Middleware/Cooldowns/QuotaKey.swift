@@ -2,7 +2,7 @@
 
 import TurnpikeCore
 
-/// Whose quota or cool-down it is: an origin, and perhaps an account there.
+/// The owner of a quota or cool-down: an origin, and perhaps an account there.
 struct QuotaKey: Hashable, Sendable, CustomStringConvertible {
     /// The origin; nil for all origins together.
     let origin: Origin?

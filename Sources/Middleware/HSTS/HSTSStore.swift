@@ -121,7 +121,7 @@ public final class HSTSStore: Sendable {
     /// Returns when all changes so far are in the file.
     func flush() async { await file?.flush(content) }
 
-    /// Why the file cannot be written, if nobody was told yet.
+    /// Why the file cannot be written, if that was not reported yet.
     func takeFault() -> String? { file?.takeFault() }
 
     private static func key(_ host: String) -> String {

@@ -28,7 +28,7 @@ final class HedgeRace: Sendable {
         var isDecided = false
         // The decision, until the caller takes it.
         var decision: Answer?
-        // What the caller waits for.
+        // The result for which the caller waits.
         var wake: OneShot<Event>?
         var timer: (any TimerToken)?
         // A bad response that waits for a better one.

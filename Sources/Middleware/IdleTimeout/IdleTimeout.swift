@@ -84,8 +84,8 @@ extension IdleTimeout: PromptlyCancellable {}
 enum IdleTimeoutOption: RequestOptionKey {
     /// The gate that applies the option.
     ///
-    /// What other gates send for all calls, as a request for a token, does not have the option, and
-    /// no limit by it.
+    /// A request that another gate sends for all calls, such as one for a token, does not have the
+    /// option, so it has no such limit.
     static func gate(for value: IdleTimeout) -> (any Gate)? { IdleTimeout(ofCalls: ()) }
 
     /// Each attempt has a body of its own.

@@ -73,7 +73,7 @@ public final class LineSink: LogSink {
     /// - Parameters:
     ///   - path: The file.
     ///   - capacity: How many lines may wait.
-    ///   - onWrite: Is told how each write has ended: with an error, or nil.
+    ///   - onWrite: Called after each write, with its error, or nil.
     /// - Throws: An error if the file cannot be opened.
     public convenience init(
         appendingTo path: String, capacity: Int = 4096,
@@ -128,7 +128,8 @@ public final class LineSink: LogSink {
     }
 
     /// Begins to write all lines queued so far.
-    /// - Returns: What ends when they are written, and how long to wait for it.
+    /// - Returns: A value that is settled when they are written, and the longest time to wait for
+    ///   it.
     func flushAtExit() -> (end: DispatchGroup, limit: Duration) {
         let end = DispatchGroup()
         queue.async(group: end) { [self] in put(notice()) }

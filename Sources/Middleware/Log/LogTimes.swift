@@ -2,7 +2,7 @@
 
 import TurnpikeCore
 
-/// What a log line says, at level debug, about the connection and how long each phase took.
+/// The part of a log line about the connection and the duration of each phase, at level debug.
 struct LogTimes {
     private let timeline: Timeline
 

@@ -39,7 +39,7 @@ struct PrometheusNames {
     /// - Parameters:
     ///   - name: The name in OpenTelemetry.
     ///   - suffix: The suffix that the name in Prometheus must have.
-    ///   - endings: What follows the name in other names that nobody else may have.
+    ///   - endings: Suffixes of the name that are reserved too.
     /// - Returns: The name, which no other metric or label has.
     mutating func name(
         for name: String, endingIn suffix: String = "", reserving endings: [String] = []

@@ -48,7 +48,7 @@ final class SavedFile: Sendable {
         }
     }
 
-    /// Why the file cannot be written, if nobody was told yet.
+    /// Why the file cannot be written, if that was not reported yet.
     func takeFault() -> String? {
         guard hasNewFault.load(ordering: .relaxed) else { return nil }
         hasNewFault.store(false, ordering: .relaxed)

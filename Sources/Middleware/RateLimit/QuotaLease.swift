@@ -18,7 +18,7 @@ struct QuotaLease {
     private var usedSinceCheck = 0
     private var latestCost = 1
 
-    // Idle permits are given back after this time.
+    // Idle permits are returned after this time.
     private static let idleTime: Int64 = 100_000_000
 
     /// Counts permits that a call has used.

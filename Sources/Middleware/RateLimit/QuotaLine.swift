@@ -40,7 +40,7 @@ struct QuotaLine: OriginEntry {
     private var isAsking = false
     private var outlook = QuotaOutlook()
     private var lease = QuotaLease()
-    // The permits that are to be given back; a negative number is to be charged.
+    // The permits that are to be returned; a negative number is to be charged.
     private var owed = 0
     private var replicas = 1
     private var lastCall = Int64.min

@@ -6,7 +6,7 @@ import TurnpikeSupport
 
 extension QuotaLines {
     /// Runs the driver of a line: one task that asks the store for it, one request at a time, and
-    /// gives back what is not used.
+    /// returns what is not used.
     ///
     /// It belongs to no call, so that a call that is cancelled does not take the answer from the
     /// others. It ends by itself when no call waits, no permit is held and nothing has to be given
@@ -35,7 +35,7 @@ extension QuotaLines {
         }
     }
 
-    /// Gives back what no call needs, and waits until the store has it.
+    /// Returns what no call needs, and waits until the store has it.
     func drain() async {
         guard let access = plan.access,
             let timeSource = state.withLock({ $0.timeSource })

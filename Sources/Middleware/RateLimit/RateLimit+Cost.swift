@@ -45,7 +45,7 @@ extension RateLimit {
     /// Returns the limit with a correction from the head of a response, which knows what the call
     /// really cost.
     /// - Parameter cost: The number of permits that the call cost in all; nil if the head does not
-    ///   say. What was taken too much is given back, what was taken too little is charged.
+    ///   say. Permits that were taken in excess are returned, missing ones are charged.
     /// - Returns: The limit. It shares its quotas with this one.
     public func actualCost(_ cost: @escaping @Sendable (ResponseHead) -> Int?) -> RateLimit {
         var copy = self
@@ -84,7 +84,7 @@ extension RateLimit {
     /// Charges permits for what a request cost beyond what it took, as a caller knows it who reads a
     /// stream to its end.
     /// - Parameters:
-    ///   - permits: How many more; a negative number gives permits back.
+    ///   - permits: How many more; a negative number returns permits.
     ///   - request: The request. Its origin and its key decide whose quota it is.
     ///   - timeSource: The clock of the client that made the call.
     public func charge(

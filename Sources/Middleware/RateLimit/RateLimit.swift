@@ -51,7 +51,7 @@ public struct RateLimit: Interceptor {
     ///     `shared`.
     ///   - meter: Receives the number of waiting calls (`turnpike.rate_limit.waiting`) and counts
     ///     refused calls (`turnpike.rate_limit.refusals`). With `shared` it also counts permits that
-    ///     were taken (`turnpike.rate_limit.taken`) and given back unused
+    ///     were taken (`turnpike.rate_limit.taken`) and returned unused
     ///     (`turnpike.rate_limit.given_back`), and receives the number of quotas that go on locally
     ///     (`turnpike.rate_limit.local`).
     public init(
@@ -96,7 +96,7 @@ public struct RateLimit: Interceptor {
     /// So a client whose stack is replaced by one with the same rules keeps to them.
     public func update(to other: RateLimit) { lines.update(to: other.lines) }
 
-    /// Gives back what was reserved in a shared quota, and has the meter pass on what it holds.
+    /// Returns what was reserved in a shared quota, and has the meter pass on what it holds.
     public func shutdown() async {
         await lines.drain()
         await lines.plan.access?.flush()

@@ -2,7 +2,7 @@
 
 import TurnpikeCore
 
-/// What gates inside a redirect report to it about a response.
+/// The reports of the gates inside a redirect about a response.
 struct RedirectHints: ContextKey {
     struct Value: Sendable {
         /// How often a cookie jar changed with a redirecting response.

@@ -3,7 +3,7 @@
 import Foundation
 import TurnpikeCore
 
-/// What a redirecting response means for a request.
+/// The effect of a redirecting response on a request.
 struct RedirectRules: Sendable {
     let allowsDowngrade: Bool
     let sensitiveHeaders: [HTTPHeaders.Name]

@@ -9,7 +9,7 @@ import TurnpikeSupport
 ///
 /// Within a window, retries may be a fraction of the calls, plus a floor that lets a quiet client
 /// retry at all (the scheme of Finagle and tower). A retry is counted when it is decided, before
-/// its back-off, so that waiting retries count too. It is given back if it is never sent.
+/// its back-off, so that waiting retries count too. It is returned if it is never sent.
 ///
 /// One budget may serve several clients, and both retries and hedges. A call is counted once, by
 /// the gate that sees it first. The budget keeps the counts of 1024 origins and drops the least
@@ -75,7 +75,7 @@ public final class RetryBudget: Sendable {
         return isGranted ?? true
     }
 
-    /// Gives back a retry that was counted but not sent.
+    /// Takes back a retry that was counted but not sent.
     func giveBack(for origin: Origin?, at now: MonotonicInstant) {
         accounts.update(origin, now) { $0.takeBackSecond() }
     }

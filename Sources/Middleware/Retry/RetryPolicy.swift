@@ -3,7 +3,7 @@
 public import Foundation
 public import TurnpikeCore
 
-/// What is retried: statuses, errors, methods, and a condition of the caller.
+/// The outcomes that are retried: statuses, errors, methods, and a condition of the caller.
 ///
 /// Policies compose: ``or(_:)`` retries what either of two policies would, each judged as a whole,
 /// and ``deciding(_:)`` asks a closure first.
@@ -90,7 +90,7 @@ public struct RetryPolicy: Sendable {
         return copy
     }
 
-    /// Returns the policy with a condition that is asked first.
+    /// Returns the policy with a condition that is checked first.
     /// - Parameter condition: true retries an outcome, false does not, nil leaves the decision to
     ///   the policy. The rules on methods and bodies hold in any case. If the policy was joined
     ///   with others (``or(_:)``), the condition decides for each of them, and may be asked once
@@ -104,7 +104,7 @@ public struct RetryPolicy: Sendable {
         return copy
     }
 
-    /// What a policy says of an outcome; the greatest verdict of its alternatives counts.
+    /// The verdict of a policy about an outcome; the greatest verdict of its alternatives counts.
     enum Verdict: Int {
         /// The statuses, errors and condition do not ask for a retry.
         case notListed

@@ -6,7 +6,7 @@ import TurnpikeCore
 enum TraceState {
     /// Returns the list without whitespace around its members, or nil if any member is invalid.
     ///
-    /// Of several members with one key, the first is kept, because it is the newest.
+    /// If several members have the same key, the first is kept, because it is the newest.
     static func checked(_ text: String) -> String? {
         var members: [Substring] = []
         var keys: Set<Substring> = []

@@ -234,8 +234,8 @@ public enum HMACSHA256 {
 
     /// Whether a code is that of a message, for a server that checks what a client has signed.
     ///
-    /// The time depends only on the lengths, never on the place of the first byte that differs: a
-    /// comparison with `==` would tell a sender how much of a guess was right.
+    /// The time depends only on the lengths, never on the place of the first byte that differs: the
+    /// time of `==` would show a sender how much of a guess was right.
     /// - Parameters:
     ///   - code: The code that came with the message.
     ///   - message: The message, byte for byte as it came.

@@ -78,7 +78,7 @@ final class DiskFolder: @unchecked Sendable {
     /// - Parameter again: Whether to look again, for another process may have removed the folder and made
     ///   a new one.
     /// - Returns: The folder.
-    /// - Throws: What keeps it from being opened.
+    /// - Throws: An error if it cannot be opened.
     func foundPacks(again: Bool = false) throws -> Folder? {
         try opened.withLock { opened in
             if let packs = opened?.packs, !again || packs.isStillThere { return packs }

@@ -43,7 +43,7 @@ extension DiskIndex {
     }
 
     /// The removals by others as of a key's last look-up, or as of now if that is not known.
-    /// - Throws: What keeps the file from being read.
+    /// - Throws: An error if the file cannot be read.
     func removalsSeen(_ mark: UInt64) throws -> UInt64 {
         try removals.withLock { $0.take(mark) } ?? removalsByOthers(mark)
     }

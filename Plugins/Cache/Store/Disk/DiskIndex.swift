@@ -54,7 +54,7 @@ final class DiskIndex: Sendable {
     ///   - folder: The folder.
     ///   - maxBytes: The bound of the folder, which tells how many entries there may be.
     /// - Returns: The index.
-    /// - Throws: What keeps the file from being opened or made.
+    /// - Throws: An error if the file cannot be opened or made.
     static func opened(in folder: Folder, maxBytes: Int64) throws -> DiskIndex {
         if let index = try existing(in: folder), index.leavesRoom(in: maxBytes) { return index }
         // About a place for each KiB, half of what a small response takes: few buckets are ever full.
@@ -118,7 +118,7 @@ final class DiskIndex: Sendable {
     ///   - replaced: Returns those of the key's places that it replaces.
     /// - Returns: The places that were removed: those that it replaces, or the oldest of a full bucket.
     ///   nil where others have removed something since, and nothing was added.
-    /// - Throws: What keeps the file from being read or written.
+    /// - Throws: An error if the file cannot be read or written.
     func add(
         _ place: Place, since seen: UInt64?, replacing replaced: ([Place]) -> [Place]
     ) throws -> [Place]? {

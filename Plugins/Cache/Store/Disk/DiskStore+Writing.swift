@@ -85,7 +85,7 @@ extension DiskStore {
         }
     }
 
-    // The lock is given back after so many changes, for other processes.
+    // After this number of changes, the lock is released for other processes.
     private static let changesWithinLock = 256
 
     // Writes the next changes within the lock, and returns how many there were.

@@ -83,7 +83,7 @@ public struct RequestBody: Sendable {
     /// - Parameters:
     ///   - length: The number of bytes, where it is known; a sequence of another length fails the
     ///     call.
-    ///   - replayable: Whether the factory may be called again and gives the same bytes. A body
+    ///   - replayable: Whether the factory may be called again and returns the same bytes. A body
     ///     that is not replayable is sent once: a retry or a redirect that would need it again
     ///     stops.
     ///   - live: Whether bytes must leave as they are made. Without it a transport that cannot send
@@ -149,8 +149,8 @@ public struct RequestBody: Sendable {
 
     /// Whether the body can be opened now: it is replayable, or was not opened yet.
     ///
-    /// A gate asks this when it sends the body again. A one-shot stream that nobody has opened yet
-    /// counts too. Who reads the body before it is sent asks ``canOpenAgain``.
+    /// A gate asks this when it sends the body again. This includes a one-shot stream that was not
+    /// opened yet. Code that reads the body before it is sent checks ``canOpenAgain``.
     public var isReplayable: Bool {
         switch source {
         case .stream(let stream): stream.canOpen
@@ -254,7 +254,7 @@ public struct RequestBody: Sendable {
         }
     }
 
-    /// Looks for the files of the body, so that one that is missing is told before anything is sent.
+    /// Checks the files of the body, so that a missing file is an error before anything is sent.
     func checkFiles() throws {
         switch source {
         case .file(let file): _ = try file.extent()

@@ -84,7 +84,7 @@ public final class RequestBodyReader {
         }
     }
 
-    /// The next chunk for a transport, which tells of a failing sequence as
+    /// The next chunk for a transport; an error of the sequence is thrown as
     /// ``ClientError/Code/upload``.
     public func nextToSend(isolation: isolated (any Actor)? = #isolation) async throws -> Data? {
         do {

@@ -8,11 +8,11 @@ public import Foundation
 /// for try await chunk in response.body { file.write(chunk) }
 /// ```
 ///
-/// Nothing is read ahead of the pull but what the transport buffers within its bounds. A body is
-/// read once: a second iteration throws ``ClientError/Code/unsupported``. Its end comes exactly
-/// once (``ResponseBodyEnd``). Releasing the last reference to the body, or its iterator, ends the transfer
-/// and closes the connection or gives it back; cancelling the reader's task does so at once and
-/// throws `CancellationError`.
+/// Only the bounded buffer of the transport is read ahead of the pull. A body is read once: a
+/// second iteration throws ``ClientError/Code/unsupported``. Its end comes exactly once
+/// (``ResponseBodyEnd``). Releasing the last reference to the body, or its iterator, ends the
+/// transfer and closes the connection or returns it; cancelling the reader's task does so at once
+/// and throws `CancellationError`.
 ///
 /// A gate wraps a body with ``transforming(_:finish:)``, or watches it with ``onPull(_:)``,
 /// ``onChunk(_:)`` and ``onEnd(_:)``.
@@ -117,10 +117,10 @@ public struct ResponseBody: Sendable {
         public var encodedBytes: Int64? { storage?.encodedBytes }
     }
 
-    /// Throws if nobody waits any more for what is made of the body: its reader's task was cancelled,
-    /// the body was given up, or the call's deadline has passed.
+    /// Throws if the value of the body is no longer needed: the reader's task was cancelled, the
+    /// body was abandoned, or the call's deadline has passed.
     ///
-    /// A body that has come whole may be read at any time, so nothing else tells of a deadline then.
+    /// A complete body can be read at any time, so nothing else checks the deadline then.
     /// A serializer that works long calls this between two pieces of its work; no deadline is known
     /// for a body of at most 64 KiB.
     /// - Throws: `CancellationError`, or the error with which the body ended or the deadline's.
@@ -181,7 +181,7 @@ public struct ResponseBody: Sendable {
     /// - Parameter maxBytes: How many bytes are wanted; more may be given, fewer where the body
     ///   ends.
     /// - Returns: The bytes.
-    /// - Throws: What the body breaks off with.
+    /// - Throws: The error that ended the body.
     public mutating func peek(upTo maxBytes: Int) async throws -> Data {
         try storage.begin()
         var prefix = Data()
@@ -194,7 +194,7 @@ public struct ResponseBody: Sendable {
     /// - Parameter maxBytes: How much is held in memory, and a chunk more.
     /// - Returns: All of the content, which cannot break off any more; of one that is larger a body
     ///   that begins with what was read.
-    /// - Throws: What the body breaks off with.
+    /// - Throws: The error that ended the body.
     func readAhead(upTo maxBytes: Int) async throws -> ResponseBody {
         try storage.begin()
         var read: Data?

@@ -34,8 +34,8 @@ public protocol ResponseBodySource: Sendable {
     /// A source that wraps a body passes on ``ResponseBody/trailers`` of that body.
     var trailers: HTTPHeaders { get }
 
-    /// The bytes of coded content that the chunks so far were decoded from, or more of them; nil by
-    /// default, for content that is not coded and where nobody counts.
+    /// The number of coded bytes from which the chunks so far were decoded, or more; nil by
+    /// default, for content that is not coded or not counted.
     ///
     /// A source that wraps a body passes on ``ResponseBody/encodedBytes`` of that body.
     var encodedBytes: Int64? { get }
@@ -91,7 +91,7 @@ final class SequenceSource: ResponseBodySource {
             do {
                 let chunk = try await Self.next(&moved.iterator)
                 let kept = moved
-                // Who has given the body up wants no more of the sequence.
+                // After the body was abandoned, the sequence is not read any more.
                 locked.withLock { locked in
                     if chunk != nil, locked.state.reason == nil {
                         locked.state.iterator = kept.iterator
@@ -202,7 +202,7 @@ final class PrefixedSource: WrappingSource {
     var encodedBytes: Int64? { rest.encodedBytes }
 }
 
-/// What is left of a body after a peek.
+/// The rest of a body after a peek.
 final class ContinuedSource: WrappingSource {
     private let storage: ResponseBodyStorage
     var body: ResponseBody { ResponseBody(storage: storage) }

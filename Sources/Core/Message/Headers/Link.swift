@@ -46,7 +46,8 @@ public struct Link: Sendable, Hashable {
         return relations
     }
 
-    /// What the link is from, if that is not the resource of the message (§3.2): a reference.
+    /// The resource that the link starts from, if it is not the resource of the message (§3.2): a
+    /// reference.
     public var anchor: String? { self[parameter: "anchor"] }
 
     /// The title of the target, preferably the one in the extended notation (§3.4.1).
@@ -101,7 +102,7 @@ private struct LinkReader {
     private mutating func nextParameter() -> Link.Parameter? {
         skip(Grammar.isBlank)
         guard take(UInt8(ascii: ";")) else {
-            // What stands between a parameter and the next comma belongs to nothing.
+            // Text between a parameter and the next comma is ignored.
             skip { $0 != UInt8(ascii: ",") }
             return nil
         }

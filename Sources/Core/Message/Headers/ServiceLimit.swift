@@ -2,7 +2,7 @@
 
 public import struct Foundation.Data
 
-/// What is left of a quota, as a server says: an item of the field `RateLimit`
+/// The rest of a quota, as a server states it: an item of the field `RateLimit`
 /// (draft-ietf-httpapi-ratelimit-headers-11 §4).
 ///
 /// ```swift
@@ -22,7 +22,7 @@ public struct ServiceLimit: Sendable, Hashable {
     /// The time, from the response on, within which no more than the available quota may be used
     /// (`t`); nil if the server does not say.
     public let effectiveWindow: Duration?
-    /// Whose quota it is, if the server keeps several (`pk`).
+    /// The owner of the quota, if the server keeps several (`pk`).
     public let partitionKey: Data?
 
     /// Creates a limit.
@@ -38,7 +38,7 @@ public struct ServiceLimit: Sendable, Hashable {
 }
 
 extension HTTPHeaders {
-    /// What is left of the server's quotas: the items of the field `RateLimit`
+    /// The rest of each of the server's quotas: the items of the field `RateLimit`
     /// (draft-ietf-httpapi-ratelimit-headers-11 §4).
     ///
     /// It is empty if the field is missing, or malformed anywhere (§7). The fields of older drafts

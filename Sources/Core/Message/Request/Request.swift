@@ -15,7 +15,7 @@ public struct Request: Sendable {
     private struct Parts: Sendable {
         var method: HTTPMethod
         var uri: TargetURI
-        // What the URI was to be made of, where a base URL was missing.
+        // The text of the target, if a base URL was missing.
         var target: Target?
         var headers: HTTPHeaders
         var body: RequestBody

@@ -54,7 +54,8 @@ public struct Origin: Hashable, Sendable {
         }
     }
 
-    /// Feeds host and port to a hasher; the scheme rarely tells two origins apart that have both.
+    /// Feeds host and port to a hasher; two origins with the same host and port rarely differ in
+    /// the scheme.
     public func hash(into hasher: inout Hasher) {
         hasher.combine(host)
         hasher.combine(port)

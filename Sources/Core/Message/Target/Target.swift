@@ -13,7 +13,7 @@ import TurnpikeSupport
 /// Text that holds a value of someone else's is safer as a template, whose values are encoded as
 /// one path segment each: `"users/{id}"` with ``TargetConvertible/path(_:_:)``.
 ///
-/// What takes a target takes text and URLs as they are (``TargetConvertible``):
+/// A parameter for a target also accepts text and URLs (``TargetConvertible``):
 /// `client.get(CommandLine.arguments[1])`.
 public struct Target: Sendable {
     fileprivate enum Kind {
@@ -104,7 +104,7 @@ public struct Target: Sendable {
     }
 }
 
-/// What can be a target: a ``Target``, text, or a URL.
+/// A value that can be a target: a ``Target``, text, or a URL.
 public protocol TargetConvertible {
     /// Returns the target.
     func asTarget() -> Target

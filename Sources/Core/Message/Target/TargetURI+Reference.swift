@@ -7,12 +7,12 @@ extension TargetURI {
     /// Reads a URI reference (RFC 3986 §4.1) as people and servers write it, and resolves it
     /// (§5.2).
     ///
-    /// What may not stand in a path, query or fragment is percent-encoded, and an escape stays the
-    /// escape that it is. Foundation alone would encode all escapes of a part once more (`a b%20c`
-    /// as `a%20b%2520c`) where a single character of that part is not allowed.
+    /// Characters that are not allowed in a path, query or fragment are percent-encoded, and
+    /// escapes stay unchanged. Foundation alone would encode all escapes of a part once more
+    /// (`a b%20c` as `a%20b%2520c`) where a single character of that part is not allowed.
     /// - Parameters:
     ///   - reference: The reference; an empty one is none.
-    ///   - base: What a relative reference is resolved against.
+    ///   - base: The URI against which a relative reference is resolved.
     public init?(reference: String, relativeTo base: TargetURI? = nil) {
         let start = URIParts(reference).path.lowerBound
         // Foundation makes letters beyond ASCII those of DNS, in time that grows with the square of
@@ -75,13 +75,13 @@ extension TargetURI {
 
     // MARK: What cannot be read
 
-    /// What is wrong with text that cannot be read as a reference, and where, without quoting it.
+    /// The fault of text that is not a reference, and its position, without quoting the text.
     static func fault(ofUnreadable text: String) -> String {
         let fault = "the URL cannot be parsed (RFC 3986)"
         let parts = URIParts(text)
         let end = parts.path.lowerBound
         if end > longestAuthority { return fault + ": its host is too long" }
-        // What stands behind the authority is encoded before Foundation reads it. Each beginning is
+        // The text after the authority is encoded before Foundation reads it. Each beginning is
         // tried, so a long one is not.
         guard end <= 300 else { return fault }
         let start = text.part(0..<end)

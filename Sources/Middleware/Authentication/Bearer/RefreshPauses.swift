@@ -8,7 +8,7 @@ import TurnpikeSupport
 ///
 /// The first failure may be an accident, so the next call tries again at once. From the second on
 /// the pause grows, with jitter, so that the callers of an endpoint that is away do not come back
-/// together. What the endpoint asks for counts from the first failure on.
+/// together. A wait that the endpoint asks for counts from the first failure on.
 struct RefreshPauses {
     private var failures = 0
     private var end: MonotonicInstant?

@@ -24,9 +24,9 @@ struct TokenState: Sendable {
     private var generation: UInt64 = 0
     // The scope that the provider is to ask for.
     private(set) var requestedScope: [String]
-    // When the token must no longer be used. It is nil for a token that had expired when it came:
-    // such a token would be fetched again for each request, and a refusal tells more than a clock
-    // that may be wrong.
+    // When the token must no longer be used. It is nil for a token that had already expired when it
+    // arrived: otherwise such a token would be fetched again for each request. The clock may be
+    // wrong, so the token is used until the server refuses it.
     private var end: Date?
     private var renewal: Date?
     private var wasRefused = false
@@ -195,7 +195,7 @@ struct TokenState: Sendable {
         ClientError(.auth, "the bearer token could not be refreshed", underlying: cause)
     }
 
-    // What calls get until the next refresh may begin.
+    // The error that calls get until the next refresh may begin.
     private static func paused(_ last: ClientError, for left: Duration) -> ClientError {
         ClientError(
             .auth,

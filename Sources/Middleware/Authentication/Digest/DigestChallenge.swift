@@ -6,7 +6,7 @@ import TurnpikeSupport
 
 /// A Digest challenge that this module can answer (RFC 7616 §3.3).
 struct DigestChallenge: Sendable, Hashable {
-    /// What an answer protects.
+    /// The parts of a request that an answer protects.
     enum Protection: String, Sendable {
         /// The request line.
         case request = "auth"

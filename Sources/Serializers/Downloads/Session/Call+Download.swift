@@ -18,7 +18,7 @@ extension Call {
     ///
     /// A deadline covers each exchange to its last byte, so give a large download a deadline of its
     /// own. It begins again when an interrupted transfer resumes; when it passes, the download fails
-    /// and is not resumed. To limit the whole, cancel the task.
+    /// and is not resumed. To limit the total time, cancel the task.
     /// - Parameters:
     ///   - destination: Where to put the file.
     ///   - options: How an interrupted transfer is handled.

@@ -78,7 +78,7 @@ extension HTTPClient.Configuration {
         tlsConfiguration = tls
     }
 
-    // A file that is not there is told with its place.
+    // A missing file is reported with its place.
     private static func file(_ key: String, _ settings: Settings) -> String? {
         guard let path = settings.string(key) else { return nil }
         if FileManager.default.isReadableFile(atPath: path) { return path }

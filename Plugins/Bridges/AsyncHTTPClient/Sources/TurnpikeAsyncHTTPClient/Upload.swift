@@ -29,7 +29,7 @@ final class Upload: Sendable {
     private static let pieceBytes = 262_144
 
     /// Opens the body.
-    /// - Throws: What `RequestBody.open()` throws.
+    /// - Throws: The errors of `RequestBody.open()`.
     init(_ body: RequestBody, _ client: HTTPClient) throws {
         let data = body.inMemory
         inMemory = data.flatMap { $0.count <= Self.pieceBytes ? $0 : nil }

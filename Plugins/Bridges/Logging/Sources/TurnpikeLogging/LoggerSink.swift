@@ -40,7 +40,7 @@ public struct LoggerSink: RequestLogger {
     ///   - fields: Header fields of requests and responses that are logged, as
     ///     `http.request.header.<name>` and `http.response.header.<name>`; none by default, as the
     ///     conventions demand. Fields with secrets show `REDACTED`.
-    ///   - redaction: What is hidden.
+    ///   - redaction: The rules for hiding secrets.
     ///   - level: Returns the level of an event, or nil to log nothing. Called for each event, so it
     ///     must be quick; ``level(of:)`` by default.
     public init(

@@ -38,7 +38,7 @@ public struct Tracing: GateGroup {
     ///   - stack: The gates of which the span of the call tells. Gates outside are not part of it.
     ///   - tracer: Makes the spans. With nil it is, for each call, the tracer of
     ///     `InstrumentationSystem`, and all bootstrapped instruments are injected.
-    ///   - redaction: What is hidden.
+    ///   - redaction: The rules for hiding secrets.
     public init(
         _ stack: Stack, tracer: (any Tracer)? = nil, redaction: Redaction = .standard
     ) {
@@ -69,7 +69,7 @@ public struct Tracing: GateGroup {
     /// - Parameters:
     ///   - isolation: The isolation of the caller.
     ///   - operation: The operation.
-    /// - Returns: What the operation returns.
+    /// - Returns: The result of the operation.
     /// - Throws: The error of the operation.
     public static func suppressed<Value>(
         isolation: isolated (any Actor)? = #isolation, _ operation: () async throws -> Value
