@@ -127,7 +127,7 @@ extension Call {
     /// let tag = response.headers[.eTag]
     /// ```
     /// - Parameter type: The type of the value.
-    /// - Returns: The value, and the response, whose body was read.
+    /// - Returns: The value, and the response, whose body has been read.
     /// - Throws: The errors of ``decode(_:)``.
     public func decoded<Value: Decodable & Sendable>(
         _ type: Value.Type = Value.self

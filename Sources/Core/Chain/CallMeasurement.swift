@@ -31,9 +31,8 @@ public struct CallMeasurement: Sendable {
     public let resends: Int
     /// The size of the request content in bytes (`http.client.request.body.size`), if known.
     public let requestBodyBytes: Int64?
-    /// The size of the response content in bytes (`http.client.response.body.size`), as far as it
-    /// was transferred, before codings were removed; nil if the pass failed before its response was
-    /// returned.
+    /// The size of the response content in bytes (`http.client.response.body.size`), as
+    /// transferred, before decoding; nil if the pass failed before its response was returned.
     ///
     /// If the transport does not know the coded size of the content, this is the size after
     /// decoding (``ResponseBodyEnd/encodedBytes``).

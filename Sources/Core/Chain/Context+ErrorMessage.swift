@@ -13,7 +13,7 @@ extension Context {
     /// - Parameters:
     ///   - error: The error.
     ///   - request: The request as it reached the gate.
-    ///   - head: The head of the response; nil for that of the error.
+    ///   - head: The head of the response; nil for the head in the error.
     ///   - redaction: The rules for hiding secrets.
     /// - Returns: The message.
     public func shownMessage(

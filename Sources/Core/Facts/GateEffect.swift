@@ -6,7 +6,7 @@
 public enum GateEffect: Sendable, Hashable {
     // MARK: Sends
 
-    /// Sends again what failed, each time as a new attempt.
+    /// Sends a failed request again, each time as a new attempt.
     ///
     /// `attempts` counts the first one too. `waits` is the longest sum of the waits between them,
     /// and `repeatsUnsafe` says whether the gate repeats a request that is not idempotent and that
@@ -21,12 +21,12 @@ public enum GateEffect: Sendable, Hashable {
     case redirects(hops: Int)
     /// Sends again in the same pass without a wait, for example with new credentials after a 401.
     case replays(times: Int)
-    /// May answer without what stands inside.
+    /// May answer without calling the gates inside.
     case answers(GateAnswer)
 
     // MARK: Time
 
-    /// Ends what stands inside after a time.
+    /// Ends the gates inside after a time.
     case limitsTime(Duration, GateTimeExtent)
     /// May hold a request back before it passes it on.
     ///
@@ -35,11 +35,11 @@ public enum GateEffect: Sendable, Hashable {
 
     // MARK: Load
 
-    /// Lets so many requests at once through.
+    /// Limits the number of requests at the same time.
     case limitsConcurrency(Int?)
-    /// Lets so many requests in an interval through.
+    /// Limits the number of requests in an interval.
     case limitsRate(Int, per: Duration)
-    /// Refuses requests after failures of what stands inside.
+    /// Refuses requests after failures of the gates inside.
     case breaksCircuit
 
     // MARK: Shared state
@@ -83,8 +83,8 @@ public enum GateEffect: Sendable, Hashable {
 
     // MARK: The response
 
-    /// Reads content of a response before it passes the response on, up to so many bytes, which it
-    /// holds in memory.
+    /// Reads content of a response into memory before it returns the response, up to a number of
+    /// bytes.
     case readsContent(upTo: Int64?)
     /// Turns a response into an error.
     case rejectsResponses
@@ -131,7 +131,7 @@ public enum GateFieldContent: Sendable, Hashable {
     case secret(isBound: Bool, variesByCall: Bool = false)
 }
 
-/// How a gate answers without what stands inside it.
+/// How a gate answers without calling the gates inside.
 public enum GateAnswer: Sendable, Hashable {
     /// With a stored response.
     case stored
@@ -145,7 +145,7 @@ public enum GateAnswer: Sendable, Hashable {
 
 /// The kind of state that a gate keeps in a store that replicas share.
 public enum GateSharedContent: Sendable, Hashable {
-    /// Counts and times, such as those of a quota.
+    /// Counts and times, such as the state of a quota.
     case counts
     /// Secrets, such as tokens.
     case secrets

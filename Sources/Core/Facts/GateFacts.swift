@@ -144,9 +144,9 @@ extension GateEffect {
     }
 }
 
-/// Where a gate must stand, by its own account.
+/// The place that a gate must have, as the gate states it.
 public struct GateOrder: Sendable {
-    /// Where the gate stands in relation to others.
+    /// The place of the gate in relation to others.
     public enum Relation: Sendable, Hashable {
         /// Nearer to the caller than every gate of the kind, if there is one.
         case outside

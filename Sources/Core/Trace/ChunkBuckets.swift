@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// When how many bytes of a body were read, in a bounded number of buckets.
+/// The times at which bytes of a body were read, in a bounded number of buckets.
 ///
 /// New chunks have a bucket each. When there are too many of one size, the two oldest of that size
 /// are merged, so that the buckets grow with their age and a long body keeps its shape.

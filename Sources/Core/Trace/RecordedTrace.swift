@@ -12,7 +12,7 @@ struct RecordedTrace {
     /// How many of them are exchanges.
     static let maxExchanges = 48
 
-    /// How much is noted of the header fields of a response, in bytes.
+    /// The number of bytes of a response's header fields that are noted.
     static let maxHeadBytes = 16_384
 
     /// The activity that a span measures, as far as the marks know it.
@@ -100,8 +100,8 @@ struct RecordedTrace {
         change(&self)
     }
 
-    /// Whether a span is a place in which a wait is worth a span of its own: not within another wait,
-    /// nor within an exchange, whose transport may wait as it likes.
+    /// Whether a wait inside a span gets a span of its own: not inside another wait, and not inside
+    /// an exchange, whose transport may wait at any time.
     func marksWaits(in span: Int) -> Bool {
         switch spans[span].kind {
         case .wait, .exchange: false
@@ -136,8 +136,8 @@ struct RecordedTrace {
         return span
     }
 
-    /// Notes what a gate says of its pass, if the span is that of the gate: in a trace that is full,
-    /// it may be one further out.
+    /// Notes the message of a gate about its pass, if the span belongs to that gate. In a full
+    /// trace, the span may belong to an outer gate.
     mutating func describe(_ span: Int, of gate: String, _ detail: String) {
         guard case .gate(let plan, let position) = spans[span].kind,
             plan.gateName(at: position) == gate
@@ -147,7 +147,8 @@ struct RecordedTrace {
 
     /// Notes the end of a span, if it has not ended.
     ///
-    /// With a wait, everything inside ends, because what outlasts it works for others.
+    /// With a wait, everything inside ends, because work that continues afterwards serves other
+    /// calls.
     mutating func end(_ span: Int, _ outcome: Outcome, at now: MonotonicInstant) {
         guard spans[span].end == nil else { return }
         spans[span].end = now

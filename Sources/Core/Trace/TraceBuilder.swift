@@ -3,8 +3,8 @@
 import Foundation
 import TurnpikeSupport
 
-/// Makes a trace of what a recorder has noted: hides secrets, adds the phases of exchanges, and lets
-/// each span lie within its parent.
+/// Makes a trace from the notes of a recorder: hides secrets, adds the phases of exchanges, and
+/// fits each span into its parent.
 struct TraceBuilder {
     /// How many spans a trace has at most, phases included.
     static let maxSpans = 224
@@ -112,7 +112,7 @@ struct TraceBuilder {
     }
 }
 
-/// The phases of an exchange, one behind the other, as far as its transport has reported them.
+/// The phases of an exchange in order, as far as its transport has reported them.
 struct TracePhases {
     struct Phase {
         let kind: TraceSpan.Kind

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What was sent to a server and received from it in one exchange, with secrets redacted.
+/// The messages that were sent and received in one exchange, with secrets redacted.
 ///
 /// Header values that are very long are cut, as the size of a trace is bounded. Content is never
 /// recorded, only its size.
@@ -29,7 +29,7 @@ public struct TraceExchange: Sendable, Hashable {
     public let bytesReceived: Int64
     /// The size of the response's content before decoding, if known.
     public let encodedBodyBytes: Int64?
-    /// When how much of the response's content was read, in order and without overlap.
+    /// The times at which parts of the response's content were read, in order and without overlap.
     public let chunks: [TraceChunks]
 
     init(

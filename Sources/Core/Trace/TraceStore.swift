@@ -14,7 +14,7 @@ import Synchronization
 /// The decision to keep a call is made at its end, because only then it is known whether the call
 /// was slow or failed. So each call of the client is recorded, which costs about a microsecond for
 /// each gate. A failure is an error that the caller gets, a body that breaks off, or a status from
-/// 400 on; a cancelled call is none.
+/// 400 on; a cancelled call is not a failure.
 ///
 /// The store is a ring that is bounded in calls and in bytes: the oldest traces make room for new
 /// ones. It may belong to several clients.
@@ -65,10 +65,10 @@ public final class TraceStore: Sendable {
         self.redaction = redaction
     }
 
-    /// The kept traces in the order in which the calls began, and among them, so far as they have
-    /// come, those of calls that are under way.
+    /// The kept traces, in the order in which the calls began, including the traces so far of calls
+    /// that are under way.
     ///
-    /// A call without an end, such as an endless stream, is therefore here as long as it lasts.
+    /// So a call without an end, such as an endless stream, is listed as long as it lasts.
     /// Only the oldest ``maxCalls`` of the calls under way are listed.
     public var traces: [Trace] {
         let (kept, running) = state.withLock { state in

@@ -5,8 +5,8 @@ import TurnpikeSupport
 
 /// The texts of a trace, without secrets and within bounds.
 ///
-/// A secret that any message of the call has shown to be one is hidden in all texts of the trace: a
-/// server may repeat a token of the request in a header field or in an error.
+/// If any message of the call shows that a value is a secret, the value is hidden in all texts of
+/// the trace: a server may repeat a token of the request in a header field or in an error.
 final class TraceTexts {
     // The size limits for the URLs and header fields of all exchanges together, and of one
     // exchange.
@@ -126,8 +126,8 @@ final class TraceTexts {
             })
     }
 
-    // The fields without secrets. Where they take too much, long values are cut, then the last fields
-    // are left out.
+    // The fields without secrets. If they take too much memory, long values are cut, then the last
+    // fields are left out.
     private func fields(_ headers: HTTPHeaders, room: Int) -> HTTPHeaders {
         let shown = headers.map { field in
             (field.name.rawValue, Grammar.escaped(pass.header(field.name, field.value)))

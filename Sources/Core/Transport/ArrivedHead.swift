@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// How a head reaches who waits for it.
+/// How a head reaches the task that waits for it.
 enum ArrivedHead: Sendable {
     case read(Exchange.Head)
     case unread(any UnreadHead)

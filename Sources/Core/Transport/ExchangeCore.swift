@@ -11,7 +11,7 @@ import Synchronization
 final class ExchangeCore: Sendable {
     /// How an exchange ended.
     enum End {
-        /// All of the response has come.
+        /// The whole response has arrived.
         case complete
         /// The connection or the peer ended it too early.
         case broken(any Error)

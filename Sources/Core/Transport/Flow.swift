@@ -4,9 +4,10 @@
 public struct Flow: Sendable, Hashable {
     /// The number of buffered bytes at which the transport is told to pause.
     public let highWater: Int
-    /// The number of buffered bytes at which a paused transport is told to go on.
+    /// The number of buffered bytes at which a paused transport resumes.
     public let lowWater: Int
-    /// The number of bytes that stay in memory before the rest goes to a file; nil if nothing does.
+    /// The number of bytes that stay in memory; the rest is written to a file. Nil if no file is
+    /// used.
     let memoryLimit: Int?
     /// The largest size of the file, in bytes.
     let fileLimit: Int64
@@ -14,7 +15,7 @@ public struct Flow: Sendable, Hashable {
     /// Bounds for a transport that can hold the peer back.
     /// - Parameters:
     ///   - highWater: The number of buffered bytes at which the transport is told to pause.
-    ///   - lowWater: The number of buffered bytes at which it is told to go on.
+    ///   - lowWater: The number of buffered bytes at which it resumes.
     /// - Returns: The bounds.
     public static func pausing(highWater: Int = 524_288, lowWater: Int = 131_072) -> Flow {
         Flow(highWater: highWater, lowWater: lowWater, memoryLimit: nil, fileLimit: 0)

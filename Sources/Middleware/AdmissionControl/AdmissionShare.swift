@@ -4,7 +4,7 @@ import Foundation
 import TurnpikeCore
 import TurnpikeSupport
 
-/// The share of the calls to one origin that is admitted, and what it follows from.
+/// The share of calls to one origin that is admitted, and the measurements behind it.
 ///
 /// The share is cut to a small part when most of the latest attempts were rejected, and then grows
 /// with time, slowly at first: additive increase and multiplicative decrease (Chiu and Jain, 1989)
@@ -18,7 +18,7 @@ struct AdmissionShare: OriginEntry {
         let threshold: Double
         /// The time in which the share grows from nothing to all calls.
         let recovery: Duration
-        /// How many times the usual wait for a head an attempt may take, while the share is cut; nil
+        /// The longest wait for a head while the share is cut, as a multiple of the usual wait; nil
         /// for any time.
         let slowness: Double?
 
@@ -32,7 +32,7 @@ struct AdmissionShare: OriginEntry {
 
     /// The result of an attempt.
     enum Evidence {
-        /// The server took it; its head came after a time.
+        /// The server accepted the attempt; its head came after a time.
         case accepted(after: Duration)
         case rejected
     }
@@ -55,11 +55,11 @@ struct AdmissionShare: OriginEntry {
 
     /// The factor by which the share is cut.
     private static let cut = 0.03
-    /// How much the newest attempt counts at most among the latest ones.
+    /// The highest weight of the newest attempt among the latest ones.
     private static let newest = 0.4
     /// The time over which attempts count, if they are many.
     private static let span = 0.5
-    /// How much one wait counts for the usual one, and one call for the mix of calls.
+    /// The weight of one wait in the usual wait, and of one call in the mix of calls.
     private static let longMean = 0.02
     /// The part of the growth that is linear; the rest is quadratic.
     private static let linear = 0.4
@@ -108,8 +108,8 @@ struct AdmissionShare: OriginEntry {
         return unit() < self.share(of: criticality, from: share)
     }
 
-    /// The chance of a call: the share of all calls is given to the critical ones first, and what
-    /// they leave to the others.
+    /// The chance that a call is admitted: critical calls use the share first, and the rest is for
+    /// the others.
     func share(of criticality: Criticality, from share: Double) -> Double {
         let (before, own) =
             switch criticality {

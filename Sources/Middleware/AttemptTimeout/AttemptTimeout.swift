@@ -10,7 +10,7 @@ import TurnpikeSupport
 /// ``/TurnpikeCore/ClientError/Code/attemptTimeout``, which a retry may try again.
 /// ``TurnpikeCore/Call/attemptTimeout(_:)`` sets another limit for one call.
 public struct AttemptTimeout: Interceptor {
-    // Nil for the calls that set none themselves.
+    // Nil if only calls with their own limit are limited.
     private let limit: Duration?
 
     /// Creates a time limit for attempts.
@@ -73,7 +73,7 @@ enum AttemptTimeoutOption: RequestOptionKey {
     /// option, so it has no such limit.
     static func gate(for value: Duration) -> (any Gate)? { AttemptTimeout(ofCalls: ()) }
 
-    /// Inside a retry, wherever that stands.
+    /// Its place is inside a retry, wherever the retry stands.
     static var gatePlace: GatePlace { .innermost }
 }
 

@@ -11,7 +11,8 @@ public import TurnpikeCore
 /// ```
 ///
 /// Once a redirect has led a call to an origin that is not among them, the call no longer carries
-/// the credential, even back at a listed origin: no other server may choose what is done with it.
+/// the credential, even back at a listed origin: no other server may decide how the credential is
+/// used.
 public struct CredentialOrigins: Sendable, Hashable {
     /// The one origin of ``CredentialOrigins/own``, once it is known.
     public final class Own: Sendable, Hashable {
@@ -42,8 +43,8 @@ public struct CredentialOrigins: Sendable, Hashable {
     /// that passes the gate, permanently.
     public static let own = CredentialOrigins(listed: nil)
 
-    /// Returns ``own`` for gates that have one such origin together, such as that of a stack and
-    /// that of the stack that replaces it.
+    /// Returns ``own`` with an origin that several gates share, such as the gates of a stack and of
+    /// the stack that replaces it.
     public static func own(_ shared: Own) -> CredentialOrigins {
         CredentialOrigins(listed: nil, shared: shared)
     }

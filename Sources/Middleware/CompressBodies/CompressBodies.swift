@@ -63,7 +63,7 @@ public struct CompressBodies: SynchronousRequestAdapter {
         return facts
     }
 
-    // Why the content of a request stays as it is.
+    // The reason for which the content of a request is not compressed.
     private func obstacle(to request: Request) -> String? {
         let body = request.body
         if body.isEmpty { return "the request has no content" }
@@ -76,7 +76,7 @@ public struct CompressBodies: SynchronousRequestAdapter {
     /// Compresses the body of a request.
     public func adapt(_ request: inout Request, context: Context) throws {
         let body = request.body
-        // A body with a fault is left as it is; the fault is reported before anything is sent.
+        // A body with a fault is not changed; the fault is reported before anything is sent.
         guard !body.isEmpty, !body.hasTrailers, body.fault == nil, body.length ?? .max >= minimum,
             !request.headers.contains(.contentEncoding), !Self.isCompressed(request)
         else { return }

@@ -6,12 +6,12 @@ import TurnpikeSupport
 /// Ends a transfer whose body stalls, or arrives too slowly.
 ///
 /// Time counts only while the reader waits for a chunk, so a slow reader does not make a server
-/// idle. It no longer counts once the whole body has arrived. The read fails as
+/// idle. The limit ends when the whole body has arrived. The read fails as
 /// ``/TurnpikeCore/ClientError/Code/idleTimeout``. A call that is
 /// ``/TurnpikeCore/Call/streaming()`` has no limit, unless it sets one itself:
 /// ``TurnpikeCore/Call/idleTimeout(_:minBytesPerSecond:window:)`` replaces this limit for one call.
 public struct IdleTimeout: Interceptor {
-    // Nil for the calls that set none themselves.
+    // Nil if only calls with their own limit are limited.
     private let limit: Duration?
     private let minBytes: Int
     private let window: Duration

@@ -4,7 +4,7 @@ import Synchronization
 public import TurnpikeCore
 import TurnpikeSupport
 
-/// Bounds what a server can make the client hold or read.
+/// Limits the bytes that a server can make the client hold or read.
 ///
 /// The limits apply after decoding. They also apply to responses that are drained and to redirects
 /// that are followed, if this gate stands inside the gates that do so. A response that exceeds a

@@ -33,7 +33,7 @@ public final class LineSink: LogSink {
     private let capacity: Int
     private let maxBytes: Int
     private let flushLimit: Duration
-    // Takes what keeps lines from being written.
+    // Called with the error if lines cannot be written.
     private let onWrite: (@Sendable ((any Error)?) -> Void)?
     private let queue = DispatchQueue(label: "turnpike.log", qos: .utility)
     private let state = Mutex(State())
@@ -44,8 +44,8 @@ public final class LineSink: LogSink {
     ///   - capacity: How many lines may wait.
     ///   - maxBytes: How many bytes of lines may wait.
     ///   - flushLimit: The longest time that a flush waits if the descriptor accepts no bytes. The
-    ///     exit of the process waits as long, but never more than 5 seconds, and not at all if a
-    ///     flush has given up since the last line was written.
+    ///     exit of the process waits as long, but at most 5 seconds. It does not wait if a flush
+    ///     has timed out since the last line was written.
     public convenience init(
         _ handle: FileHandle, capacity: Int = 4096, maxBytes: Int = 4_194_304,
         flushLimit: Duration = .seconds(5)

@@ -60,7 +60,7 @@ public struct Log: RequestLogger {
     /// Creates a log.
     /// - Parameters:
     ///   - sink: Where the lines go.
-    ///   - level: How much is written.
+    ///   - level: The amount of detail.
     ///   - format: The format of a line.
     ///   - sampling: The share of calls that are logged, from 0 to 1. Failures of the other calls
     ///     are still logged.

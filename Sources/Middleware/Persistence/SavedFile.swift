@@ -6,8 +6,8 @@ import Synchronization
 import TurnpikeCore
 import TurnpikeSupport
 
-/// A private file that follows a state in memory: it is written as a whole, from its own queue, one
-/// second after the first change that it lacks.
+/// A private file that follows a state in memory: it is written completely, from its own queue, one
+/// second after the first unsaved change.
 ///
 /// The state in memory is authoritative. A file that cannot be written, because its disk is full or
 /// its folder is not trusted, fails no call. The next change tries again, and ``takeFault()``

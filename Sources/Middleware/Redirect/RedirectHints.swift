@@ -5,7 +5,7 @@ import TurnpikeCore
 /// The reports of the gates inside a redirect about a response.
 struct RedirectHints: ContextKey {
     struct Value: Sendable {
-        /// How often a cookie jar changed with a redirecting response.
+        /// The number of changes of a cookie jar by redirecting responses.
         ///
         /// After a change, the same URL may respond differently.
         var jarChanges = 0

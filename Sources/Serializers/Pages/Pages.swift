@@ -20,9 +20,9 @@ import TurnpikeSupport
 /// credentials of the request never go to another one. A page that a redirect took to another origin
 /// names no next page by a reference, since it would choose a path for those credentials. A
 /// reference is followed with a method that is safe, such as GET, or for a call that is
-/// ``/TurnpikeCore/Call/retryable(_:)``: otherwise a server would choose where a POST goes again. If
-/// a page leads elsewhere, comes back to a page that was read, or is one more than the limit,
-/// iteration fails after the pages before.
+/// ``/TurnpikeCore/Call/retryable(_:)``: otherwise a server could choose where a POST is sent
+/// again. Iteration fails after the last good page if the next page has another origin, was read
+/// before, or exceeds the limit.
 public struct Pages<Page: Sendable>: AsyncSequence, Sendable {
     /// A page.
     public typealias Element = Page
@@ -69,7 +69,7 @@ public struct Pages<Page: Sendable>: AsyncSequence, Sendable {
         /// The next page, or nil at the end.
         public mutating func next() async throws -> Page? {
             let state = state
-            // Unless the page comes: after an error there is nothing more.
+            // After an error there are no more pages.
             self.state = .ended
             var call: Call
             switch state {
@@ -211,7 +211,7 @@ extension Call {
     }
 }
 
-/// Where the page after one page is found.
+/// How the next page is found.
 public enum NextPage: Sendable {
     /// By a URL, or a reference that is relative to the URL of the page.
     case reference(String)

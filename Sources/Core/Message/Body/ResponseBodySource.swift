@@ -4,11 +4,11 @@ public import Foundation
 import Synchronization
 import TurnpikeSupport
 
-/// Where the chunks of a ``ResponseBody`` come from.
+/// The source of the chunks of a ``ResponseBody``.
 ///
 /// Transports and gates implement it; ``Exchange`` is the ready one for a transport.
 ///
-/// A source of a transport's own ends with its call only if it looks: its ``next()`` begins with
+/// A transport's own source must check whether its call was cancelled: its ``next()`` begins with
 /// ``Context/checkCancellation()``.
 public protocol ResponseBodySource: Sendable {
     /// The next chunk, or nil at the end.
@@ -22,14 +22,14 @@ public protocol ResponseBodySource: Sendable {
     /// Ends the transfer: at most once, from any thread, perhaps while ``next()`` waits.
     func cancel(_ reason: CancelReason)
 
-    /// How far the content has come, read or not; ``ResponseBodyArrival/underWay`` by default, for sources
-    /// that cannot know.
+    /// How much of the content has arrived, read or not; ``ResponseBodyArrival/underWay`` by
+    /// default, for sources that do not know.
     ///
     /// A time limit ends a body only if it is under way. A source that wraps a body returns that
     /// body's ``ResponseBody/arrival``.
     var arrival: ResponseBodyArrival { get }
 
-    /// The trailer fields, once ``next()`` has given nil; none by default.
+    /// The trailer fields, after ``next()`` has returned nil; none by default.
     ///
     /// A source that wraps a body passes on ``ResponseBody/trailers`` of that body.
     var trailers: HTTPHeaders { get }
@@ -52,8 +52,8 @@ extension ResponseBodySource {
     public var trailers: HTTPHeaders { [:] }
 }
 
-/// A sequence that may wait for anything: each pull runs in a task of its own, which the body's end
-/// cancels.
+/// A sequence that may wait for any time: each pull runs in a task of its own, which is cancelled
+/// when the body ends.
 final class SequenceSource: ResponseBodySource {
     private struct State {
         var iterator: (any AsyncIteratorProtocol)?

@@ -238,7 +238,8 @@ extension HTTPHeaders {
         guard contains(.retryAfter) else { return nil }
         return values(of: .retryAfter).compactMap { value -> Duration? in
             if let date = HTTPDate.parse(value, now: now) {
-                // Not a number if `now` is none; a duration has no room for infinity.
+                // The result is not a number if `now` is not a number; a duration cannot be
+                // infinite.
                 let seconds = date.timeIntervalSince(now)
                 return seconds > 0 ? .seconds(Swift.min(seconds, 1e12)) : .zero
             }

@@ -26,8 +26,8 @@ public struct Link: Sendable, Hashable {
 
     /// The reference as it was sent, which may be relative to the URL of the message.
     public let reference: String
-    /// The parameters in their order, with those that RFC 8288 allows once left out where they come
-    /// again.
+    /// The parameters in their order. If a parameter that RFC 8288 allows once is repeated, the
+    /// repetitions are left out.
     public let parameters: [Parameter]
 
     /// Creates a link.
@@ -62,9 +62,9 @@ public struct Link: Sendable, Hashable {
 extension HTTPHeaders {
     /// The links of all `Link` fields, in their order (RFC 8288 §3).
     ///
-    /// Reading follows Appendix B.2 and is lenient as it is: what begins without an angle bracket
-    /// ends the links of its line, an open quotation extends to the end, and parameters that are
-    /// allowed once count once.
+    /// Reading follows Appendix B.2, and is as lenient as that: text that does not begin with an
+    /// angle bracket ends the links of its line, an open quotation extends to the end, and
+    /// parameters that are allowed once count once.
     public var links: [Link] {
         values(of: "Link").flatMap { line in
             var reader = LinkReader(line)

@@ -42,8 +42,8 @@ extension HTTPHeaders {
     /// (draft-ietf-httpapi-ratelimit-headers-11 §4).
     ///
     /// It is empty if the field is missing, or malformed anywhere (§7). The fields of older drafts
-    /// and the `X-RateLimit-…` fields are not read, for they have no common meaning: the `Reset` of
-    /// one server is a date, that of another a number of seconds.
+    /// and the `X-RateLimit-…` fields are not read, because they have no common meaning: `Reset` is
+    /// a date for one server, and a number of seconds for another.
     public var rateLimits: [ServiceLimit] {
         guard contains(.rateLimit), let list = StructuredItems(values(of: .rateLimit)) else {
             return []

@@ -83,7 +83,7 @@ public struct Request: Sendable {
 
     /// The absolute URL, without dot segments in its path (RFC 3986 §5.2.4).
     ///
-    /// A dot that is escaped (`%2e`) stays as it is, and is sent so.
+    /// An escaped dot (`%2e`) is not decoded, and is sent unchanged.
     public var url: URL {
         get { parts.uri.url }
         set { targetURI = TargetURI(newValue) }

@@ -17,7 +17,8 @@ public struct MockExchange: Sendable {
     /// The trailer fields that were sent after the content.
     public let trailers: HTTPHeaders
 
-    /// Where a real transport would have connected to instead of the URL's host; nil for nowhere else.
+    /// The place to which a real transport would have connected instead of the URL's host; nil for
+    /// the host itself.
     public var connectTarget: ConnectTarget? { request.options.connectTarget }
 
     /// The content as UTF-8 text, or nil if it is not valid UTF-8.

@@ -6,16 +6,16 @@ import TurnpikeSupport
 
 /// The pauses after refreshes that failed, one after the other.
 ///
-/// The first failure may be an accident, so the next call tries again at once. From the second on
-/// the pause grows, with jitter, so that the callers of an endpoint that is away do not come back
-/// together. A wait that the endpoint asks for counts from the first failure on.
+/// The first failure may be an accident, so the next call tries again at once. From the second
+/// failure on the pause grows, with jitter, so that the callers of an unavailable endpoint do not
+/// all come back together. A wait that the endpoint asks for counts from the first failure on.
 struct RefreshPauses {
     private var failures = 0
     private var end: MonotonicInstant?
 
     private static let first = 0.25
     private static let longest = 30.0
-    /// A longer wish of an endpoint is not believed.
+    /// A longer wait that an endpoint asks for is cut to this.
     private static let longestWish = Duration.seconds(300)
 
     /// The time until the next refresh may begin; nil if it may begin now.
@@ -26,7 +26,7 @@ struct RefreshPauses {
 
     /// Notes a failure.
     /// - Parameters:
-    ///   - error: Its cause, which may say when to come again.
+    ///   - error: The cause, which may say how long to wait.
     ///   - date: The date, for a `Retry-After` that names one.
     ///   - now: When it failed.
     ///   - unit: A random number from 0 to 1.

@@ -2,8 +2,8 @@
 
 /// When and how often a bearer token is refreshed.
 public struct RefreshPolicy: Sendable, Hashable {
-    /// The most refused tokens that are replaced within ``window``; a call whose token is one more
-    /// fails.
+    /// The number of refused tokens that are replaced within ``window``; beyond it, calls with a
+    /// refused token fail.
     ///
     /// A token that has expired does not count.
     public var maxRefreshes: Int

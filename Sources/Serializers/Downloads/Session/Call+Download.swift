@@ -22,8 +22,8 @@ extension Call {
     /// - Parameters:
     ///   - destination: Where to put the file.
     ///   - options: How an interrupted transfer is handled.
-    ///   - onProgress: Called after each chunk, on the caller's actor, so that it may change what
-    ///     belongs to that actor. The transfer continues when it returns.
+    ///   - onProgress: Called after each chunk, on the caller's actor, so that it may change the
+    ///     state of that actor. The transfer continues when it returns.
     /// - Returns: The file.
     /// - Throws: ``/TurnpikeCore/ClientError/Code/download`` if the file cannot be created, written
     ///   or renamed; otherwise the error of the call.
