@@ -12,7 +12,7 @@ public struct DraftStore: SharedStore {
     public let hidesTraffic: Bool?
 
     /// Creates a store that keeps nothing.
-    /// - Parameter hidesTraffic: What the real store says of itself
+    /// - Parameter hidesTraffic: The value of the real store
     ///   (``/TurnpikeMiddleware/SharedStore/hidesTraffic``), for the linter.
     public init(hidesTraffic: Bool? = nil) { self.hidesTraffic = hidesTraffic }
 

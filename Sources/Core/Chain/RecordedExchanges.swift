@@ -32,7 +32,7 @@ struct RecordedExchanges {
     }
 
     private var shown = One()
-    // The exchanges other than the shown one that have not ended.
+    // The exchanges other than the shown one.
     private var others: [One] = []
 
     var timeline: Timeline { shown.timeline }

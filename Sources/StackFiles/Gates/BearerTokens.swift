@@ -82,7 +82,7 @@ extension BearerAuthentication {
         /// The settings that must stay the same in a reload for the token to be kept.
         ///
         /// A token that came from a refresh token may be the only valid one left. So it is kept
-        /// wherever the gate then stands in the stack, and whatever else the file says.
+        /// even if the gate moves in the stack, or other settings change.
         var key: Key {
             Key(
                 token: refreshToken == nil ? token : nil,
@@ -160,7 +160,8 @@ extension BearerAuthentication {
 }
 
 extension Settings {
-    /// Where the gate keeps its token; nil if it is not shared, or if that has a mistake.
+    /// The shared store of the gate's token; nil if it is not shared, or if the setting has a
+    /// mistake.
     fileprivate func sharedTokens() -> (tokens: SharedTokens, state: SharedState, key: String)? {
         let state = sharedState()
         let key = string("tokenKey")

@@ -19,7 +19,7 @@ public final class RequestBodyReader {
     // The number of bytes that are left, if the length is known.
     private var remaining: Int64?
     private var stopsAtLimit = false
-    // The bodies whose trailer fields were not read yet.
+    // The trailer computations whose fields were not read yet.
     private var runs: [RequestTrailers.Run] = []
 
     /// The trailer fields, once ``next(isolation:)`` has given nil; see ``RequestBody/followed(by:_:)``.

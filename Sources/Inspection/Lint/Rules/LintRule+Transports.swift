@@ -3,7 +3,7 @@
 import TurnpikeCore
 import TurnpikeMiddleware
 
-// What the transport cannot do.
+// Rules about features that the transport lacks.
 extension LintRule {
     static let transports: [LintRule] = [
         LintRule(

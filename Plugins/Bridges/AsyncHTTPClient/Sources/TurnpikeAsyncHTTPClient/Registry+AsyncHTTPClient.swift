@@ -51,7 +51,7 @@ extension HTTPClient.Configuration {
 
     init(_ settings: Settings) throws {
         self.init()
-        // What a stack file says of time is said by its gates.
+        // Time limits of a stack file are set by its gates.
         timeout = Timeout(
             connect: TimeAmount(settings.seconds("connectTimeout", default: .seconds(10))))
         connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = settings.int(
