@@ -2,7 +2,7 @@
 
 import TurnpikeCore
 
-// What libcurl and the libraries of TLS say of a connection that TLS does not come about on.
+// The reports of libcurl and the TLS libraries about a failed handshake.
 extension CurlFault {
     /// Returns what a handshake that failed means, by the words of OpenSSL and GnuTLS.
     static func handshake(_ text: String) -> Kind {

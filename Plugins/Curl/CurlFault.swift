@@ -2,7 +2,7 @@
 
 import TurnpikeCore
 
-/// What libcurl says of a failure; the `underlying` of a ``/TurnpikeCore/ClientError``.
+/// The failure that libcurl reports; the `underlying` of a ``/TurnpikeCore/ClientError``.
 public struct CurlFailure: Error, Sendable, CustomStringConvertible {
     /// libcurl's code, a `CURLcode`.
     public let code: Int
@@ -15,7 +15,7 @@ public struct CurlFailure: Error, Sendable, CustomStringConvertible {
 
 /// How a code of libcurl becomes an error that says what happened.
 enum CurlFault {
-    /// libcurl's code for HTTP/2 that goes no further.
+    /// libcurl's code for an HTTP/2 connection that cannot continue.
     static let http2: Int32 = 16
     /// libcurl's code for a stream of HTTP/2 that was reset.
     static let http2Stream: Int32 = 92
@@ -23,12 +23,12 @@ enum CurlFault {
     static let tlsConnectError: Int32 = 35
     /// libcurl's code for content that ends early.
     static let partialFile: Int32 = 18
-    /// libcurl's code for what a callback has ended.
+    /// libcurl's code for a transfer that a callback has ended.
     static let aborted: Int32 = 42
-    /// libcurl's code for content that cannot begin anew.
+    /// libcurl's code for content that cannot be sent again.
     static let rewindError: Int32 = 65
 
-    /// What is known of a transfer that failed.
+    /// The known facts about a failed transfer.
     struct Circumstances {
         let phase: TransferState.Phase
         let sends: Int
@@ -168,7 +168,7 @@ enum CurlFault {
         if has(text, "request too large") {
             return Kind(code: .invalidRequest, message: "the request's header section is too large")
         }
-        // The second are HTTP/2's words, for the connection.
+        // The second texts are those of HTTP/2, for the connection.
         if circumstances.isHeadTooLarge || has(text, "too large response headers")
             || has(text, "callback function failed", "too many continuation")
         {
@@ -241,14 +241,15 @@ enum CurlFault {
             return Kind(
                 code: .decompression, message: "the response's content coding is broken or unknown")
         case http2 where !hasHead: return leftBehind(hasHead)
-        // A peer that closes its connection is told of in other ways with HTTP/2: it is closed here.
+        // With HTTP/2, libcurl reports a peer that closes its connection in other ways. Here the
+        // connection is closed.
         case 52 where circumstances.isHTTP2: return garbledFrames
         case 52, partialFile:
             return Kind(
                 code: .connection, message: "the server closed the connection without an answer")
         case http2Stream where breaksRules(text):
             guard hasHead, circumstances.hasLength else { return garbled }
-            // Perhaps no more is wrong than that: which rule was broken is not told.
+            // libcurl does not say which rule was broken, so perhaps only this one was.
             return Kind(
                 code: .incomplete, message: "the body does not have the length that it should")
         default: return kind(of: text, circumstances.phase)

@@ -19,8 +19,8 @@ public import TurnpikeCore
 ///   the environment nor a file for anything.
 /// - libcurl never sends a request twice: where it would, because a kept-alive connection turned out
 ///   to be dead, the exchange fails, and the client sends again what is repeatable
-///   (``/TurnpikeCore/TransferState/lostReusedConnection``). What an HTTP/2 server says to
-///   have left undone (RFC 9113 §8.7) was not sent in that sense.
+///   (``/TurnpikeCore/TransferState/lostReusedConnection``). A request that an HTTP/2 server has
+///   not processed (RFC 9113 §8.7) does not count as sent.
 /// - gzip and deflate are asked for and decoded, and content that is cut short is an error. A
 ///   request with an `Accept-Encoding` of its own gets the bytes as they come, whatever coding the
 ///   server has chosen: `Content-Encoding` tells.
@@ -97,12 +97,13 @@ public final class CurlTransport: Transport {
     /// From tokio's current-thread runtime and SwiftNIO's event loops; SE-0417.
     public var executor: any TaskExecutor { engines[0] }
 
-    /// What keeps replaced files of the trust from being used, with their names; nil for nothing.
+    /// The reason for which replaced files of the trust cannot be used, with their names; nil if
+    /// there is none.
     ///
-    /// What they held before is in use until this is mended. The files are looked at anew.
+    /// Their old content is used until this is repaired. The files are looked at anew.
     public var trustFault: String? { trustFiles?.current().fault }
 
-    /// What libcurl can do here.
+    /// The features of the installed libcurl.
     ///
     /// A request can name where its connection goes
     /// (``/TurnpikeCore/TransportCapabilities/connectTargets``) unless all requests go through a

@@ -2,16 +2,18 @@
 
 import Synchronization
 
-/// Callers' turns: who starts a transfer takes a turn of the loop itself, so that libcurl sends the
-/// request at once, and may poll for the response. The engine's thread sleeps meanwhile.
+/// Callers' turns: the caller that starts a transfer runs a turn of the loop itself. So libcurl
+/// sends the request at once, and the caller may poll for the response. The engine's thread sleeps
+/// meanwhile.
 ///
-/// It saves the two thread hops of each small request: a single caller makes 1.6 times the requests,
-/// twice those of AsyncHTTPClient (`swift run --package-path Benchmarks -c release bench peers --only
-/// W1`). With more than a few transfers under way it saves nothing, and the thread takes all turns.
+/// It saves the two thread hops of each small request: a single caller makes 1.6 times as many
+/// requests, twice as many as with AsyncHTTPClient
+/// (`swift run --package-path Benchmarks -c release bench peers --only W1`). With more than a few
+/// transfers under way it saves nothing, and the thread takes all turns.
 ///
-/// To do without it, `start` wakes the thread, `threadDue` is `due`, and no socket is left to callers.
+/// To remove it: `start` wakes the thread, `threadDue` is `due`, and no socket is left to callers.
 extension CurlEngine {
-    /// What the thread's turns know of the callers' turns.
+    /// The state that the thread's turns share with the callers' turns.
     struct CallerTurns {
         /// Whether the thread leaves the sockets to callers, until it is woken.
         var haveSockets = false
@@ -22,8 +24,8 @@ extension CurlEngine {
     // With more transfers the thread hardly sleeps, and a caller's turn makes it wait: with 64 at
     // once to a server on the same machine that costs a third of the CPU.
     private static let maxLoad = 4
-    // A caller polls at most so often for its response, which may come in pieces. Then it leaves the
-    // response to the thread, for nobody reads it while its caller polls.
+    // A caller polls at most so often for its response, which may come in pieces. Then it leaves
+    // the response to the thread, because the caller does not read it while it polls.
     private static let maxPolls = 8
     // In milliseconds.
     private static let shortSleep: Int64 = 1000
@@ -58,8 +60,8 @@ extension CurlEngine {
             else { break }
             (ending, isMore) = turn(&core)
         }
-        // While callers have the sockets, the thread waits for a wake-up alone: it must take over what
-        // this caller leaves.
+        // While callers have the sockets, the thread waits only for a wake-up: it must take over
+        // the sockets from this caller.
         let isLeft = core.callerTurns.haveSockets && !isIdle(core)
         if isMore || isLeft || ending != .none || due(core) < core.threadDue {
             core.threadDue = 0

@@ -11,7 +11,7 @@ import TurnpikeSupport
 /// posted and all that has come. The thread is woken only while it waits. A caller may also take a
 /// turn itself (`CurlEngine+CallerTurn.swift`).
 final class CurlEngine: Sendable {
-    /// What callers have posted.
+    /// The inbox: the jobs that callers have posted.
     struct Inbox {
         var transfers: [CurlTransfer] = []
         var ending = Ending.none
@@ -21,7 +21,7 @@ final class CurlEngine: Sendable {
         var isClosed = false
     }
 
-    /// How an engine is to end.
+    /// How an engine ends.
     enum Ending {
         case none
         // When its last transfer has ended.
@@ -29,21 +29,22 @@ final class CurlEngine: Sendable {
         case now
     }
 
-    /// What a turn works with.
+    /// The state of a turn.
     // SAFETY: inside the lock.
     struct Core: @unchecked Sendable {
         var transfers: TransferTable
         // When the thread wakes up at the latest, by the loop's clock.
         var threadDue = Int64.max
         var callerTurns = CallerTurns()
-        // What a turn has taken from the inbox; kept for its memory.
+        // The jobs that a turn has taken from the inbox; kept to reuse its memory.
         var posted: [CurlTransfer] = []
     }
 
-    /// How the thread waits for its next turn: for so many milliseconds at most, or -1 for any time.
+    /// How the thread waits for its next turn: the longest time in milliseconds, or -1 for any
+    /// time.
     private enum Wait {
         case forSockets(Int32)
-        /// For a wake-up alone.
+        /// Only for a wake-up.
         case forWakeup(Int32)
     }
 
@@ -59,7 +60,7 @@ final class CurlEngine: Sendable {
     private let isAwake = Atomic(true)
     private let over = SharedValue<Void>()
     private let jobs = JobQueue()
-    // What the connections do; nil if nobody wants to know.
+    // The figures of the connections; nil without a meter.
     private let figures: ConnectionFigures?
 
     private static var isShutDown: ClientError {
@@ -123,8 +124,8 @@ final class CurlEngine: Sendable {
             inbox.isNew = true
             return false
         }
-        // Transfers under way are ended by `close`, which owns the lock. It may be running on this
-        // thread: what it ends may be the content of another transfer.
+        // Transfers under way are ended by `close`, which owns the lock. The engine may be running
+        // on this thread, because the ended content may belong to another transfer.
         if isClosed, orders.contains(.start) { core.withLock { _ in refuse(transfer) } }
         return !isClosed
     }
@@ -134,12 +135,12 @@ final class CurlEngine: Sendable {
         if transfer.takeOrders().contains(.start) { transfer.refuse(Self.isShutDown) }
     }
 
-    /// Lets what is under way end, then ends.
+    /// Waits for the transfers under way, then ends.
     func stop() {
         end(.drain)
     }
 
-    /// Ends what is under way.
+    /// Ends the transfers under way.
     func shutdown() async {
         end(.now)
         try? await over.value()
@@ -165,7 +166,7 @@ final class CurlEngine: Sendable {
         loop.enter(name: "turnpike.curl")
         var list: [UnownedJob] = []
         while var wait = takeThreadTurn() {
-            // What the jobs have posted goes out before the thread waits.
+            // Requests that the jobs have posted are sent before the thread waits.
             if runJobs(&list) {
                 guard let next = takeThreadTurn() else { break }
                 wait = next
@@ -222,8 +223,8 @@ final class CurlEngine: Sendable {
 
     // MARK: A turn
 
-    /// Takes what was posted, and passes on what has come.
-    /// - Returns: How the engine is to end, and whether something is left to be passed on.
+    /// Takes the posted jobs, and passes on the bytes and events that have arrived.
+    /// - Returns: How the engine ends, and whether something is left to be passed on.
     func turn(_ core: inout Core) -> (Ending, isMore: Bool) {
         let ending = inbox.withLock { inbox in
             inbox.isNew = false
@@ -267,7 +268,7 @@ final class CurlEngine: Sendable {
 extension CurlEngine: TaskExecutor {
     func enqueue(_ job: consuming ExecutorJob) {
         let job = UnownedJob(job)
-        // The job may let go of the transport, and with it of the engine, while this goes on.
+        // The job may release the transport, and with it the engine, during this loop.
         let own = unsafe Unmanaged.passRetained(self)
         defer { unsafe own.release() }
         if jobs.add(job) { wake() } else { globalConcurrentExecutor.enqueue(ExecutorJob(job)) }
@@ -275,7 +276,7 @@ extension CurlEngine: TaskExecutor {
 }
 
 extension CurlTransfer {
-    /// What an engine is asked to do for a transfer; several are one post.
+    /// The requests to an engine about a transfer; several are posted together.
     struct Orders: OptionSet {
         let rawValue: UInt8
         static let start = Orders(rawValue: 1)

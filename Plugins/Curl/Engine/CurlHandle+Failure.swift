@@ -39,7 +39,7 @@ extension CurlHandle {
             && faultText(result).contains("STREAM_CLOSED")
     }
 
-    /// Whether a response of known length has come whole.
+    /// Whether a response of known length is complete.
     private var isWhole: Bool {
         guard hasHead, !isHeadTooLarge else { return false }
         let status = unsafe pointer.pointee.status
@@ -51,14 +51,14 @@ extension CurlHandle {
     /// Whether the status is a redirection or an error, which does not use the request's content.
     private var isRefusal: Bool { unsafe hasHead && pointer.pointee.status >= 300 }
 
-    /// Whether a redirection or an error of known length has come whole by HTTP/2.
+    /// Whether a redirection or an error of known length is complete, over HTTP/2.
     ///
     /// libcurl then reads nothing more for the transfer, not even the window that the rest of the
     /// request waits for.
     var isUnwanted: Bool { isHTTP2 && isRefusal && isWhole }
 
     private var length: Int64 { unsafe tpc_transfer_length(pointer) }
-    /// Whether the head gives the length of the content.
+    /// Whether the head declares the length of the content.
     var hasLength: Bool { length >= 0 }
 
     /// Whether the request was written to a connection that had served before, and which ended before

@@ -4,23 +4,23 @@ import TurnpikeCore
 
 /// The turns of transfers to hosts that may speak HTTP/2.
 ///
-/// Transfers that began at once would each make a connection of their own, before the first one
-/// could tell that it carries them all, or a second one that it carries the rest: libcurl 7.88 makes
-/// a hundred for two hundred requests. So the transfers to a host begin one after another, each as
-/// soon as the one before it is on a connection; and one more where another transfer has ended, and
-/// so has left it a place. A host that turns out to speak HTTP/1 needs no turns.
+/// If transfers began at once, each would make a connection, before it is known that the first
+/// connection can carry them all: libcurl 7.88 makes a hundred connections for two hundred
+/// requests. So the transfers to a host begin one after another, each as soon as the one before it
+/// is on a connection; and one more when another transfer has ended and left a free stream. A
+/// host that turns out to speak HTTP/1 needs no turns.
 ///
 /// A turn of the loop is something else: one pass of the thread or of a caller (``CurlEngine``).
 struct HostTurns {
-    /// What a transfer has to do with turns.
+    /// The state of a transfer with regard to turns.
     enum Turn: Equatable {
-        /// It has not asked for a turn.
+        /// It did not request a turn.
         case unasked
         /// It waits for its turn, with this number in its line.
         case awaited(Int)
         /// It has begun, and others wait until it is on a connection.
         case taken
-        /// It needs none, and nobody waits for it.
+        /// It needs no turn, and no other transfer waits for it.
         case none
 
         var isAwaited: Bool {

@@ -5,10 +5,10 @@ import TurnpikeCore
 /// The open connections of an engine, and how many transfers each of them carries.
 ///
 /// A connection counts from its first request on, so one whose handshake fails never counts. It is
-/// active while it carries a transfer, and idle otherwise. libcurl tells a request only by its ports;
-/// that of a Unix socket is found once libcurl waits for the socket.
+/// active while it carries a transfer, and idle otherwise. libcurl identifies a request only by its
+/// ports; a request over a Unix socket is found when libcurl waits for the socket.
 struct ConnectionTable {
-    /// What has changed about the connections of a group since the changes were last taken.
+    /// The changes of a group's connections since the changes were last taken.
     struct Change: Equatable {
         var active = 0
         var idle = 0

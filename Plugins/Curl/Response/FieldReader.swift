@@ -11,7 +11,7 @@ struct FieldReader {
     private(set) var isChunked = false
 
     private let names = FieldNames.shared
-    // The beginning of a field whose value goes on in the next line.
+    // The beginning of a field whose value continues in the next line.
     private var beginning: [UInt8] = []
 
     init() { headers.reserveCapacity(16) }

@@ -6,8 +6,8 @@ import TurnpikeCore
 
 /// A request's content, as libcurl asks for it.
 ///
-/// What is in memory is copied from there. Files and streams are read by a task into a bounded
-/// pipe: who takes a turn of the loop never waits for a disk or a sequence.
+/// Content in memory is copied from there. A task reads files and streams into a bounded pipe, so a
+/// turn of the loop never waits for a disk or a sequence.
 // SAFETY: `reader` and `onReady` are set before an engine has the transfer; from then on they and
 // `position` are touched under the engine's lock alone.
 final class CurlUpload: @unchecked Sendable {
@@ -27,7 +27,7 @@ final class CurlUpload: @unchecked Sendable {
     private var onReady: @Sendable () -> Void = {}
     private var position = 0
 
-    /// The number of bytes, or nil where it is not known, or not told for the sake of trailers.
+    /// The number of bytes; nil if it is not known, or if trailer fields follow.
     let length: Int64?
 
     /// Opens the body.
@@ -64,7 +64,7 @@ final class CurlUpload: @unchecked Sendable {
     /// The most bytes that any one send has handed to the connection.
     var bytesSent: Int64 { sent.load(ordering: .relaxed) }
 
-    /// Why there is nothing to send, where that is so.
+    /// The error, if the content cannot be sent.
     var fault: (any Error)? { pipe.withLock { $0 }?.fault }
 
     /// The lines that follow the content, once all of it was read.

@@ -30,7 +30,7 @@ final class UploadPipe: Sendable {
         var offset = 0
         // The bytes in them.
         var count = 0
-        // libcurl has found nothing, and is to be told.
+        // libcurl has found no bytes, and must be woken up when some arrive.
         var isReaderWaiting = false
         // The task has found no room, and waits for this.
         var room: OneShot<Void>?

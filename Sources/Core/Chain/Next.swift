@@ -30,9 +30,10 @@ public struct Next: Sendable {
     /// health checks of a server.
     public var transport: any Transport { plan.transport }
 
-    /// Whether an inner gate or the transport may prove who the client is. This is a gate that adds
-    /// a credential or cookies, or that changes requests and states no facts, or the transport
-    /// (``Transport/provesClient``).
+    /// Whether an inner gate or the transport may prove who the client is.
+    ///
+    /// This is a gate that adds a credential or cookies, or that changes requests and states no
+    /// facts, or the transport (``Transport/provesClient``).
     ///
     /// A gate that stores responses does not see that proof, so the stored responses belong to this
     /// client only.

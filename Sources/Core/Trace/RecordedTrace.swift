@@ -136,8 +136,9 @@ struct RecordedTrace {
         return span
     }
 
-    /// Notes the message of a gate about its pass, if the span belongs to that gate. In a full
-    /// trace, the span may belong to an outer gate.
+    /// Notes the message of a gate about its pass, if the span belongs to that gate.
+    ///
+    /// In a full trace, the span may belong to an outer gate.
     mutating func describe(_ span: Int, of gate: String, _ detail: String) {
         guard case .gate(let plan, let position) = spans[span].kind,
             plan.gateName(at: position) == gate

@@ -6,8 +6,9 @@ public struct Flow: Sendable, Hashable {
     public let highWater: Int
     /// The number of buffered bytes at which a paused transport resumes.
     public let lowWater: Int
-    /// The number of bytes that stay in memory; the rest is written to a file. Nil if no file is
-    /// used.
+    /// The number of bytes that stay in memory; the rest is written to a file.
+    ///
+    /// Nil if no file is used.
     let memoryLimit: Int?
     /// The largest size of the file, in bytes.
     let fileLimit: Int64

@@ -5,7 +5,9 @@
 /// A bound is never too small, as long as the gates' facts are true. It may be
 /// larger. The time that code takes without waiting is not counted.
 public struct StackBounds: Sendable, Hashable {
-    /// How much is computed. It depends on the number of gates, including those of groups.
+    /// How much is computed.
+    ///
+    /// It depends on the number of gates, including those of groups.
     public enum Extent: Sendable, Hashable {
         /// The limits, and the gates that bound them.
         case full

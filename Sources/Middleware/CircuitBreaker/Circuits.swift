@@ -32,8 +32,9 @@ final class Circuits: Sendable {
         state = Mutex(State(rules: rules, window: window))
     }
 
-    /// Takes over the rules and the meter of another instance. Circuits keep their state, but begin
-    /// to count again if the window has changed.
+    /// Takes over the rules and the meter of another instance.
+    ///
+    /// Circuits keep their state, but begin to count again if the window has changed.
     func update(to other: Circuits) {
         let (rules, window) = other.state.withLock { ($0.rules, $0.window) }
         state.withLock { state in

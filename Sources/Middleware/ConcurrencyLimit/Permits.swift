@@ -198,7 +198,9 @@ final class Permits: Sendable {
 
     // MARK: Giving back
 
-    /// Returns a permit. Of the calls that can start, the one that has waited longest gets it.
+    /// Returns a permit.
+    ///
+    /// Of the calls that can start, the one that has waited longest gets it.
     func giveBack(_ origin: Origin) {
         let served = state.withLock { state in
             state.held -= 1

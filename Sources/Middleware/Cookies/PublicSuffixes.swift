@@ -4,8 +4,9 @@ public import Foundation
 import TurnpikeCore
 import TurnpikeSupport
 
-/// Domains in which strangers register names, such as `com` and `co.uk`. No cookie may be set for
-/// such a domain.
+/// Domains in which strangers register names, such as `com` and `co.uk`.
+///
+/// No cookie may be set for such a domain.
 ///
 /// ``standard`` has no list, so it cannot distinguish `github.io` from `example.com`: a cookie goes
 /// back only to the host that set it, and its `Domain` is ignored. A `Domain` of a single label, or

@@ -12,7 +12,9 @@ struct QuotaKey: Hashable, Sendable, CustomStringConvertible {
     /// The key under which a group of replicas keeps it in a store.
     func text(in group: String) -> String { "\(group)|\(text(part))" }
 
-    /// The origin and the part, for people. The part may come from a peer and be long.
+    /// The origin and the part, for people.
+    ///
+    /// The part may come from a peer and be long.
     var description: String {
         text(part.map { $0.count > 64 ? "\($0.prefix(64))…" : $0 })
     }

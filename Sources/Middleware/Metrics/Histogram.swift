@@ -20,8 +20,8 @@ public struct Histogram: Sendable, Hashable {
         0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10,
     ]
 
-    /// The bounds for durations that gates and transports record, such as the durations of
-    /// connections, in seconds. .NET uses the same bounds for `http.client.connection.duration`.
+    /// The bounds for durations of gates and transports, in seconds; .NET uses the same for
+    /// `http.client.connection.duration`.
     static let longDurationBounds = [
         0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 120, 300,
     ]

@@ -11,8 +11,10 @@ protocol OriginEntry {
 /// The states of a gate for its origins; see ``BoundedMap``.
 typealias OriginMap<Value: OriginEntry> = BoundedMap<Origin, Value>
 
-/// The states of a gate for its origins or other keys. There are at most 1024 entries: beyond that,
-/// the least recently used entry on which no call depends is dropped.
+/// The states of a gate for its origins or other keys.
+///
+/// There are at most 1024 entries: beyond that, the least recently used entry on which no call
+/// depends is dropped.
 ///
 /// If calls depend on more entries than that, room is made only each time a quarter has been added,
 /// so that the search costs little per entry. The number of entries is therefore at most the bound,

@@ -9,7 +9,7 @@ import TurnpikeSupport
 ///
 /// Each level is held by its descriptor (``/TurnpikeSupport/Folder``): links, and what another user owns or
 /// may write, are refused. One queue uses it.
-// SAFETY: one serial queue uses it; what others use is static, or has a lock of its own.
+// SAFETY: one serial queue uses it; parts that others use are static, or have a lock of their own.
 final class DiskFolder: @unchecked Sendable {
     private struct Opened {
         let root: Folder
@@ -24,9 +24,9 @@ final class DiskFolder: @unchecked Sendable {
     private var isPatient = true
     private var lockFile: CacheFile?
     private var temporaries: UInt64 = 0
-    // What was last written to the lock's file.
+    // The text that was last written to the lock's file.
     private var noted: CacheUsage?
-    // How much there is, while the lock is held for several changes.
+    // The size and number of entries, while the lock is held for several changes.
     private var held: CacheUsage?
     private let opened = Mutex<Opened?>(nil)
 
@@ -75,8 +75,8 @@ final class DiskFolder: @unchecked Sendable {
     }
 
     /// The folder of the files of entries, for reading; nil if there is none yet.
-    /// - Parameter again: Whether to look again, for another process may have removed the folder and made
-    ///   a new one.
+    /// - Parameter again: Whether to search again, because another process may have removed the
+    ///   folder and made a new one.
     /// - Returns: The folder.
     /// - Throws: An error if it cannot be opened.
     func foundPacks(again: Bool = false) throws -> Folder? {
@@ -179,7 +179,8 @@ final class DiskFolder: @unchecked Sendable {
         throw FileFault("find the cache's lock", code: ENOENT)
     }
 
-    // Who has the lock may have been stopped: one change waits for it, and those that come next do not.
+    // The process that holds the lock may have been stopped. So one change waits for the lock, and
+    // the next changes do not.
     private func take(_ lock: CacheFile) throws {
         isPatient = lock.lock(within: isPatient ? patience : .milliseconds(2))
         if isPatient { return }
@@ -215,7 +216,7 @@ final class DiskFolder: @unchecked Sendable {
 
     // MARK: New files
 
-    /// Makes a temporary file, whose lock tells other processes that its writer lives.
+    /// Makes a temporary file; its lock shows other processes that its writer is alive.
     func temporary() throws -> TemporaryEntry {
         guard let root = opened.withLock({ $0?.root }) else {
             throw FileFault("find the cache's folder", code: ENOENT)

@@ -34,7 +34,7 @@ struct DiskPack {
     /// - Parameter maxBytes: The most bytes for several entries; a single one may take more.
     init(maxBytes: Int = 0) { self.maxBytes = min(maxBytes, Self.maxSharedBytes) }
 
-    /// What stands before the entries.
+    /// The part before the entries.
     static func opening(of count: Int) -> RecordWriter {
         var opening = RecordWriter()
         opening.add(UInt64(count))

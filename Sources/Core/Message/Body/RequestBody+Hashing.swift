@@ -4,7 +4,9 @@ public import Foundation
 public import TurnpikeSupport
 
 extension SHA256 {
-    /// Returns the digest of a request body. The body is not changed and can then be sent.
+    /// Returns the digest of a request body.
+    ///
+    /// The body is not changed and can then be sent.
     ///
     /// For gates that sign requests with their content, such as AWS Signature Version 4:
     ///

@@ -78,6 +78,7 @@ public struct ResponseBody: Sendable {
     public var arrival: ResponseBodyArrival { storage.arrival }
 
     /// The trailer fields (RFC 9110 §6.5), available when the content has been read to its end.
+    ///
     /// Before that, or if the content broke off, there are none.
     ///
     /// They are never merged into the header section. Fields that are only valid before the content

@@ -26,8 +26,9 @@ public struct Link: Sendable, Hashable {
 
     /// The reference as it was sent, which may be relative to the URL of the message.
     public let reference: String
-    /// The parameters in their order. If a parameter that RFC 8288 allows once is repeated, the
-    /// repetitions are left out.
+    /// The parameters in their order.
+    ///
+    /// If a parameter that RFC 8288 allows once is repeated, the repetitions are left out.
     public let parameters: [Parameter]
 
     /// Creates a link.

@@ -82,8 +82,9 @@ extension JSONValue: Codable {
 }
 
 extension JSONValue {
-    /// The `userInfo` of a decoder of JSON text. With it, a ``JSONValue`` in the decoded value is
-    /// exactly as in the text.
+    /// The `userInfo` of a decoder of JSON text.
+    ///
+    /// With it, a ``JSONValue`` in the decoded value is exactly as in the text.
     /// - Parameter content: The text. It must have the names that the decoder looks for.
     /// - Returns: The entries to add to the decoder's `userInfo`.
     public static func userInfo(for content: Data) -> [CodingUserInfoKey: any Sendable] {

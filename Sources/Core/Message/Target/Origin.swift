@@ -64,8 +64,9 @@ public struct Origin: Hashable, Sendable {
     /// Whether the port is the scheme's own.
     var hasDefaultPort: Bool { Self.defaultPort(scheme) == port }
 
-    /// Whether another origin is the same, or the same host with https instead of http. A
-    /// credential for this origin may go there.
+    /// Whether another origin is the same, or the same host with https instead of http.
+    ///
+    /// A credential for this origin may go there.
     public func isSameOrUpgraded(by other: Origin) -> Bool {
         if self == other { return true }
         let hasMoved = port != other.port && !(hasDefaultPort && other.hasDefaultPort)

@@ -4,7 +4,9 @@ import Foundation
 import TurnpikeCore
 import TurnpikeSupport
 
-/// The state of ``BearerTokens``. It decides the next step of a call, and has no side effects.
+/// The state of ``BearerTokens``.
+///
+/// It decides the next step of a call, and has no side effects.
 struct TokenState: Sendable {
     typealias Credential = BearerTokens.Credential
 
