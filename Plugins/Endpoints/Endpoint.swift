@@ -4,7 +4,7 @@ public import TurnpikeCore
 
 /// One of the places that serve a logical name: a replica of a service.
 public struct Endpoint: Hashable, Sendable {
-    /// Where connections to it go.
+    /// The target of its connections.
     public var target: ConnectTarget
     /// Its share of the load against the others', above zero; 1 by default.
     public var weight: Double
@@ -25,7 +25,7 @@ public struct Endpoint: Hashable, Sendable {
 }
 
 extension Endpoint: CustomStringConvertible {
-    /// Where it is: `10.0.0.7:8080`.
+    /// Its address: `10.0.0.7:8080`.
     public var description: String { target.description }
 }
 
@@ -47,7 +47,7 @@ public struct EndpointList: Hashable, Sendable {
 public protocol EndpointResolver: Sendable {
     /// What a request is sent to, for people: "one of the addresses of users.internal".
     ///
-    /// It stands in the facts of ``Endpoints``. By default it is "one of its endpoints".
+    /// It is part of the facts of ``Endpoints``. By default it is "one of its endpoints".
     var summary: String { get }
 
     /// Returns the endpoints as they are now.

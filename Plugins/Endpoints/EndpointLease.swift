@@ -6,8 +6,8 @@ import TurnpikeMiddleware
 
 /// One request that is under way to an endpoint.
 ///
-/// It is counted from its making to its end, which comes once: with the body of the response, with
-/// an error, or, if nobody is left who could end it, with the lease itself.
+/// It counts as under way until it ends. It ends once: with the body of the response, with an
+/// error, or when the lease itself is released.
 final class EndpointLease: Sendable {
     private struct State {
         var isUnderWay = true

@@ -7,15 +7,14 @@ import TurnpikeSupport
 /// The endpoints of one logical name: the present list, the state of each endpoint, and what is done
 /// at which time.
 ///
-/// Calls read a view, which never changes. Whatever changes, a new list, an ejection, a return,
-/// makes a new one. Nothing here has a thread or a timer of its own: a call whose time has come does
-/// what is due.
+/// Calls read a view, which never changes. Every change (a new list, an ejection, a return) makes a
+/// new view. There is no thread and no timer: the first call after the due time does the due work.
 final class LoadBalancer: Sendable {
-    /// What calls choose from.
+    /// The view from which calls choose.
     struct View: Sendable {
         let set: EndpointSet
         let chooser: EndpointPicker
-        /// Whether the set has all endpoints because too few are well.
+        /// Whether the set has all endpoints because too few are healthy.
         let isInPanic: Bool
         let slowStart: Duration
     }
@@ -49,8 +48,7 @@ final class LoadBalancer: Sendable {
     let state: Mutex<State>
     private let dice = SharedRandom()
     private let present = Mutex<View?>(nil)
-    // When the next thing is due, in nanoseconds, so that most calls take no lock but that of the
-    // view.
+    // When the next work is due, in nanoseconds. So most calls take only the lock of the view.
     private let dueAt = Atomic(Int64.min)
 
     private static let help = [
@@ -105,7 +103,8 @@ final class LoadBalancer: Sendable {
             state.chooser = EndpointPicker(rules.policy, continuing: state.chooser)
             state.rules = rules
             state.listed = []
-            // What the former checks have said is forgotten: nothing may be left to take it back.
+            // The results of the former checks are forgotten, because there may be no checks to
+            // correct them.
             for member in state.order { member.health.forgetChecks() }
             // The next call looks whether more are ejected than may be now.
             if state.ejectedCount > 0 { state.returnAt = MonotonicInstant(nanoseconds: .min) }
@@ -131,7 +130,9 @@ final class LoadBalancer: Sendable {
 
     // MARK: The view
 
-    /// What a call chooses from; it does what is due, and waits for the first list.
+    /// Returns the view for a call.
+    ///
+    /// Does the due work first, and waits for the first list.
     func view(
         in context: Context, for origin: Origin, _ next: Next
     ) async throws -> View {

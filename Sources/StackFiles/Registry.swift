@@ -112,7 +112,7 @@ public struct Registry: Sendable {
     /// The names of the complete stacks.
     var stackNames: [String] { stacks.keys.sorted() }
 
-    // What the reference shows of each part, by name.
+    // The parts as the reference shows them, by name.
     var gateReferences: [PartReference] {
         references(.gate, gates) {
             // Of a private type, the context is a number.
@@ -142,7 +142,7 @@ public struct Registry: Sendable {
 
     // MARK: Building
 
-    /// What the gates of a file share.
+    /// The shared parts of files, by name.
     ///
     /// References count by their texts: a new password makes a new part.
     func sharedPart(_ value: JSONValue, in settings: Settings) -> (any SharedPart)? {

@@ -50,8 +50,8 @@ struct CacheCall: Sendable {
 
     /// Finds the entry that answers the request, fresh or stale; a fault of the store is a miss.
     ///
-    /// An entry from the future was stored while a clock was ahead. It must not hide what was stored
-    /// since.
+    /// An entry from the future was stored while a clock was ahead. It must not hide entries that
+    /// were stored since.
     func find(_ lookUp: LookUp, _ inner: Context) async -> CacheEntry? {
         await state.attempt(inner) {
             let present = date.addingTimeInterval(Freshness.clockTolerance)
@@ -79,7 +79,7 @@ struct CacheCall: Sendable {
         headers.contains(.ifMatch) || headers.contains(.ifUnmodifiedSince)
     }
 
-    /// Sends the request, and stores what comes.
+    /// Sends the request, and stores the response.
     private func fetch(_ reason: CacheOutcome, _ claim: Claim? = nil) async throws -> Response {
         guard request.method == .get else { return try await forward(reason) }
         let mark = begin()
@@ -101,7 +101,7 @@ struct CacheCall: Sendable {
     /// Begins an exchange whose response may be stored.
     func begin() -> Recordings.Mark { state.recordings.begin(keys.all, at: date) }
 
-    /// Sends a request, and returns what came of it, an error included.
+    /// Sends a request, and returns its response or its error.
     func outcome(of request: Request, _ inner: Context) async -> Outcome {
         do {
             let response = try await next(request, context: inner)

@@ -143,7 +143,7 @@ struct SendExchange: Sendable {
         terminal.error(Redaction.standard.text(String(describing: failure)))
     }
 
-    // What a validator of the stack has kept of a response.
+    // The content that a validator of the stack has kept of a response.
     private func showRefused(_ failure: ClientError) throws {
         guard !observed.hasSeen, let head = failure.response else { return }
         if options.showsHead { try display.show(head) }

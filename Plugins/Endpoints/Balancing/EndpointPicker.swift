@@ -22,7 +22,8 @@ final class EndpointPicker: Sendable {
     ///   - request: The request, for the key of a hash.
     ///   - now: The time.
     ///   - bits: 64 random bits; equal ones make equal choices.
-    ///   - tried: What the call has tried; it is avoided while another usable member is left.
+    ///   - tried: The members that the call has tried; they are avoided while another usable member
+    ///     is left.
     /// - Returns: The member and why it was chosen; nil if no member is usable.
     func choose(
         from set: EndpointSet, for request: Request, at now: MonotonicInstant, bits: UInt64,

@@ -48,7 +48,7 @@ final class EndpointChecks: Sendable {
         withExtendedLifetime(transport) {}
     }
 
-    /// Begins the checks, or lets them go on over the transport of another stack.
+    /// Begins the checks, or continues them over the transport of another stack.
     func go(on balancer: LoadBalancer, _ origin: Origin, _ next: Next, _ context: Context) {
         guard isOn.load(ordering: .relaxed) else { return }
         let present = UInt(bitPattern: next.planIdentity)
@@ -81,7 +81,7 @@ final class EndpointChecks: Sendable {
     }
 
     /// Begins the checks that are due.
-    /// - Returns: How long to wait for the next ones; nil if there are none any more.
+    /// - Returns: How long to wait for the next checks; nil if there are none any more.
     private func begin(
         on balancer: LoadBalancer?, in background: Context, _ group: inout DiscardingTaskGroup
     ) -> Duration? {
@@ -125,7 +125,7 @@ final class EndpointChecks: Sendable {
                 continue
             }
             let context = background.child()
-            // Where the last one is still under way, this one is left out.
+            // If the last check is still under way, this one is skipped.
             if member.health.beginCheck(in: context) { checks.append((member, context)) }
             let pause = rules.pause.times(0.9 + 0.2 * background.random.unit())
             member.health.nextCheck = now.advanced(by: pause)

@@ -18,7 +18,7 @@ struct EndpointEjection: Sendable {
     let text: String
 }
 
-// Who is left out, and who returns.
+// Which endpoints are ejected, and which return.
 extension LoadBalancer {
     // MARK: Outcomes
 
@@ -91,7 +91,7 @@ extension LoadBalancer {
             text: "\(member.endpoint) is ejected for \(time.text) after \(text())")
     }
 
-    // Why an endpoint that fails is not ejected; nil where nothing is to be told of it.
+    // The reason for which a failing endpoint is not ejected; nil if nothing is reported.
     private func reasonToSpare(_ member: EndpointMember, _ state: State) -> String? {
         guard state.rules.health.maxEjected > 0, isPresent(member, state),
             member.health.standing != .ejected
@@ -126,7 +126,7 @@ extension LoadBalancer {
         }
     }
 
-    /// Gives those back whose ejections have ended.
+    /// Returns endpoints to use when their ejections have ended.
     /// - Returns: Whether there were any.
     func giveBack(_ state: inout State, at now: MonotonicInstant) -> Bool {
         guard now >= state.returnAt else { return false }

@@ -7,7 +7,7 @@ import TurnpikeSupport
 ///
 /// A list has 1 to 100,000 endpoints. An entry that repeats another one in all respects is dropped:
 /// registries do that. Two entries for one target that differ in weight or zone are a fault,
-/// because nobody can tell which one is meant.
+/// because it is not clear which one is meant.
 struct EndpointCheck {
     static let maxCount = 100_000
     private static let maxWeight = 1_000_000.0

@@ -19,16 +19,16 @@ import TurnpikeSupport
 /// chooses. Its address has a random token of 128 bits, and any other path is a 404, so that another
 /// user of the machine learns nothing. A request whose `Host` is not loopback is refused, so that a
 /// site that gives its name the address 127.0.0.1 (DNS rebinding) is as well. Traces contain no
-/// secrets of their own, but they tell which servers a program talks to: start the server where a
-/// developer asks for it, and nowhere else.
+/// secrets of their own, but they show which servers a program connects to: start the server only
+/// if a developer asks for it.
 ///
-/// It takes one thread while nobody looks. What clients may do is bounded: a head has 16 KiB, and a
-/// connection has one request and ten seconds, until its answer is read. There are eight connections
-/// at a time. One more takes the place of the oldest that has not sent its request, or else of the
-/// oldest, so that idle connections keep nobody out.
+/// Without a viewer it uses one thread. What clients may do is bounded: a head has 16 KiB, and a
+/// connection has one request and ten seconds, until its answer is read. There are eight
+/// connections at a time. One more takes the place of the oldest that has not sent its request, or
+/// else of the oldest, so that idle connections keep nobody out.
 public final class TraceServer: Sendable {
     private struct State {
-        // In the order in which they came.
+        // The traces in the order of their arrival.
         var connections: [Connection] = []
         var count = 0
         var isStopped = false

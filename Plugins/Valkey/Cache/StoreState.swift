@@ -7,7 +7,7 @@ import TurnpikeMiddleware
 
 /// What one replica knows of a shared store.
 struct StoreState {
-    /// What was found under a key last: a head that is the same need not be read again.
+    /// The last entry that was found under a key: an equal head need not be read again.
     final class Known: Sendable {
         let key: StoreKey
         let record: EntryRecord?
@@ -73,7 +73,7 @@ struct StoreState {
 
     // MARK: Removals
 
-    /// Notes that a key is to be removed.
+    /// Notes that a key must be removed.
     mutating func addRemoval(_ key: CacheKey, at now: MonotonicInstant, _ date: Date) {
         if removals.count < Self.maxRemovals || removals[key] != nil {
             removals[key] = now
@@ -99,7 +99,7 @@ struct StoreState {
     }
 }
 
-/// What is wrong with a server.
+/// The fault of a server.
 enum StoreFault {
     /// The server is not asked at the moment.
     static let away = ClientError(

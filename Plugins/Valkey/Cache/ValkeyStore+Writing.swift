@@ -22,7 +22,7 @@ extension ValkeyStore {
     ///   - response: The response.
     ///   - content: Its content.
     ///   - begun: When the head had arrived.
-    /// - Throws: What keeps the server from it.
+    /// - Throws: An error if the server cannot do it.
     fileprivate func store(
         _ response: StoredResponse, _ content: Data, since begun: MonotonicInstant
     ) async throws {
@@ -135,7 +135,7 @@ extension ValkeyStore {
     // For how long after a response that was not stored nobody waits for another one.
     private static let openTime = Duration.seconds(10)
 
-    /// Claims to fetch what was not found.
+    /// Claims the task of fetching a missing response.
     public func claim(_ key: CacheKey) async throws -> CacheClaim {
         guard let time = options.fleetLock else { return .unneeded }
         let now = timeSource.now

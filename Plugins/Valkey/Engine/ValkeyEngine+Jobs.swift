@@ -49,7 +49,7 @@ extension ValkeyEngine: TaskExecutor {
     }
 }
 
-/// What the engine's thread waits with.
+/// The object with which the engine's thread waits.
 // SAFETY: the pointer is valid until `free`, which the engine calls at its end, when it has no thread
 // any more. Any thread may call `wake`; `setAlarm` is called inside the engine's lock; the engine's
 // thread alone waits.

@@ -110,7 +110,7 @@ final class ValkeyEngine: Sendable {
         over.settle(.success(()))
     }
 
-    /// Does what is due, and prepares the next wait.
+    /// Does the due work, and prepares the next wait.
     /// - Returns: False at the end.
     private func turn(
         _ core: inout Core, _ outcomes: inout Outcomes, _ polls: inout [tpv_poll],

@@ -16,7 +16,7 @@ final class CallRecord: Sendable {
         var wait: (text: String, sends: Int)?
         var retriesForbidden = false
         var lostConnections = 0
-        // Where the call was when its deadline passed.
+        // The state of the call when its deadline passed.
         var placeAtDeadline: String?
         var hasResent = false
         var described: Request?
@@ -78,8 +78,8 @@ final class CallRecord: Sendable {
         }
     }
 
-    /// Adds to an error the request as it was sent, after all gates, how the attempts went, and how
-    /// far the call had come when its deadline passed.
+    /// Adds details to an error: the request as it was sent, after all gates, the outcomes of the
+    /// attempts, and the state of the call when its deadline passed.
     /// - Parameters:
     ///   - error: The error; one of a user's own stays as it is.
     ///   - date: When a time to wait begins that the server tells; nil to leave it out.
@@ -104,7 +104,7 @@ final class CallRecord: Sendable {
         return error.adding(toMessage: "; " + place)
     }
 
-    /// Notes how far the call has come, before the deadline that passes ends what is under way.
+    /// Notes the state of the call, before a passed deadline ends it.
     func deadlinePasses() {
         let place = place
         state.withLock { $0.placeAtDeadline = place }

@@ -59,7 +59,7 @@ public struct CircuitBreaker: Interceptor {
     /// So a client whose stack is replaced can keep its circuits.
     public func update(to other: CircuitBreaker) { circuits.update(to: other.circuits) }
 
-    /// Has the meter pass on what it holds.
+    /// Flushes the meter.
     public func shutdown() async { await circuits.figures.flush() }
 
     /// The state of an origin's circuit after its last call.

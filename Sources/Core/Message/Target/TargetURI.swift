@@ -147,8 +147,8 @@ public struct TargetURI: Sendable {
     }
 
     // Names as DNS and the hosts files know them (letters, digits, hyphen, dot, underscore; at most
-    // 253 of them, RFC 1035 §2.3.4, and a dot), and IPv4. Foundation has made other letters those of
-    // DNS.
+    // 253 of them, RFC 1035 §2.3.4, and a dot), and IPv4. Foundation has converted other letters
+    // for DNS.
     private static func isName(_ host: some RandomAccessCollection<UInt8>) -> Bool {
         host.count <= 254 && host.allSatisfy(isInName)
             && host.contains(where: Grammar.isAlphanumeric)
@@ -205,7 +205,7 @@ extension TargetURI {
                 + text.part(authority.upperBound..<text.utf8.count))
     }
 
-    /// With the scheme in lower case, and the fragment of another URI where it has none, as a
+    /// With the scheme in lower case, and the fragment of another URI if it has none, as a
     /// redirect inherits it (RFC 9110 §10.2.2).
     public func redirected(from other: TargetURI) -> TargetURI {
         guard let scheme = parts.scheme else { return self }
@@ -215,7 +215,7 @@ extension TargetURI {
                 + (inherited.map { "#" + other.text.part($0) } ?? ""))
     }
 
-    /// With an encoded query behind the one that it has, before the fragment.
+    /// With an encoded query added to its query, before the fragment.
     func appending(encodedQuery: String) -> TargetURI {
         if encodedQuery.isEmpty || fault != nil { return self }
         let end = parts.query?.upperBound ?? parts.path.upperBound
