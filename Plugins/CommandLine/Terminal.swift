@@ -131,7 +131,8 @@ enum Descriptor {
     static func openMissing() {
         for (descriptor, flags) in [(0, O_WRONLY), (1, O_RDONLY), (2, O_WRONLY)] as [(Int32, Int32)]
         where fcntl(descriptor, F_GETFD) < 0 && errno == EBADF {
-            // Gets the lowest free number, which is this one, because those below are open.
+            // The new descriptor gets the lowest free number. That is this number, because the
+            // lower ones are open.
             _ = unsafe open("/dev/null", flags)
         }
     }

@@ -91,7 +91,7 @@ enum CurlFault {
             transfer: state)
     }
 
-    /// For a request whose rule allowed none of the addresses that it could have gone to.
+    /// The error if a request's rule refused all addresses.
     private static func forbidden(_ state: TransferState) -> ClientError {
         ClientError(
             .urlPolicy,
@@ -135,7 +135,7 @@ enum CurlFault {
             transfer: TransferState(.connecting), proxyStatus: status)
     }
 
-    /// For a transfer whose connection was not made in time.
+    /// The error if a connection was not made in time.
     static func noConnection(to target: ConnectTarget?, hadPlace: Bool) -> ClientError {
         ClientError(
             .connectTimeout, noConnection(hadPlace) + place(target),
@@ -256,7 +256,8 @@ enum CurlFault {
         }
     }
 
-    // The codes of RFC 9113 §7 by which a stream ends whose peer broke HTTP, by either side's word.
+    // The codes of RFC 9113 §7 for a stream that ended because the peer violated HTTP, reported by
+    // either side.
     private static func breaksRules(_ text: String) -> Bool {
         has(text, "protocol_error", "flow_control_error", "frame_size_error", "compression_error")
     }

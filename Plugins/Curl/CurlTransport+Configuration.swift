@@ -5,8 +5,8 @@ public import TurnpikeCore
 extension CurlTransport {
     /// How a ``CurlTransport`` behaves.
     ///
-    /// Nothing is taken from the environment: no `.netrc`, no certificates but the system's, and no
-    /// proxy unless ``proxy`` says so.
+    /// The environment has no effect: no `.netrc` is read, only the system's certificates are used,
+    /// and no proxy unless ``proxy`` says so.
     public struct Configuration: Sendable {
         /// The event loops, each with a thread, a connection pool and a DNS cache of its own.
         ///
@@ -44,11 +44,11 @@ extension CurlTransport {
         public var http2 = HTTP2.automatic
         /// The age at which a connection is not used again, in whole seconds; nil for any age.
         ///
-        /// Without it, a client that is always busy keeps its connections, and never hears that a name
-        /// has other addresses by now. libcurl closes a connection that is too old when a request
-        /// needs one, and opens a new one. It remembers addresses for ``dnsCacheTime``. So servers
-        /// that were added or moved are found after the sum of both times. A connection of HTTP/2
-        /// that is never without a request stays.
+        /// Without it, a client that is always busy keeps its connections, and never uses new
+        /// addresses of a name. libcurl closes a connection that is too old when a request needs
+        /// one, and opens a new one. It remembers addresses for ``dnsCacheTime``. So servers that
+        /// were added or moved are found after the sum of both times. A connection of HTTP/2 that
+        /// is never without a request stays.
         public var maxConnectionAge: Duration?
         /// How long the addresses of a name are remembered, in whole seconds; zero for not at all.
         ///

@@ -66,7 +66,7 @@ public final class CurlTransport: Transport {
                 engines.append(try CurlEngine(options: options))
             }
         } catch {
-            // The threads of those that were made would go on.
+            // Otherwise the threads of the other engines would continue.
             for engine in engines { engine.stop() }
             throw error
         }
@@ -122,7 +122,7 @@ public final class CurlTransport: Transport {
         .response
     }
 
-    /// Sends a request, which a closure starts or hands on to what starts it.
+    /// Sends a request; a closure starts it, or passes it on to the code that starts it.
     /// - Returns: The response, and a number of its connection that no other open one has; 0 if it is
     ///   unknown.
     func send(

@@ -52,10 +52,10 @@ public protocol EndpointResolver: Sendable {
 
     /// Returns the endpoints as they are now.
     ///
-    /// One call at a time is made, off the path of requests, which go on with the last list in the
-    /// meantime. A list that fails to come keeps the last one in use.
-    /// - Parameter context: Gives time and randomness, and is cancelled when nobody needs the answer
-    ///   any more.
+    /// Only one call runs at a time, in the background; meanwhile requests use the last list. If it
+    /// fails, the last list stays in use.
+    /// - Parameter context: Has the clock and the random source, and is cancelled when the answer
+    ///   is no longer needed.
     /// - Returns: The endpoints, and how long they hold.
     /// - Throws: Any error, with a message that says what to do.
     func endpoints(in context: Context) async throws -> EndpointList

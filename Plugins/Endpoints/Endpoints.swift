@@ -75,7 +75,7 @@ public struct Endpoints: Interceptor {
     /// The endpoints keep their state, and their list until a new one comes.
     public func update(to other: Endpoints) { balancer.update(to: other.balancer) }
 
-    /// What is wrong with the host: the error that each call fails with, or nil.
+    /// The fault of the host, with which each call fails, or nil.
     public var fault: ClientError? { service.fault }
 
     /// The gate needs a transport with connect targets.
@@ -146,7 +146,7 @@ public struct Endpoints: Interceptor {
         let atHead = decide(Outcome(request: request, result: .success(response)))
         lease.hasHead(atHead, at: context.timeSource.now)
         if response.body.isEmpty { return balancer.conclude(lease, atHead, in: context) }
-        // A bad status is told at once, but the request is under way as long as its body.
+        // A bad status counts at once, but the request is under way until its body ends.
         if atHead == .failure { balancer.judge(lease, .failure, in: context) }
         response.body.onEnd { [self] end in
             switch end.reason {
@@ -197,7 +197,7 @@ struct ServiceName: Hashable, Sendable, CustomStringConvertible {
     let host: String
     /// The port; nil for all.
     let port: Int?
-    /// What is wrong with the text, which each call fails with.
+    /// The fault of the text, with which each call fails.
     let fault: ClientError?
 
     init(_ text: String) {

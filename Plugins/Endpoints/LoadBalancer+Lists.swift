@@ -202,7 +202,7 @@ extension LoadBalancer {
         let reason = error.map { ": " + Self.text(of: $0) } ?? ""
         let known = error as? ClientError
         let code = known?.code ?? .dns
-        // The message has that of the resolver's error already.
+        // The message already contains the message of the resolver's error.
         let underlying = known.map(\.underlying) ?? error
         return ClientError(
             code == .cancelled || code == .deadlineExceeded ? .dns : code,

@@ -86,13 +86,13 @@ final class LoadBalancer: Sendable {
     /// The endpoints of the present list.
     var members: [EndpointMember] { state.withLock { $0.order } }
 
-    /// What requests are sent to, and by which rule; for people.
+    /// The destination of requests, and the rule, for people.
     var text: String {
         let rules = state.withLock { $0.rules }
         return "\(rules.resolver.summary), \(rules.policyText)"
     }
 
-    /// Takes the rules and the meter of another balancer.
+    /// Takes over the rules and the meter of another balancer.
     ///
     /// The endpoints keep their state, and the next call asks the new resolver for a list.
     func update(to other: LoadBalancer) {
@@ -275,7 +275,7 @@ final class LoadBalancer: Sendable {
     }
 }
 
-/// What a gate was told about its endpoints; a reload may replace it.
+/// The settings of a gate for its endpoints; a reload may replace them.
 struct EndpointRules: Sendable {
     let resolver: any EndpointResolver
     let policy: BalancingPolicy

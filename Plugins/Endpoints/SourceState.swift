@@ -3,7 +3,7 @@
 import TurnpikeCore
 import TurnpikeSupport
 
-/// What is known of the lists of endpoints: whether there is one, and when the next is asked for.
+/// The state of the lists of endpoints: whether there is one, and when the next is requested.
 struct SourceState {
     /// The one request for a list that is under way.
     private(set) var refresh: ListRefresh?
@@ -14,7 +14,7 @@ struct SourceState {
     private var failures = 0
     // Nil for never.
     private var askAt: MonotonicInstant? = MonotonicInstant(nanoseconds: .min)
-    // Requests that were given up, and whose resolver has not returned.
+    // Abandoned requests whose resolver has not returned.
     private var strayCount = 0
 
     // A resolver that neither returns nor heeds its cancellation is not asked without end.
@@ -75,8 +75,7 @@ struct SourceState {
     }
 
     private static func part(_ part: Double, of time: Duration) -> Duration {
-        // At least a millisecond, so that a list that holds for no time is not asked for without a
-        // break.
+        // At least a millisecond, so that a list without validity is not requested in a busy loop.
         let nanoseconds = max(Double(time.wholeNanoseconds), 1e6) * part
         return .nanoseconds(Int64(min(nanoseconds, 9e18)))
     }

@@ -18,7 +18,8 @@ import TurnpikeSupport
 public final class ValkeyServer: Sendable {
     let engine: ValkeyEngine
 
-    /// Creates a client, which begins to connect; what that meets is the error of the first command.
+    /// Creates a client, which begins to connect; if that fails, the first command fails with the
+    /// error.
     /// - Parameters:
     ///   - url: `redis://user:password@host:6379/0`; `rediss` for TLS, `unix:///path` for a socket.
     ///     A password without a user has an empty user: `redis://:password@host`. Characters with a
@@ -131,7 +132,7 @@ extension ValkeyServer: DescriptionReflectable {
 }
 
 extension ValkeyServer {
-    /// How a client connects, and how much it lets wait.
+    /// How a client connects, and how many commands may wait.
     public struct Configuration: Sendable {
         /// The connections to each node, 1 to 16.
         ///

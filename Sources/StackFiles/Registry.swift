@@ -48,7 +48,7 @@ public struct Registry: Sendable {
 
     /// Adds an earlier name of a gate that is registered.
     ///
-    /// It means whatever the name means: also the gate that replaces this one.
+    /// The alias refers to the name, so it also means a gate that replaces this one.
     public mutating func register(gate alias: String, sameAs name: String) {
         precondition(gates[name] != nil && alias != name, "there is no gate \(name) to rename")
         gates[alias] = nil

@@ -97,9 +97,9 @@ final class Claims: Sendable {
     enum End: Sendable {
         /// The response can be found.
         case stored
-        /// There is none for others: they ask for themselves.
+        /// There is no response for the others: they send requests by themselves.
         case notStored
-        /// The call ended before it could tell: another one may try.
+        /// The call ended without a result: another call may try.
         case gaveUp
     }
 
@@ -160,7 +160,7 @@ final class Claim: Sendable {
         let key = keys.common
         state.claims.end(key, ended, end)
         guard let token else { return }
-        // Nobody waits for it: what fails ends with the claim's time.
+        // No call waits for it: if it fails, the claim ends with its time.
         state.background.run { [state, context] in
             _ = await state.attempt(context) {
                 try await state.store.release(

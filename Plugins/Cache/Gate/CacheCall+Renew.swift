@@ -6,7 +6,7 @@ import TurnpikeMiddleware
 import TurnpikeSupport
 
 extension CacheCall {
-    // Those of a request for a part, or under a condition of the caller's own.
+    // The fields of a range request or of the caller's own condition.
     private static let partialFields: [HTTPHeaders.Name] = [
         .range, .ifRange, .ifNoneMatch, .ifModifiedSince,
     ]
@@ -40,7 +40,7 @@ extension CacheCall {
             return try await checked(response.adopted(by: context), entry, reason)
         case .shared(.answered(let answer)):
             if isFor(answer.stored) { return try await given(answer, entry, reason, seat) }
-            // The answer is for somebody else, but a fault of the server concerns all.
+            // The answer is for another caller, but a fault of the server concerns all.
             if Self.isServerFault(answer.head.status), mayStandIn(entry),
                 let response = await stand(in: entry, status: answer.head.status.code)
             {
@@ -78,7 +78,7 @@ extension CacheCall {
         return try await checked(response, entry, reason)
     }
 
-    /// Asks for an entry anew while its stale content is served (RFC 5861 §3).
+    /// Refreshes an entry while its stale content is served (RFC 5861 §3).
     func refresh(_ entry: CacheEntry) {
         var plain = request
         plain.method = .get
@@ -249,8 +249,8 @@ extension CacheCall {
             && mayStandIn(entry, control.staleIfError.map(Double.init) ?? standard.inSeconds)
     }
 
-    // The time is in seconds, and counts where the entry names none. A stored fault does not stand in
-    // for another one.
+    // The time is in seconds, and counts where the entry names none. A stored fault is not served
+    // instead of another fault.
     private func mayStandIn(_ entry: CacheEntry, _ standard: Double) -> Bool {
         let freshness = entry.response.freshness
         let allowed = freshness.staleIfError ?? standard

@@ -109,7 +109,7 @@ extension CacheCall {
         headers.removeAll { names.contains($0.name) }
         for field in news { headers.append(field.name, field.value) }
         if !head.headers.contains(.date) { headers[.date] = HTTPDate.format(now) }
-        // Fields that either head keeps from being used again.
+        // Fields that one of the heads excludes from reuse.
         headers = Storability.fields(headers, CacheControl(headers))
         let control = CacheControl(headers)
         let merged = old.head.replacing(headers: headers)
@@ -206,7 +206,7 @@ extension CacheCall {
 struct RevalidationKey: Hashable {
     let key: CacheKey
     let variant: Variant
-    // Calls with gates of their own share with no others.
+    // Calls with gates of their own do not share with other calls.
     let plan: ObjectIdentifier
     // A refresh that does not share is for no call that waits.
     let allowsSharing: Bool

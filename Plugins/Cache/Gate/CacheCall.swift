@@ -120,7 +120,7 @@ struct CacheCall: Sendable {
         return response
     }
 
-    /// Adds to a response from the origin what the cache did.
+    /// Adds the actions of the cache to a response from the origin.
     func marked(
         _ response: consuming Response, _ reason: CacheOutcome, isStored: Bool,
         isCollapsed: Bool = false
@@ -167,7 +167,8 @@ extension ResponseHead {
 }
 
 extension CacheCall {
-    /// Sends a request that may change its target, and removes what is stored of it (RFC 9111 §4.4).
+    /// Sends a request that may change its target, and removes the stored responses of the target
+    /// (RFC 9111 §4.4).
     func change() async throws -> Response {
         // Only the response to a POST may be stored.
         let mark = request.method == .post && keys.isStorable ? begin() : nil

@@ -163,7 +163,7 @@ final class CacheCounts: Sendable {
         tellUsage()
     }
 
-    /// Tells the meter how much the store holds, and returns when the meter has passed all on.
+    /// Reports the size of the store to the meter, and returns when the meter is flushed.
     func flush() async {
         tellUsage()
         await figures.flush()

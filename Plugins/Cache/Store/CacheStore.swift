@@ -75,7 +75,7 @@ public protocol CacheStore: Sendable {
     /// do not wait.
     var claimLimit: Duration? { get }
 
-    /// Claims to fetch what was not found, so that callers elsewhere wait for it instead of asking too.
+    /// Claims the fetch of a missing response, so that callers in other processes wait for it.
     ///
     /// It is used only if there is a ``claimLimit``, after which a claim ends by itself.
     func claim(_ key: CacheKey) async throws -> CacheClaim
@@ -84,7 +84,8 @@ public protocol CacheStore: Sendable {
     /// - Parameters:
     ///   - token: The token of the claim.
     ///   - key: The key.
-    ///   - waitersGo: Whether others are to fetch by themselves, because the response is not for them.
+    ///   - waitersGo: Whether waiting callers should fetch by themselves, because the response is
+    ///     not for them.
     /// - Throws: An error if the store cannot do it; the claim then ends with its time.
     func release(_ token: String, of key: CacheKey, waitersGo: Bool) async throws
 
@@ -111,9 +112,9 @@ extension CacheStore {
 
 /// The answer of a store to a call that wants to fetch a missing response.
 public enum CacheClaim: Sendable, Hashable {
-    /// The caller is to fetch it, and then to release the claim by this token.
+    /// The caller must fetch it, and then release the claim with this token.
     case granted(token: String)
-    /// Somebody else fetches it, for at most this time.
+    /// Another caller fetches it, for at most this time.
     case held(atMost: Duration)
     /// The caller fetches it and does not wait, because the response to the last request was not
     /// stored.

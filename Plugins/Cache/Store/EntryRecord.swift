@@ -8,7 +8,7 @@ public import Foundation
 /// closing of ``closingBytes`` bytes, with the lengths and checksums of both. Bytes that were cut
 /// off, damaged or written by another version of the format are not a record. If a record is
 /// recognized by its checksums, its head is not read, so the head may be damaged. The checksums
-/// find accidents: they are no defence against somebody who writes to the place.
+/// detect accidents; they do not protect against a person who can write to the store.
 public struct EntryRecord: Sendable {
     private final class Storage: Sendable {
         let response: StoredResponse
@@ -96,7 +96,7 @@ public struct EntryRecord: Sendable {
 
     /// The content in front of the record, which shares the memory of the bytes.
     /// - Parameter bytes: The content and the bytes behind it.
-    /// - Returns: The content; nil if it is not the one of which the record is.
+    /// - Returns: The content; nil if the record belongs to other content.
     public func content(of bytes: Data) -> Data? {
         guard let tailBytes = closing.tailBytes(in: bytes.count) else { return nil }
         let count = bytes.count - tailBytes

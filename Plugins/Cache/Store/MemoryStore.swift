@@ -117,7 +117,7 @@ private final class MemoryWriter: CacheWriter {
             defer { content = nil }
             return content
         }
-        // The entry that it was to replace is out of date.
+        // The entry that it should replace is out of date.
         guard let data else { return store.remove(response) }
         store.commit(response, data.exact)
     }

@@ -43,7 +43,7 @@ public final class TieredStore: CacheStore {
     /// Whether others change the back.
     public var isShared: Bool { back.isShared }
 
-    /// That of the back.
+    /// The value of the back.
     public var claimLimit: Duration? { back.claimLimit }
 
     /// Asks the back for a claim.
@@ -195,7 +195,7 @@ private final class TieredWriter: CacheWriter {
     private let front: any CacheStore
     private let back: any CacheStore
     private let key: CacheKey
-    // nil where a store does not want the content: what it has must not be found any more.
+    // nil if a store does not want the content: its old entry must not be found any more.
     private let first: (any CacheWriter)?
     private let second: Mutex<Result<(any CacheWriter)?, any Error>>
 

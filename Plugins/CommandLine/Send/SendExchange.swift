@@ -12,7 +12,7 @@ struct SendExchange: Sendable {
     private let display: SendDisplay
     private let bar: ProgressBar?
     private let observed = ExecObservation()
-    /// Tells what happens, if the command line asks for it.
+    /// Prints the events, if the command line asks for it.
     let trace: SendTrace?
 
     init(_ options: SendOptions, _ terminal: Terminal) {

@@ -32,7 +32,7 @@ final class UploadPipe: Sendable {
         var count = 0
         // libcurl has found no bytes, and must be woken up when some arrive.
         var isReaderWaiting = false
-        // The task has found no room, and waits for this.
+        // The task has found no free space, and waits for this continuation.
         var room: OneShot<Void>?
 
         mutating func dropFirst() {

@@ -12,9 +12,9 @@ public import TurnpikeCore
 /// | ``weighted`` | shares that must hold whatever the load, such as 5 % for a canary |
 /// | ``hash(of:)-(HTTPHeaders.Name)`` | endpoints that keep something for a key: caches, sessions |
 ///
-/// All rules respect weights, slow starts and zones (``EndpointZone``). A retry or hedge of a call
-/// is sent to an endpoint that the call has not tried, while one is left. Each rule takes about the
-/// same time for ten endpoints and for a thousand, except for the hash, whose time grows with them.
+/// All rules respect weights, slow starts and zones (``EndpointZone``). A retry or hedge is sent to
+/// an endpoint that the call has not tried, as long as there is one. Each rule takes about the same
+/// time for ten endpoints and for a thousand, except for the hash, whose time grows with them.
 public struct BalancingPolicy: Sendable {
     enum Rule: Sendable {
         case leastRequests
@@ -47,8 +47,7 @@ public struct BalancingPolicy: Sendable {
     /// One endpoint after the other, each as often as its weight says.
     ///
     /// It begins at a random place, so that many clients that start together do not all begin at
-    /// the same endpoint. It knows nothing of load: a slow endpoint gets as many requests as all
-    /// others.
+    /// the same endpoint. It ignores the load: a slow endpoint gets as many requests as all others.
     public static let roundRobin = Self(rule: .roundRobin)
 
     /// A random endpoint, each with a probability in proportion to its weight.
@@ -69,8 +68,8 @@ public struct BalancingPolicy: Sendable {
     ///
     /// The hash has no seed. If strangers can choose the keys, they can send them all to one
     /// endpoint.
-    /// - Parameter key: Returns the key of a request. A request without a key, nil, goes by
-    ///   ``leastRequests``.
+    /// - Parameter key: Returns the key of a request. For a request without a key (nil),
+    ///   ``leastRequests`` is used.
     /// - Returns: The rule.
     public static func hash(of key: @escaping @Sendable (Request) -> String?) -> Self {
         Self(rule: .hash(key))

@@ -69,8 +69,8 @@ final class EndpointChecks: Sendable {
 
     private func run(on balancer: LoadBalancer, in background: Context) {
         // The task belongs to no call. It ends with its context, which the shutdown of a client, new
-        // rules and the release of the balancer cancel. While it waits it holds neither the balancer nor
-        // the transport, so that it keeps no client alive.
+        // rules and the release of the balancer cancel. While it waits, it holds neither the
+        // balancer nor the transport, so it does not keep a client alive.
         _ = Task.apart { [weak self, weak balancer] in
             await withDiscardingTaskGroup { group in
                 while let wait = self?.begin(on: balancer, in: background, &group) {

@@ -22,7 +22,7 @@ struct EndpointEjection: Sendable {
 extension LoadBalancer {
     // MARK: Outcomes
 
-    /// Ends a request, with what its outcome says about the endpoint.
+    /// Ends a request, with the verdict about its endpoint.
     func conclude(_ lease: EndpointLease, _ verdict: CircuitVerdict, in context: Context) {
         guard lease.end() else { return }
         if verdict == .ignored { lease.giveUp(at: context.timeSource.now) }
@@ -184,7 +184,7 @@ extension LoadBalancer {
 
     // MARK: Checks
 
-    /// Takes in what a check of an endpoint has said.
+    /// Handles the result of a check.
     func endCheck(
         of member: EndpointMember, _ isWell: Bool?, _ rules: EndpointHealthCheck,
         at now: MonotonicInstant

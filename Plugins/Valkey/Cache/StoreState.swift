@@ -31,7 +31,7 @@ struct StoreState {
     private var recordBytes = 0
     // Removals that the server has not confirmed, and when they were asked for.
     private var removals: [CacheKey: MonotonicInstant] = [:]
-    /// Since when a removal may have been lost: what is older is not served.
+    /// The time since which a removal may have been lost; older entries are not served.
     private(set) var lostRemoval: Date?
 
     private static let maxKnown = 1024

@@ -123,7 +123,7 @@ private final class ValkeyWriter: CacheWriter {
             defer { content = nil }
             return content
         }
-        // The entry that it was to replace is out of date.
+        // The entry that it should replace is out of date.
         guard let data else { return try await store.remove(response.key) }
         try await store.store(response, data, since: begun)
     }
@@ -132,7 +132,7 @@ private final class ValkeyWriter: CacheWriter {
 }
 
 extension ValkeyStore {
-    // For how long after a response that was not stored nobody waits for another one.
+    // After a response that was not stored, calls do not wait for another one for this time.
     private static let openTime = Duration.seconds(10)
 
     /// Claims the task of fetching a missing response.

@@ -37,7 +37,7 @@ public final class ValkeyStore: CacheStore {
     /// Creates a store.
     /// - Parameters:
     ///   - server: The server.
-    ///   - options: What is kept there, and for how long.
+    ///   - options: Limits on entries and times.
     ///   - timeSource: The clock of pauses after failures.
     public init(
         _ server: ValkeyServer, options: Options = Options(),
@@ -160,8 +160,8 @@ public final class ValkeyStore: CacheStore {
 
     /// Removes all entries under a key.
     ///
-    /// If the server does not confirm it, this replica serves none of them any more, and asks again when
-    /// the server is back.
+    /// If the server does not confirm it, this replica serves none of them any more, and tries
+    /// again when the server is back.
     public func remove(_ key: CacheKey) async throws {
         let now = timeSource.now
         let isAdmitted = state.withLock { state in
@@ -212,7 +212,7 @@ public final class ValkeyStore: CacheStore {
 }
 
 extension ValkeyStore {
-    /// What a store keeps on its server, and for how long.
+    /// Limits on the entries of a store and their times.
     public struct Options: Sendable {
         /// How the names of all keys begin; replicas with the same one, and the same
         /// ``/TurnpikeCache/Cache/init(_:partition:options:meter:)`` partition, share their entries.

@@ -22,7 +22,7 @@ import TurnpikeCore
 
     deinit { unsafe tpv_reader_free(pointer) }
 
-    /// Takes bytes, and passes on each reply that is whole.
+    /// Takes bytes, and passes on each complete reply.
     /// - Throws: ``/TurnpikeCore/ClientError/Code/protocol`` if they break the protocol or a limit.
     ///   The reader then reads nothing more.
     func read(_ bytes: UnsafeRawBufferPointer, _ body: (ValkeyValue) -> Void) throws {

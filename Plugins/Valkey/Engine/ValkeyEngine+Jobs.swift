@@ -10,9 +10,9 @@ import TurnpikeSupport
 extension ValkeyEngine: TaskExecutor {
     func enqueue(_ job: consuming ExecutorJob) {
         let job = UnownedJob(job)
-        // The thread holds the engine, and sees to its jobs before it waits.
+        // The thread holds the engine, and runs its jobs before it waits.
         if poller.isTurn, jobs.add(job) { return }
-        // The job may let go of the client, and with it of the engine, while this goes on.
+        // The job may release the client, and with it the engine, during this loop.
         let own = unsafe Unmanaged.passRetained(self)
         defer { unsafe own.release() }
         guard jobs.add(job) else { return globalConcurrentExecutor.enqueue(ExecutorJob(job)) }

@@ -133,8 +133,8 @@ struct StackReading {
         return facts.effects != bare.effects || facts.passedOver != bare.passedOver
     }
 
-    // How the gate may act on the requests that reach it. A redirect or an adapter may have made a
-    // GET of the request, which more gates repeat than any other request.
+    // How the gate may act on the requests that reach it. A redirect or an adapter may have turned
+    // the request into a GET, and more gates repeat a GET than any other request.
     private func variants(
         _ gate: any Gate, _ facts: GateFacts?, _ request: Request
     ) -> [WorstCase.Variant] {

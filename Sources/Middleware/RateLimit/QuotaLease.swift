@@ -43,7 +43,7 @@ struct QuotaLease {
     mutating func measure(_ plan: QuotaPlan, replicas: Int?, at now: Int64) {
         most = plan.maxLease(replicas)
         let (time, overflow) = now.subtractingReportingOverflow(usedSince)
-        // What is too little for a call is of no use to it.
+        // Too few permits for a call are of no use to it.
         let wanted = latestCost > most ? 0 : plan.lease(forUse: used, in: overflow ? .max : time)
         if overflow || time >= 10_000_000 {
             size = min(wanted, most)

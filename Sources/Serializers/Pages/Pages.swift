@@ -17,12 +17,12 @@ import TurnpikeSupport
 /// page. Each iterator begins with the first page.
 ///
 /// The next page must have the origin of the first request, or its upgrade from http to https:
-/// credentials of the request never go to another one. A page that a redirect took to another origin
-/// names no next page by a reference, since it would choose a path for those credentials. A
-/// reference is followed with a method that is safe, such as GET, or for a call that is
-/// ``/TurnpikeCore/Call/retryable(_:)``: otherwise a server could choose where a POST is sent
-/// again. Iteration fails after the last good page if the next page has another origin, was read
-/// before, or exceeds the limit.
+/// credentials of the request never go to another one. If a redirect led to a page of another
+/// origin, a relative reference in that page is refused, because that origin would choose a path
+/// for the credentials. A reference is followed with a method that is safe, such as GET, or for a
+/// call that is ``/TurnpikeCore/Call/retryable(_:)``: otherwise a server could choose where a POST
+/// is sent again. Iteration fails after the last good page if the next page has another origin, was
+/// read before, or exceeds the limit.
 public struct Pages<Page: Sendable>: AsyncSequence, Sendable {
     /// A page.
     public typealias Element = Page

@@ -108,7 +108,7 @@ struct ReferenceSchema {
             members[setting.ownName] = schema(of: setting, in: part)
             if setting.isRequired { required.append(.string(setting.ownName)) }
         }
-        // An object of which nothing is known was not read.
+        // If nothing is known about an object, it was not read.
         let isClosed = part.isComplete && !members.isEmpty
         for refusal in part.refused where PartReference.parent(of: refusal.name) == path {
             members[PartReference.ownName(of: refusal.name)] = described(

@@ -181,7 +181,8 @@ extension PrivateFile {
     }
 }
 
-// Outside of the type, whose method has the name of the system's function.
+// It stands outside of the type, because a method of the type has the name of the system's
+// function.
 private func writeDirectly(_ content: Data, to descriptor: CInt) throws {
     try unsafe content.withUnsafeBytes { bytes in
         var done = 0

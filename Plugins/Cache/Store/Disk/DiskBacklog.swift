@@ -34,7 +34,7 @@ final class DiskBacklog: Sendable {
         var isOther: Bool { if case .other = work { true } else { false } }
     }
 
-    /// A task for the store: to write what waits.
+    /// A task for the store: to write the waiting changes.
     struct Start {
         /// Whether to write at once, because the queue is long, or a little later, together with
         /// changes that come until then.

@@ -53,7 +53,7 @@ extension DiskFolder {
     ) throws {
         let room = Self.room(bytes)
         guard try makeRoom(room, index, &usage) else {
-            // The entries that they were to replace are out of date.
+            // The entries that they should replace are out of date.
             for entry in entries { try removeAll(entry.mark, index, &usage) }
             return
         }
@@ -203,7 +203,7 @@ extension DiskFolder {
         let counts = try index.keep(only: numbers)
         var files: [Census.File] = []
         guard let packs else { return Census(files: []) }
-        // A use in the future was noted by a clock that was wrong: the file goes first.
+        // A time of use in the future comes from a wrong clock, so this file is removed first.
         let latest = CacheFile.now + EntryFile.useInterval
         for number in numbers {
             let (entries, name) = (counts[number] ?? 0, Self.name(number))

@@ -7,8 +7,8 @@ import TurnpikeSupport
 
 /// The folder of a disk store, and its lock, which processes share (`FORMAT.md`, "files" and "lock").
 ///
-/// Each level is held by its descriptor (``/TurnpikeSupport/Folder``): links, and what another user owns or
-/// may write, are refused. One queue uses it.
+/// Each level is held by its descriptor (``/TurnpikeSupport/Folder``). Links are refused, and so
+/// are files that another user owns or may write. One queue uses it.
 // SAFETY: one serial queue uses it; parts that others use are static, or have a lock of their own.
 final class DiskFolder: @unchecked Sendable {
     private struct Opened {
@@ -153,10 +153,11 @@ final class DiskFolder: @unchecked Sendable {
         }
     }
 
-    /// Notes a size before the room is used, so that a kill in between counts too much and not too little.
+    /// Notes a size before the space is used, so that after a kill in between the count is too
+    /// high, not too low.
     func note(_ usage: CacheUsage) throws { if let lockFile { try write(usage, lockFile) } }
 
-    /// Opens the folder, and makes what is missing of it.
+    /// Opens the folder, and makes its missing parts.
     /// - Throws: The reason if no entries can be stored in it.
     func open() throws {
         let (lock, _) = try locked()

@@ -77,7 +77,7 @@ final class DiskIndex: Sendable {
         self.seed = seed
     }
 
-    /// Whether another file stands in its place, or none.
+    /// Whether its file was replaced or removed.
     var isRemoved: Bool { file.isRemoved }
 
     /// The size of the file, as a part of the folder's bound.
@@ -115,7 +115,7 @@ final class DiskIndex: Sendable {
     ///   - place: The place.
     ///   - seen: The removals by other processes when the response was asked for; nil to add it in any
     ///     case.
-    ///   - replaced: Returns those of the key's places that it replaces.
+    ///   - replaced: Returns the places of the key that it replaces.
     /// - Returns: The places that were removed: those that it replaces, or the oldest of a full bucket.
     ///   nil where others have removed something since, and nothing was added.
     /// - Throws: An error if the file cannot be read or written.

@@ -7,10 +7,10 @@ import TurnpikeCore
 /// Keeps responses in a folder, which several processes may share.
 ///
 /// Responses that were stored within the same moment share a file of mode 0600, and an index has
-/// the place of each. An entry has checksums of all its parts, and can be found once it is whole.
-/// Damaged entries are removed. An index that is damaged, or of another version, empties the
-/// folder. Nothing is synchronised with the disk: what a loss of power has torn fails its
-/// checksums. The files hold URLs, in what only the owner may read, and no credentials.
+/// the place of each. An entry has checksums of all its parts, and can be found when it is
+/// complete. Damaged entries are removed. An index that is damaged, or of another version, empties
+/// the folder. Nothing is synchronised with the disk: entries that a loss of power has damaged fail
+/// their checksums. The files contain URLs, but no credentials, and only the owner may read them.
 ///
 /// The folder must belong to this user, or to the superuser, and nobody else may be able to write to it,
 /// unless it is sticky, as `/tmp` is. The same holds for all below it, where links are refused too.

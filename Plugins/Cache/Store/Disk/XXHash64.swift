@@ -6,7 +6,7 @@ import TurnpikeSupport
 /// XXH64 (Collet, "xxHash fast digest algorithm", version 0.1.1): the checksums of the files, and the
 /// digests of keys.
 ///
-/// It finds what a disk or a broken write has changed. It is no protection against forgery: a
+/// It detects changes by a disk or an incomplete write. It is no protection against forgery: a
 /// process that can write to the folder can write anything. The system has no suitable function:
 /// the CRC-32 of zlib has too few bits for digests of keys, and takes 19 µs for 64 KiB instead of
 /// 6.

@@ -197,7 +197,7 @@ public struct RequestBody: Sendable {
         return RequestBody(source: .followed(self, trailers), contentType: contentType)
     }
 
-    /// Whether bytes must leave as they are made.
+    /// Whether bytes must be sent as soon as they are produced.
     public var isLive: Bool {
         switch source {
         case .stream(let stream): stream.isLive

@@ -6,7 +6,7 @@ import TurnpikeSupport
 
 /// The source of the chunks of a ``ResponseBody``.
 ///
-/// Transports and gates implement it; ``Exchange`` is the ready one for a transport.
+/// Transports and gates implement it; ``Exchange`` is a complete implementation for transports.
 ///
 /// A transport's own source must check whether its call was cancelled: its ``next()`` begins with
 /// ``Context/checkCancellation()``.

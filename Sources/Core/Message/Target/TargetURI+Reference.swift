@@ -221,7 +221,8 @@ struct URIParts: Sendable {
 }
 
 extension RandomAccessCollection<UInt8> where Index == Int {
-    // The first place from one on where a byte is such a one, or the end.
+    // The first position, from a given one on, of a byte that meets the condition; otherwise the
+    // end.
     fileprivate func next(from start: Int, where isFound: (UInt8) -> Bool) -> Int {
         var place = start
         while place < endIndex, !isFound(self[place]) { place += 1 }

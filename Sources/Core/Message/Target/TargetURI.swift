@@ -99,8 +99,8 @@ public struct TargetURI: Sendable {
         return authorityFault(bytes, parts)
     }
 
-    // What stands in front of a colon may be a host or a user: only what is a scheme (RFC 3986 §3.1),
-    // with an authority behind it, is named.
+    // Text before a colon may be a host or a user. It is quoted only if it is a scheme (RFC 3986
+    // §3.1) that is followed by an authority.
     private static func otherScheme<Bytes: RandomAccessCollection<UInt8>>(
         _ bytes: Bytes, _ scheme: Range<Int>, _ parts: URIParts
     ) -> String where Bytes.Index == Int {
