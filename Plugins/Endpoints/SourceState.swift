@@ -17,7 +17,8 @@ struct SourceState {
     // Abandoned requests whose resolver has not returned.
     private var strayCount = 0
 
-    // A resolver that neither returns nor heeds its cancellation is not asked without end.
+    // A resolver that ignores its cancellation and does not return is not called again without
+    // limit.
     private static let maxStrays = 4
 
     /// When the next list is requested; nil during a request, or if the last list is valid for

@@ -7,9 +7,9 @@ import TurnpikeSupport
 
 /// Keeps responses in memory, within a number of bytes.
 ///
-/// A new entry is on probation, in a fifth of the room. Its first hit moves it to the rest, whose least
-/// recently used entries go back on probation when it is full. So entries that are used only once
-/// replace only each other (segmented LRU: Karedla, Love and Wherry, 1994).
+/// A new entry is on probation, in a fifth of the room. Its first hit moves it to the protected
+/// segment; if that is full, its least recently used entries go back on probation. So entries that
+/// are used only once replace only each other (segmented LRU: Karedla, Love and Wherry, 1994).
 public final class MemoryStore: CacheStore {
     private let table: Mutex<MemoryTable>
     private let maxEntryBytes: Int

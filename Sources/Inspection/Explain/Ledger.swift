@@ -79,8 +79,8 @@ struct Ledger: Hashable {
     ///   - hops: How many redirects.
     ///   - last: The pass after them.
     ///   - isCounted: Whether each redirect was sent by someone: then each pass makes a send of the
-    ///     limit, and its redirect returns it. Otherwise redirects from a store give back what
-    ///     was not taken, and a later pass may have more than the limit.
+    ///     limit, and its redirect returns it. Otherwise redirects from a store would return sends
+    ///     that were not used, and a later pass could exceed the limit.
     /// - Returns: The most of all passes together.
     func redirected(_ hops: Int, to last: Ledger, _ isCounted: Bool) -> Ledger {
         if self == .nothing, last == .nothing { return self }

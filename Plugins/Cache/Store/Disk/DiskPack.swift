@@ -20,7 +20,8 @@ struct DiskPack {
 
     static let openingBytes = 64
 
-    /// The most bytes of an entry that shares a file: it is read at once, before the file may go.
+    /// The most bytes of an entry that shares a file: it is read at once, before the file may be
+    /// removed.
     static let maxSharingBytes = 96 << 10
 
     /// The most bytes of a file that several entries share: they go together when room is made.

@@ -23,7 +23,7 @@ struct PassLogger: RequestLogger {
 
     /// Whether the handler does not add the provider's metadata by itself.
     ///
-    /// A handler that kept its provider asks it again in the current task. In a multiplexer each
+    /// A handler that keeps its provider calls it again in the current task. In a multiplexer each
     /// child does, so metadata that is passed to it reaches children whose own providers do not
     /// have it.
     private var needsProvided: Bool {
