@@ -111,7 +111,7 @@ struct LineReader {
 struct BlockingReads: Sendable {
     private let queue = DispatchQueue(label: "turnpike.input")
 
-    /// Returns what a read returns.
+    /// Returns the result of a read.
     /// - Throws: The error of the read, or `CancellationError` if the waiting task is cancelled. The
     ///   read then ends later, and its result is lost.
     func value<Value: Sendable>(
@@ -126,7 +126,7 @@ struct BlockingReads: Sendable {
 
 /// Asks a person for a password on the terminal of the process, without showing it.
 enum PasswordPrompt {
-    /// The error if there is nobody to ask.
+    /// The error if there is no terminal to ask for a password.
     static var noTerminal: ClientError {
         ClientError(
             .configuration,
@@ -136,7 +136,7 @@ enum PasswordPrompt {
 
     /// Shows a text and reads a line.
     ///
-    /// Standard input and output may be redirected meanwhile. What was typed before is dropped.
+    /// Standard input and output may be redirected meanwhile. Earlier input is dropped.
     /// - Throws: ``noTerminal``; `CancellationError` if the task is cancelled, with the terminal as
     ///   it was before.
     static func ask(_ prompt: String) async throws -> String {

@@ -53,7 +53,7 @@ struct Terminal: Sendable {
         self.password = password
     }
 
-    /// Writes a message, whose lines hold no control characters, whoever has sent a part of them.
+    /// Writes a message, without control characters, which a peer may have sent.
     func error(_ text: String) {
         let lines = text.split(separator: "\n", omittingEmptySubsequences: false)
         let shown = lines.map { Grammar.escaped(String($0)) }.joined(separator: "\n")
@@ -65,7 +65,7 @@ struct Terminal: Sendable {
 
     /// Reports that the output could not be written or the input could not be read.
     ///
-    /// A broken pipe is not reported, because whoever closed it knows.
+    /// A broken pipe is not reported, because the reader closed it on purpose.
     /// - Returns: The exit status.
     func ended(by error: any Error) -> Int32 {
         if (error as? OutputError)?.isBrokenPipe != true { self.error("\(error)") }
@@ -127,11 +127,12 @@ enum Descriptor {
     ///
     /// Otherwise the next file or socket would get its number and be used as input or output. The
     /// null device is opened with the wrong access mode for input and output, so that each use
-    /// fails: output that nobody can receive is an error.
+    /// fails: output that cannot be received is an error.
     static func openMissing() {
         for (descriptor, flags) in [(0, O_WRONLY), (1, O_RDONLY), (2, O_WRONLY)] as [(Int32, Int32)]
         where fcntl(descriptor, F_GETFD) < 0 && errno == EBADF {
-            // Gets the lowest free number, which is this one, because those below are open.
+            // The new descriptor gets the lowest free number. That is this number, because the
+            // lower ones are open.
             _ = unsafe open("/dev/null", flags)
         }
     }

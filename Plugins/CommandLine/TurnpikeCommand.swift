@@ -13,8 +13,8 @@ import Musl
 import Darwin
 #endif
 
-/// The command `turnpike exec | send | check | explain | cache`, for programs that know more
-/// transports and gates than it does.
+/// The command `turnpike exec | send | check | explain | cache`, for programs that add transports
+/// and gates.
 ///
 /// ```swift
 /// import TurnpikeAsyncHTTPClient
@@ -31,10 +31,10 @@ public enum TurnpikeCommand {
     /// Runs the command with the arguments of the process, and ends the process with its status.
     ///
     /// Call it first: it replaces missing standard descriptors, ignores the signal of a broken pipe,
-    /// takes `SIGINT` and `SIGTERM` to end what is under way, and removes the variables of proxies
-    /// from the environment.
+    /// handles `SIGINT` and `SIGTERM` by ending the current work, and removes the variables of
+    /// proxies from the environment.
     /// - Parameter register: Adds names to those that stack files may use; `check`, `explain`,
-    ///   `exec` and `send --stack` know them all.
+    ///   `exec` and `send --stack` accept all of them.
     public static func main(
         registering register: (inout Registry) -> Void = { _ in }
     ) async -> Never {
@@ -46,7 +46,8 @@ public enum TurnpikeCommand {
         let arguments = Array(CommandLine.arguments.dropFirst())
         var registry = Registry.commandLine
         register(&registry)
-        // What only computes has nothing to cancel or to clean up: a signal ends it at once.
+        // A command that only computes has nothing to cancel or to clean up, so a signal ends it at
+        // once.
         if ["check", "explain"].contains(arguments.first) {
             exit(await run(arguments, .standard, registry))
         }

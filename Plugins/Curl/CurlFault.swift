@@ -2,7 +2,7 @@
 
 import TurnpikeCore
 
-/// What libcurl says of a failure; the `underlying` of a ``/TurnpikeCore/ClientError``.
+/// The failure that libcurl reports; the `underlying` of a ``/TurnpikeCore/ClientError``.
 public struct CurlFailure: Error, Sendable, CustomStringConvertible {
     /// libcurl's code, a `CURLcode`.
     public let code: Int
@@ -15,7 +15,7 @@ public struct CurlFailure: Error, Sendable, CustomStringConvertible {
 
 /// How a code of libcurl becomes an error that says what happened.
 enum CurlFault {
-    /// libcurl's code for HTTP/2 that goes no further.
+    /// libcurl's code for an HTTP/2 connection that cannot continue.
     static let http2: Int32 = 16
     /// libcurl's code for a stream of HTTP/2 that was reset.
     static let http2Stream: Int32 = 92
@@ -23,12 +23,12 @@ enum CurlFault {
     static let tlsConnectError: Int32 = 35
     /// libcurl's code for content that ends early.
     static let partialFile: Int32 = 18
-    /// libcurl's code for what a callback has ended.
+    /// libcurl's code for a transfer that a callback has ended.
     static let aborted: Int32 = 42
-    /// libcurl's code for content that cannot begin anew.
+    /// libcurl's code for content that cannot be sent again.
     static let rewindError: Int32 = 65
 
-    /// What is known of a transfer that failed.
+    /// The known facts about a failed transfer.
     struct Circumstances {
         var phase: TransferState.Phase
         var sends = 1
@@ -82,7 +82,7 @@ enum CurlFault {
             transfer: state)
     }
 
-    /// For a request whose rule allowed none of the addresses that it could have gone to.
+    /// The error if a request's rule refused all addresses.
     private static func forbidden(_ state: TransferState) -> ClientError {
         ClientError(
             .urlPolicy,
@@ -126,7 +126,7 @@ enum CurlFault {
             transfer: TransferState(.connecting), proxyStatus: status)
     }
 
-    /// For a transfer whose connection was not made in time.
+    /// The error if a connection was not made in time.
     static func noConnection(to target: ConnectTarget?, hadPlace: Bool) -> ClientError {
         ClientError(
             .connectTimeout, noConnection(hadPlace) + place(target),
@@ -159,7 +159,7 @@ enum CurlFault {
         if has(text, "request too large") {
             return Kind(.invalidRequest, "the request's header section is too large")
         }
-        // The second are HTTP/2's words, for the connection.
+        // The second texts are those of HTTP/2, for the connection.
         if circumstances.isHeadTooLarge || has(text, "too large response headers")
             || has(text, "callback function failed", "too many continuation")
         {
@@ -227,7 +227,8 @@ enum CurlFault {
         case 61:
             return Kind(.decompression, "the response's content coding is broken or unknown")
         case http2 where !hasHead: return leftBehind(hasHead)
-        // A peer that closes its connection is told of in other ways with HTTP/2: it is closed here.
+        // With HTTP/2, libcurl reports a peer that closes its connection in other ways. Here the
+        // connection is closed.
         case 52 where circumstances.isHTTP2: return garbledFrames
         case 52, partialFile:
             return Kind(.connection, "the server closed the connection without an answer")
@@ -239,7 +240,8 @@ enum CurlFault {
         }
     }
 
-    // The codes of RFC 9113 §7 by which a stream ends whose peer broke HTTP, by either side's word.
+    // The codes of RFC 9113 §7 for a stream that ended because the peer violated HTTP, reported by
+    // either side.
     private static func breaksRules(_ text: String) -> Bool {
         has(text, "protocol_error", "flow_control_error", "frame_size_error", "compression_error")
     }

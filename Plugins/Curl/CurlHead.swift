@@ -5,7 +5,7 @@ import Foundation
 import TurnpikeCore
 import TurnpikeSupport
 
-/// The lines of a head as they came.
+/// The lines of a head as received.
 // SAFETY: the memory is its own until `read` or `free`, one of which is called once.
 @safe struct HeadBytes: @unchecked Sendable {
     private let start: UnsafeMutableRawPointer?
@@ -35,9 +35,9 @@ import TurnpikeSupport
 }
 
 extension Exchange.Head {
-    /// Whether nothing but the end of an HTTP/1 connection tells where the content ends.
+    /// Whether only the end of an HTTP/1 connection marks the end of the content.
     var endsWithConnection: Bool {
-        // Any other coding has no end of its own, and is none that was asked for.
+        // Any other coding does not mark its end, and was not accepted by the request.
         length == nil && !response.headers.transferCodings.contains("chunked")
     }
 }
@@ -88,7 +88,7 @@ enum CurlHead {
                 length: hasContent ? declared : 0, encodedLength: hasContent ? declared : nil))
     }
 
-    /// The fields behind the content; libcurl gives their lines, and no end of the section.
+    /// The trailer fields; libcurl passes their lines, and does not mark the end of the section.
     static func trailers(
         of bytes: UnsafeBufferPointer<UInt8>
     ) -> Result<HTTPHeaders, ClientError> {

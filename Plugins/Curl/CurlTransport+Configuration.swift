@@ -5,8 +5,8 @@ public import TurnpikeCore
 extension CurlTransport {
     /// How a ``CurlTransport`` behaves.
     ///
-    /// Nothing is taken from the environment: no `.netrc`, no certificates but the system's, and no
-    /// proxy unless ``proxy`` says so.
+    /// The environment has no effect: no `.netrc` is read, only the system's certificates are used,
+    /// and no proxy unless ``proxy`` says so.
     public struct Configuration: Sendable {
         /// The event loops, each with a thread, a connection pool and a DNS cache of its own.
         ///
@@ -27,8 +27,8 @@ extension CurlTransport {
         /// Connections to one host at a time.
         ///
         /// More calls wait for a connection, within ``connectTimeout``. A server with few workers
-        /// serves so many connections and lets others wait, the idle ones included: where one waits a
-        /// second for its first byte, an idle one to the same address is closed.
+        /// serves only a few connections, and idle ones count too. So if a connection waits a
+        /// second for its first byte, an idle connection to the same address is closed.
         public var maxConnectionsPerHost = 64
         /// Connections at a time; nil for no bound of their own.
         public var maxConnections: Int?
@@ -44,16 +44,16 @@ extension CurlTransport {
         public var http2 = HTTP2.automatic
         /// The age at which a connection is not used again, in whole seconds; nil for any age.
         ///
-        /// Without it, a client that is always busy keeps its connections, and never hears that a name
-        /// has other addresses by now. A connection that is too old is closed when libcurl looks for
-        /// one for a request, and a new one asks for the addresses, which libcurl remembers for
-        /// ``dnsCacheTime``: servers that were added or moved are found after the sum of both. A
-        /// connection of HTTP/2 that is never without a request stays.
+        /// Without it, a client that is always busy keeps its connections, and never uses new
+        /// addresses of a name. libcurl closes a connection that is too old when a request needs
+        /// one, and opens a new one. It remembers addresses for ``dnsCacheTime``. So servers that
+        /// were added or moved are found after the sum of both times. A connection of HTTP/2 that
+        /// is never without a request stays.
         public var maxConnectionAge: Duration?
         /// How long the addresses of a name are remembered, in whole seconds; zero for not at all.
         ///
-        /// It is libcurl's own time, since the system does not tell how long a name's addresses are
-        /// valid.
+        /// libcurl uses a fixed time, because the system does not report how long a name's
+        /// addresses are valid.
         public var dnsCacheTime: Duration = .seconds(60)
         /// Whether the addresses of a name are tried in a random order, and not in the one that the
         /// system prefers (RFC 6724).
@@ -61,30 +61,29 @@ extension CurlTransport {
         /// Clients that share a resolver otherwise all connect to the first one. The order is drawn
         /// anew each time the name is looked up (``dnsCacheTime``). IPv6 still comes before IPv4.
         public var shufflesAddresses = false
-        /// Receives the figures of the connections; nil for nobody.
+        /// Receives the figures of the connections; nil for no figures.
         ///
         /// <doc:ConnectionPool> lists them.
         public var meter: (any GateMeter)?
         /// Streams at a time on one connection of HTTP/2.
         public var maxStreamsPerConnection = 100
-        /// How long a thread looks for what it waits for, again and again, before it sleeps; a
-        /// millisecond at most, and zero for not at all.
+        /// How long a thread polls before it sleeps: at most a millisecond; zero turns polling off.
         ///
-        /// To sleep and to be woken takes longer than a server on the same machine or in the same
-        /// rack takes to answer. A thread looks only while what it waits for comes that soon, and
-        /// where the process may use more than one core. Then a caller who is alone also looks for
-        /// its own answer, with no other thread involved. 100 µs, from the 50 to 100 that Linux
-        /// advises for its own busy polling (`net.core.busy_poll`).
+        /// Sleeping and waking up takes longer than the answer of a server on the same machine or
+        /// in the same rack. A thread polls only while answers come within this time, and if the
+        /// process may use more than one core. Then a single caller also polls for its own answer,
+        /// without another thread. 100 µs, from the 50 to 100 that Linux advises for its own busy
+        /// polling (`net.core.busy_poll`).
         public var busyPolling: Duration = .microseconds(100)
         /// The proxies that requests go through: none, unless one is named or the environment asked.
         public var proxy = ProxyChoice.direct
-        /// A Unix socket that all connections are made to, whatever the URL's host.
+        /// A Unix socket for all connections; the URL's host is not used to connect.
         public var unixSocket: String?
         /// The local interface, host name or address that connections are made from.
         public var sourceInterface: String?
         /// Addresses that stand for hosts, without a name lookup.
         public var overrides: [HostOverride] = []
-        /// Whom TLS trusts, and what it shows.
+        /// The trusted authorities and the client certificate for TLS.
         public var trust = Trust()
 
         /// Creates the default configuration.
@@ -94,7 +93,7 @@ extension CurlTransport {
     /// When HTTP/2 is offered in the TLS handshake; a server that takes it carries many calls on
     /// one connection.
     public enum HTTP2: String, Sendable, CaseIterable {
-        /// Where the libcurl that was found loses no answer by it: from 8.14.1 on, with OpenSSL.
+        /// If the installed libcurl loses no answers over HTTP/2: from 8.14.1 on, with OpenSSL.
         ///
         /// <doc:HTTP2OverLibcurl> has the figures. Elsewhere servers are offered HTTP/1.1, and HTTP/2 only if
         /// they refuse that in the handshake (RFC 7301 §3.2).

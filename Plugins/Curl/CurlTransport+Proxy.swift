@@ -26,14 +26,14 @@ extension CurlTransport {
             .environment(ProcessInfo.processInfo.environment)
         }
 
-        /// Those that variables name, by curl's rules.
+        /// The proxies that environment variables name, by curl's rules.
         ///
         /// `http_proxy`, in small letters alone, holds for http; `https_proxy` or `HTTPS_PROXY` for
-        /// https; `all_proxy` or `ALL_PROXY` where the first is not set; an empty variable is as
-        /// good as none. `no_proxy` or `NO_PROXY` lists the hosts that are reached directly, with
-        /// all that ends in their names, addresses and networks, or is `*`. Without a port, a proxy
-        /// is asked at 1080. What is no URL of a proxy is
-        /// ``/TurnpikeCore/ClientError/Code/configuration`` when the transport is made.
+        /// https; `all_proxy` or `ALL_PROXY` where the first is not set; an empty variable counts
+        /// as missing. `no_proxy` or `NO_PROXY` lists the hosts that are reached directly, with all
+        /// that ends in their names, addresses and networks, or is `*`. The default port of a proxy
+        /// is 1080. An invalid proxy URL is ``/TurnpikeCore/ClientError/Code/configuration`` when
+        /// the transport is made.
         public static func environment(_ variables: [String: String]) -> Self {
             Self(kind: .variables(variables))
         }
@@ -41,7 +41,7 @@ extension CurlTransport {
 
     /// A proxy.
     public struct Proxy: Sendable {
-        /// How to speak to a proxy.
+        /// The protocol of a proxy.
         public enum Scheme: String, Sendable, CaseIterable {
             /// HTTP: `CONNECT` for https, and the whole URL for http.
             case http
@@ -51,13 +51,13 @@ extension CurlTransport {
             case socks5h
         }
 
-        /// How to speak to it.
+        /// The protocol of the proxy.
         public var scheme: Scheme
         /// Its host.
         public var host: String
         /// Its port.
         public var port: Int
-        /// The user, where it wants one.
+        /// The user, if the proxy needs one.
         public var user: String?
         /// The user's password.
         public var password: String?
@@ -74,7 +74,7 @@ extension CurlTransport {
 }
 
 extension CurlTransport.ProxyChoice: CustomStringConvertible, CustomReflectable {
-    /// What was chosen, without users and passwords.
+    /// The choice, without users and passwords.
     public var description: String {
         switch kind {
         case .direct: "direct"
@@ -83,7 +83,7 @@ extension CurlTransport.ProxyChoice: CustomStringConvertible, CustomReflectable 
         }
     }
 
-    /// What a dump shows: no more than ``description``.
+    /// Shows the same text as ``description`` in a dump.
     public var customMirror: Mirror { Mirror(self, children: ["description": description]) }
 }
 
@@ -91,7 +91,7 @@ extension CurlTransport.Proxy: CustomStringConvertible, CustomReflectable {
     /// Scheme, host and port.
     public var description: String { "\(scheme.rawValue)://\(authority)" }
 
-    /// What a dump shows: no more than ``description``.
+    /// Shows the same text as ``description`` in a dump.
     public var customMirror: Mirror { Mirror(self, children: ["description": description]) }
 
     private var authority: String { "\(host.contains(":") ? "[\(host)]" : host):\(port)" }
@@ -111,7 +111,7 @@ extension CurlTransport.Proxy: CustomStringConvertible, CustomReflectable {
     /// Creates a proxy from a URL, with user and password in it, or nil where it is none.
     /// - Parameters:
     ///   - text: The URL.
-    ///   - port: The port where the URL has none; that of HTTP or SOCKS by default.
+    ///   - port: The port if the URL has none; by default that of HTTP or SOCKS.
     public init?(_ text: String, port: Int? = nil) {
         guard let components = URLComponents(string: text), let url = components.url,
             TargetURI(url).authorityFault == nil,
@@ -131,7 +131,7 @@ extension CurlTransport.Proxy: CustomStringConvertible, CustomReflectable {
 struct ProxyRoutes: Sendable {
     private(set) var http: CurlTransport.Proxy?
     private(set) var https: CurlTransport.Proxy?
-    /// As libcurl takes them.
+    /// The format of libcurl.
     private(set) var exceptions = ""
 
     /// - Throws: ``/TurnpikeCore/ClientError/Code/configuration`` for a variable of the environment
@@ -152,7 +152,7 @@ struct ProxyRoutes: Sendable {
         }
     }
 
-    /// Whether there are none.
+    /// Whether there are no exceptions.
     var isEmpty: Bool { http == nil && https == nil }
 
     /// Whether all requests go through one.
@@ -193,8 +193,8 @@ struct ProxyRoutes: Sendable {
 /// The hosts that are reached without a proxy, by libcurl's rules (`CURLOPT_NOPROXY`): names with all
 /// that ends in them, addresses, networks such as `10.0.0.0/8`, and `*` for all hosts.
 ///
-/// libcurl asks them by itself. They are asked here where it matters before it can tell what it has
-/// chosen: for a request that names where to connect to, or which addresses are allowed.
+/// libcurl asks them by itself. They are evaluated here if the choice must be known before libcurl
+/// makes it: for a request with a connect target or an address rule.
 struct ProxyExceptions {
     private let text: String
 

@@ -14,13 +14,13 @@ public import TurnpikeCore
 /// ```
 ///
 /// - Bodies stream both ways with back-pressure: a reader that does not pull holds the server
-///   back, and a request body is asked for as the connection takes it.
+///   back, and a request body is read as fast as the connection takes it.
 /// - libcurl follows no redirect, keeps no cookie, cache, password or HSTS entry, and asks neither
 ///   the environment nor a file for anything.
 /// - libcurl never sends a request twice: where it would, because a kept-alive connection turned out
 ///   to be dead, the exchange fails, and the client sends again what is repeatable
-///   (``/TurnpikeCore/TransferState/lostReusedConnection``). What an HTTP/2 server says to
-///   have left undone (RFC 9113 §8.7) was not sent in that sense.
+///   (``/TurnpikeCore/TransferState/lostReusedConnection``). A request that an HTTP/2 server has
+///   not processed (RFC 9113 §8.7) does not count as sent.
 /// - gzip and deflate are asked for and decoded, and content that is cut short is an error. A
 ///   request with an `Accept-Encoding` of its own gets the bytes as they come, whatever coding the
 ///   server has chosen: `Content-Encoding` tells.
@@ -38,7 +38,7 @@ public final class CurlTransport: Transport {
     public let offersHTTP2: Bool
 
     /// Returns what a transport with this configuration can do; nothing is opened.
-    /// - Throws: What ``init(configuration:)`` throws for it.
+    /// - Throws: The errors of ``init(configuration:)`` for it.
     public static func capabilities(
         with configuration: Configuration
     ) throws -> TransportCapabilities {
@@ -66,7 +66,7 @@ public final class CurlTransport: Transport {
                 engines.append(try CurlEngine(options: options))
             }
         } catch {
-            // The threads of those that were made would go on.
+            // Otherwise the threads of the other engines would continue.
             for engine in engines { engine.stop() }
             throw error
         }
@@ -76,7 +76,7 @@ public final class CurlTransport: Transport {
     // Bodies may still be read after the transport, and its client, were let go of.
     deinit { for engine in engines { engine.stop() } }
 
-    /// The thread that waits for the network, for tasks that are to run on it.
+    /// An executor on the thread that waits for the network.
     ///
     /// Between a task that sends and the network there is then no other thread to wake, which saves
     /// an eighth to a quarter of the CPU of a short exchange; but all of them share one core:
@@ -87,22 +87,23 @@ public final class CurlTransport: Transport {
     /// }
     /// ```
     ///
-    /// It is right for tasks that do little but send and pass on. All of them share the one thread
-    /// with the network, so that what computes for long, or blocks, holds up every exchange of the
-    /// transport; move such work elsewhere. Child tasks and gates run there too; actors with an
-    /// executor of their own, and plain `Task { }`, do not. After the transport's end what is left
-    /// of the tasks runs on the system's threads. With several engines it is the first one's
-    /// thread, and exchanges of the others cost what they cost from anywhere.
+    /// It suits tasks that do little work. All of them share one thread with the network. So a task
+    /// that computes for long, or blocks, delays every exchange of the transport; move such work
+    /// elsewhere. Child tasks and gates run there too; actors with an executor of their own, and
+    /// plain `Task { }`, do not. After the shutdown of the transport, the remaining tasks run on
+    /// the system's threads. With several engines it is the first one's thread, and exchanges of
+    /// the others cost what they cost from anywhere.
     ///
     /// From tokio's current-thread runtime and SwiftNIO's event loops; SE-0417.
     public var executor: any TaskExecutor { engines[0] }
 
-    /// What keeps replaced files of the trust from being used, with their names; nil for nothing.
+    /// The reason for which replaced files of the trust cannot be used, with their names; nil if
+    /// there is none.
     ///
-    /// What they held before is in use until this is mended. The files are looked at anew.
+    /// Their old content is used until this is repaired. The files are looked at anew.
     public var trustFault: String? { trustFiles?.current().fault }
 
-    /// What libcurl can do here.
+    /// The features of the installed libcurl.
     ///
     /// A request can name where its connection goes
     /// (``/TurnpikeCore/TransportCapabilities/connectTargets``) unless all requests go through a
@@ -121,7 +122,7 @@ public final class CurlTransport: Transport {
         .response
     }
 
-    /// Sends a request, which a closure starts or hands on to what starts it.
+    /// Sends a request; a closure starts it, or passes it on to the code that starts it.
     /// - Returns: The response, and a number of its connection that no other open one has; 0 if it is
     ///   unknown.
     func send(
@@ -161,7 +162,7 @@ public final class CurlTransport: Transport {
             let times = transfer.takeTimes()
             times?.report(in: context, since: begin, at: target)
             if (error as? ClientError)?.transfer?.lostReusedConnection == true {
-                // By HTTP/2 there was one connection for all, which is gone.
+                // Over HTTP/2 there was one connection for all requests, and it has ended.
                 context[HasLostConnection.self] = times?.isHTTP2 == false
             }
             throw error
@@ -175,9 +176,9 @@ public final class CurlTransport: Transport {
 
     /// Ends what is under way at once, closes the connections, and returns when they are closed.
     ///
-    /// What it ends, and later sends, fail as ``/TurnpikeCore/ClientError/Code/cancelled``. It
-    /// waits for no call: a client does, before it comes here, for as long as
-    /// ``/TurnpikeCore/Client/shutdown(grace:)`` says. A transport that is let go of without a
+    /// What it ends, and later sends, fail as ``/TurnpikeCore/ClientError/Code/cancelled``. It does
+    /// not wait for calls: a client does that before, for the time that
+    /// ``/TurnpikeCore/Client/shutdown(grace:)`` allows. A transport that is let go of without a
     /// shutdown lets bodies come to their end, then closes its connections by itself.
     public func shutdown() async {
         for engine in engines { await engine.shutdown() }
@@ -198,8 +199,8 @@ public final class CurlTransport: Transport {
     }
 }
 
-/// Whether a kept-alive connection of HTTP/1.1 ended under the call's last send: others that are
-/// idle may have ended as well, so the next send goes over a new one.
+/// Whether a kept-alive connection of HTTP/1.1 ended under the call's last send: other idle
+/// connections may have ended as well, so the next send uses a new one.
 private enum HasLostConnection: ContextKey {
     static var defaultValue: Bool { false }
 }
@@ -220,7 +221,7 @@ extension CurlTimes {
         // One for each phase.
         reports.reserveCapacity(5)
         if let instant = instant(lookup) { reports.append(.resolved(at: instant)) }
-        // Where there was no connection, libcurl made none and says "reused".
+        // If no connection was made, libcurl reports "reused".
         if let instant = instant(isReused ? ready : connect) {
             reports.append(
                 .connected(

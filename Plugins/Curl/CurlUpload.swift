@@ -142,9 +142,9 @@ final class UploadPipe: Sendable {
         var offset = 0
         // The bytes in them.
         var count = 0
-        // libcurl has found nothing, and is to be told.
+        // libcurl has found no bytes, and must be woken up when some arrive.
         var isReaderWaiting = false
-        // The task has found no room, and waits for this.
+        // The task has found no free space, and waits for this continuation.
         var room: OneShot<Void>?
 
         mutating func dropFirst() {

@@ -5,7 +5,7 @@ import TurnpikeSupport
 
 /// One of the places that serve a logical name: a replica of a service.
 public struct Endpoint: Hashable, Sendable {
-    /// Where connections to it go.
+    /// The target of its connections.
     public var target: ConnectTarget
     /// Its share of the load against the others', above zero; 1 by default.
     public var weight: Double
@@ -26,7 +26,7 @@ public struct Endpoint: Hashable, Sendable {
 }
 
 extension Endpoint: CustomStringConvertible {
-    /// Where it is: `10.0.0.7:8080`.
+    /// Its address: `10.0.0.7:8080`.
     public var description: String { target.description }
 }
 
@@ -134,15 +134,15 @@ public struct EndpointList: Hashable, Sendable {
 public protocol EndpointResolver: Sendable {
     /// What a request is sent to, for people: "one of the addresses of users.internal".
     ///
-    /// It stands in the facts of ``Endpoints``. By default it is "one of its endpoints".
+    /// It is part of the facts of ``Endpoints``. By default it is "one of its endpoints".
     var summary: String { get }
 
     /// Returns the endpoints as they are now.
     ///
-    /// One call at a time is made, off the path of requests, which go on with the last list in the
-    /// meantime. A list that fails to come keeps the last one in use.
-    /// - Parameter context: Gives time and randomness, and is cancelled when nobody needs the answer
-    ///   any more.
+    /// Only one call runs at a time, in the background; meanwhile requests use the last list. If it
+    /// fails, the last list stays in use.
+    /// - Parameter context: Has the clock and the random source, and is cancelled when the answer
+    ///   is no longer needed.
     /// - Returns: The endpoints, and how long they hold.
     /// - Throws: Any error, with a message that says what to do.
     func endpoints(in context: Context) async throws -> EndpointList

@@ -6,8 +6,8 @@ import TurnpikeMiddleware
 
 /// One request that is under way to an endpoint.
 ///
-/// It is counted from its making to its end, which comes once: with the body of the response, with
-/// an error, or, if nobody is left who could end it, with the lease itself.
+/// It counts as under way until it ends. It ends once: with the body of the response, with an
+/// error, or when the lease itself is released.
 final class EndpointLease: Sendable {
     private struct State {
         var isUnderWay = true
@@ -19,8 +19,8 @@ final class EndpointLease: Sendable {
 
     let member: EndpointMember
     let start: MonotonicInstant
-    /// The ejections of the endpoint before the request: what was sent before an ejection says
-    /// nothing of the endpoint after it.
+    /// The number of ejections of the endpoint before the request: a request that was sent before
+    /// an ejection does not count after it.
     let generation: Int
     private let state = Mutex(State())
 
@@ -35,7 +35,7 @@ final class EndpointLease: Sendable {
 
     deinit { end() }
 
-    /// Notes that the head has come, with the verdict on it.
+    /// Notes the arrival of the head, with its verdict.
     func hasHead(_ verdict: CircuitVerdict, at now: MonotonicInstant) {
         let latency = start.duration(to: now)
         state.withLock { $0.latency = latency }
@@ -62,7 +62,7 @@ final class EndpointLease: Sendable {
             return (!state.hasFailed, state.latency)
         }
         guard isFirst else { return false }
-        // A body may be long: what says how slow the endpoint is, is the head.
+        // A body may be long, so only the head shows how slow the endpoint is.
         member.record(latency: latency ?? start.duration(to: now), failed: true, at: now)
         return true
     }

@@ -29,11 +29,10 @@ import TurnpikeSupport
 /// dropped.
 ///
 /// The first call waits for the list, within its own deadline. Later calls use the last list while
-/// one task asks for the next. A list that does not come within 10 s, fails to come or is empty
-/// leaves the last one in use. That is told to the log and the meter, and the resolver is asked
-/// again after 1 s to 30 s. Without any list, calls fail as
-/// ``/TurnpikeCore/ClientError/Code/dns``, unsent, or with the resolver's own
-/// ``/TurnpikeCore/ClientError``.
+/// one task asks for the next. If a list does not come within 10 s, fails or is empty, the last
+/// list stays in use. The log and the meter record that, and the resolver is called again after 1 s
+/// to 30 s. Without any list, calls fail as ``/TurnpikeCore/ClientError/Code/dns``, unsent, or with
+/// the resolver's own ``/TurnpikeCore/ClientError``.
 ///
 /// An endpoint that fails is ejected for a while (``EndpointHealth``). Its figures belong to its
 /// target, and survive a new list. A gate used in several stacks is one shared state.
@@ -54,8 +53,8 @@ public struct Endpoints: Interceptor {
     ///   - health: When an endpoint is ejected, and for how long.
     ///   - meter: Receives the endpoints by state (`turnpike.endpoints.count`), and counts ejections
     ///     (`….ejections`), failures whose endpoint could not be ejected (`….spared`), refreshes that
-    ///     failed (`….refresh_failures`), and choices among all endpoints because too few are well
-    ///     (`….panics`).
+    ///     failed (`….refresh_failures`), and choices among all endpoints because too few are
+    ///     healthy (`….panics`).
     ///   - verdict: Decides what an outcome says about its endpoint. It is not called for a
     ///     cancellation.
     public init(
@@ -72,26 +71,27 @@ public struct Endpoints: Interceptor {
         decide = verdict
     }
 
-    /// Takes the rules and the meter of another gate for the same host; the endpoints keep their
-    /// state, and their list until a new one comes.
+    /// Takes over the rules and the meter of another gate for the same host.
+    ///
+    /// The endpoints keep their state, and their list until a new one comes.
     public func update(to other: Endpoints) { balancer.update(to: other.balancer) }
 
-    /// What is wrong with the host: the error that each call fails with, or nil.
+    /// The fault of the host, with which each call fails, or nil.
     public var fault: ClientError? { service.fault }
 
-    /// What the gate needs: connections that go elsewhere.
+    /// The gate needs a transport with connect targets.
     public var requiredCapabilities: TransportCapabilities { .connectTargets }
 
     /// The endpoints of the present list, with their state.
     var members: [EndpointMember] { balancer.members }
 
-    /// Ends the refresh and the checks, and has the meter pass on what it holds.
+    /// Ends the refresh and the checks, and flushes the meter.
     public func shutdown() async {
         balancer.stop()
         await balancer.figures.flush()
     }
 
-    /// What is true of this gate; see ``/TurnpikeCore/GateFacts``.
+    /// States the choice of endpoints, and how long a request may wait for their list.
     public func facts(for request: Request?) -> GateFacts? {
         let isOther = request.map { !service.matches($0.origin) } ?? false
         return GateFacts(
@@ -147,7 +147,7 @@ public struct Endpoints: Interceptor {
         let atHead = decide(Outcome(request: request, result: .success(response)))
         lease.hasHead(atHead, at: context.timeSource.now)
         if response.body.isEmpty { return balancer.conclude(lease, atHead, in: context) }
-        // A bad status is told at once, but the request is under way as long as its body.
+        // A bad status counts at once, but the request is under way until its body ends.
         if atHead == .failure { balancer.judge(lease, .failure, in: context) }
         response.body.onEnd { [self] end in
             switch end.reason {
@@ -159,8 +159,8 @@ public struct Endpoints: Interceptor {
         }
     }
 
-    // The time limit of an attempt tells of its endpoint, wherever the limit stands; any other end
-    // that comes from outside does not.
+    // An attempt timeout is a failure of the endpoint, wherever that gate stands. Any other
+    // cancellation from outside is not.
     private func verdict(
         _ request: Request, _ error: any Error, _ context: Context
     ) -> CircuitVerdict {
@@ -198,7 +198,7 @@ struct ServiceName: Sendable, CustomStringConvertible {
     let host: String
     /// The port; nil for all.
     let port: Int?
-    /// What is wrong with the text, which each call fails with.
+    /// The fault of the text, with which each call fails.
     let fault: ClientError?
 
     init(_ text: String) {

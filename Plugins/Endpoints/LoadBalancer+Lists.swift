@@ -4,7 +4,7 @@ import Synchronization
 import TurnpikeCore
 import TurnpikeSupport
 
-// Where the lists come from.
+// The source of the lists.
 extension LoadBalancer {
     /// The most time that a resolver gets for a list.
     static let refreshLimit = Duration.seconds(10)
@@ -50,9 +50,9 @@ extension LoadBalancer {
 
     /// Asks the resolver.
     func run(_ refresh: ListRefresh) {
-        // The task belongs to no call. It ends when the resolver returns, and holds nothing but the
-        // resolver and its context meanwhile. Both are cancelled as soon as the request is settled:
-        // with its list, by the limit below, by the shutdown of a client, by new rules, or by the
+        // The task belongs to no call. It ends when the resolver returns. Until then it holds only
+        // the resolver and its context. Both are cancelled as soon as the request is settled: with
+        // its list, by the limit below, by the shutdown of a client, by new rules, or by the
         // release of the balancer. A resolver that ignores all of this is left to itself.
         let task = Task.apart { [weak self] in
             let result: Result<EndpointList, any Error>
@@ -114,23 +114,23 @@ extension LoadBalancer {
     private func checked(
         _ list: EndpointList, of resolver: any EndpointResolver
     ) throws -> EndpointList {
-        // A long list is not checked again while it stays as it is. To see that costs nothing if it
-        // is the same storage, as that of a file that has not changed.
+        // A long list is not checked again while it stays as it is. The comparison is free if the
+        // storage is the same, as for a file that has not changed.
         let listed = state.withLock { $0.listed }
         if !listed.isEmpty, list.endpoints == listed {
             return EndpointList(listed, freshFor: list.freshFor)
         }
         let endpoints = try EndpointCheck.checked(list.endpoints)
             .result(of: "the list of the resolver \(type(of: resolver))")
-        // Where nothing was dropped, the storage stays that of the resolver.
+        // If nothing was dropped, the storage of the resolver is kept.
         return endpoints.count == list.endpoints.count
             ? list : EndpointList(endpoints, freshFor: list.freshFor)
     }
 
     /// Puts a list in force.
     ///
-    /// What takes long with thousands of endpoints is done here, in the task of the refresh, while
-    /// calls go on with the former list: all but the last step under no lock.
+    /// The slow work for thousands of endpoints is done here, in the task of the refresh, while
+    /// calls use the former list. Only the last step needs a lock.
     /// - Returns: Whether the list was still awaited.
     private func install(
         _ list: EndpointList, of refresh: ListRefresh, at now: MonotonicInstant
@@ -189,7 +189,7 @@ extension LoadBalancer {
         at now: MonotonicInstant
     ) -> EndpointMember {
         guard let present = former[endpoint.target] else {
-            // Where all are new, none needs a slow start.
+            // If all endpoints are new, none needs a slow start.
             return EndpointMember(endpoint, startingAt: former.isEmpty ? nil : now)
         }
         return present.endpoint == endpoint
@@ -203,7 +203,7 @@ extension LoadBalancer {
         let reason = error.map { ": " + Self.text(of: $0) } ?? ""
         let known = error as? ClientError
         let code = known?.code ?? .dns
-        // The message has that of the resolver's error already.
+        // The message already contains the message of the resolver's error.
         let underlying = known.map(\.underlying) ?? error
         return ClientError(
             code == .cancelled || code == .deadlineExceeded ? .dns : code,

@@ -7,15 +7,14 @@ import TurnpikeSupport
 /// The endpoints of one logical name: the present list, the state of each endpoint, and what is done
 /// at which time.
 ///
-/// Calls read a view, which never changes. Whatever changes, a new list, an ejection, a return,
-/// makes a new one. Nothing here has a thread or a timer of its own: a call whose time has come does
-/// what is due.
+/// Calls read a view, which never changes. Every change (a new list, an ejection, a return) makes a
+/// new view. There is no thread and no timer: the first call after the due time does the due work.
 final class LoadBalancer: Sendable {
-    /// What calls choose from.
+    /// The view from which calls choose.
     struct View: Sendable {
         let set: EndpointSet
         let chooser: EndpointPicker
-        /// Whether the set has all endpoints because too few are well.
+        /// Whether the set has all endpoints because too few are healthy.
         let isInPanic: Bool
         let slowStart: Duration
     }
@@ -46,8 +45,7 @@ final class LoadBalancer: Sendable {
     let state: Mutex<State>
     private let dice = SharedRandom()
     private let present = Mutex<View?>(nil)
-    // When the next thing is due, in nanoseconds, so that most calls take no lock but that of the
-    // view.
+    // When the next work is due, in nanoseconds. So most calls take only the lock of the view.
     private let dueAt = Atomic(Int64.min)
 
     private static let help = [
@@ -85,13 +83,13 @@ final class LoadBalancer: Sendable {
     /// The endpoints of the present list.
     var members: [EndpointMember] { state.withLock { $0.order } }
 
-    /// What requests are sent to, and by which rule; for people.
+    /// The destination of requests, and the rule, for people.
     var text: String {
         let rules = state.withLock { $0.rules }
         return "\(rules.resolver.summary), \(rules.policyText)"
     }
 
-    /// Takes the rules and the meter of another balancer.
+    /// Takes over the rules and the meter of another balancer.
     ///
     /// The endpoints keep their state, and the next call asks the new resolver for a list.
     func update(to other: LoadBalancer) {
@@ -102,7 +100,8 @@ final class LoadBalancer: Sendable {
             state.chooser = EndpointPicker(rules.policy, continuing: state.chooser)
             state.rules = rules
             state.listed = []
-            // What the former checks have said is forgotten: nothing may be left to take it back.
+            // The results of the former checks are forgotten, because there may be no checks to
+            // correct them.
             for member in state.order { member.health.forgetChecks() }
             // The next call looks whether more are ejected than may be now.
             if state.ejectedCount > 0 { state.returnAt = MonotonicInstant(nanoseconds: .min) }
@@ -128,7 +127,9 @@ final class LoadBalancer: Sendable {
 
     // MARK: The view
 
-    /// What a call chooses from; it does what is due, and waits for the first list.
+    /// Returns the view for a call.
+    ///
+    /// Does the due work first, and waits for the first list.
     func view(
         in context: Context, for origin: Origin, _ next: Next
     ) async throws -> View {
@@ -255,7 +256,7 @@ final class LoadBalancer: Sendable {
     }
 }
 
-/// What a gate was told about its endpoints; a reload may replace it.
+/// The settings of a gate for its endpoints; a reload may replace them.
 struct EndpointRules: Sendable {
     let resolver: any EndpointResolver
     let policy: BalancingPolicy

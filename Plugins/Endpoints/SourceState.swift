@@ -3,7 +3,7 @@
 import TurnpikeCore
 import TurnpikeSupport
 
-/// What is known of the lists of endpoints: whether there is one, and when the next is asked for.
+/// The state of the lists of endpoints: whether there is one, and when the next is requested.
 struct SourceState {
     /// The one request for a list that is under way.
     private(set) var refresh: ListRefresh?
@@ -12,13 +12,15 @@ struct SourceState {
     private var failures = 0
     // Nil for never.
     private var askAt: MonotonicInstant? = MonotonicInstant(nanoseconds: .min)
-    // Requests that were given up, and whose resolver has not returned.
+    // Abandoned requests whose resolver has not returned.
     private var strayCount = 0
 
-    // A resolver that neither returns nor heeds its cancellation is not asked without end.
+    // A resolver that ignores its cancellation and does not return is not called again without
+    // limit.
     private static let maxStrays = 4
 
-    /// When a list is to be asked for; nil while one is, or if the last one holds for ever.
+    /// When the next list is requested; nil during a request, or if the last list is valid for
+    /// ever.
     var dueAt: MonotonicInstant? {
         refresh == nil && strayCount < Self.maxStrays ? askAt : nil
     }
@@ -39,7 +41,7 @@ struct SourceState {
     mutating func didReturn() { strayCount -= 1 }
 
     /// Ends the request that is under way.
-    /// - Parameter asksAgain: Whether a list is due even if none was asked for.
+    /// - Parameter asksAgain: Whether a list is due even if it was not requested.
     /// - Returns: The request, to settle.
     mutating func end(asksAgain: Bool) -> ListRefresh? {
         if asksAgain || refresh != nil { askAt = MonotonicInstant(nanoseconds: .min) }
@@ -47,7 +49,7 @@ struct SourceState {
         return refresh
     }
 
-    /// Notes that the list has come, and how long it holds.
+    /// Notes that the list was received, and how long it is valid.
     ///
     /// The next one is asked for a little earlier, by chance, so that many clients do not ask at
     /// once.
@@ -59,8 +61,8 @@ struct SourceState {
         askAt = time.map { now.advanced(by: Self.part(1 - 0.2 * jitter, of: $0)) }
     }
 
-    /// Notes that the list did not come, and when it is asked for again: after 1 s, then twice as
-    /// long each time up to 30 s, of which chance takes up to a half.
+    /// Notes that the refresh failed, and when the next one begins: after 1 s, then twice as long
+    /// each time up to 30 s, minus a random part of up to a half.
     mutating func fail(_ error: any Error, at now: MonotonicInstant) {
         let jitter = refresh?.jitter ?? 0
         refresh = nil
@@ -71,8 +73,7 @@ struct SourceState {
     }
 
     private static func part(_ part: Double, of time: Duration) -> Duration {
-        // At least a millisecond, so that a list that holds for no time is not asked for without a
-        // break.
+        // At least a millisecond, so that a list without validity is not requested in a busy loop.
         let nanoseconds = max(Double(time.wholeNanoseconds), 1e6) * part
         return .nanoseconds(Int64(min(nanoseconds, 9e18)))
     }
@@ -80,7 +81,7 @@ struct SourceState {
 
 /// One request for a list, which is settled once and awaited by any number of calls.
 final class ListRefresh: Sendable {
-    /// Says that the request was ended before its list came; who waits begins another.
+    /// Notes that the request was ended before its list came; a waiting call begins another one.
     struct Ended: Error {}
 
     let resolver: any EndpointResolver

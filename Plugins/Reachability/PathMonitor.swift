@@ -15,7 +15,7 @@ public struct NetworkPath: Sendable, Hashable {
 
     /// Whether the machine has a route to other machines.
     ///
-    /// It does not tell whether a particular machine can be reached.
+    /// It does not show whether a particular machine can be reached.
     public var isReachable: Bool { !interfaces.isEmpty }
 }
 

@@ -44,7 +44,7 @@ public struct WaitForConnectivity: Interceptor {
         return try await next(request)
     }
 
-    /// What is true of this gate; see ``/TurnpikeCore/GateFacts``.
+    /// States how long an attempt may wait for a connection.
     public func facts(for request: Request?) -> GateFacts? {
         let attempts = includesFirstAttempt ? "each attempt" : "each attempt after the first"
         return GateFacts(

@@ -18,7 +18,7 @@ public struct ValkeyCommand: Sendable {
         }
     }
 
-    // One that is kept is copied each time that it is sent: one reference instead of its parts.
+    // It is one reference, not its parts, because a command that is kept is copied for each send.
     private var storage: Storage
 
     /// The name and the arguments.
@@ -78,9 +78,9 @@ extension ValkeyCommand: DescriptionReflectable {
 
 /// A Lua script that a server runs as one step.
 ///
-/// Keep it in a constant: a copy knows the digest that a server has told of it, a new value does not.
+/// Keep it in a constant: a copy keeps the digest that a server has returned, a new value has none.
 public struct ValkeyScript: Sendable, Hashable {
-    /// What is known of the digest (SHA-1), by which a server finds a script that it has seen.
+    /// The digest (SHA-1), if it is known; a server finds a known script by it.
     enum Digest: Sendable {
         case unknown
         /// A server is being asked.

@@ -4,7 +4,7 @@ import Foundation
 import TurnpikeCore
 import TurnpikeSupport
 
-/// What can go wrong with a server, as one sentence that says what to do.
+/// Errors of a server, each as one sentence that says what to do.
 enum ValkeyFault {
     /// Returns text of a server or user for a message.
     static func shown(_ text: String) -> String { Grammar.escaped(text, upTo: 300) }
@@ -133,11 +133,12 @@ enum ValkeyFault {
 }
 
 extension ValkeyFault {
-    /// What may be printed of a server's text: its kind, the phrases in it that servers have, and
-    /// which of the keys of a shared state it names.
+    /// The parts of a server's text that may be printed: its kind, known phrases of servers, and
+    /// the kind of a shared key that it names.
     ///
-    /// A server or a proxy may repeat what it was sent, by this caller or by another one on the same
-    /// connection, in any form: passwords, tokens, contents. So nothing of its own choice is printed.
+    /// A server or a proxy may repeat, in any form, data that this caller or another one has sent
+    /// on the same connection: passwords, tokens, contents. So no free text of the server is
+    /// printed.
     static func told(_ text: String, keys: [String] = []) -> String {
         let text = Grammar.beginning(of: text, upTo: 2048)
         let word = String(text.prefix { $0 != " " })

@@ -133,7 +133,7 @@ extension ValkeyServer {
                 case .bytes(let text)? where text.count == 40: digest = .known(text)
                 case .status(let text)? where text.utf8.count == 40:
                     digest = .known(Data(text.utf8))
-                // Who may run scripts may perhaps not load them.
+                // A user who may run scripts may not be allowed to load them.
                 case .error(let text)? where text.hasPrefix("NOPERM"): digest = .withheld
                 default: digest = .unknown
                 }

@@ -12,13 +12,14 @@ import TurnpikeSupport
 /// let value = try await server.send(ValkeyCommand("GET", "greeting"), within: .milliseconds(50))
 /// ```
 ///
-/// It connects in the background when it is made, and again after a loss. What many tasks want
-/// shares few connections. A command that cannot be sent fails at once if the last try to connect
+/// It connects in the background when it is made, and again after a loss. Commands of many tasks
+/// share a few connections. A command that cannot be sent fails at once if the last try to connect
 /// has failed and the next one is not due; otherwise it waits for the connection within its limit.
 public final class ValkeyServer: Sendable {
     let engine: ValkeyEngine
 
-    /// Creates a client, which begins to connect; what that meets is the error of the first command.
+    /// Creates a client, which begins to connect; if that fails, the first command fails with the
+    /// error.
     /// - Parameters:
     ///   - url: `redis://user:password@host:6379/0`; `rediss` for TLS, `unix:///path` for a socket.
     ///     A password without a user has an empty user: `redis://:password@host`. Characters with a
@@ -45,8 +46,8 @@ public final class ValkeyServer: Sendable {
 
     init(_ engine: ValkeyEngine) { self.engine = engine }
 
-    /// Returns whether nobody can read what is sent to a server at this URL: it is encrypted, or does
-    /// not leave the machine.
+    /// Returns whether a connection to this URL is safe from readers: it is encrypted, or does not
+    /// leave the machine.
     /// - Throws: ``/TurnpikeCore/ClientError`` if the URL is wrong.
     public static func hidesTraffic(url: String) throws -> Bool { try ValkeyURL(url).hidesTraffic }
 
@@ -78,7 +79,7 @@ public final class ValkeyServer: Sendable {
     /// The limits and the number of connections, within what is allowed.
     public var configuration: Configuration { engine.configuration }
 
-    /// The thread that waits for the server, for tasks that are to run on it.
+    /// An executor on the thread that waits for the server.
     ///
     /// Between a task that sends and the network there is then no other thread to wake: 64 look-ups at
     /// once in a store of responses take about half of the time (`bench fleet-cache`), but all of them
@@ -95,10 +96,10 @@ public final class ValkeyServer: Sendable {
     /// }
     /// ```
     ///
-    /// It is right for tasks that do little but send and pass on. What computes for long there, or
-    /// blocks, holds up every command, and makes replies late; move such work elsewhere. Child tasks
-    /// run there too; actors with an executor of their own, and plain `Task { }`, do not. After the
-    /// client's end what is left of the tasks runs on the system's threads.
+    /// It suits tasks that do little work. A task that computes for long there, or blocks, delays
+    /// every command and reply; move such work elsewhere. Child tasks run there too; actors with an
+    /// executor of their own, and plain `Task { }`, do not. After the shutdown of the client, the
+    /// remaining tasks run on the system's threads.
     ///
     /// From tokio's current-thread runtime and SwiftNIO's event loops; SE-0417.
     public var executor: any TaskExecutor { engine }
@@ -113,11 +114,11 @@ extension ValkeyServer: DescriptionReflectable {
 }
 
 extension ValkeyServer {
-    /// How a client connects, and how much it lets wait.
+    /// How a client connects, and how many commands may wait.
     public struct Configuration: Sendable {
         /// The connections to each node, 1 to 16.
         ///
-        /// Commands share a connection, one behind the other. A second one lets short commands pass
+        /// Commands share a connection, one after the other. A second one lets short commands pass
         /// large values.
         public var connections = 1
         /// How long finding a host, connecting and logging in may take together.

@@ -127,8 +127,8 @@ extension Call {
     /// let tag = response.headers[.eTag]
     /// ```
     /// - Parameter type: The type of the value.
-    /// - Returns: The value, and the response, whose body was read.
-    /// - Throws: What ``decode(_:)`` throws.
+    /// - Returns: The value, and the response, whose body has been read.
+    /// - Throws: The errors of ``decode(_:)``.
     public func decoded<Value: Decodable & Sendable>(
         _ type: Value.Type = Value.self
     ) async throws -> (value: Value, response: Response) {

@@ -82,7 +82,8 @@ public struct JSONValueDecoder: ValueDecoder {
             where isChecked && context.codingPath.isEmpty
             && context.debugDescription == "The given data was not valid JSON."
         {
-            // The check says that it is: Foundation's words for a number out of its type's range.
+            // The check has found valid JSON, so this is Foundation's error for a number out of its
+            // type's range.
             throw DecodingError.dataCorrupted(
                 DecodingError.Context(
                     codingPath: [], debugDescription: "A number does not fit in its type.",

@@ -8,10 +8,11 @@ extension Response {
     /// Converts the response into a value.
     ///
     /// The limits and the serializers are those of the call that returned the response; a response
-    /// of no call has the defaults. The body can be read once, so this can be called once.
+    /// that no call has returned uses the defaults. The body can be read once, so this can be
+    /// called once.
     /// - Parameter serializer: How to convert it.
     /// - Returns: The value.
-    /// - Throws: What the serializer throws, with the request as it was sent.
+    /// - Throws: The errors of the serializer, with the request as it was sent.
     public func serialize<Serializer: ResponseSerializer>(
         with serializer: Serializer
     ) async throws -> Serializer.Output {

@@ -3,7 +3,7 @@
 public import TurnpikeCore
 import TurnpikeSupport
 
-/// A mistake in a stack file: where it is, what was found, and what was expected.
+/// A mistake in a stack file: its place, the value that was found, and the expected value.
 public struct ConfigurationIssue: Hashable, Sendable, CustomStringConvertible {
     /// The kind of mistake.
     public enum Kind: Hashable, Sendable {
@@ -15,7 +15,7 @@ public struct ConfigurationIssue: Hashable, Sendable, CustomStringConvertible {
 
     /// The path in the file: `stack[2].attempts`.
     public let path: String
-    /// What was found and what was expected.
+    /// The value that was found and the expected value.
     public let message: String
     /// The kind of mistake.
     public let kind: Kind
@@ -96,7 +96,7 @@ final class IssueReport {
         return Redaction.standard.text(words.reduce(message) { Self.hide($1, in: $0) })
     }
 
-    // Of a long text a message may have the beginning alone.
+    // A message shows only the beginning of a long text.
     private static func hide(_ word: String, in message: String) -> String {
         // A short text would match everywhere, so only quoted occurrences are hidden.
         if word.utf8.count < 4 {

@@ -46,7 +46,7 @@ public struct Registry: Sendable {
 
     /// Adds an earlier name of a gate that is registered.
     ///
-    /// It means whatever the name means: also the gate that replaces this one.
+    /// The alias refers to the name, so it also means a gate that replaces this one.
     public mutating func register(gate alias: String, sameAs name: String) {
         precondition(gates[name] != nil && alias != name, "there is no gate \(name) to rename")
         gates[alias] = nil
@@ -104,7 +104,7 @@ public struct Registry: Sendable {
     /// The names of the complete stacks.
     var stackNames: [String] { stacks.keys.sorted() }
 
-    // What the reference shows of each part, by name.
+    // The parts as the reference shows them, by name.
     var gateReferences: [PartReference] {
         references(.gate, gates) {
             // Of a private type, the context is a number.
@@ -134,7 +134,7 @@ public struct Registry: Sendable {
 
     // MARK: Building
 
-    /// What the gates of a file share.
+    /// The shared parts of files, by name.
     ///
     /// References count by their texts: a new password makes a new part.
     func sharedPart(_ value: JSONValue, in settings: Settings) -> (any SharedPart)? {

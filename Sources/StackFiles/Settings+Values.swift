@@ -3,8 +3,8 @@
 public import TurnpikeCore
 import TurnpikeSupport
 
-// The value of a part that lacks a required one is never used, so what these return then is of no
-// matter.
+// If a required setting is missing, the part is never used, so the values that these functions then
+// return do not matter.
 extension Settings {
     // MARK: Numbers
 
@@ -220,7 +220,7 @@ extension Settings {
 }
 
 extension SettingType {
-    /// What a message says of a value of the wrong type.
+    /// The text of a message about a value of the wrong type.
     ///
     /// A number is shown as written where one is expected. Otherwise only the kind is, because a
     /// string may be a misplaced secret.
@@ -240,7 +240,7 @@ extension SettingType {
         return expected
     }
 
-    /// What a message expects: `an integer from 1 to 12`.
+    /// The expected value in a message: `an integer from 1 to 12`.
     var expected: String {
         switch form {
         case .seconds(let orZero): "a number of seconds, \(orZero ? "0 or more" : "above 0")"

@@ -4,7 +4,7 @@ public import TurnpikeCore
 public import TurnpikeMiddleware
 import TurnpikeSupport
 
-/// What gates of a stack file use together: its member `shared`.
+/// The store that gates of a stack file share: its member `shared`.
 ///
 /// It is made once for each file, before the gates, and kept over a reload as long as the file says
 /// the same of it. A replaced one is released with the last call that uses it.
@@ -63,7 +63,7 @@ struct Unshown<Value: Hashable & Sendable>: Hashable, Sendable, CustomStringConv
 
 /// The member `shared` of a file, while the file is read.
 final class Sharing {
-    /// What the file says.
+    /// The value in the file.
     let value: JSONValue?
     /// The names that it may use.
     let kinds: [String]
@@ -87,7 +87,7 @@ extension Settings {
     /// Returns the part that the file describes under `shared`, if a key says that this gate uses it:
     /// with true, or with the name that stands in `shared.use`.
     ///
-    /// A gate that names what the file does not describe has a mistake.
+    /// It is a mistake if a gate names a store that the file does not describe.
     /// - Parameters:
     ///   - key: The key of the gate.
     ///   - placeholder: Makes a part for a file with a mistake, and for the reference.
@@ -97,7 +97,7 @@ extension Settings {
             return nil
         }
         if value.bool == false { return nil }
-        // What is only described has no file.
+        // Settings that are only described have no file.
         if reads != nil { return placeholder() }
         sharing?.isUsed = true
         guard let described = sharing?.value else {
@@ -124,7 +124,7 @@ extension Settings {
         return placeholder()
     }
 
-    /// The value with the texts that its references stand for.
+    /// The value with its references replaced by their texts.
     func resolved(_ value: JSONValue, at key: String) -> JSONValue {
         switch value {
         case .array(let elements): return .array(elements.map { resolved($0, at: key) })

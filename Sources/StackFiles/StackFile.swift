@@ -20,12 +20,12 @@ import TurnpikeSupport
 ///
 /// Durations are in seconds, sizes in bytes. `$schema` may name a JSON Schema by which an editor
 /// completes the file (``Registry/schema()``). Without `stack`, the standard stack is used; `[]` is
-/// an empty stack. `shared` describes state that several replicas share, and that gates use which
-/// say `"shared": true`. `{"lint": {"ignore": ["rule-id"]}}` names rules of the linter in
-/// `TurnpikeInspection` that do not apply to the stack. The complete file is checked before any part of it is created:
-/// ``/TurnpikeCore/ClientError/Code/configuration`` names every mistake with its path, what was found and what
-/// was expected. A setting that the chosen transport does not support is
-/// ``/TurnpikeCore/ClientError/Code/unsupported``.
+/// an empty stack. `shared` describes state that several replicas share, and that gates with
+/// `"shared": true` use. `{"lint": {"ignore": ["rule-id"]}}` names rules of the linter in
+/// `TurnpikeInspection` that do not apply to the stack. The complete file is checked before any
+/// part of it is created: ``/TurnpikeCore/ClientError/Code/configuration`` names every mistake with
+/// its path, the value that was found and the expected value. A setting that the chosen transport
+/// does not support is ``/TurnpikeCore/ClientError/Code/unsupported``.
 public struct StackFile: Sendable, Hashable {
     private(set) var root: JSONObject
 
@@ -159,7 +159,7 @@ public struct StackFile: Sendable, Hashable {
     }
 }
 
-/// What a check of a stack file has found: its mistakes, and its parts without mistakes.
+/// The result of a check of a stack file: its mistakes, and its parts without mistakes.
 ///
 /// Nothing of it was opened or created, so the parts are there to be examined and not to be used.
 public struct ParsedStackFile: Sendable {
@@ -177,7 +177,7 @@ public struct ParsedStackFile: Sendable {
     public let baseURL: Target?
     /// The gates without mistakes, outermost first; one with a wrong setting is left out.
     public let gates: [Part]
-    /// What has the capabilities of the transport; nil if that has a mistake.
+    /// An object with the capabilities of the transport; nil if the transport has a mistake.
     public let transport: (any Transport)?
     /// The name of the transport, as files write it; nil if there is none.
     public let transportName: String?

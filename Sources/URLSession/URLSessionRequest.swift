@@ -88,8 +88,8 @@ enum URLSessionRequest {
         return result
     }
 
-    // A scheme in capitals is refused by FoundationNetworking; a fragment is never sent, nor are a
-    // user and a password, which were moved to a header, or are nobody's.
+    // FoundationNetworking refuses a scheme in capitals. A fragment is never sent. A user and a
+    // password are not sent in the URL either: they were moved to a header, or dropped.
     private static func wireURL(_ uri: TargetURI) -> URL {
         let form = uri.absoluteForm
         guard let scheme = uri.origin?.scheme,

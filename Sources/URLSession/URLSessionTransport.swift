@@ -46,7 +46,7 @@ public final class URLSessionTransport: Transport {
 
     private let configuration: Configuration
     private let driver: URLSessionDriver
-    // Whether a log is still to hear what follows from a choice that nobody has made.
+    // Whether the note about the default transport still has to be logged.
     private let isUntold: Atomic<Bool>
 
     /// Creates a transport with a session of its own.

@@ -15,10 +15,11 @@ import TurnpikeMiddleware
 ///
 /// Place it inside ``/TurnpikeMiddleware/Redirect`` and ``/TurnpikeMiddleware/Cookies``, so that each
 /// hop is looked up by itself and cookies are part of the request; and outside retries, limits and
-/// what identifies all calls of the client alike. A response for one user is never given to another:
-/// the request must say who asks when it comes here, or ``Options/tenant`` must. What identifies all
-/// calls of the client alike, as a token that a gate inside adds or a certificate of the transport, is
-/// named by the partition. <doc:WhoseResponses> has the rules.
+/// gates that identify all calls of the client in the same way. A response for one user is never
+/// given to another: the request must identify the caller when it reaches this gate, or
+/// ``Options/tenant`` must. The partition names an identity that all calls of the client share,
+/// such as a token that a gate inside adds, or a certificate of the transport. <doc:WhoseResponses>
+/// has the rules.
 ///
 /// Content is stored while its reader pulls it, and can be found once it was read to its end.
 /// `Cache-Status` (RFC 9211) on each response says what the cache did, and so do ``statistics`` and the
@@ -34,7 +35,7 @@ public struct Cache: Interceptor {
     /// (``/TurnpikeCore/Next/provesClient``).
     /// - Parameters:
     ///   - store: Where responses are kept.
-    ///   - options: What is stored and served.
+    ///   - options: The rules for storing and serving.
     ///   - meter: Receives what ``statistics`` counts, as `turnpike.cache.…`.
     public init(
         _ store: MemoryStore = MemoryStore(), options: Options = Options(),
@@ -53,7 +54,7 @@ public struct Cache: Interceptor {
     ///   - store: Where responses are kept.
     ///   - partition: Names the service, and the account as which it sends if it has one:
     ///     `"catalog as deploy-bot"`. With an empty text nothing is stored.
-    ///   - options: What is stored and served.
+    ///   - options: The rules for storing and serving.
     ///   - meter: Receives what ``statistics`` counts, as `turnpike.cache.…`.
     public init(
         _ store: any CacheStore, partition: String, options: Options = Options(),
@@ -67,7 +68,7 @@ public struct Cache: Interceptor {
     /// serves by other options; both report to one meter.
     /// - Parameters:
     ///   - partition: Names the service and the account; nil if each client has its own responses.
-    ///   - options: What is stored and served.
+    ///   - options: The rules for storing and serving.
     /// - Returns: The cache.
     public func with(partition: String?, options: Options) -> Cache {
         Cache(state: state, partition: partition, options: options)
@@ -108,10 +109,10 @@ public struct Cache: Interceptor {
         return try await call.answer()
     }
 
-    /// What is true of this gate; see ``/TurnpikeCore/GateFacts``.
+    /// States the answers, sends and memory of the cache for a request.
     ///
-    /// A pass may send four times: a validation that is shared and one of its own, each followed by
-    /// the plain request if what it confirms can no longer be read.
+    /// A pass may send four times: a shared validation and one of its own, each followed by the
+    /// plain request if the confirmed entry can no longer be read.
     public func facts(for request: Request?) -> GateFacts? {
         let bounds = state.store.entryBounds
         let most = min(max(options.maxContentBytes, 0), 1 << 60)
@@ -132,7 +133,7 @@ public struct Cache: Interceptor {
         return facts
     }
 
-    // Why a request passes without a look at the store.
+    // The reason for which a request does not use the store.
     private func obstacle(to request: Request) -> String? {
         let isLookUp = request.method == .get || request.method == .head
         if !isLookUp { return request.method.isSafe ? "\(request.method) is not stored" : nil }
@@ -150,19 +151,19 @@ public struct Cache: Interceptor {
 }
 
 extension Cache {
-    /// What a cache stores and serves.
+    /// The rules for storing and serving.
     public struct Options: Sendable {
         /// The most bytes of content that a stored response may have; the store may have a lower bound.
         public var maxContentBytes: Int64 = 64 << 20
 
-        /// How long after its lifetime a response may stand in for an error, if the response does not
-        /// say so itself (RFC 5861 §4).
+        /// How long after its lifetime a response may be served instead of an error, if the
+        /// response does not say so itself (RFC 5861 §4).
         public var staleIfError: Duration = .zero
 
-        /// How long after its lifetime a response may stand in where its origin cannot be reached, if
+        /// How long after its lifetime a response may be served if its origin cannot be reached, if
         /// the response does not say so itself (RFC 9111 §4.2.4).
         ///
-        /// A response that must be validated never stands in.
+        /// A response that must be validated is never served in this way.
         public var staleIfUnreachable: Duration = .seconds(300)
 
         /// How long one refresh in the background may take.

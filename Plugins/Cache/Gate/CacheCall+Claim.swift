@@ -6,14 +6,14 @@ import TurnpikeCore
 import TurnpikeSupport
 
 extension CacheCall {
-    // How long a call waits before it looks again for what another replica fetches.
+    // How long a call waits before it checks again whether another replica has stored the response.
     private static let firstPause = Duration.milliseconds(2)
     private static let longestPause = Duration.milliseconds(50)
 
     /// Waits for another call's request for the same, in this process or elsewhere, or claims it.
     /// - Returns: The entry, if there is one by now; or this call's claim. Neither, if the call is to
     ///   fetch for itself.
-    /// - Throws: What ends the call.
+    /// - Throws: The error that ends the call.
     func claimed(
         _ lookUp: LookUp, atMost limit: Duration
     ) async throws -> (entry: CacheEntry?, claim: Claim?) {
@@ -97,16 +97,16 @@ final class Claims: Sendable {
     enum End: Sendable {
         /// The response can be found.
         case stored
-        /// There is none for others: they ask for themselves.
+        /// There is no response for the others: they send requests by themselves.
         case notStored
-        /// The call ended before it could tell: another one may try.
+        /// The call ended without a result: another call may try.
         case gaveUp
     }
 
     private let claims = Mutex<[CacheKey: SharedValue<End>]>([:])
 
-    /// Takes the place of the one call that asks, or finds the one that does.
-    /// - Returns: The end of the claim, and whether this call is the one.
+    /// Makes this call the one that sends the request, or finds the call that does.
+    /// - Returns: The end of the claim, and whether this call sends the request.
     func join(_ key: CacheKey) -> (end: SharedValue<End>, isFirst: Bool) {
         claims.withLock { claims in
             if let end = claims[key] { return (end, false) }
@@ -160,7 +160,7 @@ final class Claim: Sendable {
         let key = keys.common
         state.claims.end(key, ended, end)
         guard let token else { return }
-        // Nobody waits for it: what fails ends with the claim's time.
+        // No call waits for it: if it fails, the claim ends with its time.
         state.background.run { [state, context] in
             _ = await state.attempt(context) {
                 try await state.store.release(

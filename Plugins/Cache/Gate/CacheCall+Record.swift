@@ -6,7 +6,7 @@ import TurnpikeCore
 import TurnpikeSupport
 
 extension CacheCall {
-    /// Has a response's content stored as it is read, if it may be (RFC 9111 §3).
+    /// Stores a response's content while it is read, if the response may be stored (RFC 9111 §3).
     ///
     /// The entry that it renews is removed when it is stored, if that is this caller's own and has
     /// another key.
@@ -23,7 +23,7 @@ extension CacheCall {
             body.length ?? 0 <= options.maxContentBytes
         else { return (response, false) }
         if Self.isServerFault(head.status) {
-            // It must not take the place of what stands in for it.
+            // It must not replace the response that is served instead of it.
             let entry = if let old { old } else { await find(LookUp(keys, request.headers), inner) }
             if let entry, isStandIn(entry) { return (response, false) }
         }
@@ -150,7 +150,7 @@ final class Recording: ResponseBodySource {
         }
     }
 
-    // What was stored before is out of date, although the new response is not stored.
+    // The old entry is out of date, although the new response is not stored.
     private func giveUp() async {
         claim?.end(.notStored)
         abandon()
@@ -160,7 +160,7 @@ final class Recording: ResponseBodySource {
         }
     }
 
-    /// Commits the entry, if all of its content has come and nothing has overtaken it.
+    /// Commits the entry, if its content is complete and no newer change was made.
     /// - Returns: Whether it is stored.
     @discardableResult
     func finish() async -> Bool {

@@ -6,7 +6,7 @@ import TurnpikeMiddleware
 import TurnpikeSupport
 
 extension CacheCall {
-    // Those of a request for a part, or under a condition of the caller's own.
+    // The fields of a range request or of the caller's own condition.
     private static let partialFields: [HTTPHeaders.Name] = [
         .range, .ifRange, .ifNoneMatch, .ifModifiedSince,
     ]
@@ -40,7 +40,7 @@ extension CacheCall {
             return try await checked(response.adopted(by: context), entry, reason)
         case .shared(.answered(let answer)):
             if isFor(answer.stored) { return try await given(answer, entry, reason, seat) }
-            // The answer is for somebody else, but a fault of the server concerns all.
+            // The answer is for another caller, but a fault of the server concerns all.
             if Self.isServerFault(answer.head.status), mayStandIn(entry),
                 let response = await stand(in: entry, status: answer.head.status.code)
             {
@@ -68,7 +68,7 @@ extension CacheCall {
         }
         var head = answer.head
         if !seat.isFirst {
-            // To those who did not ask it is a stored response.
+            // For the other callers it is a stored response.
             head.headers = answer.stored.head.headers
             head.isStored = true
         }
@@ -78,7 +78,7 @@ extension CacheCall {
         return try await checked(response, entry, reason)
     }
 
-    /// Asks for an entry anew while its stale content is served (RFC 5861 §3).
+    /// Refreshes an entry while its stale content is served (RFC 5861 §3).
     func refresh(_ entry: CacheEntry) {
         var plain = request
         plain.method = .get
@@ -104,7 +104,7 @@ extension CacheCall {
         defer { timer.cancel() }
         // The exchange has a task of its own, which is cancelled when the last seat is given up.
         state.revalidations.start(seat) { await fly(entry, .stale, seat, $0) }
-        // There is nobody to tell of an error.
+        // No caller waits for an error.
         let landing = try? await state.revalidations.landing(seat, in: side)
         guard case .own(let own) = landing else { return }
         let response = own.adopted(by: side)
@@ -154,9 +154,9 @@ extension CacheCall {
         }
     }
 
-    // The answer for all who wait, each of whom checks whether it is for them: a response that may be
-    // stored, or a fault of the server. nil for anything else, which is for the one who asked (RFC 9111
-    // §4).
+    // The answer for all waiting callers: a response that may be stored, or a fault of the server.
+    // Each caller checks whether it may use the answer. nil for any other answer, which is only for
+    // the caller that sent the request (RFC 9111 §4).
     private func answer(_ head: ResponseHead, isStored: Bool) -> Revalidated.Answer? {
         let control = CacheControl(head.headers)
         let mayBeShared = !control.noStore && Storability.allows(head, control)
@@ -190,7 +190,7 @@ extension CacheCall {
         var response = response(
             entry, .whole,
             CacheStatus.validated(reason, secondsLeft: left, isCollapsed: isCollapsed))
-        // New cookies are for the one whose request they answer, in the place of stored ones.
+        // New cookies replace stored ones, and are only for the caller whose request they answer.
         if !validation.cookies.isEmpty, !isCollapsed {
             var headers = response.headers
             headers.remove(.setCookie)
@@ -230,7 +230,7 @@ extension CacheCall {
     }
 
     // nil if the entry has no answer to a request for parts, or cannot be read, which loggers were told.
-    // The caller then gets what came from the origin.
+    // The caller then gets the response of the origin.
     private func stand(in entry: CacheEntry, status: Int?) async -> Response? {
         let left = entry.response.freshness.timeLeft(at: date)
         let text = CacheStatus.staleOnError(status, secondsLeft: left)
@@ -249,8 +249,8 @@ extension CacheCall {
             && mayStandIn(entry, control.staleIfError.map(Double.init) ?? standard.inSeconds)
     }
 
-    // The time is in seconds, and counts where the entry names none. A stored fault does not stand in
-    // for another one.
+    // The time is in seconds, and counts where the entry names none. A stored fault is not served
+    // instead of another fault.
     private func mayStandIn(_ entry: CacheEntry, _ standard: Double) -> Bool {
         let freshness = entry.response.freshness
         let allowed = freshness.staleIfError ?? standard
@@ -259,7 +259,8 @@ extension CacheCall {
             && !Self.isServerFault(entry.response.head.status)
     }
 
-    /// Whether an entry may stand in for a fault of the server, for this request or for another one.
+    /// Whether an entry may be served instead of a fault of the server, for this request or for
+    /// another one.
     func isStandIn(_ entry: CacheEntry) -> Bool {
         let freshness = entry.response.freshness
         return mayStandIn(entry) || mayStandIn(entry, options.staleIfError.inSeconds)

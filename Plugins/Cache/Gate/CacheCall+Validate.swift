@@ -15,7 +15,7 @@ struct Validation: Sendable {
 extension CacheCall {
     enum Answer {
         case confirmed(Validation)
-        /// Another response, and whether it is stored as it is read.
+        /// The server sent another response; `true` if it is stored while it is read.
         case answered(Response, isStored: Bool)
     }
 
@@ -41,7 +41,8 @@ extension CacheCall {
         if await isReadable(entry, inner), let validation = await confirm(entry, by: head, mark) {
             return .confirmed(validation)
         }
-        // The 304 confirms what is not stored, or can no longer be read: the request is sent as it was.
+        // The 304 confirms an entry that is not stored or can no longer be read: the original
+        // request is sent.
         let second = begin()
         return await replaced(entry, by: try await next(request, context: inner), second, inner)
     }
@@ -108,7 +109,7 @@ extension CacheCall {
         headers.removeAll { names.contains($0.name) }
         for field in news { headers.append(field.name, field.value) }
         if !head.headers.contains(.date) { headers[.date] = HTTPDate.format(now) }
-        // Fields that either head keeps from being used again.
+        // Fields that one of the heads excludes from reuse.
         headers = Storability.fields(headers, CacheControl(headers))
         let control = CacheControl(headers)
         let merged = old.head.replacing(headers: headers)
@@ -201,11 +202,11 @@ extension CacheCall {
     }
 }
 
-/// What callers must have in common to wait for one validation.
+/// The key that callers must share to wait for one validation.
 struct RevalidationKey: Hashable {
     let key: CacheKey
     let variant: Variant
-    // Calls with gates of their own share with no others.
+    // Calls with gates of their own do not share with other calls.
     let plan: ObjectIdentifier
     // A refresh that does not share is for no call that waits.
     let allowsSharing: Bool
@@ -232,7 +233,7 @@ enum Revalidated: Sendable {
     struct Answer: Sendable {
         let head: ResponseHead
         var content: Result<Data, any Error>
-        /// As it would be stored, which tells whom it is for.
+        /// The response as it would be stored; its key shows for whom it is.
         let stored: StoredResponse
         let isStored: Bool
     }

@@ -50,8 +50,8 @@ struct CacheCall: Sendable {
 
     /// Finds the entry that answers the request, fresh or stale; a fault of the store is a miss.
     ///
-    /// An entry from the future was stored while a clock was ahead. It must not hide what was stored
-    /// since.
+    /// An entry from the future was stored while a clock was ahead. It must not hide entries that
+    /// were stored since.
     func find(_ lookUp: LookUp, _ inner: Context) async -> CacheEntry? {
         await state.attempt(inner) {
             let present = date.addingTimeInterval(Freshness.clockTolerance)
@@ -79,7 +79,7 @@ struct CacheCall: Sendable {
         headers.contains(.ifMatch) || headers.contains(.ifUnmodifiedSince)
     }
 
-    /// Sends the request, and stores what comes.
+    /// Sends the request, and stores the response.
     private func fetch(_ reason: CacheOutcome, _ claim: Claim? = nil) async throws -> Response {
         guard request.method == .get else { return try await forward(reason) }
         let mark = begin()
@@ -101,7 +101,7 @@ struct CacheCall: Sendable {
     /// Begins an exchange whose response may be stored.
     func begin() -> Recordings.Mark { state.recordings.begin(keys.all, at: date) }
 
-    /// Sends a request, and returns what came of it, an error included.
+    /// Sends a request, and returns its response or its error.
     func outcome(of request: Request, _ inner: Context) async -> Outcome {
         do {
             let response = try await next(request, context: inner)
@@ -120,7 +120,7 @@ struct CacheCall: Sendable {
         return response
     }
 
-    /// Adds to a response from the origin what the cache did.
+    /// Adds the actions of the cache to a response from the origin.
     func marked(
         _ response: consuming Response, _ reason: CacheOutcome, isStored: Bool,
         isCollapsed: Bool = false
@@ -167,7 +167,8 @@ extension ResponseHead {
 }
 
 extension CacheCall {
-    /// Sends a request that may change its target, and removes what is stored of it (RFC 9111 §4.4).
+    /// Sends a request that may change its target, and removes the stored responses of the target
+    /// (RFC 9111 §4.4).
     func change() async throws -> Response {
         // Only the response to a POST may be stored.
         let mark = request.method == .post && keys.isStorable ? begin() : nil

@@ -32,7 +32,7 @@ final class CacheState: Sendable {
         }
     }
 
-    /// Counts a fault of the store, and tells loggers at most every ten seconds.
+    /// Counts a fault of the store, and logs it at most every ten seconds.
     func failed(_ error: any Error, _ context: Context) {
         if error is CancellationError { return }
         counts.addFailure()

@@ -2,7 +2,7 @@
 
 import TurnpikeCore
 
-/// What the cache did for one request.
+/// The actions of the cache for one request.
 enum CacheOutcome: String, CaseIterable {
     /// Answered by a fresh entry.
     case hit
@@ -12,7 +12,7 @@ enum CacheOutcome: String, CaseIterable {
     case validated
     /// Nothing that fits was stored.
     case miss
-    /// What was stored for the URL does not fit the request's fields.
+    /// The stored responses for the URL do not match the request's fields.
     case variantMiss = "variant_miss"
     /// A stale entry was validated, and the origin has sent another response.
     case stale

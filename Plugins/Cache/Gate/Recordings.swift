@@ -7,8 +7,8 @@ import Synchronization
 ///
 /// A change (RFC 9111 §4.4) must keep responses that were asked for before it from being stored. Each
 /// exchange has a number, and each key under which one of them may store has a history. An exchange
-/// compares its number with the history and looks at no other exchange, so that its cost does not grow
-/// with their number.
+/// compares its number only with the history, so its cost does not grow with the number of
+/// exchanges.
 final class Recordings: Sendable {
     /// One exchange, from before it was sent.
     final class Mark: Sendable {
@@ -43,8 +43,8 @@ final class Recordings: Sendable {
             owner.state.withLock { $0.histories[key]?.isSpoiled(number) ?? false }
         }
 
-        /// Whether its response may be stored under a key: nothing was changed, and no response that
-        /// was asked for later is stored already (RFC 9111 §4: the most recent one is to be used).
+        /// Whether its response may be stored under a key: nothing was changed, and no response to
+        /// a later request is stored already (RFC 9111 §4: the most recent one is to be used).
         func mayStore(_ key: CacheKey, _ variant: Variant) -> Bool {
             owner.state.withLock { state in
                 state.histories[key]?.store(variant, by: number, latest: state.latest) ?? true
@@ -53,9 +53,9 @@ final class Recordings: Sendable {
     }
 
     private struct State {
-        // The number of the latest exchange; 0 is nobody's.
+        // The number of the latest exchange; no exchange has 0.
         var latest = 0
-        // Of each key under which an exchange may store.
+        // The history of each key under which an exchange may store.
         var histories: [CacheKey: KeyHistory] = [:]
     }
 

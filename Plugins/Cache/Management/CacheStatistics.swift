@@ -6,7 +6,7 @@ import TurnpikeCore
 import TurnpikeSupport
 
 extension Cache {
-    /// What the cache did, and how much its store holds.
+    /// The counts of the cache, and the size of its store.
     public var statistics: CacheStatistics { state.counts.statistics }
 
     /// Lists all entries, ordered by URL.
@@ -139,7 +139,7 @@ final class CacheCounts: Sendable {
         tellUsage()
     }
 
-    /// Tells the meter how much the store holds.
+    /// Reports the size of the store to the meter.
     func tellUsage() {
         figures.tell {
             let usage = store.usage
@@ -157,13 +157,13 @@ final class CacheCounts: Sendable {
         if evictions > 0 { figures.add(Double(evictions), to: "turnpike.cache.evictions") }
     }
 
-    /// Uses another meter from now on, and tells it how much the store holds.
+    /// Uses another meter from now on, and reports the size of the store to it.
     func move(to meter: (any GateMeter)?) {
         figures.move(to: meter)
         tellUsage()
     }
 
-    /// Tells the meter how much the store holds, and returns when the meter has passed all on.
+    /// Reports the size of the store to the meter, and returns when the meter is flushed.
     func flush() async {
         tellUsage()
         await figures.flush()

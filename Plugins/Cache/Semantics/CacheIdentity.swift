@@ -5,10 +5,10 @@ import TurnpikeCore
 import TurnpikeMiddleware
 import TurnpikeSupport
 
-/// Who asks, and for whom responses are stored: the one place of the cache that decides it.
+/// Decides who the caller is, and for whom responses are stored; no other part of the cache does.
 ///
-/// Each identity has a private cache in front of one that all share, as a browser's cache stands in
-/// front of a proxy's:
+/// Each identity has a private cache in front of a shared one, like a browser's cache in front of a
+/// proxy's:
 ///
 /// | response | is found by |
 /// |---|---|
@@ -17,8 +17,8 @@ import TurnpikeSupport
 /// | all else | everybody |
 ///
 /// A credential is what ``CallerIdentity`` takes for one, or user information of the URL. A person is
-/// known by credential and cookies. Cookies count for responses to one person alone, or each visitor of
-/// a site would have a cache of their own. A tenant stands for both.
+/// known by credential and cookies. Cookies count only for responses to one person. Otherwise each
+/// visitor of a site would have a cache of their own. A tenant replaces both.
 ///
 /// All of them, everybody included, are those of one partition (``CachePartition``).
 struct CacheIdentity: Sendable {
@@ -38,7 +38,7 @@ struct CacheIdentity: Sendable {
     /// - Parameters:
     ///   - request: The request.
     ///   - partition: The part of the store.
-    ///   - tenant: Who asks, in place of what the request says; nil to go by the request.
+    ///   - tenant: Identifies the caller instead of the request; nil to use the request.
     ///   - fields: More fields that are credentials.
     init(
         _ request: Request, in partition: String, tenant: String?, fields: Set<HTTPHeaders.Name>
@@ -97,7 +97,7 @@ enum CachePartition {
     case unnamed
     /// Caches with the same name have it in common.
     case named(String)
-    /// It was named by an empty text, so that nobody knows for whom responses are.
+    /// Its name is empty, so it is not known for whom responses are.
     case missing
 
     init(_ name: String?) {

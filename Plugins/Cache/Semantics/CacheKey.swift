@@ -4,11 +4,12 @@ public import Foundation
 public import TurnpikeCore
 import TurnpikeSupport
 
-/// What a stored response is found by: method, normalised URL, and whose it is.
+/// The key of a stored response: method, normalised URL, and owner.
 ///
-/// The variants of `Vary` stand below a key. Scheme and host are in lower case, and the fragment,
-/// the user information and a port that is the scheme's own are left out, so that they make no
-/// second entry; path and query stay to the byte, since a server may tell apart what looks equal.
+/// A key has several variants if there is a `Vary`. Scheme and host are in lower case, and the
+/// fragment, the user information and a port that is the scheme's own are left out, so that they
+/// make no second entry. Path and query are not changed, because a server may distinguish texts
+/// that look equal.
 public struct CacheKey: Sendable {
     private final class Storage: Sendable {
         let method: HTTPMethod
@@ -28,15 +29,15 @@ public struct CacheKey: Sendable {
         }
     }
 
-    // It is copied and looked up half a dozen times in a call: one reference instead of its parts,
-    // which are hashed once.
+    // It is one reference, not its parts, because it is copied and looked up about six times in a
+    // call; its parts are hashed once.
     private let storage: Storage
 
     /// The method; `GET` in entries that the gate makes.
     public var method: HTTPMethod { storage.method }
     /// The normalised URL.
     public var url: String { storage.url }
-    /// Whose responses they are: those of a caller, or what all callers of a cache's partition share.
+    /// The owner of responses: a caller, or all callers of a cache's partition.
     public var partition: String? { storage.partition }
 
     /// The longest URL that is cached, in bytes.
@@ -59,7 +60,7 @@ public struct CacheKey: Sendable {
     static func text(of uri: TargetURI) -> String? {
         guard let origin = uri.origin?.description else { return nil }
         let form = uri.absoluteForm
-        // Nearly all URIs are normal as they stand.
+        // Nearly all URIs are already normal.
         let isNormal =
             form.hasPrefix(origin)
             && form.utf8.dropFirst(origin.utf8.count).first == UInt8(ascii: "/")
@@ -85,7 +86,7 @@ extension CacheKey: CustomStringConvertible {
     public var description: String { "\(method) \(Redaction.standard.url(url))" }
 }
 
-/// A short name of a text that does not tell the text.
+/// A short name of a text that does not reveal the text.
 enum Digest {
     static func text(_ text: String) -> String {
         SHA256.digest(of: Data(text.utf8)).prefix(16).hexadecimal
@@ -149,7 +150,7 @@ struct CacheKeys: Sendable {
     /// The key of responses for this person alone; all callers of whom nothing is known are one person.
     var personal: CacheKey { person ?? credential ?? everybody }
 
-    /// The key of what most responses to this identity are found by: all but those for one person.
+    /// The key of most responses to this identity: all except those for one person.
     var common: CacheKey { credential ?? everybody }
 
     /// Whether a key is only this person's, where others have the same ``common`` one.
@@ -162,11 +163,11 @@ struct CacheKeys: Sendable {
 
     /// Whether a response under one of the keys may be used for this identity.
     ///
-    /// A personal response has the shared key if nothing was known of the one who asked.
+    /// A personal response has the shared key if the request did not identify a caller.
     func allows(_ key: CacheKey, isPersonal: Bool) -> Bool {
         contains(key) && (!isPersonal || key == personal)
     }
 
-    /// Whether a key is this identity's own, and nobody else's.
+    /// Whether a key belongs only to this identity.
     func isOwn(_ key: CacheKey) -> Bool { key != everybody && contains(key) }
 }

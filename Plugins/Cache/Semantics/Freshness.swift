@@ -88,7 +88,7 @@ struct Freshness: Sendable {
     /// How long it is still fresh; a negative time says how long it has been stale.
     func timeLeft(at date: Date) -> Double { lifetime - age(at: date) }
 
-    /// By how much the clock of who has stored a response may be ahead, in seconds.
+    /// How far the clock of the process that stored a response may be ahead, in seconds.
     static let clockTolerance = 2.0
 
     /// Whether it could ever answer a request.

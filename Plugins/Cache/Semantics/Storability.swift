@@ -14,7 +14,7 @@ enum Storability {
         }
     }
 
-    /// Whether the cache knows what the status means for caching, as `must-understand` asks
+    /// Whether the cache implements the caching rules of the status, as `must-understand` requires
     /// (§5.2.2.3).
     private static func isUnderstood(_ status: HTTPStatus) -> Bool {
         !status.reasonPhrase.isEmpty && status != .partialContent && status != .notModified

@@ -28,7 +28,7 @@ public struct Variant: Hashable, Sendable {
     /// The fields, in order of their names.
     public let fields: [Field]
 
-    /// The most fields that a response may depend on and be stored.
+    /// The largest number of fields in `Vary` with which a response is stored.
     static let maxFields = 32
 
     /// Creates a variant of fields.

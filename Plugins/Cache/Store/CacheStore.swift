@@ -3,10 +3,10 @@
 public import Foundation
 public import TurnpikeCore
 
-/// Where a cache keeps responses.
+/// A store of a cache's responses.
 ///
-/// A store knows nothing of HTTP. It finds what it was given, whole and unchanged, or does not find it.
-/// Many calls use it at once, and it must not block their threads. It bounds its own size. An error that
+/// A store has no rules of HTTP. It returns an entry complete and unchanged, or not at all. Many
+/// calls use it at once, and it must not block their threads. It bounds its own size. An error that
 /// it throws is a miss to a call.
 ///
 /// ``MemoryStore``, ``DiskStore`` and ``TieredStore`` are ready ones. A store that several machines share
@@ -18,7 +18,7 @@ public protocol CacheStore: Sendable {
     ///   - key: The key.
     ///   - isMatch: Whether an entry fits the request.
     /// - Returns: The entry, or nil if there is none.
-    /// - Throws: What keeps the store from looking.
+    /// - Throws: An error if the store cannot be searched.
     func entry(
         for key: CacheKey, where isMatch: @escaping @Sendable (StoredResponse) -> Bool
     ) async throws -> CacheEntry?
@@ -28,9 +28,9 @@ public protocol CacheStore: Sendable {
     /// It replaces the entry with the same key and variant then.
     /// - Parameters:
     ///   - response: The response.
-    ///   - length: How many bytes of content will come; nil if that is not known.
+    ///   - length: The number of bytes of content; nil if it is not known.
     /// - Returns: A writer for the content, or nil if the store does not want it.
-    /// - Throws: What keeps the store from taking it.
+    /// - Throws: An error if the store cannot accept it.
     func writer(
         for response: StoredResponse, length: Int64?
     ) async throws -> (any CacheWriter)?
@@ -41,19 +41,19 @@ public protocol CacheStore: Sendable {
     /// - Parameters:
     ///   - entry: The entry as it was found, in this store or in one in front of it.
     ///   - response: The new head; its variant may differ.
-    /// - Throws: What keeps the store from changing it.
+    /// - Throws: An error if the store cannot change it.
     func update(_ entry: CacheEntry, to response: StoredResponse) async throws
 
     /// Removes all entries under a key.
     ///
-    /// What was there before is not found any more in this process, even if the store throws: it cannot
-    /// know whether it was removed. A shared store also refuses responses that other processes had asked
-    /// for before.
+    /// The old entry is not found any more in this process, even if the store throws, because then
+    /// it is not known whether it was removed. A shared store also refuses responses that other
+    /// processes had asked for before.
     func remove(_ key: CacheKey) async throws
 
     /// Removes all entries for which a condition holds.
     ///
-    /// It looks at all entries, and may take as long as that takes; no call waits for it.
+    /// It reads all entries, which may take long; no call waits for it.
     /// - Returns: How many were removed.
     @discardableResult
     func removeAll(where condition: @escaping @Sendable (StoredResponse) -> Bool) async throws
@@ -62,19 +62,20 @@ public protocol CacheStore: Sendable {
     /// Lists all entries, in no particular order; no call waits for it.
     func list() async throws -> [CacheListing]
 
-    /// The most bytes that storing one response takes, its head not counted; nil if nobody knows.
+    /// The most bytes that storing one response takes, without its head; nil if it is not known.
     var entryBounds: CacheEntryBounds? { get }
 
     /// How much the store holds, as far as it knows without asking (``CacheUsage/isComplete``).
     var usage: CacheUsage { get }
 
-    /// Whether other processes change what it holds.
+    /// Whether other processes change its entries.
     var isShared: Bool { get }
 
-    /// How long a call waits at most for the request of another one that has a claim; nil if none waits.
+    /// The longest time for which a call waits for the request of a call with a claim; nil if calls
+    /// do not wait.
     var claimLimit: Duration? { get }
 
-    /// Claims to fetch what was not found, so that callers elsewhere wait for it instead of asking too.
+    /// Claims the fetch of a missing response, so that callers in other processes wait for it.
     ///
     /// It is used only if there is a ``claimLimit``, after which a claim ends by itself.
     func claim(_ key: CacheKey) async throws -> CacheClaim
@@ -83,8 +84,9 @@ public protocol CacheStore: Sendable {
     /// - Parameters:
     ///   - token: The token of the claim.
     ///   - key: The key.
-    ///   - waitersGo: Whether others are to fetch by themselves, because the response is not for them.
-    /// - Throws: What keeps the store from it; the claim then ends with its time.
+    ///   - waitersGo: Whether waiting callers should fetch by themselves, because the response is
+    ///     not for them.
+    /// - Throws: An error if the store cannot do it; the claim then ends with its time.
     func release(_ token: String, of key: CacheKey, waitersGo: Bool) async throws
 
     /// Returns when all committed entries are where they outlive the process, as far as the store can.
@@ -95,26 +97,27 @@ extension CacheStore {
     /// Nil: nobody knows.
     public var entryBounds: CacheEntryBounds? { nil }
 
-    /// False: only this process changes what it holds, or nobody keeps what is out of date.
+    /// False: only this process changes the entries, or no copy of an old entry is kept elsewhere.
     public var isShared: Bool { false }
 
     /// Nil: no call waits for another one.
     public var claimLimit: Duration? { nil }
 
-    /// Lets every caller fetch for itself.
+    /// Every caller fetches the response itself.
     public func claim(_ key: CacheKey) async throws -> CacheClaim { .unneeded }
 
     /// Does nothing.
     public func release(_ token: String, of key: CacheKey, waitersGo: Bool) async throws {}
 }
 
-/// How a store answers who wants to fetch what is not stored.
+/// The answer of a store to a call that wants to fetch a missing response.
 public enum CacheClaim: Sendable, Hashable {
-    /// The caller is to fetch it, and then to release the claim by this token.
+    /// The caller must fetch it, and then release the claim with this token.
     case granted(token: String)
-    /// Somebody else fetches it, for at most this time.
+    /// Another caller fetches it, for at most this time.
     case held(atMost: Duration)
-    /// Whoever asks fetches it: nobody waits, because the response to the last one was not stored.
+    /// The caller fetches it and does not wait, because the response to the last request was not
+    /// stored.
     case unneeded
 }
 
@@ -165,7 +168,7 @@ public protocol CacheWriter: Sendable {
     /// Ends the content; from then on the entry can be found, as a whole.
     func commit() async throws
 
-    /// Gives the entry up, from any thread; nothing of it is kept.
+    /// Abandons the entry, from any thread; nothing of it is kept.
     func abandon()
 }
 
@@ -188,7 +191,7 @@ public struct CacheUsage: Sendable, Hashable {
     }
 }
 
-/// What storing one response takes at most, for explanations of a stack.
+/// The most memory and disk space for storing one response, for explanations of a stack.
 public struct CacheEntryBounds: Sendable, Hashable {
     /// The bytes in memory.
     public var memory: Int64

@@ -5,10 +5,10 @@ public import Foundation
 /// A stored response and its content as bytes, for stores that keep them elsewhere.
 ///
 /// The content stands in front, so that it can be used without a copy. Behind it are the head and a
-/// closing of ``closingBytes`` bytes, with the lengths and checksums of both. Bytes that were cut off,
-/// damaged or written by another version of the format are no record; of one that is known by its checksums,
-/// the head is not read, so that it may be damaged. The checksums find accidents: they are no defence against
-/// somebody who writes to the place.
+/// closing of ``closingBytes`` bytes, with the lengths and checksums of both. Bytes that were cut
+/// off, damaged or written by another version of the format are not a record. If a record is
+/// recognized by its checksums, its head is not read, so the head may be damaged. The checksums
+/// detect accidents; they do not protect against a person who can write to the store.
 public struct EntryRecord: Sendable {
     private final class Storage: Sendable {
         let response: StoredResponse
@@ -22,14 +22,14 @@ public struct EntryRecord: Sendable {
         }
     }
 
-    // A store that knows it already copies it at each hit: one reference instead of its parts.
+    // It is one reference, not its parts, because a store copies it at each hit.
     private let storage: Storage
 
     /// The response.
     public var response: StoredResponse { storage.response }
     /// The bytes behind the content: the head and the closing.
     ///
-    /// They tell apart what was stored under one key and variant at different times.
+    /// They distinguish entries that were stored under one key and variant at different times.
     public var tail: Data { storage.tail }
     private var closing: Closing { storage.closing }
 
@@ -67,7 +67,7 @@ public struct EntryRecord: Sendable {
         EntryRecord(response, closing)
     }
 
-    /// Reads the bytes behind a content, without the content; nil if they are not whole.
+    /// Reads the bytes after the content, without the content; nil if they are not complete.
     public init?(tail: Data) {
         guard let closing = Closing(tail),
             tail.count - Self.closingBytes == Int(closing.headLength),
@@ -96,7 +96,7 @@ public struct EntryRecord: Sendable {
 
     /// The content in front of the record, which shares the memory of the bytes.
     /// - Parameter bytes: The content and the bytes behind it.
-    /// - Returns: The content; nil if it is not the one of which the record is.
+    /// - Returns: The content; nil if the record belongs to other content.
     public func content(of bytes: Data) -> Data? {
         guard let tailBytes = closing.tailBytes(in: bytes.count) else { return nil }
         let count = bytes.count - tailBytes
@@ -152,7 +152,7 @@ public struct EntryRecord: Sendable {
                 [XXHash64.hash(bytes), UInt64(headLength), contentLength, content])
         }
 
-        // The bytes behind the content; nil if the lengths are not those of so many bytes.
+        // The bytes after the content; nil if the lengths do not match the number of bytes.
         func tailBytes(in count: Int) -> Int? {
             let tail = Int(headLength) + EntryRecord.closingBytes
             guard count >= tail, contentLength == UInt64(count - tail) else { return nil }

@@ -7,9 +7,9 @@ import TurnpikeSupport
 
 /// Keeps responses in memory, within a number of bytes.
 ///
-/// A new entry is on probation, in a fifth of the room. Its first hit moves it to the rest, whose least
-/// recently used entries go back on probation when it is full. So entries that are asked for once, however
-/// many, push out only each other (segmented LRU: Karedla, Love and Wherry, 1994).
+/// A new entry is on probation, in a fifth of the room. Its first hit moves it to the protected
+/// segment; if that is full, its least recently used entries go back on probation. So entries that
+/// are used only once replace only each other (segmented LRU: Karedla, Love and Wherry, 1994).
 public final class MemoryStore: CacheStore {
     fileprivate let table: Mutex<MemoryTable>
     private let maxEntryBytes: Int
@@ -48,8 +48,8 @@ public final class MemoryStore: CacheStore {
         table.withLock { table in
             guard table.contains(entry.response) else { return }
             let content = (entry.content as? CachedData)?.data
-            // An entry with the same key and variant keeps its rank: what is validated often is asked for
-            // often.
+            // An entry with the same key and variant keeps its rank, because an entry that is
+            // validated often is used often.
             let isInPlace =
                 response.key == entry.response.key && response.variant == entry.response.variant
             if content == nil || !isInPlace { table.remove(entry.response) }

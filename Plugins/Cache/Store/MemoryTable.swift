@@ -104,7 +104,7 @@ struct MemoryTable {
     mutating func insert(_ response: StoredResponse, _ data: Data) {
         var rank = Rank(bytes: data.count + response.headBytes, isProtected: false)
         if let old = place(of: response) {
-            // It keeps its segment: who asked for it before will ask for it again.
+            // It keeps its segment, because it will probably be used again.
             rank.isProtected = ranks[old].isProtected
             remove(at: old)
         }
@@ -164,7 +164,7 @@ struct MemoryTable {
         link(place)
     }
 
-    // The segments share the room: one may use what the other does not.
+    // The segments share the space: one may use the space that the other does not use.
     private mutating func shrink(keeping place: Int) {
         while probation.bytes + protected.bytes > maxBytes {
             var victim = probation.oldest

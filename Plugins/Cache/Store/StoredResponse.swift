@@ -27,7 +27,7 @@ public struct StoredResponse: Sendable {
         }
     }
 
-    // It is copied often: one reference instead of its parts.
+    // It is one reference, not its parts, because it is copied often.
     private let storage: Storage
 
     /// The key under which it is found.
@@ -36,7 +36,7 @@ public struct StoredResponse: Sendable {
     public var variant: Variant { storage.variant }
     /// Status, header fields except those of one connection, URL and version.
     public var head: ResponseHead { storage.head }
-    /// When the request that it answers, or the one that validated it, was sent.
+    /// The time when its request, or the request that validated it, was sent.
     public var requestTime: Date { storage.requestTime }
     /// When it arrived, or was validated.
     public var responseTime: Date { storage.responseTime }
@@ -70,7 +70,7 @@ public struct StoredResponse: Sendable {
         Self.duration(freshness.timeLeft(at: date))
     }
 
-    /// How long it is of use, from ``responseTime`` on, for stores that remove entries by time.
+    /// How long it is useful, from ``responseTime`` on, for stores that remove entries by time.
     ///
     /// - Parameter staleTime: How long a stale response that can be validated is of use.
     /// - Returns: The rest of its lifetime, and for how long it may be used after that.

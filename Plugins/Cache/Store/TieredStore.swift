@@ -9,15 +9,16 @@ public import TurnpikeCore
 /// A response is stored in both. An entry that is found in the back is put in front too, if its content
 /// was read into memory. If the back fails, its error is thrown and the front goes on.
 ///
-/// If others change the back too (``CacheStore/isShared``), the front does not learn of it. It serves what
-/// the back has not confirmed lately for `frontLifetime` at most: for that long, this process may serve
-/// what another one has replaced or removed.
+/// If others change the back too (``CacheStore/isShared``), the front does not learn of it. The
+/// front serves an entry for at most `frontLifetime` after the back has confirmed it. For that
+/// time, this process may serve an entry that another one has replaced or removed.
 public final class TieredStore: CacheStore {
     private let front: any CacheStore
     private let back: any CacheStore
-    // How often an entry was removed or replaced. What a look-up has found before is not put in front.
+    // How often an entry was removed or replaced. Entries that an earlier look-up has found are not
+    // put into the front.
     private let changes = Atomic<UInt64>(0)
-    // What the front may serve; nil if only this process changes the back.
+    // The entries that the front may serve; nil if only this process changes the back.
     private let confirmed: ConfirmedKeys?
 
     /// Creates a store of two.
@@ -42,7 +43,7 @@ public final class TieredStore: CacheStore {
     /// Whether others change the back.
     public var isShared: Bool { back.isShared }
 
-    /// That of the back.
+    /// The value of the back.
     public var claimLimit: Duration? { back.claimLimit }
 
     /// Asks the back for a claim.
@@ -53,7 +54,7 @@ public final class TieredStore: CacheStore {
         try await back.release(token, of: key, waitersGo: waitersGo)
     }
 
-    /// What both take together.
+    /// The memory and disk space of both together.
     public var entryBounds: CacheEntryBounds? {
         guard let first = front.entryBounds, let second = back.entryBounds else { return nil }
         return CacheEntryBounds(
@@ -92,8 +93,8 @@ public final class TieredStore: CacheStore {
         changes.load(ordering: .sequentiallyConsistent) == count
     }
 
-    // Changes the back before the front. A look-up that has found an entry in the back before has put it
-    // in front by the time that the front changes, or sees that there was a change.
+    // Changes the back before the front. If an earlier look-up has found an entry in the back, it
+    // has put the entry into the front before the front changes, or it notices the change.
     fileprivate func change<Value: Sendable>(
         back: @Sendable () async throws -> Value, front: @Sendable () async throws -> Value
     ) async throws -> (Value, Value) {
@@ -104,7 +105,8 @@ public final class TieredStore: CacheStore {
         return (first, try second.get())
     }
 
-    // Before an entry is put in front: what is left of the key is confirmed with it, or must go.
+    // Called before an entry is put into the front: the other entries of the key are confirmed with
+    // it, or removed.
     fileprivate func frontChanges(_ key: CacheKey) async throws {
         guard let confirmed, !confirmed.contains(key) else { return }
         try await front.remove(key)
@@ -193,7 +195,7 @@ private final class TieredWriter: CacheWriter {
     private let front: any CacheStore
     private let back: any CacheStore
     private let key: CacheKey
-    // nil where a store does not want the content: what it has must not be found any more.
+    // nil if a store does not want the content: its old entry must not be found any more.
     private let first: (any CacheWriter)?
     private let second: Mutex<Result<(any CacheWriter)?, any Error>>
 
@@ -244,7 +246,7 @@ private final class TieredWriter: CacheWriter {
 /// The keys whose entries in the front the back has confirmed lately.
 private final class ConfirmedKeys: Sendable {
     private struct State {
-        // Those of this period and of the one before, so that old ones need no search.
+        // The removals of this period and of the one before, so that old ones need no search.
         var recent: [CacheKey: MonotonicInstant] = [:]
         var older: [CacheKey: MonotonicInstant] = [:]
         var turnedAt: MonotonicInstant

@@ -6,7 +6,7 @@ import TurnpikeInspection
 import TurnpikeStackFiles
 import TurnpikeSupport
 
-/// What `turnpike check` says of one stack file.
+/// The report of `turnpike check` about one stack file.
 struct CheckReport {
     let path: String
     let mistakes: [ConfigurationIssue]
@@ -31,7 +31,7 @@ struct CheckReport {
                     ConfigurationIssue(path: "lint.ignore[\(number)]", message: $0)
                 }
             }
-        // What has a mistake may be what is missing.
+        // A gate with a mistake may be the gate that the linter misses.
         let unknown: [any Gate] = draft.issues.isEmpty ? [] : [LeftOut()]
         let stack = Stack(unknown + draft.gates.map(\.gate))
         leftOut = unknown.count

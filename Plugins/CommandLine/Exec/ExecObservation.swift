@@ -6,9 +6,9 @@ import Turnpike
 import TurnpikeCore
 import TurnpikeSupport
 
-/// What is known of an exchange so far.
+/// The parts of an exchange that are known so far.
 ///
-/// Recorded as it happens, so that an error loses nothing.
+/// They are recorded at once, so that an error loses nothing.
 final class ExecObservation: Sendable {
     private struct State {
         var head: ResponseHead?

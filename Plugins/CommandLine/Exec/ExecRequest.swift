@@ -79,7 +79,7 @@ struct ExecRequest: Sendable {
         }
     }
 
-    // A list gives one item for each of its values, as in a Swift query literal.
+    // A list becomes one item for each of its values, as in a Swift query literal.
     private static func items(
         _ name: String, _ value: JSONValue, _ settings: Settings
     ) -> [Query.Item] {

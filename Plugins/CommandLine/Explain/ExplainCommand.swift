@@ -12,7 +12,7 @@ enum ExplainCommand {
         case text, json, mermaid, svg
     }
 
-    /// What the command line asks for.
+    /// The arguments of the command line.
     private struct Options {
         var path = ""
         var method = HTTPMethod.get
@@ -64,8 +64,8 @@ enum ExplainCommand {
         init(_ message: String) { self.message = message }
     }
 
-    /// Prints what the stack of a file does to a request; of a file with mistakes, what `check`
-    /// prints.
+    /// Prints the explanation of a file's stack for a request; for a file with mistakes, prints the
+    /// same as `check`.
     static func run(
         _ arguments: [String], _ terminal: Terminal, _ registry: Registry = .commandLine
     ) -> Int32 {
@@ -84,7 +84,8 @@ enum ExplainCommand {
             let request = try request(options, draft.baseURL)
             let stack = Stack(draft.gates.map(\.gate))
             var explanation = stack.explain(request, on: transport)
-            // What a check makes of the transport has its capabilities and not its name.
+            // The transport that a check makes has the capabilities of the real one, but not its
+            // name.
             if let name = draft.transportName { explanation.transport = name }
             return Help.show(text(of: explanation, options.form), terminal)
         } catch {

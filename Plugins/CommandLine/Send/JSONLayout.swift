@@ -6,12 +6,12 @@ import TurnpikeSupport
 
 /// Lays JSON text out for a person: indented, and in colors.
 ///
-/// Only blanks change. Numbers, escapes and members with the same name stay as they were written,
-/// and characters that a terminal would obey become JSON's escapes of them.
+/// Only blanks change. Numbers, escapes and members with the same name are not changed. Control
+/// characters, which a terminal would obey, become JSON escapes.
 struct JSONLayout {
     /// The most bytes of text that are laid out.
     static let maxBytes = 1 << 20
-    // What is nested deeper is not indented further: otherwise a megabyte could become hundreds.
+    // Deeper levels are not indented further: otherwise a megabyte could become hundreds.
     private static let deepestIndent = 20
 
     private let source: [UInt8]

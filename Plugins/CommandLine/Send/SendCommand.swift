@@ -14,7 +14,7 @@ enum SendCommand {
     static func run(
         _ arguments: [String], _ terminal: Terminal, _ registry: Registry = .commandLine
     ) async -> Int32 {
-        // Accepted anywhere, even as the value of an option, where nobody needs it.
+        // Accepted anywhere, even in the place of an option's value.
         if arguments.contains("--help") || arguments == ["-h"] {
             return Help.show(.send, terminal)
         }
@@ -57,8 +57,8 @@ enum SendCommand {
     }
 
     // There is no deadline unless one is given, because a person sees a long transfer and can press
-    // Ctrl-C, and an upload may take any time. A person who gives one is ready to wait that long for
-    // an attempt. There is no validation, because a response is shown whatever its status.
+    // Ctrl-C, and an upload may take any time. If a person sets a time limit, an attempt may take
+    // all of that time. There is no validation, because a response is shown whatever its status.
     private static func stack(for options: SendOptions) -> Stack {
         let isPatient = options.content != .none || options.timeout != nil
         let patience: Stack = isPatient ? [] : [.attemptTimeout(.seconds(60))]
@@ -74,7 +74,8 @@ struct SendTransport: Sendable {
     }
 
     let transport: any Transport
-    /// The name, and why it is not that of libcurl if nobody has chosen it.
+    /// The name of the transport, and if it was chosen automatically and is not libcurl, the
+    /// reason.
     let description: String
 
     /// Creates a transport.
@@ -112,8 +113,8 @@ extension SendOptions {
 extension HTTPHeaders {
     /// Adds a credential for Basic authentication, in UTF-8 (RFC 7617 §2).
     ///
-    /// It is a field of the request, so that it goes before a credential of the stack, and a
-    /// redirect takes it to no other origin.
+    /// It is a field of the request, so it overrides a credential of the stack, and a redirect does
+    /// not send it to another origin.
     mutating func authorize(_ user: SendOptions.User?) {
         guard let user else { return }
         let text = "\(user.name):\(user.password ?? "")".precomposedStringWithCanonicalMapping

@@ -13,7 +13,7 @@ struct SendExchange: Sendable {
     private let display: SendDisplay
     private let bar: ProgressBar?
     private let observed = ExecObservation()
-    /// Tells what happens, if the command line asks for it.
+    /// Prints the events, if the command line asks for it.
     let trace: SendTrace?
 
     init(_ options: SendOptions, _ terminal: Terminal) {
@@ -144,7 +144,7 @@ struct SendExchange: Sendable {
         terminal.error(Redaction.standard.text(String(describing: failure)))
     }
 
-    // What a validator of the stack has kept of a response.
+    // The content that a validator of the stack has kept of a response.
     private func showRefused(_ failure: ClientError) throws {
         guard !observed.hasSeen, let head = failure.response else { return }
         if options.showsHead { try display.show(head) }

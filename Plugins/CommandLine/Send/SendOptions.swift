@@ -109,7 +109,7 @@ struct SendOptions: Sendable {
         }
     }
 
-    /// Sets the password that the command line has left out.
+    /// Sets a password that is not on the command line.
     mutating func set(password: String) { user?.password = password }
 
     private mutating func takeFlag(_ option: String) -> Bool {
@@ -130,7 +130,7 @@ struct SendOptions: Sendable {
         "-i", "-v", "--json", "--no-pretty", "--trace", "--help", "--version",
     ]
 
-    // Each option of one letter is one edit away from any other: none is what was meant.
+    // Each option of one letter is one edit away from any other, so no suggestion is made.
     private static func unknown(_ option: String) -> ClientError {
         let options = names + flags
         let hint =
@@ -144,7 +144,8 @@ struct SendOptions: Sendable {
         return wrong("there is no option \(option)\(hint)")
     }
 
-    // An option that another one makes void would be missed by nobody but the person who wrote it.
+    // An option that another option makes useless is an error, because its user would expect an
+    // effect.
     private func checkTogether() throws {
         if showsHead, asJSON {
             throw Self.wrong("-i and --json exclude each other: the report of --json has the head")

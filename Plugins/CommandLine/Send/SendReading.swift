@@ -34,7 +34,7 @@ struct SendReading: ResponseSerializer {
         } else {
             if !isRefused { try output.begin() }
             display.begin(response.headers)
-            // What the error needs to say which problem there is.
+            // The details that the error needs to describe the problem.
             var kept = Data()
             var isCut = false
             for try await chunk in response.body {

@@ -6,7 +6,7 @@ import TurnpikeCore
 import TurnpikeInspection
 import TurnpikeSupport
 
-/// Tells a person what `turnpike send -v` does: each request and response head, and what the gates do
+/// Shows what `turnpike send -v` does: each request and response head, and what the gates do
 /// between them, with secrets hidden as in logs.
 ///
 /// Lines begin with `>` for a request, `<` for a response and `*` for everything else. Fields that
@@ -55,16 +55,16 @@ struct SendTrace: RequestLogger {
     }
 }
 
-/// How `turnpike send --trace` shows where the time of the call went.
+/// The form in which `turnpike send --trace` shows the times of the call.
 enum SendTraceView: Sendable, Equatable {
     /// A waterfall among the messages.
     case waterfall
     /// A file, of the format that its name ends in.
     case file(String, Format)
 
-    /// What a file can be, with the end of its name.
+    /// The kinds of files, with the endings of their names.
     enum Format: String, Sendable, CaseIterable {
-        // An ending that ends in another one stands before it.
+        // If an ending contains another one at its end, the longer one stands first.
         case otlp = ".otlp.json"
         case json = ".json"
         case har = ".har"

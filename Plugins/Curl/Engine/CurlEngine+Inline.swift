@@ -9,7 +9,7 @@ import Synchronization
 /// twice those of AsyncHTTPClient (`swift run --package-path Benchmarks -c release bench peers --only
 /// W1`). With more than a few transfers under way it saves nothing, and the thread runs all.
 ///
-/// To do without it, `start` wakes the thread, `threadDue` is `due`, and no socket is left to callers.
+/// To remove it: `start` wakes the thread, `threadDue` is `due`, and no socket is left to callers.
 extension CurlEngine {
     /// What the thread's iterations know of the callers'.
     struct InlineRuns {
@@ -22,8 +22,8 @@ extension CurlEngine {
     // With more transfers the thread hardly sleeps, and a caller's iteration makes it wait: with 64 at
     // once to a server on the same machine that costs a third of the CPU.
     private static let maxLoad = 4
-    // A caller polls at most so often for its response, which may come in pieces. Then it leaves the
-    // response to the thread, for nobody reads it while its caller polls.
+    // A caller polls at most so often for its response, which may come in pieces. Then it leaves
+    // the response to the thread, because the caller does not read it while it polls.
     private static let maxPolls = 8
     // In milliseconds.
     private static let shortSleep: Int64 = 1000

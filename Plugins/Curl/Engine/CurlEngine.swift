@@ -11,7 +11,7 @@ import TurnpikeSupport
 /// posted and all that has come. The thread is woken only while it waits. A caller may also run
 /// one itself (`CurlEngine+Inline.swift`).
 final class CurlEngine: Sendable {
-    /// What callers have posted.
+    /// The inbox: the jobs that callers have posted.
     struct Inbox {
         var transfers: [CurlTransfer] = []
         var ending = Ending.none
@@ -21,7 +21,7 @@ final class CurlEngine: Sendable {
         var isClosed = false
     }
 
-    /// How an engine is to end.
+    /// How an engine ends.
     enum Ending {
         case none
         // When its last transfer has ended.
@@ -43,7 +43,7 @@ final class CurlEngine: Sendable {
     /// How the thread waits for its next iteration: for so many milliseconds at most, or -1 for any time.
     private enum Wait {
         case forSockets(Int32)
-        /// For a wake-up alone.
+        /// Only for a wake-up.
         case forWakeup(Int32)
     }
 
@@ -59,7 +59,7 @@ final class CurlEngine: Sendable {
     private let isAwake = Atomic(true)
     private let over = SharedValue<Void>()
     private let jobs = JobQueue()
-    // What the connections do; nil if nobody wants to know.
+    // The figures of the connections; nil without a meter.
     private let figures: ConnectionFigures?
 
     private static var isShutDown: ClientError {
@@ -136,12 +136,12 @@ final class CurlEngine: Sendable {
         if transfer.takeOrders().contains(.start) { transfer.refuse(Self.isShutDown) }
     }
 
-    /// Lets what is under way end, then ends.
+    /// Waits for the transfers under way, then ends.
     func stop() {
         end(.drain)
     }
 
-    /// Ends what is under way.
+    /// Ends the transfers under way.
     func shutdown() async {
         end(.now)
         try? await over.value()
@@ -269,7 +269,7 @@ final class CurlEngine: Sendable {
 extension CurlEngine: TaskExecutor {
     func enqueue(_ job: consuming ExecutorJob) {
         let job = UnownedJob(job)
-        // The job may let go of the transport, and with it of the engine, while this goes on.
+        // The job may release the transport, and with it the engine, during this loop.
         let own = unsafe Unmanaged.passRetained(self)
         defer { unsafe own.release() }
         if jobs.add(job) { wake() } else { globalConcurrentExecutor.enqueue(ExecutorJob(job)) }
@@ -277,7 +277,7 @@ extension CurlEngine: TaskExecutor {
 }
 
 extension CurlTransfer {
-    /// What an engine is asked to do for a transfer; several are one post.
+    /// The requests to an engine about a transfer; several are posted together.
     struct Orders: OptionSet {
         let rawValue: UInt8
         static let start = Orders(rawValue: 1)

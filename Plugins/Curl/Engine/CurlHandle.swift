@@ -5,7 +5,7 @@ import Foundation
 import Synchronization
 import TurnpikeCore
 
-/// An easy handle of libcurl and what has come for it.
+/// An easy handle of libcurl and the bytes that it has received.
 ///
 /// It belongs to an engine, which uses it under its lock.
 // SAFETY: the pointer is valid from `init` to `free`, which the engine calls last.
@@ -70,7 +70,7 @@ import TurnpikeCore
     var hasTrailers: Bool { unsafe pointer.pointee.trailers.count > 0 }
 
     /// Passes the trailer fields on.
-    /// - Returns: What is wrong with them, or nil.
+    /// - Returns: The fault, or nil.
     func passTrailers(to exchange: Exchange) -> (any Error)? {
         let trailers = unsafe pointer.pointee.trailers
         let section = unsafe UnsafeRawBufferPointer(start: trailers.bytes, count: trailers.count)
@@ -83,7 +83,7 @@ import TurnpikeCore
         }
     }
 
-    /// How much content has come that was not taken yet.
+    /// The number of received bytes of content that were not taken yet.
     var bodyCount: Int { unsafe pointer.pointee.body.count }
 
     /// Moves the content that has come out of the handle.
@@ -210,7 +210,8 @@ public enum CurlHandles {
     public static var blockBytes: Int { tpc_blocks_bytes() }
 }
 
-/// When the phases of a transfer ended, in microseconds since its beginning; 0 for what did not happen.
+/// When the phases of a transfer ended, in microseconds since its beginning; 0 for a phase that did
+/// not happen.
 struct CurlTimes: Sendable {
     let lookup, connect, handshake, ready, firstByte: Int64
     let isReused: Bool

@@ -18,7 +18,8 @@ struct CurlLibrary: Sendable {
     }
     /// Whether a handle may take a second response.
     var isHandleReuseSound: Bool { Self.isHandleReuseSound(version: version) }
-    /// Whether the HTTP version of a connection can be told, which needs a libcurl with OpenSSL.
+    /// Whether the HTTP version of a connection can be found out, which needs a libcurl with
+    /// OpenSSL.
     private let tellsHTTP2: Bool
     let hasUnixSockets: Bool
     /// Whether content can be decoded.
@@ -73,7 +74,7 @@ struct CurlLibrary: Sendable {
     /// Returns libcurl's text for one of its codes.
     static func text(of code: Int32) -> String { unsafe String(cString: tpc_error_text(code)) }
 
-    /// Returns the error for what this libcurl cannot do.
+    /// Returns the error for a feature that this libcurl lacks.
     func unsupported(_ what: String) -> ClientError {
         ClientError(.unsupported, "\(name) cannot do this: \(what)")
     }

@@ -20,8 +20,8 @@ struct CurlOptions: Sendable {
     /// Whether a server that refuses HTTP/1.1 gets the request by HTTP/2.
     let fallsBackToHTTP2: Bool
 
-    /// - Throws: ``/TurnpikeCore/ClientError/Code/unsupported`` for what this libcurl cannot do,
-    ///   ``/TurnpikeCore/ClientError/Code/configuration`` for what no libcurl can do.
+    /// - Throws: ``/TurnpikeCore/ClientError/Code/unsupported`` if this libcurl lacks a feature,
+    ///   ``/TurnpikeCore/ClientError/Code/configuration`` if every libcurl lacks it.
     init(_ configuration: CurlTransport.Configuration, library: CurlLibrary) throws {
         self.library = library
         self.configuration = configuration
@@ -87,7 +87,8 @@ struct CurlOptions: Sendable {
             connections_per_host: long(configuration.maxConnectionsPerHost),
             connections: long(configuration.maxConnections),
             streams: max(1, long(configuration.maxStreamsPerConnection)),
-            // libcurl counts whole seconds, so in the second behind the last one it uses one no more.
+            // libcurl counts whole seconds, so it stops using a connection in the second after the
+            // last one.
             unused_time: Int64(Self.seconds(configuration.idleConnectionTimeout) + 2) * 1000,
             busy_polling: min(max(configuration.busyPolling.wholeNanoseconds, 0), 1_000_000),
             shares_sessions: library.hasTLS && !library.isHandleReuseSound)

@@ -21,7 +21,7 @@ struct CurlRequest: Sendable {
 
     /// Whether it goes over a new connection.
     let isFresh: Bool
-    /// Whether the server is asked for its consent to the content.
+    /// Whether the request has `Expect: 100-continue`.
     let asksForConsent: Bool
     /// Whether trailer fields follow the content.
     let hasTrailers: Bool
@@ -31,17 +31,17 @@ struct CurlRequest: Sendable {
     let isShareable: Bool
     /// Whether the content is not decoded, because the caller names the codings.
     let takesContentAsItComes: Bool
-    /// What the request says of its connection; nil for nothing.
+    /// The request's own settings for its connection; nil for none.
     let route: CurlRoute?
 
     /// - Parameters:
     ///   - request: The request.
     ///   - body: Its content.
     ///   - length: The size of the content, if there is any and that is known.
-    ///   - decodes: Whether codings are asked for.
+    ///   - decodes: Whether the request accepts codings.
     ///   - isFresh: Whether it goes over a new connection.
-    ///   - route: What it says of its connection.
-    /// - Throws: ``/TurnpikeCore/ClientError/Code/unsupported`` for what libcurl cannot send.
+    ///   - route: Its own settings for its connection.
+    /// - Throws: ``/TurnpikeCore/ClientError/Code/unsupported`` if libcurl cannot send the request.
     init(
         _ request: Request, body: RequestBody, length: Int64?, decodes: Bool, isFresh: Bool = false,
         route: CurlRoute? = nil

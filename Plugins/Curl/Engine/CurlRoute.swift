@@ -3,7 +3,7 @@
 import CTurnpikeCurl
 import TurnpikeCore
 
-/// What a request itself says of its connection: where it goes, and which addresses it may go to.
+/// A request's own settings for its connection: the target, and the rule for addresses.
 struct CurlRoute: Sendable {
     /// The place that is connected to instead of the URL's host.
     let target: ConnectTarget?
@@ -18,7 +18,7 @@ struct CurlRoute: Sendable {
     /// Creates a route; nil if it changes nothing.
     /// - Parameters:
     ///   - request: A request with a connect target or an address rule.
-    ///   - options: What the transport was configured to do.
+    ///   - options: The configuration of the transport.
     /// - Throws: ``/TurnpikeCore/ClientError/Code/unsupported`` for a target that libcurl cannot
     ///   connect to here, ``/TurnpikeCore/ClientError/Code/urlPolicy`` for one that the rule refuses.
     init?(_ request: Request, _ options: CurlOptions) throws {
@@ -120,7 +120,7 @@ extension ConnectTarget {
     }
 }
 
-/// What connections are made to, and may be shared by: an origin, at its own place or another one.
+/// The key by which connections are shared: an origin, with its own address or another one.
 struct Destination: Hashable, Sendable {
     let origin: Origin
     let target: ConnectTarget?

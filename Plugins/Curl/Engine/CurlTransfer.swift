@@ -19,7 +19,7 @@ final class CurlTransfer: @unchecked Sendable {
 
     let request: CurlRequest
     let upload: CurlUpload?
-    /// What the files of the trust hold; set before the transfer is handed to an engine.
+    /// The content of the trust's files; set before the transfer is passed to an engine.
     var trust: TrustFiles.Content?
     private let url: URL
     private let isHead: Bool
@@ -60,7 +60,7 @@ final class CurlTransfer: @unchecked Sendable {
 
     // MARK: From any thread
 
-    /// What its connection is made to.
+    /// The target of its connection.
     var destination: Destination? {
         Origin(url).map { Destination($0, at: request.route?.target) }
     }
@@ -119,7 +119,7 @@ extension CurlTransfer {
         return actions
     }
 
-    /// Has libcurl begin, unless the transfer was given up before.
+    /// Starts the transfer in libcurl, unless it was abandoned before.
     func begin(_ handle: CurlHandle) -> Actions {
         guard let exchange, !exchange.hasEnded else { return advance(.cancelled) }
         if let fault = upload?.fault { return advance(.failed, failing: fault) }
@@ -148,7 +148,7 @@ extension CurlTransfer {
                 to: request.route?.target, hadPlace: handle?.hadPlace ?? true))
     }
 
-    /// Lets go of the handle.
+    /// Releases the handle.
     /// - Returns: The handle, and whether it may serve again: libcurl does not forget how often a
     ///   handle has met a dead connection, and fails when it has met several; nor that it has sent
     ///   trailers; nor, in 8.18, that it was paused, and then never connects.
@@ -167,14 +167,14 @@ extension CurlTransfer {
         leave()
     }
 
-    /// Lets go of the caller and of the request's content; each end of a transfer comes here.
+    /// Releases the caller and the request's content; every end of a transfer calls this.
     func leave() {
         upload?.close()
         exchange = nil
     }
 
-    /// Passes on what libcurl has gathered.
-    /// - Parameter fallsBack: Whether a server that refuses HTTP/1.1 is asked by HTTP/2.
+    /// Passes on the bytes that libcurl has collected.
+    /// - Parameter fallsBack: Whether HTTP/2 is used for a server that refuses HTTP/1.1.
     /// - Returns: All the actions.
     func report(fallsBack: Bool) -> Actions {
         guard let handle, let exchange else { return [] }
@@ -187,7 +187,7 @@ extension CurlTransfer {
         }
         actions.formUnion(life.handle(.bytesCame(count, rest: requestRest(handle))))
         if let result = handle.result {
-            // What was given up is not sent again.
+            // An abandoned transfer is not sent again.
             let isOver = result != 0 && exchange.hasEnded
             actions.formUnion(
                 life.handle(isOver ? .cancelled : outcome(result, handle, fallsBack)))
@@ -278,7 +278,7 @@ extension CurlTransfer {
         return CurlFault.of(code, text: handle.faultText(code), handle: handle, self)
     }
 
-    /// How far the exchange has come, for an error.
+    /// The progress of the exchange, for an error.
     func state(_ handle: CurlHandle) -> TransferState {
         let isUnsent = handle.sends == 0 || handle.isRefused
         let phase: TransferState.Phase =

@@ -2,8 +2,8 @@
 
 /// The life of a transfer: the state it is in, and what each event makes of it.
 ///
-/// This file knows nothing of libcurl and has no effects. ``CurlTransfer`` and ``TransferTable`` turn
-/// what happens into events, and carry out the actions that ``handle(_:)`` returns.
+/// This file does not use libcurl and has no side effects. ``CurlTransfer`` and ``TransferTable``
+/// turn what happens into events, and carry out the actions that ``handle(_:)`` returns.
 ///
 ///     new ── started ──▶ awaitingContent ── contentReady ──▶ queued ── connectAllowed ──▶ starting
 ///      ── handleGiven ──▶ connecting ── requestSent ──▶ sending ── headCame ──▶ receiving ──▶ ended
@@ -37,7 +37,7 @@ struct TransferStateMachine {
         case paused
     }
 
-    /// What tells that all of the content has come.
+    /// How the end of the content is recognized.
     enum ContentEnd: Equatable {
         /// The handle's success.
         case success
@@ -65,8 +65,8 @@ struct TransferStateMachine {
         case readerWantsMore
         /// A connection to an address of the host was refused; there may be other addresses.
         case addressRefused
-        /// libcurl says that all of the response has come, or failed when all of it had come. If it
-        /// `wasCut`, its TLS connection ended without the server's word.
+        /// libcurl reports that the response is complete, or failed after the response was
+        /// complete. If it `wasCut`, its TLS connection ended without the server's word.
         case handleSucceeded(wasCut: Bool)
         case handleFailed(Failure)
         case connectTimedOut
@@ -76,11 +76,11 @@ struct TransferStateMachine {
         case failed
     }
 
-    /// What is left of the request's content while bytes of the response come.
+    /// The rest of the request's content while bytes of the response arrive.
     enum RequestRest: Equatable {
-        /// Nothing is left, or the server may still want what is.
+        /// Nothing is left, or the server may still want the rest.
         case wanted
-        /// All is left: libcurl has asked for none of it.
+        /// All of it is left: libcurl has read nothing of it.
         case untouched
         /// Some is left, and the server has no use for it.
         case unwanted
@@ -110,7 +110,7 @@ struct TransferStateMachine {
         case other
     }
 
-    /// What is to be done.
+    /// The actions to carry out.
     ///
     /// The transfer carries out its own actions first (from ``open`` to ``tryNextAddress``), then the
     /// table those that concern others, each in the order of this list. ``restart`` is begun by the
@@ -152,7 +152,7 @@ struct TransferStateMachine {
     var version: Version?
     private var repeats = 0
 
-    // As often as libcurl itself.
+    // The same limit as in libcurl.
     private static let maxRepeats = 5
 
     init(state: State = .new) { self.state = state }
@@ -168,7 +168,7 @@ struct TransferStateMachine {
     /// Moves to the next state.
     ///
     /// An event that means nothing in the current state changes nothing.
-    /// - Returns: What is to be done.
+    /// - Returns: The actions to carry out.
     mutating func handle(_ event: Event) -> Actions {
         switch (state, event) {
         case (.ended, _): return []
@@ -230,7 +230,7 @@ struct TransferStateMachine {
         return move(to: .receiving(readState, until: contentEnd), delivery)
     }
 
-    /// - Returns: What is to be done to send the request again; nil if that must not be.
+    /// - Returns: The actions that send the request again; nil if it must not be sent again.
     private mutating func restart(after failure: Failure) -> Actions? {
         let mayRepeat =
             switch failure.cause {

@@ -47,7 +47,7 @@ struct TransferTable {
         if !orders.isDisjoint(with: [.start, .send]) { offerContent(of: transfer) }
     }
 
-    /// Passes on what has come.
+    /// Passes on received bytes.
     /// - Returns: Whether something is left of it, or has begun by it.
     mutating func passOn(upTo limit: Int) -> Bool {
         for _ in 0..<limit {
@@ -67,8 +67,8 @@ struct TransferTable {
         }
     }
 
-    /// Fails the transfers that have waited too long for a connection, or for a place among them:
-    /// libcurl does not time the latter.
+    /// Fails the transfers that have waited too long for a connection, or for a free one within the
+    /// limit: libcurl has no time limit for the latter.
     mutating func failLate() {
         let now = CurlLoop.now
         guard due <= now else { return }

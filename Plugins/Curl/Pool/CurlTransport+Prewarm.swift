@@ -5,11 +5,11 @@ public import TurnpikeCore
 import TurnpikeSupport
 
 extension CurlTransport {
-    /// What ``CurlTransport/prewarm(_:connections:within:)`` has reached.
+    /// The result of ``CurlTransport/prewarm(_:connections:within:)``.
     public struct Prewarmed: Sendable {
         /// The connections that have answered and stay open; one where the server speaks HTTP/2.
         public let connections: Int
-        /// Why the others are missing.
+        /// The errors of the missing connections.
         public let failures: [any Error]
     }
 
@@ -38,8 +38,8 @@ extension CurlTransport {
     ///     best HEAD.
     ///   - connections: How many connections there shall be, at most
     ///     ``Configuration/maxConnectionsPerHost``.
-    ///   - limit: The longest time it may take. What has not answered by then is a failure.
-    /// - Returns: How many connections there are, and what has failed.
+    ///   - limit: The longest time it may take. A request without an answer by then is a failure.
+    /// - Returns: The number of connections, and the failures.
     /// - Throws: ``/TurnpikeCore/ClientError/Code/configuration`` for a number or a request that
     ///   cannot be; the first failure if no connection is there; `CancellationError`.
     @discardableResult
@@ -156,7 +156,7 @@ private final class Batch: Sendable {
         }
     }
 
-    /// Notes that one of them does not come.
+    /// Notes that one of them has failed.
     func skip() { arrive { _ in } }
 
     private func arrive(_ change: (inout State) -> Void) {

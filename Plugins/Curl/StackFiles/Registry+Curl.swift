@@ -147,7 +147,7 @@ extension CurlTransport.Trust {
         minimumVersion = settings.choice("minimumTLS", default: minimumVersion)
     }
 
-    // A file that is not there is told with its place.
+    // A missing file is reported with its place.
     private static func file(_ key: String, _ settings: Settings) -> String? {
         guard let path = settings.string(key) else { return nil }
         if FileManager.default.isReadableFile(atPath: path) { return path }

@@ -10,21 +10,21 @@ extension CurlTransport {
     /// A certificate is always verified, its host name too; pins come on top of that.
     ///
     /// Files may be replaced while the transport lives: a call that begins afterwards uses the new
-    /// ones, on a new connection and with a TLS handshake of its own. Files that cannot be used (a
-    /// certificate and a key that do not fit each other, half of a file) leave what was there before
-    /// in use until they can; ``CurlTransport/trustFault`` says so, and so do the errors of connections
-    /// that fail. The first call that meets such files has a note of it, for its log and its trace, and
-    /// so has the first one that meets files that can be used again. This holds where libcurl uses OpenSSL as a library of its
-    /// own. Elsewhere libcurl reads certificate and key for each connection, whether they fit or not;
-    /// authorities, the system's too, it may keep for a day.
+    /// ones, on a new connection and with a TLS handshake of its own. If files cannot be used (a
+    /// certificate and a key that do not match, an incomplete file), the old content stays in use
+    /// until they can; ``CurlTransport/trustFault`` says so, and so do the errors of connections
+    /// that fail. The first call that meets such files has a note of it, for its log and its trace,
+    /// and so has the first one that meets files that can be used again. This works if libcurl uses
+    /// OpenSSL as a shared library. Elsewhere libcurl reads certificate and key for each
+    /// connection, whether they fit or not; authorities, the system's too, it may keep for a day.
     public struct Trust: Sendable {
         /// The authorities that vouch for servers.
         public enum Authorities: Sendable {
             /// The system's.
             case system
-            /// Those in a PEM file, and no others.
+            /// Only the authorities in a PEM file.
             case file(String)
-            /// Those in PEM text, and no others.
+            /// Only the authorities in PEM text.
             case data(Data)
         }
 
@@ -42,11 +42,11 @@ extension CurlTransport {
         ///
         /// Name a backup, or a change of keys locks the client out.
         public var pins: [PublicKeyPin] = []
-        /// What the client shows of itself, where a server asks.
+        /// The certificate that the client shows if a server asks for one.
         public var clientCertificate: ClientCertificate?
         /// The oldest version of TLS that is spoken.
         public var minimumVersion = Version.tls12
-        /// Whether any server is believed, with whatever certificate, and so anyone between.
+        /// Whether any certificate is accepted, also that of an attacker on the network.
         ///
         /// For tests against servers with certificates of their own, better name those as
         /// ``authorities``.
@@ -93,7 +93,7 @@ extension CurlTransport {
         public var certificate: String
         /// The file of the private key.
         public var key: String
-        /// The password of the key; nobody is asked for one.
+        /// The password of the key; there is no prompt for it.
         public var password: String?
 
         /// Creates a client certificate.
@@ -109,6 +109,6 @@ extension CurlTransport.ClientCertificate: CustomStringConvertible, CustomReflec
     /// The names of the files.
     public var description: String { "certificate \(certificate), key \(key)" }
 
-    /// What a dump shows: no more than ``description``.
+    /// Shows the same text as ``description`` in a dump.
     public var customMirror: Mirror { Mirror(self, children: ["description": description]) }
 }

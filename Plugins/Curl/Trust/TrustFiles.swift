@@ -15,14 +15,14 @@ import Darwin
 
 /// The PEM files that a trust names: read at first, and again whenever one of them was replaced.
 ///
-/// What libcurl gets is their content, not their names: TLS sessions and connections are kept by
-/// that, and so none with another identity, or under another authority, is taken up again.
+/// libcurl gets their content, not their names. TLS sessions and connections are kept by the
+/// content, so none with another identity, or under another authority, is reused.
 final class TrustFiles: Sendable {
-    /// What the files hold, as far as it can be used.
+    /// The content of the files, as far as it can be used.
     // SAFETY: the bytes are written before anyone else has them, and freed with the last owner.
     @safe final class Content: @unchecked Sendable {
         let authorities, certificate, key: UnsafeRawBufferPointer?
-        /// What keeps newer files from being used, in words for the user; nil for nothing.
+        /// The reason for which newer files cannot be used, for the user; nil if there is none.
         let fault: String?
 
         fileprivate init(_ data: Files, fault: String?) {
@@ -54,7 +54,7 @@ final class TrustFiles: Sendable {
         var stamps: [Stamp?]
         var files: Files
         var content: Content
-        // The fault that the log was told of.
+        // The fault that was logged.
         var toldFault: String?
     }
 
@@ -78,7 +78,7 @@ final class TrustFiles: Sendable {
         let paths = Self.paths(authorities, pair)
         if paths.isEmpty { return nil }
         let stamps = paths.map { Stamp($0) }
-        // What does not fit is libcurl's to refuse: there is nothing older to go on with.
+        // If they do not match, libcurl refuses them, because there is no older content to use.
         let files = Files(
             authorities: try authorities.map { try Self.read($0) },
             certificate: try pair.map { try Self.read($0.certificate) },
@@ -92,12 +92,13 @@ final class TrustFiles: Sendable {
         [authorities, pair?.certificate, pair?.key].compactMap { $0 }
     }
 
-    /// What is in force now.
+    /// The content in use.
     func current() -> Content {
         let stamps = Self.paths(authorities, pair).map { Stamp($0) }
         return state.withLock { state in
             if stamps != state.stamps {
-                // Taken before the files are read: what changes meanwhile is seen the next time.
+                // Taken before the files are read, so a change during the reading is noticed the
+                // next time.
                 state.stamps = stamps
                 renew(&state)
             }
@@ -105,12 +106,12 @@ final class TrustFiles: Sendable {
         }
     }
 
-    /// What is in force now, and a line for the log: each fault is told once, and its end.
+    /// The content in use, and a line for the log: each fault is reported once, and also its end.
     func currentWithNews() -> (content: Content, news: String?) {
         let content = current()
         return state.withLock { state in
             let fault = content.fault
-            // Another call may have told of a newer one.
+            // Another call may have logged a newer one.
             if fault == state.toldFault || content !== state.content { return (content, nil) }
             state.toldFault = fault
             return (content, fault ?? "the files of certificates can be used again, and are in use")
@@ -174,7 +175,7 @@ final class TrustFiles: Sendable {
     }
 }
 
-/// What tells a file from the one that it replaces.
+/// The values that distinguish a file from its replacement.
 private struct Stamp: Equatable {
     let device, inode, size, modified, modifiedFraction, changed, changedFraction: Int64
 

@@ -29,7 +29,7 @@ final class EndpointGroup: Sendable {
             weights = []
             sums = []
         } else {
-            // None vanishes beside the others: whoever divides by it gets a number.
+            // No weight is too small compared with the others, so dividing by it is safe.
             weights = absolute.map { max($0 / mean, 1e-12) }
             var sum = 0.0
             sums = weights.map {
@@ -188,8 +188,8 @@ final class EndpointGroup: Sendable {
 ///
 /// A member that has just come or returned has cold caches and no connections. Its weight grows in
 /// proportion to its age, from a tenth at first to all of it at the end of the slow start, as in
-/// Envoy. The weights count relative to that of the oldest member: where all are new, none is held
-/// back.
+/// Envoy. The weights are relative to the weight of the oldest member: if all members are new, none
+/// is held back.
 struct EndpointRamp: Sendable {
     // When each slow start began; empty if there is none.
     private let starts: [Int64]

@@ -53,7 +53,7 @@ final class EndpointMember: Sendable {
     /// Counts the end of a request: of its body, its failure or its cancellation.
     func end() { load.underWay.wrappingSubtract(1, ordering: .relaxed) }
 
-    /// Lets the slow start begin anew, as after an ejection; sets made from now on respect it.
+    /// Restarts the slow start, as after an ejection; sets that are made from now on use it.
     ///
     /// Failures are forgotten, since an endpoint that fails under load has many: the slow start is
     /// caution enough.
@@ -80,9 +80,9 @@ final class EndpointMember: Sendable {
     ///
     /// The latency is a moving average that is sensitive to peaks, as in Finagle's `PeakEwma`: a
     /// slower answer counts at once, and faster ones wear it off with a time constant of 10 s. A
-    /// failure never lowers the latency. It holds the latency where it is, and counts as one more
-    /// request under way, which fades with the same time constant: an endpoint that fails at once
-    /// has nothing under way and low latencies, and would else attract the requests of all.
+    /// failure never lowers the latency. It stops the latency from decaying, and counts as one more
+    /// request under way, which fades with the same time constant. Otherwise an endpoint that fails
+    /// at once would attract all requests, because it has none under way and low latencies.
     /// - Parameters:
     ///   - latency: The time from sending to the head of the response, or to the failure.
     ///   - failed: Whether the outcome says that the endpoint fails.

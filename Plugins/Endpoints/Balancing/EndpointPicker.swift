@@ -11,7 +11,7 @@ final class EndpointPicker: Sendable {
     private let own: EndpointSequence
     private let others: EndpointSequence
 
-    /// Creates a chooser that goes on where another one is, if there is one.
+    /// Creates a chooser that continues from the state of another one, if there is one.
     init(_ policy: BalancingPolicy, continuing old: EndpointPicker? = nil) {
         self.policy = policy
         own = old?.own ?? EndpointSequence()
@@ -24,7 +24,8 @@ final class EndpointPicker: Sendable {
     ///   - request: The request, for the key of a hash.
     ///   - now: The time.
     ///   - bits: 64 random bits; equal ones make equal choices.
-    ///   - tried: What the call has tried; it is avoided while another usable member is left.
+    ///   - tried: The members that the call has tried; they are avoided while another usable member
+    ///     is left.
     /// - Returns: The member and why it was chosen; nil if no member is usable.
     func choose(
         from set: EndpointSet, for request: Request, at now: MonotonicInstant, bits: UInt64,
@@ -66,7 +67,8 @@ struct PickResult: Sendable {
     let reason: Reason
 }
 
-/// One choice: the rule, the chance, the time, and what the call has tried.
+/// The inputs of one choice: the rule, the random number, the time, and the endpoints that the call
+/// has tried.
 struct Pick {
     let rule: BalancingPolicy.Rule
     /// The hash of the request's key; nil without one, and by other rules.
@@ -87,7 +89,7 @@ struct Pick {
         dice = SeededGenerator(seed: bits)
     }
 
-    /// Whether the own zone is to serve the request, if it serves that share of all.
+    /// Whether the own zone serves the request, if it serves a given share of all requests.
     mutating func isWithin(_ share: Double) -> Bool {
         if share >= 1 { return true }
         // The zone of a key changes only with the share.

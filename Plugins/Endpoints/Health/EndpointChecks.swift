@@ -47,7 +47,7 @@ final class EndpointChecks: Sendable {
         withExtendedLifetime(transport) {}
     }
 
-    /// Begins the checks, or lets them go on over the transport of another stack.
+    /// Begins the checks, or continues them over the transport of another stack.
     func go(on balancer: LoadBalancer, _ origin: Origin, _ next: Next, _ context: Context) {
         guard isOn.load(ordering: .relaxed) else { return }
         let background = state.withLock { state -> Context? in
@@ -66,8 +66,8 @@ final class EndpointChecks: Sendable {
 
     private func run(on balancer: LoadBalancer, in background: Context) {
         // The task belongs to no call. It ends with its context, which the shutdown of a client, new
-        // rules and the release of the balancer cancel. While it waits it holds neither the balancer nor
-        // the transport, so that it keeps no client alive.
+        // rules and the release of the balancer cancel. While it waits, it holds neither the
+        // balancer nor the transport, so it does not keep a client alive.
         _ = Task.apart { [weak self, weak balancer] in
             await withDiscardingTaskGroup { group in
                 while let wait = self?.begin(on: balancer, in: background, &group) {
@@ -78,7 +78,7 @@ final class EndpointChecks: Sendable {
     }
 
     /// Begins the checks that are due.
-    /// - Returns: How long to wait for the next ones; nil if there are none any more.
+    /// - Returns: How long to wait for the next checks; nil if there are none any more.
     private func begin(
         on balancer: LoadBalancer?, in background: Context, _ group: inout DiscardingTaskGroup
     ) -> Duration? {
@@ -122,7 +122,7 @@ final class EndpointChecks: Sendable {
                 continue
             }
             let context = background.child()
-            // Where the last one is still under way, this one is left out.
+            // If the last check is still under way, this one is skipped.
             if member.health.beginCheck(in: context) { checks.append((member, context)) }
             let pause = rules.pause.times(0.9 + 0.2 * background.random.unit())
             member.health.nextCheck = now.advanced(by: pause)

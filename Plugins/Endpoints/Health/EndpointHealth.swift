@@ -15,8 +15,8 @@ public import TurnpikeCore
 /// over ``slowStart``, as that of a new endpoint. If its first request fails, it is ejected again.
 ///
 /// At most ``maxEjected`` of the endpoints are ejected, but always at least one of two or more, and
-/// never all. If fewer than ``panic`` are well, to which checks can lead (``check``), all are used
-/// again: better to try them all than to overload those that are left.
+/// never all. If fewer than ``panic`` are healthy, for example because of checks (``check``), all
+/// are used again: it is better to try all endpoints than to overload the few that are left.
 ///
 /// Each client judges by its own calls, and tells no other.
 public struct EndpointHealth: Sendable {
@@ -71,7 +71,7 @@ public struct EndpointHealth: Sendable {
         return min(max(Int(min(maxEjected, 1) * Double(count)), 1), count - 1)
     }
 
-    /// How long an ejection lasts that follows so many others.
+    /// The length of an ejection after a number of earlier ones.
     func ejectionTime(after others: Int) -> Duration {
         var time = max(ejection, .milliseconds(1))
         for _ in 0..<max(others, 0) where time < maxEjection { time = time * 2 }

@@ -4,7 +4,7 @@ import Synchronization
 import TurnpikeCore
 import TurnpikeMiddleware
 
-/// How an endpoint stands with its gate.
+/// The state of an endpoint in its gate.
 enum EndpointState: String, CaseIterable, Sendable {
     case usable
     /// It failed, and is left out for a time.
@@ -13,7 +13,7 @@ enum EndpointState: String, CaseIterable, Sendable {
     case down
 }
 
-/// What is known of the health of one target: its failures, its ejections and its checks.
+/// The health of one target: its failures, its ejections and its checks.
 final class EndpointRecord: Sendable {
     private enum Phase {
         case present(since: MonotonicInstant)
@@ -68,7 +68,7 @@ final class EndpointRecord: Sendable {
 
     /// Counts the outcome of a request.
     /// - Parameters:
-    ///   - verdict: What it says about the endpoint.
+    ///   - verdict: The verdict about the endpoint.
     ///   - generation: The ejections before the request was sent: what was sent before an ejection
     ///     says nothing of the endpoint after it.
     /// - Returns: The failures in a row; 0 if the outcome is no failure that counts.
@@ -173,7 +173,7 @@ final class EndpointRecord: Sendable {
         }
     }
 
-    /// Forgets what checks have said, because there are none any more.
+    /// Forgets the results of checks, because checks were turned off.
     func forgetChecks() {
         state.withLock { state in
             state.checked = .well(failures: 0)
@@ -196,9 +196,9 @@ struct EndpointOutcomes: Equatable, Sendable {
     /// Finds those whose success ratio is far below that of the others.
     ///
     /// Envoy compares each with the mean and the deviation of all, itself included, so that one of
-    /// five can never be an outlier. Here each is compared with the others alone. Far is
-    /// `deviations` times the deviation of the others' ratios, or of what chance does to a ratio of
-    /// as many requests, whichever is larger, and a tenth at least.
+    /// five can never be an outlier. Here each endpoint is compared only with the others. Far is
+    /// `deviations` times the larger of two deviations, and at least a tenth: the deviation of the
+    /// others' ratios, and the deviation that chance causes with this number of requests.
     /// - Parameters:
     ///   - all: The outcomes of each.
     ///   - minimum: The requests that each must have had to be compared.
@@ -214,7 +214,8 @@ struct EndpointOutcomes: Equatable, Sendable {
         var sum = rest.reduce(0) { $0 + all[$1].ratio }
         var squares = rest.reduce(0) { $0 + all[$1].ratio * all[$1].ratio }
         var outliers: [Int] = []
-        // The worst first: beside it, the deviation of the others would hide the second.
+        // The worst endpoint comes first: together with it, the deviation would be too large to
+        // find the second.
         while rest.count > 1, let worst = rest.popFirst() {
             let ratio = all[worst].ratio
             (sum, squares) = (sum - ratio, squares - ratio * ratio)

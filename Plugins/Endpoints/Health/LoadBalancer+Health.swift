@@ -18,11 +18,11 @@ struct EndpointEjection: Sendable {
     let text: String
 }
 
-// Who is left out, and who returns.
+// Which endpoints are ejected, and which return.
 extension LoadBalancer {
     // MARK: Outcomes
 
-    /// Ends a request, with what its outcome says about the endpoint.
+    /// Ends a request, with the verdict about its endpoint.
     func conclude(_ lease: EndpointLease, _ verdict: CircuitVerdict, in context: Context) {
         guard lease.end() else { return }
         if verdict == .ignored { lease.giveUp(at: context.timeSource.now) }
@@ -88,7 +88,7 @@ extension LoadBalancer {
             text: "\(member.endpoint) is ejected for \(time.text) after \(text())")
     }
 
-    // Why an endpoint that fails is not ejected; nil where nothing is to be told of it.
+    // The reason for which a failing endpoint is not ejected; nil if nothing is reported.
     private func reasonToSpare(_ member: EndpointMember, _ state: State) -> String? {
         guard state.rules.health.maxEjected > 0, isPresent(member, state),
             member.health.standing != .ejected
@@ -123,7 +123,7 @@ extension LoadBalancer {
         }
     }
 
-    /// Gives those back whose ejections have ended.
+    /// Returns endpoints to use when their ejections have ended.
     /// - Returns: Whether there were any.
     func giveBack(_ state: inout State, at now: MonotonicInstant) -> Bool {
         guard now >= state.returnAt else { return false }
@@ -181,7 +181,7 @@ extension LoadBalancer {
 
     // MARK: Checks
 
-    /// Takes in what a check of an endpoint has said.
+    /// Handles the result of a check.
     func endCheck(
         of member: EndpointMember, _ isWell: Bool?, _ rules: EndpointHealthCheck,
         at now: MonotonicInstant

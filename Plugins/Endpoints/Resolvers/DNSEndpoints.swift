@@ -12,7 +12,8 @@ import TurnpikeSupport
 /// ``EndpointFile``.
 ///
 /// The system looks the name up on a thread of its own, one lookup at a time. A lookup that takes
-/// longer than the limit fails. If the system hangs nevertheless, no further one begins beside it.
+/// longer than the limit fails. If the system hangs anyway, no second lookup begins at the same
+/// time.
 public final class DNSEndpoints: EndpointResolver {
     private let name: String
     private let port: Int

@@ -3,11 +3,11 @@
 import TurnpikeCore
 import TurnpikeSupport
 
-/// The rules for a list of endpoints, wherever it comes from.
+/// The rules for a list of endpoints, from any source.
 ///
 /// A list has 1 to 100,000 endpoints. An entry that repeats another one in all respects is dropped:
 /// registries do that. Two entries for one target that differ in weight or zone are a fault,
-/// because nobody can tell which one is meant.
+/// because it is not clear which one is meant.
 struct EndpointCheck {
     static let maxCount = 100_000
     private static let maxWeight = 1_000_000.0
@@ -39,7 +39,7 @@ struct EndpointCheck {
         return faults.count == 0
     }
 
-    /// Adds an entry, or what is wrong with it.
+    /// Adds an entry, or its fault.
     mutating func add(_ endpoint: Endpoint, at index: Int) {
         let before = faults.count
         checkTarget(endpoint.target, at: index)

@@ -66,7 +66,7 @@ public final class EndpointFile: EndpointResolver {
 
     /// Looks at the file, and reads it if it has changed.
     /// - Throws: ``/TurnpikeCore/ClientError/Code/configuration`` if the file is missing or cannot be
-    ///   used, each time until it is mended.
+    ///   used, each time until it is repaired.
     public func endpoints(in context: Context) async throws -> EndpointList {
         let endpoints = try await BlockingExecutor.run { try self.look() }
         return EndpointList(endpoints, freshFor: interval)

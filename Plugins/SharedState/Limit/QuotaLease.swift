@@ -18,7 +18,7 @@ struct QuotaLease {
     private var usedSinceCheck = 0
     private var latestCost = 1
 
-    // Idle permits are given back after this time.
+    // Idle permits are returned after this time.
     private static let idleTime: Int64 = 100_000_000
 
     /// Counts permits that a call has used.
@@ -43,7 +43,7 @@ struct QuotaLease {
     mutating func measure(_ plan: QuotaPlan, replicas: Int?, at now: Int64) {
         most = plan.maxLease(replicas)
         let (time, overflow) = now.subtractingReportingOverflow(usedSince)
-        // What is too little for a call is of no use to it.
+        // Too few permits for a call are of no use to it.
         let wanted = latestCost > most ? 0 : plan.lease(forUse: used, in: overflow ? .max : time)
         if overflow || time >= 10_000_000 {
             size = min(wanted, most)

@@ -14,7 +14,7 @@ struct RefillForecast {
     private(set) var grown = 0
     /// Until when no permit comes.
     private(set) var scarceUntil = Int64.min
-    // Until when that is believed: permits may be given back, or the store may begin anew.
+    // Until when that is believed: permits may be returned, or the store may begin anew.
     private var knownUntil = Int64.min
 
     private static let firstProbe: Int64 = 20_000_000

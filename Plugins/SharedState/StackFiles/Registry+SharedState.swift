@@ -22,7 +22,8 @@ extension Registry {
     /// should then read its settings and return a ``PlaceholderStore``.
     /// - Parameters:
     ///   - name: The name.
-    ///   - description: What the store is, for the reference and the schema of stack files.
+    ///   - description: The description of the store, for the reference and the schema of stack
+    ///     files.
     ///   - make: Reads the settings and makes the store.
     public mutating func register(
         sharedStore name: String, description: PartDescription? = nil,

@@ -15,7 +15,7 @@ public struct CassetteOptions: Sendable {
     /// (``CassetteTransport/withheld``).
     public var allowedTypes: [MediaType]
 
-    /// What makes two requests equal.
+    /// The rules for equal requests.
     public var matching: CassetteMatching
 
     /// How old a recorded exchange may be, by its date in the file and the client's time source;

@@ -40,7 +40,7 @@ import TurnpikeURLSession
 public final class CassetteTransport: Transport {
     /// The file.
     public let file: URL
-    /// What the transport does with a request.
+    /// The mode of the transport.
     public let mode: Mode
     private let tape: Tape?
     private let wrapped: (any Transport)?
@@ -49,7 +49,7 @@ public final class CassetteTransport: Transport {
     /// Creates a transport, and reads its file if the mode needs it.
     /// - Parameters:
     ///   - file: The file; its folder is created when the file is written.
-    ///   - mode: What to do with a request.
+    ///   - mode: Whether requests are sent, recorded or answered from the file.
     ///   - transport: The transport for sending; nil uses a `URLSessionTransport` in modes that
     ///     send.
     ///   - options: How exchanges are recorded and found.

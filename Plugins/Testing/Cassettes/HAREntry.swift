@@ -8,7 +8,7 @@ import TurnpikeSupport
 struct HAREntry: Sendable {
     enum Answer: Sendable {
         case response(MockResponse, version: String?)
-        /// There is no response, for this reason.
+        /// The reason for which there is no response.
         case none(String)
     }
 

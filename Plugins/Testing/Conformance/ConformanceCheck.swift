@@ -15,7 +15,7 @@ import TurnpikeSupport
 /// }
 /// ```
 public struct ConformanceCheck<Subject: Sendable>: Sendable, CustomStringConvertible {
-    /// What the check asserts, as a sentence.
+    /// The requirement that the check asserts, as a sentence.
     public let name: String
     private let body: @Sendable (Subject) async throws -> Void
 
@@ -24,7 +24,7 @@ public struct ConformanceCheck<Subject: Sendable>: Sendable, CustomStringConvert
         self.body = body
     }
 
-    /// What the check asserts.
+    /// The requirement that the check asserts.
     public var description: String { name }
 
     /// Runs the check.
@@ -58,7 +58,7 @@ public struct ConformanceCheck<Subject: Sendable>: Sendable, CustomStringConvert
 
 /// A requirement that a plugin does not meet.
 public struct ConformanceFailure: Error, CustomStringConvertible {
-    /// The check, and what it found.
+    /// The check and its result.
     public let description: String
 
     init(_ finding: String) { description = finding }

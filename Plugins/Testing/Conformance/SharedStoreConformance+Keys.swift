@@ -30,7 +30,7 @@ extension SharedStoreConformance {
         ]
     }
 
-    // What a store could take for syntax of its own.
+    // Characters that could have a special meaning in a store.
     private static let odd = [
         "{", "}", "{}", "}{", "{a}{b}", " ", "a b", "\"'`", "a:b:c", "%7B*?[]^$", "\\", "\r\n",
         "\t",

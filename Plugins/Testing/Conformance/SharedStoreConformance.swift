@@ -15,9 +15,9 @@ import TurnpikeSupport
 /// }
 /// ```
 ///
-/// The subject is a list of clients of one server. One client is enough; with two, a check also finds
-/// what a client keeps for itself. Several checks may run at once, and on a server that others use:
-/// each check uses keys that no other one has, and leaves them behind.
+/// The subject is a list of clients of one server. One client is enough; with two, a check also
+/// finds state that a client does not share. Several checks may run at once, and on a server that
+/// others use: each check uses keys that no other one has, and leaves them behind.
 ///
 /// The server's clock must run. Some checks wait for a few hundred milliseconds; what they count
 /// exactly does not depend on how fast the server is, as long as a check takes less than a minute.
@@ -98,15 +98,15 @@ public enum SharedStoreConformance {
 
     static let hour = Duration.seconds(3600)
 
-    /// Requires a time that the store counts down to be what it should be, less the time that a check
-    /// takes.
+    /// Requires that a time that the store counts down has the expected value, minus the time of
+    /// the check.
     static func requireTime(_ found: Duration, _ expected: Duration, _ what: String) throws {
         // A store may round up, to a millisecond for instance.
         let range = (expected - .seconds(60))...(expected + .milliseconds(10))
         try require(range.contains(found), "\(what) is \(found), not \(expected)")
     }
 
-    /// Waits until something holds that time brings about.
+    /// Waits until a condition becomes true with time.
     static func wait(
         for what: String, _ condition: @Sendable () async throws -> Bool
     ) async throws {

@@ -97,7 +97,7 @@ public struct Fault: Sendable {
 ///     ])
 /// ```
 ///
-/// The fate of a request depends only on the seed, the number of the call in its client and the
+/// The fault of a request depends only on the seed, the number of the call in its client and the
 /// number of the send in its call, never on other calls: equal seeds produce equal runs. Faults are
 /// evaluated in order; the first one that responds or throws ends the request. Delays use the
 /// client's time source.

@@ -23,9 +23,9 @@ public final class FaultySharedStore: SharedStore {
     public struct Outage: Sendable, Hashable {
         /// What happens to operations meanwhile.
         public enum Kind: Sendable, Hashable {
-            /// They fail at once, as if the server were not running.
+            /// Operations fail at once, as if the server were not running.
             case refusal
-            /// They get no answer, as if the server were stopped or the network cut.
+            /// Operations get no answer, as if the server were stopped or the network cut.
             case silence
             /// They take longer by this time.
             case delay(Duration)
@@ -74,7 +74,7 @@ public final class FaultySharedStore: SharedStore {
     /// Creates a store.
     /// - Parameters:
     ///   - store: The store that keeps the state.
-    ///   - seed: Decides what happens.
+    ///   - seed: Decides the faults.
     ///   - timeSource: The clock of latencies and outages.
     ///   - latency: How long an operation takes, there and back.
     ///   - losses: The share of operations that get no answer. Half of them take effect.

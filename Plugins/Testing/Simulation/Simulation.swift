@@ -20,11 +20,11 @@ import TurnpikeSupport
 /// milliseconds. Equal seeds produce equal runs: the order of tasks, the jitter and the order of
 /// timers are the same. Other seeds produce other orders, so a loop over seeds searches for races.
 ///
-/// The body, its child tasks and the tasks of the library run in the simulation. Three things leave
-/// it and make runs differ: a `Task {}` of your own (set the current executor as its preference, or
-/// use a child task), `Task.sleep` and other clocks, and waiting for sockets, files or threads. If
-/// all tasks wait for something that will never happen in the simulation, the run ends with a
-/// ``SimulationError``.
+/// The body, its child tasks and the tasks of the library run in the simulation. Three things run
+/// outside of it and make runs differ: a `Task {}` of your own (set the current executor as its
+/// preference, or use a child task), `Task.sleep` and other clocks, and waiting for sockets, files
+/// or threads. If all tasks wait for something that will never happen in the simulation, the run
+/// ends with a ``SimulationError``.
 public final class Simulation: Sendable {
     private struct Trace {
         var lines: [String] = []

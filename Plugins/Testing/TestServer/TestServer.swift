@@ -39,7 +39,7 @@ public final class TestServer: Sendable {
         var isStopped = false
     }
 
-    /// What has happened on the server so far.
+    /// The events on the server so far.
     public struct Counts: Sendable, Hashable {
         /// The requests whose head has arrived.
         public let requests: Int

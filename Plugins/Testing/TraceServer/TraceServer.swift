@@ -15,20 +15,20 @@ import TurnpikeSupport
 /// print(server.url)  // http://127.0.0.1:40123/9f2c…/
 /// ```
 ///
-/// Nobody else can read it: the server listens on loopback alone, at a port that the system
-/// chooses. Its address has a random token of 128 bits, and any other path is a 404, so that another
-/// user of the machine learns nothing. A request whose `Host` is not loopback is refused, so that a
-/// site that gives its name the address 127.0.0.1 (DNS rebinding) is as well. Traces contain no
-/// secrets of their own, but they tell which servers a program talks to: start the server where a
-/// developer asks for it, and nowhere else.
+/// Other machines cannot read it: the server listens only on loopback, at a port that the system
+/// chooses. Its address has a random token of 128 bits, and any other path is a 404, so that
+/// another user of the machine learns nothing. A request whose `Host` is not loopback is refused,
+/// so that a site that gives its name the address 127.0.0.1 (DNS rebinding) is as well. Traces
+/// contain no secrets of their own, but they show which servers a program connects to: start the
+/// server only if a developer asks for it.
 ///
-/// It takes one thread while nobody looks. What clients may do is bounded: a head has 16 KiB, and a
-/// connection has one request and ten seconds, until its answer is read. There are eight connections
-/// at a time. One more takes the place of the oldest that has not sent its request, or else of the
-/// oldest, so that idle connections keep nobody out.
+/// Without a viewer it uses one thread. What clients may do is bounded: a head has 16 KiB, and a
+/// connection has one request and ten seconds, until its answer is read. There are eight
+/// connections at a time. One more takes the place of the oldest that has not sent its request, or
+/// else of the oldest, so that idle connections keep nobody out.
 public final class TraceServer: Sendable {
     private struct State {
-        // In the order in which they came.
+        // The traces in the order of their arrival.
         var connections: [Connection] = []
         var count = 0
         var isStopped = false
@@ -172,9 +172,9 @@ public final class TraceServer: Sendable {
             return TraceAnswer(type: "text/html; charset=utf-8", Data(page.utf8)).data
         case Self.source:
             let traces = store.traces
-            // Hash values are those of one process, as the token is.
+            // Hash values belong to one process, like the token.
             let tag = "\"\(UInt64(bitPattern: Int64(traces.hashValue)).hexadecimal)\""
-            // The page has them already (RFC 9110 §13.1.2).
+            // The page already has these traces (RFC 9110 §13.1.2).
             if request.headers["If-None-Match"] == tag { return TraceAnswer(unchanged: tag).data }
             let json = JSONValue.array(traces.map { $0.json() }).data()
             return TraceAnswer(type: "application/json", json, fields: ["ETag: \(tag)"]).data
@@ -226,7 +226,7 @@ private struct TraceAnswer {
     }
 
     var data: Data {
-        // The token is in the address of the page, which nobody else must see.
+        // The token is in the address of the page, so the address must stay secret.
         let lines =
             [
                 "HTTP/1.1 \(status)", "Connection: close", "Cache-Control: no-store",

@@ -2,7 +2,7 @@
 
 import TurnpikeValkey
 
-/// What a server does in one step for a ``ValkeyStore``.
+/// The scripts that a server runs for a ``ValkeyStore``, each in one step.
 ///
 /// A key is a hash. Each variant is a field whose name begins with `v`, and an `EntryRecord`. Two more
 /// fields may be there: `order`, the variants with the oldest in front, if there are several; and
@@ -10,7 +10,7 @@ import TurnpikeValkey
 /// by another one than that. A response whose request was sent before another replica's removal is not
 /// stored. The gate sees to the removals of its own process, one of which the response may have made.
 enum StoreScripts {
-    /// How long a removal is remembered: an exchange that takes longer may store what it has received.
+    /// How long a removal is remembered: an exchange that takes longer may store its response.
     static let removalTime = 60_000
 
     private static let now = """
@@ -167,7 +167,7 @@ enum StoreScripts {
 
     /// Ends a claim.
     ///
-    /// Arguments: token, and for how many milliseconds nobody needs one; 0 for none.
+    /// Arguments: the token, and for how many milliseconds no caller needs a claim; 0 for none.
     static let release = ValkeyScript(
         """
         if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end

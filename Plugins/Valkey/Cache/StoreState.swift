@@ -10,7 +10,7 @@ import TurnpikeSharedState
 
 /// What one replica knows of a shared store.
 struct StoreState {
-    /// What was found under a key last: a head that is the same need not be read again.
+    /// The last entry that was found under a key: an equal head need not be read again.
     final class Known: Sendable {
         let key: StoreKey
         let record: EntryRecord?
@@ -32,7 +32,7 @@ struct StoreState {
     private var recordBytes = 0
     // Removals that the server has not confirmed, and when they were asked for.
     private var removals: [CacheKey: MonotonicInstant] = [:]
-    /// Since when a removal may have been lost: what is older is not served.
+    /// The time since which a removal may have been lost; older entries are not served.
     private(set) var lostRemoval: Date?
 
     private static let maxKnown = 1024
@@ -64,7 +64,7 @@ struct StoreState {
 
     // MARK: Removals
 
-    /// Notes that a key is to be removed.
+    /// Notes that a key must be removed.
     mutating func addRemoval(_ key: CacheKey, at now: MonotonicInstant, _ date: Date) {
         if removals.count < Self.maxRemovals || removals[key] != nil {
             removals[key] = now
@@ -88,7 +88,7 @@ struct StoreState {
     }
 }
 
-/// What is wrong with a server.
+/// The fault of a server.
 enum StoreFault {
     /// The server is not asked at the moment.
     static let away = ClientError(

@@ -22,7 +22,7 @@ extension ValkeyStore {
     ///   - response: The response.
     ///   - content: Its content.
     ///   - begun: When the head had arrived.
-    /// - Throws: What keeps the server from it.
+    /// - Throws: An error if the server cannot do it.
     fileprivate func store(
         _ response: StoredResponse, _ content: Data, since begun: MonotonicInstant
     ) async throws {
@@ -108,7 +108,7 @@ private final class ValkeyWriter: CacheWriter {
             defer { content = nil }
             return content
         }
-        // The entry that it was to replace is out of date.
+        // The entry that it should replace is out of date.
         guard let data else { return try await store.remove(response.key) }
         try await store.store(response, data, since: begun)
     }
@@ -117,10 +117,10 @@ private final class ValkeyWriter: CacheWriter {
 }
 
 extension ValkeyStore {
-    // For how long after a response that was not stored nobody waits for another one.
+    // After a response that was not stored, calls do not wait for another one for this time.
     private static let openTime = Duration.seconds(10)
 
-    /// Claims to fetch what was not found.
+    /// Claims the task of fetching a missing response.
     public func claim(_ key: CacheKey) async throws -> CacheClaim {
         guard let time = options.fleetLock else { return .unneeded }
         guard let (names, _) = admitWrite(key) else { return .unneeded }

@@ -28,7 +28,7 @@ public final class ValkeyStore: CacheStore {
     let options: Options
     let timeSource: any TimeSource
     let state = Mutex(StoreState())
-    // Names this store among those of other replicas.
+    // A name that distinguishes this store from those of other replicas.
     let replica = Data(UUID().uuidString.utf8)
 
     /// The most variants of one key; the oldest goes.
@@ -37,7 +37,7 @@ public final class ValkeyStore: CacheStore {
     /// Creates a store.
     /// - Parameters:
     ///   - server: The server.
-    ///   - options: What is kept there, and for how long.
+    ///   - options: Limits on entries and times.
     ///   - timeSource: The clock of pauses after failures.
     public init(
         _ server: ValkeyServer, options: Options = Options(),
@@ -51,7 +51,7 @@ public final class ValkeyStore: CacheStore {
     /// True.
     public var isShared: Bool { true }
 
-    /// What a writer collects, and what it sends.
+    /// The bytes that a writer collects and sends.
     public var entryBounds: CacheEntryBounds? {
         CacheEntryBounds(memory: 2 * Int64(min(max(options.maxEntryBytes, 0), 1 << 40)))
     }
@@ -158,8 +158,8 @@ public final class ValkeyStore: CacheStore {
 
     /// Removes all entries under a key.
     ///
-    /// If the server does not confirm it, this replica serves none of them any more, and asks again when
-    /// the server is back.
+    /// If the server does not confirm it, this replica serves none of them any more, and tries
+    /// again when the server is back.
     public func remove(_ key: CacheKey) async throws {
         let now = timeSource.now
         let isAdmitted = state.withLock { state in
@@ -191,7 +191,7 @@ public final class ValkeyStore: CacheStore {
         state.withLock { $0.isRemoving = false }
     }
 
-    /// Removes what could not be removed before.
+    /// Removes entries that could not be removed before.
     public func flush() async {
         let isMine = state.withLock { state in
             defer { state.isRemoving = true }
@@ -210,7 +210,7 @@ public final class ValkeyStore: CacheStore {
 }
 
 extension ValkeyStore {
-    /// What a store keeps on its server, and for how long.
+    /// Limits on the entries of a store and their times.
     public struct Options: Sendable {
         /// How the names of all keys begin; replicas with the same one, and the same
         /// ``/TurnpikeCache/Cache/init(_:partition:options:meter:)`` partition, share their entries.
@@ -233,10 +233,10 @@ extension ValkeyStore {
         /// How long any response is kept at most.
         public var longestTime: Duration = .seconds(30 * 86_400)
 
-        /// How long a miss waits at most for the request of another replica for the same, so that the
-        /// fleet sends one; nil for no wait.
+        /// The longest time for which a miss waits for the same request of another replica, so that
+        /// the fleet sends only one; nil for no wait.
         ///
-        /// It is also how long a claim lasts whose holder ends without a word. A response that is not
+        /// A claim also ends after this time, if its owner has stopped. A response that is not
         /// stored lets those who wait, and all callers of the next ten seconds, ask for themselves.
         public var fleetLock: Duration?
 

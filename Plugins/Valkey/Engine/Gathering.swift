@@ -7,11 +7,11 @@
 /// are likely to send again. With 64 tasks that look up 1 KiB each in a store of responses, a look-up
 /// takes 31 % less processor time and 19 % less time than without; with 16 KiB, 17 % less processor
 /// time. These are medians of five interleaved rounds of `bench fleet-cache` on two busy cores. A lone
-/// task pays nothing. Without: `holds` returns false, `replied` true.
+/// task pays nothing. To remove it: `holds` returns false, `replied` true.
 ///
 /// Half of the commands under way are sent at the latest, so that the server works on them while the
 /// tasks of the others run. All at once took 15 % longer from any thread, and 40 % on the engine's
-/// own (the same load on an idle machine). Without: `isPiece` looks at the bytes alone.
+/// own (the same load on an idle machine). To remove it: `isPiece` checks only the bytes.
 struct Gathering {
     private var until = Int64.min
     private var held = 0
@@ -23,7 +23,7 @@ struct Gathering {
     private static let mostBytes = 32 << 10
     private static let pieces = 8...32
 
-    /// When what waits must be sent.
+    /// The time at which the waiting commands must be sent.
     var deadline: Int64 { until }
 
     /// Notes another command.
@@ -48,7 +48,7 @@ struct Gathering {
     }
 
     /// Replies have come.
-    /// - Returns: Whether what waits is sent now.
+    /// - Returns: Whether the waiting commands are sent now.
     mutating func replied(_ count: Int, at now: Int64) -> Bool {
         if count < Self.fewReplies {
             until = .min

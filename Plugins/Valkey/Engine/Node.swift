@@ -23,14 +23,14 @@ final class Node: @unchecked Sendable {
     var knownAddress: NodeAddress?
     var line: [QueuedCommand] = []
 
-    /// Why there is no connection; nil if there is one, or none was tried.
+    /// The error of the last attempt to connect; nil if there is a connection, or none was tried.
     var fault: ClientError?
     /// Tries in a row that have failed, and addresses tried since the last pause.
     var failures = 0
     var tried = 0
     /// Before this time nothing is tried again.
     var retryAt = Int64.min
-    /// When the last command wanted the node.
+    /// The time of the last command for the node.
     var wantedAt = Int64.min
     /// The cluster does not name it any more.
     var isRetired = false

@@ -4,8 +4,8 @@ import Foundation
 import TurnpikeSupport
 
 /// A caller that waits for a reply.
-// SAFETY: `server` and `state` are accessed inside the engine's lock. The one who sets `over` writes the
-// result, once; behind its resumption the caller takes it, and reads `server`.
+// SAFETY: `server` and `state` are accessed inside the engine's lock. The task that sets `over`
+// writes the result, once. After its resumption the caller takes the result, and reads `server`.
 @safe final class PendingReply: @unchecked Sendable {
     @unsafe private enum State {
         case idle
@@ -30,13 +30,13 @@ import TurnpikeSupport
     /// Whether there is a result.
     var isOver: Bool { if case .over = unsafe state { true } else { false } }
 
-    /// Notes who waits; before that, nobody is resumed.
+    /// Notes the waiting caller; before that, no caller is resumed.
     func wait(with continuation: UnsafeContinuation<Void, Never>) {
         unsafe state = unsafe .waits(continuation)
     }
 
     /// Sets the result, unless there is one.
-    /// - Returns: The continuation for the one who resumes it, once.
+    /// - Returns: The continuation, once, for the task that resumes it.
     func settle(_ result: Result<ValkeyValue, any Error>) -> UnsafeContinuation<Void, Never>? {
         let before = unsafe state
         if case .over = unsafe before { return nil }
@@ -46,7 +46,7 @@ import TurnpikeSupport
         return unsafe continuation
     }
 
-    /// Moves the result out, for the caller behind its resumption.
+    /// Moves the result out, for the caller after its resumption.
     func takeResult() throws -> ValkeyValue {
         guard let result = result.take() else { throw CancellationError() }
         return try result.get()

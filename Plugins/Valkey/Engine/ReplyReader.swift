@@ -22,13 +22,13 @@ import TurnpikeCore
 
     deinit { unsafe tpv_reader_free(pointer) }
 
-    /// Takes bytes, and passes on each reply that is whole.
+    /// Takes bytes, and passes on each complete reply.
     /// - Throws: ``/TurnpikeCore/ClientError/Code/protocol`` if they break the protocol or a limit.
     ///   The reader then reads nothing more.
     func read(_ bytes: UnsafeRawBufferPointer, _ body: (ValkeyValue) -> Void) throws {
         let base = unsafe bytes.baseAddress?.assumingMemoryBound(to: UInt8.self)
         guard let base = unsafe base else { return }
-        // The library moves all that is left behind a reply to the front. With little at once, replies of
+        // The library moves all bytes after a reply to the front. With little at once, replies of
         // 1 KiB take 11 % less processor time (`bench fleet-cache`, five interleaved rounds).
         for place in stride(from: 0, to: bytes.count, by: Self.pieceSize) {
             let count = min(Self.pieceSize, bytes.count - place)
@@ -122,7 +122,7 @@ import TurnpikeCore
     }
 }
 
-/// What one reply may be at most.
+/// The limits on one reply.
 struct ReplyLimits: Sendable {
     var maxBytes = 64 << 20
     var maxValues = 1 << 20

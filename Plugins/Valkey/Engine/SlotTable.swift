@@ -11,13 +11,12 @@ struct SlotTable {
     static let nodeLimit = 512
     static let earlyLimit = 16
 
-    /// Creates an empty table, for a cluster that does not tell its slots.
+    /// Creates an empty table, for a cluster that does not list its slots.
     init() {}
 
     /// Reads the reply of `CLUSTER SLOTS`; entries that cannot be are left out.
     ///
-    /// It is read under the lock of the engine, so what it costs is bounded: each slot is in one
-    /// range.
+    /// It is read under the lock of the engine, so its cost is bounded: each slot is in one range.
     /// - Returns: Nil if it is no such reply.
     init?(_ reply: ValkeyValue, by server: NodeAddress) {
         guard case .array(let ranges) = reply, ranges.count <= KeySlot.count else { return nil }

@@ -3,7 +3,7 @@
 import CTurnpikeValkey
 import TurnpikeCore
 
-/// What all TLS connections of a client share: the certificates that it trusts.
+/// The certificates that a client trusts; all its TLS connections share them.
 // SAFETY: the pointer is valid until `deinit`; OpenSSL counts who uses a context, and guards it.
 @safe final class TLSContext: @unchecked Sendable {
     private let pointer: UnsafeMutableRawPointer

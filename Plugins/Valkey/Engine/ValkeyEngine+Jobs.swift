@@ -10,9 +10,9 @@ import TurnpikeSupport
 extension ValkeyEngine: TaskExecutor {
     func enqueue(_ job: consuming ExecutorJob) {
         let job = UnownedJob(job)
-        // The thread holds the engine, and sees to its jobs before it waits.
+        // The thread holds the engine, and runs its jobs before it waits.
         if poller.isTurn, jobs.add(job) { return }
-        // The job may let go of the client, and with it of the engine, while this goes on.
+        // The job may release the client, and with it the engine, during this loop.
         let own = unsafe Unmanaged.passRetained(self)
         defer { unsafe own.release() }
         guard jobs.add(job) else { return globalConcurrentExecutor.enqueue(ExecutorJob(job)) }
@@ -39,7 +39,7 @@ extension ValkeyEngine: TaskExecutor {
     }
 }
 
-/// What the engine's thread waits with.
+/// The object with which the engine's thread waits.
 // SAFETY: the pointer is valid until `free`, which the engine calls at its end, when it has no thread
 // any more. Any thread may call `wake`; `setAlarm` is called inside the engine's lock; the engine's
 // thread alone waits.

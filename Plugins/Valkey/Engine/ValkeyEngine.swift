@@ -125,7 +125,7 @@ final class ValkeyEngine: Sendable {
         over.settle(.success(()))
     }
 
-    /// Does what is due, and prepares the next wait.
+    /// Does the due work, and prepares the next wait.
     /// - Returns: False at the end.
     private func turn(
         _ state: inout State, _ polls: inout [tpv_poll], _ connections: inout [Connection]

@@ -34,7 +34,7 @@ struct ValkeyURL: Sendable {
             throw Self.fault(
                 "it takes no query and no fragment; escape ? as %3F and # as %23 in a password")
         }
-        // The last sign: a password may contain one that nobody escaped.
+        // The last `@`: a password may contain an unescaped one.
         if let at = rest.lastIndex(of: "@") {
             try readUser(rest[..<at])
             rest = rest[rest.index(after: at)...]

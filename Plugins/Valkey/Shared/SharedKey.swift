@@ -8,8 +8,8 @@ import TurnpikeSupport
 
 /// The names of a server's keys for shared state: `turnpike:{<key>}:<part>`.
 ///
-/// What stands in braces decides which node of a cluster has a key (its hash tag), so all parts of
-/// one key are on one node.
+/// The text in braces (the hash tag) decides which node of a cluster has a key, so all parts of one
+/// key are on one node.
 enum SharedKey {
     // Longer ones are replaced by their digest, because a server keeps each name in memory.
     private static let longest = 200

@@ -114,7 +114,8 @@ enum QuotaScripts {
     /// The first key is that of the cool-down, and each rule has one. The arguments: the minimum, the
     /// maximum, the reach, and the interval and burst of each rule. The reply: 0, the permits and the
     /// offset of each rule; 1 and the time until the first permit; or 2 and the milliseconds of the
-    /// cool-down. What is due within a nanosecond counts as due, because additions are not exact.
+    /// cool-down. A permit that is due within a nanosecond counts as due, because additions are not
+    /// exact.
     static let take = ValkeyScript(
         state + """
             local left = redis.call('PTTL', KEYS[1])

@@ -2,7 +2,7 @@
 
 import Synchronization
 
-/// Why something is given up before its end.
+/// The reason for ending something early.
 public struct CancelReason: Sendable {
     /// Who gives it up.
     public enum Owner: Sendable {
@@ -14,13 +14,13 @@ public struct CancelReason: Sendable {
         case drop
         /// A gate: a limit, a check.
         case gate
-        /// A gate whose time is up; see ``CancelReason/expired(_:)``.
+        /// A gate whose time limit has passed; see ``CancelReason/expired(_:)``.
         case timeLimit
     }
 
     /// Who gives it up.
     public let owner: Owner
-    /// What the one who waits for it is told.
+    /// The error for the waiting caller.
     public let error: any Error
 
     /// Creates a reason.
@@ -43,9 +43,8 @@ public struct CancelReason: Sendable {
 
     /// The time limit of a gate is over: what is still under way ends with the error.
     ///
-    /// A body that is complete or broken is not affected (``ResponseBodyArrival``): one that is complete
-    /// can be read at any later time, and one that broke off fails with the error that broke it
-    /// off.
+    /// A body that is complete or broken is not affected (``ResponseBodyArrival``): a complete body
+    /// can be read at any later time, and one that broke off fails with the error that ended it.
     public static func expired(_ error: any Error) -> CancelReason {
         CancelReason(.timeLimit, error: error)
     }

@@ -26,7 +26,8 @@
 /// gets the error of the limit when the gate ends. The conformance checks of `TurnpikeTesting` find
 /// transports that break the promise, and gates that do not let a cancelled `next` end.
 public protocol PromptlyCancellable: Sendable {
-    /// How soon it ends; ``Promptness/withInside`` by default.
+    /// How soon the gate or transport ends after a cancellation; ``Promptness/withInside`` by
+    /// default.
     var promptness: Promptness { get }
 }
 

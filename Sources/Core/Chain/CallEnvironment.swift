@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What all calls of a client share.
+/// The parts of a client that all its calls share.
 final class CallEnvironment: Sendable {
     let timeSource: any TimeSource
     let randomSource: any RandomSource

@@ -20,7 +20,7 @@ public struct CallEvent: Sendable {
         case retrying(after: Duration, attempt: Int)
         /// A redirect is followed.
         case redirecting
-        /// A gate reports what it does.
+        /// A message of a gate about its work.
         case note(gate: String, message: String)
         /// The chain inside the logger returned a response, whose body may still be unread.
         case responded

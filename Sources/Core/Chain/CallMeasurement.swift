@@ -31,12 +31,11 @@ public struct CallMeasurement: Sendable {
     public let resends: Int
     /// The size of the request content in bytes (`http.client.request.body.size`), if known.
     public let requestBodyBytes: Int64?
-    /// The size of the response content in bytes (`http.client.response.body.size`), as far as it
-    /// was transferred, before codings were removed; nil if the pass failed before its response was
-    /// returned.
+    /// The size of the response content in bytes (`http.client.response.body.size`), as
+    /// transferred, before decoding; nil if the pass failed before its response was returned.
     ///
-    /// Of content whose coded size the transport does not know, it is the size after decoding
-    /// (``ResponseBodyEnd/encodedBytes``).
+    /// If the transport does not know the coded size of the content, this is the size after
+    /// decoding (``ResponseBodyEnd/encodedBytes``).
     public let responseBodyBytes: Int64?
     /// The times of the events of the call.
     public let timeline: Timeline

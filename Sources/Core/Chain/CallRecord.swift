@@ -3,7 +3,7 @@
 import Foundation
 import Synchronization
 
-/// What happened in a call so far; shared by its contexts, its response and its error.
+/// The history of a call so far; its contexts, its response and its error share it.
 final class CallRecord: Sendable {
     private struct State {
         var exchanges = RecordedExchanges()
@@ -12,11 +12,11 @@ final class CallRecord: Sendable {
         var hops: [Hop] = []
         var history: [AttemptSummary] = []
         var lastStop: RetryStop?
-        // What the call waits for in a gate, and how many sends there were before.
+        // The reason for a wait in a gate, and the number of sends before it.
         var wait: (text: String, sends: Int)?
         var retriesForbidden = false
         var lostConnections = 0
-        // Where the call was when its deadline passed.
+        // The state of the call when its deadline passed.
         var placeAtDeadline: String?
         var hasResent = false
         var described: Request?
@@ -78,8 +78,8 @@ final class CallRecord: Sendable {
         }
     }
 
-    /// Adds to an error the request as it was sent, after all gates, how the attempts went, and how
-    /// far the call had come when its deadline passed.
+    /// Adds details to an error: the request as it was sent, after all gates, the outcomes of the
+    /// attempts, and the state of the call when its deadline passed.
     /// - Parameters:
     ///   - error: The error; one of a user's own stays as it is.
     ///   - date: When a time to wait begins that the server tells; nil to leave it out.
@@ -96,7 +96,7 @@ final class CallRecord: Sendable {
         return error.sent == nil ? placed(full) : full
     }
 
-    /// Adds to the error of a deadline how far the call had come.
+    /// Adds the state of the call to the error of a deadline.
     func placed(_ error: ClientError) -> ClientError {
         guard error.code == .deadlineExceeded,
             let place = state.withLock({ $0.placeAtDeadline }) ?? place
@@ -104,13 +104,13 @@ final class CallRecord: Sendable {
         return error.adding(toMessage: "; " + place)
     }
 
-    /// Notes how far the call has come, before the deadline that passes ends what is under way.
+    /// Notes the state of the call, before a passed deadline ends it.
     func deadlinePasses() {
         let place = place
         state.withLock { $0.placeAtDeadline = place }
     }
 
-    /// Where a call is that runs out of time; nil if nothing is under way.
+    /// The state of a call when its time ends; nil if nothing is under way.
     private var place: String? {
         if let pendingWait { return "it was waiting \(pendingWait)" }
         return state.withLock { state in
@@ -133,7 +133,7 @@ final class CallRecord: Sendable {
     /// - Parameter text: What it waits for: `in line for …`. Nil ends the wait; so does a send.
     func waits(_ text: String?) {
         state.withLock { state in
-            // Of a hedged call another branch may be on its way to the server.
+            // In a hedged call, another branch may still be sending to the server.
             let isUnderWay = state.exchanges.awaited != nil
             state.wait = isUnderWay ? nil : text.map { ($0, state.sends) }
         }
@@ -157,7 +157,7 @@ final class CallRecord: Sendable {
 
     func didLoseConnection() { state.withLock { $0.lostConnections += 1 } }
 
-    /// Takes the one send that a call without a retry has after a lost connection.
+    /// Uses the one extra send of a call without a retry, after a lost connection.
     func takeResend(limit: Int) -> Bool {
         state.withLock { state in
             if state.hasResent || state.sends - state.hops.count >= limit { return false }

@@ -2,7 +2,7 @@
 
 import Synchronization
 
-/// What all contexts of one call share.
+/// The state that all contexts of one call share.
 final class CallState: Sendable {
     let id: CallID
     let environment: CallEnvironment

@@ -8,13 +8,13 @@ extension Context {
     /// records errors elsewhere.
     ///
     /// Secrets of the request, of the last request that the call has sent, and of the response are
-    /// hidden wherever the message repeats them. Of a ``ClientError`` it is
-    /// ``ClientError/message``, of any other error its description.
+    /// hidden wherever the message repeats them. For a ``ClientError`` this is
+    /// ``ClientError/message``, for any other error its description.
     /// - Parameters:
     ///   - error: The error.
     ///   - request: The request as it reached the gate.
-    ///   - head: The head of the response; nil for that of the error.
-    ///   - redaction: What is hidden.
+    ///   - head: The head of the response; nil for the head in the error.
+    ///   - redaction: The rules for hiding secrets.
     /// - Returns: The message.
     public func shownMessage(
         of error: any Error, for request: Request, head: ResponseHead? = nil,

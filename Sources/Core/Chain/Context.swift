@@ -39,7 +39,7 @@ public final class Context: Sendable {
     /// How long a body that an inner retry keeps may be idle; nil if no gate limits it.
     let idleBound: IdleBound?
 
-    /// Who decides of a second send after a lost connection (``ResendRule``).
+    /// Decides about a second send after a lost connection (``ResendRule``).
     let resendRule: ResendRule
 
     /// How many bytes of the response content are read before the caller gets a value: `Int.max`
@@ -116,7 +116,7 @@ public final class Context: Sendable {
     }
 
     deinit {
-        // Another context may have the same scope; it outlives this one.
+        // Another context with the same scope may outlive this one.
         if scope.isAwaited, parent?.scope !== scope { call.cancelTree.removeAll(in: scope) }
     }
 

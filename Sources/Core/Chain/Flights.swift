@@ -9,7 +9,7 @@ import TurnpikeSupport
 /// Further calls wait for the same exchange. A call may stop waiting without affecting the others;
 /// when the last one leaves, the exchange is cancelled.
 public final class Flights<Key: Hashable & Sendable, Value: Sendable>: Sendable {
-    /// What a shared exchange returns to one of the waiting calls.
+    /// The result of a shared exchange for one of the waiting calls.
     public enum Landing: Sendable {
         /// The value that all waiting calls share.
         case shared(Value)
@@ -183,7 +183,7 @@ private struct CallEnd: Error {
 }
 
 extension Response {
-    /// Returns the response of a shared exchange as that of a call.
+    /// Returns the response of a shared exchange as the response of a call.
     ///
     /// Cancelling the call also ends the body.
     public func adopted(by context: Context) -> Response {

@@ -13,30 +13,29 @@ public protocol Gate: Sendable {
     /// The gate's name in logs, traces, stack descriptions and errors; by default the name of its
     /// type.
     ///
-    /// It is shown as it stands, so it holds no secret. A property `name` of yours is not taken
-    /// for it.
+    /// It is shown unchanged, so it must not contain a secret. A property `name` of yours is not
+    /// taken for it.
     var gateName: String { get }
 
     /// The keys of request options that this gate reads; none by default.
     var handledOptions: [any RequestOptionKey.Type] { get }
 
-    /// What the gate needs of the client's transport; nothing by default.
+    /// The capabilities that the gate needs of the client's transport; none by default.
     ///
-    /// A client whose transport lacks it has a fault from its making (``Client/fault``), and each
-    /// call fails with ``ClientError/Code/unsupported``.
+    /// If the transport lacks one of them, the client has a fault from the start
+    /// (``Client/fault``), and each call fails with ``ClientError/Code/unsupported``.
     var requiredCapabilities: TransportCapabilities { get }
 
-    /// What is true of this gate as it is configured, for checks and explanations of a stack.
+    /// States facts about this gate as it is configured, for checks and explanations of a stack.
     ///
     /// Nil by default: nothing is known. Never called on the path of a call; it must not send,
     /// wait or change anything.
-    /// - Parameter request: The request to explain, as it reaches the gate, or nil for what holds
-    ///   of any request.
+    /// - Parameter request: The request to explain, as it reaches the gate, or nil for facts about
+    ///   any request.
     /// - Returns: The facts, or nil if nothing is known.
     func facts(for request: Request?) -> GateFacts?
 
-    /// Releases what the gate holds beyond single calls, for example flushes a log or closes a
-    /// file.
+    /// Releases resources that outlive a call: for example flushes a log or closes a file.
     ///
     /// ``Client/shutdown(grace:)`` calls it after the last call.
     func shutdown() async

@@ -26,20 +26,22 @@ public struct Next: Sendable {
     /// reload.
     public var planIdentity: ObjectIdentifier { ObjectIdentifier(plan) }
 
-    /// The transport at the end of the chain, for requests that are to pass no gate, such as checks
-    /// of a server's health.
+    /// The transport at the end of the chain, for requests that must not pass the gates, such as
+    /// health checks of a server.
     public var transport: any Transport { plan.transport }
 
-    /// Whether what is further in may prove who the client is: a gate that adds a credential or
-    /// cookies, or that changes requests and states no facts, or the transport
-    /// (``Transport/provesClient``).
+    /// Whether an inner gate or the transport may prove who the client is.
     ///
-    /// A gate that keeps responses does not see that proof, so what it keeps is the client's own.
+    /// This is a gate that adds a credential or cookies, or that changes requests and states no
+    /// facts, or the transport (``Transport/provesClient``).
+    ///
+    /// A gate that stores responses does not see that proof, so the stored responses belong to this
+    /// client only.
     public var provesClient: Bool { plan.provesClient(from: position) }
 
     /// How often the stack or the transport of the client was replaced (``Client/replace(stack:transport:)``).
     ///
-    /// What is further in may prove another client since then.
+    /// After that, the inner gates or the transport may prove another client.
     public var generation: Int { plan.generation }
 
     /// Runs the rest of the chain in the same attempt.

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A gate that must be told from its like in the same stack, or they would share state.
+/// A gate whose state must be separate from that of equal gates in the same stack.
 public protocol PlacedGate: Gate {
-    /// Learns what stands before it, when a client is made and when its stack is replaced.
+    /// Called with the equal gates before this one, when a client is made and when its stack is
+    /// replaced.
     /// - Parameter others: The gates of this kind that a request meets before this one.
     func place(after others: [any PlacedGate])
 }
 
 extension Stack {
-    /// Tells the gates what stands before them.
+    /// Calls each gate with the equal gates before it.
     func placeGates() {
         var placed: [any PlacedGate] = []
         for case let gate as any PlacedGate in gates.lazy.flatMap(\.flattened) {

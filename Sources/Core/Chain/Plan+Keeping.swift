@@ -58,7 +58,7 @@ extension ResponseBody {
     }
 }
 
-/// How long a body that a retry keeps may be idle, as set by a gate outside the retry.
+/// The idle limit for a body that a retry keeps, set by a gate outside the retry.
 ///
 /// Contexts inside that gate inherit it, including those of new attempts. A limit inside a retry
 /// applies only to its attempt.
@@ -75,10 +75,10 @@ struct IdleBound: Sendable {
 
 extension Next {
     /// Runs the rest of the chain, and ends the body of its response as
-    /// ``ClientError/Code/idleTimeout`` if it stands still, or comes too slowly, while its reader
+    /// ``ClientError/Code/idleTimeout`` if it stalls, or arrives too slowly, while its reader
     /// waits.
     ///
-    /// Content that a retry further in reads before it returns a response has the same limit.
+    /// The same limit applies to content that an inner retry reads before it returns a response.
     /// - Parameters:
     ///   - request: The request.
     ///   - limit: The longest wait for a chunk.

@@ -201,8 +201,8 @@ extension Plan {
 /// A task that outlives the pass, such as a poller that a call happened to start, is no longer part
 /// of it.
 final class RetryPass: Sendable {
-    // The call's identity rather than its ID, which seeded clients may share. Not a reference,
-    // which would keep the call alive as long as a task knows the pass.
+    // The call's identity rather than its ID, which seeded clients may share. This is not a
+    // reference, because a reference would keep the call alive as long as a task holds the pass.
     private let call: ObjectIdentifier?
     private let isOver: Atomic<Bool>
 

@@ -47,9 +47,10 @@ extension Plan {
         }
     }
 
-    /// Whether a request is sent once more whose kept-alive connection ended before an answer.
+    /// Whether a request is sent once more, if its kept-alive connection ended before an answer.
     ///
-    /// No transport decides this. A retry further out does, if there is one (``RequestRetrier/decidesResend(of:)``).
+    /// No transport decides this. An outer retry decides, if there is one
+    /// (``RequestRetrier/decidesResend(of:)``).
     private func mayResend(
         _ request: Request, after error: any Error, in context: Context
     ) -> Bool {

@@ -55,7 +55,7 @@ final class Plan: Sendable {
             ?? Self.unmetNeed(of: gates, transport.capabilities)
     }
 
-    /// What gates need of a transport that it has not, or nil.
+    /// The capability that gates need and the transport lacks, or nil.
     static func unmetNeed(
         of gates: [any Gate], _ capabilities: TransportCapabilities
     ) -> ClientError? {
@@ -116,7 +116,7 @@ final class Plan: Sendable {
     /// Whether everything from a position on ends soon after its context and task are cancelled.
     func endsPromptly(from position: Int) -> Bool { promptEnds[position] }
 
-    /// Whether something from a position on may prove who the client is.
+    /// Whether a gate or the transport, from a position on, may prove who the client is.
     func provesClient(from position: Int) -> Bool {
         var last = lastProof.load(ordering: .relaxed)
         if last == .min {

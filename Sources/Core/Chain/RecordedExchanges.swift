@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The exchanges of a call: the one that its timeline and progress describe, and those that run or
-/// have run beside it.
+/// The exchanges of a call: the shown exchange, which its timeline and progress describe, and the
+/// exchanges that overlap with it.
 ///
 /// Attempts of a hedged call overlap. The described exchange is the last one sent, until another one
 /// is answered first, is read while the described one has no answer, or is returned to the
@@ -32,20 +32,20 @@ struct RecordedExchanges {
     }
 
     private var shown = One()
-    // Those that began before the shown one had ended, or after it.
+    // The exchanges other than the shown one.
     private var others: [One] = []
 
     var timeline: Timeline { shown.timeline }
 
     var progress: TransferProgress { shown.progress }
 
-    /// What an exchange waits for.
+    /// The event for which an exchange waits.
     enum Awaited {
         case head
         case content
     }
 
-    /// What is awaited of the exchanges that have not ended; nil if all have.
+    /// The next event of the exchanges that have not ended; nil if all have ended.
     var awaited: Awaited? {
         let open = shown.phase == .ended ? others.last { $0.phase != .ended } : shown
         return open.map { $0.phase == .sent ? .head : .content }
@@ -105,8 +105,8 @@ struct RecordedExchanges {
 
     /// Counts bytes of a body that were read.
     ///
-    /// An answer that is drained beside the shown one, such as that of a hedge that lost, keeps its
-    /// bytes to itself.
+    /// The bytes of another answer that is drained meanwhile, such as that of a losing hedge, are
+    /// not counted here.
     /// - Returns: Whether the progress has changed.
     mutating func receive(_ bytes: Int, in number: Int) -> Bool {
         if shown.number == number {

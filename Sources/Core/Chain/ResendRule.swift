@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Who decides whether a request goes out once more whose kept-alive connection ended before an
-/// answer (``TransferState/lostReusedConnection``).
+/// Decides whether a request is sent once more if its kept-alive connection ended before an answer
+/// (``TransferState/lostReusedConnection``).
 enum ResendRule: Sendable {
-    /// A retry further out, which makes it one of its attempts.
+    /// An outer retry, which counts it as one of its attempts.
     case retried
     /// No gate does: a repeatable request is sent once more where these limits, outermost first,
     /// have a permit for it at once.
@@ -11,14 +11,14 @@ enum ResendRule: Sendable {
 }
 
 extension Context {
-    /// Returns a context for the rest of the chain in which a limit is asked for a permit before the
-    /// framework sends a request once more whose kept-alive connection ended before an answer.
+    /// Returns a context for the rest of the chain in which a limit must have a permit before the
+    /// framework repeats a request, because its kept-alive connection ended before an answer.
     ///
-    /// A gate that counts sends uses it. If a retry decides of such requests
-    /// (``RequestRetrier/decidesResend(of:)``), the limit is not asked: the request comes through the
-    /// gate again.
+    /// A gate that counts sends uses it. If a retry decides about such requests
+    /// (``RequestRetrier/decidesResend(of:)``), `limit` is not called, because the request passes
+    /// the gate again.
     /// - Parameter limit: Takes a permit if there is one at once, and returns what gives it back; nil if
-    ///   there is none. It is given back if a limit further in has none, so that nothing is sent.
+    ///   there is none. The permit is returned if an inner limit has none, so that nothing is sent.
     /// - Returns: The context to pass to `next`.
     public func asking(beforeResend limit: @escaping @Sendable () -> (@Sendable () -> Void)?)
         -> Context

@@ -13,7 +13,7 @@ struct RetryStop: Sendable {
         self.reason = reason
     }
 
-    /// Whether an error describes that outcome, rather than what another gate made of it.
+    /// Whether an error describes that outcome, and was not made by another gate.
     fileprivate func concerns(_ error: ClientError) -> Bool {
         if let status { return error.response?.status == status }
         return error.code == code
@@ -37,7 +37,7 @@ extension Context {
     /// A ``RequestRetrier`` calls it where it accepts such an outcome.
     /// - Parameters:
     ///   - outcome: The outcome.
-    ///   - reason: Why, behind "it was not tried again: ".
+    ///   - reason: The text after "it was not tried again: ".
     public func willNotRetry(_ outcome: Outcome, because reason: String) {
         call.record.lastStop = RetryStop(outcome, reason)
     }

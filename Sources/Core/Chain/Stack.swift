@@ -22,8 +22,8 @@ public struct Stack: Sendable {
     /// Creates a stack of gates, outermost first.
     public init(@StackBuilder _ content: () -> [any Gate]) { gates = content() }
 
-    /// Returns the stack that a call with these options passes: with the gates of those options that
-    /// none of its gates handles (``RequestOptionKey/gate(for:)``).
+    /// Returns the stack that a call with these options passes: it adds the gates of options that
+    /// no gate of the stack handles (``RequestOptionKey/gate(for:)``).
     public func completed(for options: RequestOptions) -> Stack {
         if options.isEmpty { return self }
         let handled = Set(gates.lazy.flatMap(\.handledOptions).map { ObjectIdentifier($0) })

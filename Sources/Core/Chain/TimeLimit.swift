@@ -15,7 +15,7 @@ extension Next {
     /// - Parameters:
     ///   - request: The request.
     ///   - limit: The time limit.
-    ///   - isUpToHead: Whether the limit ends with the head of the response; otherwise it goes on
+    ///   - isUpToHead: Whether the limit ends with the head of the response; otherwise it runs
     ///     until the body is complete.
     ///   - fault: Creates the error for the limit.
     /// - Returns: The response.
@@ -89,13 +89,13 @@ extension ResponseBody {
         _ timer: any TimerToken, of context: Context,
         orThrow fault: @escaping @Sendable () -> ClientError
     ) {
-        // What is small is read before anybody could look at the time.
+        // A small body needs no check: it is read faster than the time could be checked.
         if let deadline = context.deadline, storage.length ?? .max > ResponseBodyExpiry.smallest {
             storage.expire(
                 ResponseBodyExpiry(deadline: deadline, timeSource: context.timeSource, fault: fault)
             )
         }
-        // It has come in time, however late it is read.
+        // The body arrived in time, even if it is read later.
         if storage.arrival != .underWay { return timer.cancel() }
         let canceller = canceller
         let registration = context.onCancel { canceller.cancel($0) }

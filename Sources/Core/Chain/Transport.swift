@@ -8,20 +8,20 @@
 /// reads the body is cancelled, when the body is released, or when the context is cancelled.
 ///
 /// ``Exchange`` implements these rules: the transport passes on what it receives, and stops when
-/// the exchange tells it to. A transport whose content waits for nobody, such as files, needs no
-/// exchange but a ``ResponseBodySource``.
+/// the exchange tells it to. A transport whose content is available at once, such as a file, needs
+/// only a ``ResponseBodySource`` instead of an exchange.
 public protocol Transport: Sendable {
     /// The capabilities of the transport.
     var capabilities: TransportCapabilities { get }
 
     /// Whether connections prove who the client is, as a client certificate does.
     ///
-    /// A cache then takes no two clients for one (``Next/provesClient``). The default is true, so that a
-    /// transport that does not say loses hits and never shows one client what another one was sent. A
-    /// transport that wraps another one has its value.
+    /// A cache then takes no two clients for one (``Next/provesClient``). The default is true. So a
+    /// transport that does not implement it loses cache hits, but never shows one client the
+    /// responses of another. A transport that wraps another one has its value.
     var provesClient: Bool { get }
 
-    /// Whether a server can end the process over the transport, by what it sends.
+    /// Whether a server can end the process by the bytes that it sends.
     ///
     /// The linter warns of such a transport. The default is false; a transport that wraps another one
     /// has its value.

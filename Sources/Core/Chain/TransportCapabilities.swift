@@ -39,7 +39,8 @@ public struct TransportCapabilities: OptionSet, Hashable, Sendable {
     /// The addresses of connections are judged by the request's rule
     /// (``RequestOptions/addressRule``).
     ///
-    /// Without it the rule is ignored: a gate that sets one also judges what it can by itself.
+    /// Without it the rule is ignored, so a gate that sets a rule also checks what it can by
+    /// itself.
     public static let addressRules = Self(rawValue: 1 << 6)
 
     private static let names: [(Self, String)] = [

@@ -2,8 +2,8 @@
 
 /// A fact about an exchange that only its transport knows.
 ///
-/// It is recorded in the call's ``Timeline``; sent bytes also count in the call's progress, and what
-/// was sent again in ``Context/sendCount``.
+/// It is recorded in the call's ``Timeline``; sent bytes also count in the call's progress, and
+/// repeated sends count in ``Context/sendCount``.
 public enum TransportReport: Sendable {
     /// The host name was resolved.
     case resolved(at: MonotonicInstant)

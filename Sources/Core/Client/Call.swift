@@ -140,7 +140,7 @@ public struct Call: Sendable {
     }
 
     /// Sends the request and reads the response with a function, which runs on the caller's actor
-    /// and may use what belongs to that actor.
+    /// and may use the state of that actor.
     public func read<Value>(
         _ read: (Response, SerializationContext) async throws -> Value
     ) async throws -> Value {
@@ -193,7 +193,7 @@ public struct Call: Sendable {
         }
     }
 
-    /// Adds the gates of this call, and those of options that the stack would ignore.
+    /// Adds the gates of this call, and gates for options that the stack would ignore.
     private func extended(_ plan: Plan, for options: RequestOptions) -> Plan {
         if gates.isEmpty && options.isEmpty { return plan }
         let handled = plan.handledOptions
@@ -211,7 +211,7 @@ extension Context {
     }
 
     /// Notes that the call has failed.
-    /// - Returns: The error with what is known of the call.
+    /// - Returns: The error with the details of the call.
     fileprivate func failed(_ error: any Error) -> any Error {
         let error = call.record.completed(error, at: timeSource.date)
         left(.failure(error))

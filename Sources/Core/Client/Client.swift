@@ -17,7 +17,7 @@ import TurnpikeSupport
 public final class Client: Sendable {
     private struct State {
         var plan: Plan
-        // Ends what the gates share.
+        // Ends the state that gates share.
         var onShutdown: (@Sendable () async -> Void)?
         // Cancelling this context cancels all calls that were started under it.
         var generation: Context
@@ -97,8 +97,8 @@ public final class Client: Sendable {
     /// - Parameters:
     ///   - stack: The new stack.
     ///   - transport: The new transport, or nil.
-    ///   - onShutdown: Runs in ``shutdown(grace:)`` when the gates have shut down, for what they
-    ///     share; it replaces the one before.
+    ///   - onShutdown: Runs in ``shutdown(grace:)`` after the gates have shut down, to end their
+    ///     shared state; it replaces the former closure.
     public func replace(
         stack: Stack, transport: (any Transport)? = nil,
         onShutdown: @escaping @Sendable () async -> Void
@@ -220,11 +220,10 @@ public final class Client: Sendable {
     /// another exchange: a download that resumes, an event stream that reconnects.
     ///
     /// The ends of cancelled calls are awaited for at most one second, so that gates see them before
-    /// shutdown; a response that somebody holds without reading it does not end by itself. The gates
-    /// shut down one after the other, outermost first, each in its own time: nothing bounds the sum.
-    /// What they share follows (``replace(stack:transport:onShutdown:)``).
-    /// Cancelling the task ends only the grace period: when this method returns, everything is
-    /// closed.
+    /// shutdown; a response that is held without being read does not end by itself. The gates shut
+    /// down one after the other, outermost first, each in its own time: nothing bounds the sum.
+    /// Their shared state ends after them (``replace(stack:transport:onShutdown:)``). Cancelling
+    /// the task ends only the grace period: when this method returns, everything is closed.
     /// - Parameter grace: How long running calls may continue.
     public func shutdown(grace: Duration = .zero) async { await shutdown(grace: grace, .handle) }
 

@@ -79,9 +79,9 @@ public final class RunningCall<Value: Sendable>: Sendable {
 
     /// The head of the response from which the value is made, after all redirects and retries.
     ///
-    /// It is there before the content has arrived, and stays when the call has ended. Until the call has
-    /// such a response it is nil, also for a call that fails: then the error has the head, if there is
-    /// one (``ClientError/response``).
+    /// It is available before the content has arrived, and after the call has ended. Until the call
+    /// has such a response it is nil, also for a call that fails: then the error has the head, if
+    /// there is one (``ClientError/response``).
     public var head: ResponseHead? { received.head }
 
     /// The times of the events of the call so far.

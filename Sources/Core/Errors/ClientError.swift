@@ -46,8 +46,8 @@ public struct ClientError: Error, Sendable {
     ///
     /// The client adds the request as sent and the number of attempts.
     /// - Parameters:
-    ///   - code: What went wrong.
-    ///   - message: What happened and what to do, without secrets.
+    ///   - code: The kind of failure.
+    ///   - message: The failure and its remedy, without secrets.
     ///   - underlying: The error that caused this one.
     ///   - response: The head of the response, if one arrived.
     ///   - responseBody: The response content, or its beginning; at most 4 KiB by convention.
@@ -83,7 +83,7 @@ public struct ClientError: Error, Sendable {
     /// The response content, or its beginning: 4 KiB unless the gate that refused the response keeps
     /// more (``ResponseValidator/keptBytes(for:)``).
     ///
-    /// Of it, ``description`` shows nothing but a ``problem``.
+    /// ``description`` shows only a ``problem`` of it.
     public var responseBody: Data { details.responseBody }
     /// Whether ``responseBody`` is only the beginning of the content, because more came than was kept
     /// or because it was not waited for.
@@ -131,8 +131,8 @@ public struct ClientError: Error, Sendable {
 
     /// Returns the error of a later exchange of a call whose earlier request was answered.
     ///
-    /// The earlier request was sent, even if the later one was not: a gate that sends again after an
-    /// answer, as for a redirect, throws this, so that nobody takes the call for one that was never
+    /// The earlier request was sent, even if the later one was not: a gate that sends again after
+    /// an answer, as for a redirect, throws this error, so that the call does not count as never
     /// sent.
     public var behindAnAnswer: ClientError {
         guard transfer?.isUnsent == true else { return self }

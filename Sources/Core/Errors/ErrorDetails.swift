@@ -75,7 +75,7 @@ extension AttemptSummary: CustomStringConvertible {
 
 /// What a server says of a failure in a machine-readable form (RFC 9457, `application/problem+json`).
 ///
-/// All members are what the server sent, and may hold what its users wrote: `error.description` shows
+/// All members come from the server, and may contain text of its users: `error.description` shows
 /// ``title`` and ``detail`` without secrets.
 public struct ProblemDetails: Sendable, Hashable {
     /// A URI reference that identifies the kind of problem; `about:blank` if the server names none.

@@ -6,11 +6,11 @@
 public enum GateEffect: Sendable, Hashable {
     // MARK: Sends
 
-    /// Sends again what failed, each time as a new attempt.
+    /// Sends a failed request again, each time as a new attempt.
     ///
     /// `attempts` counts the first one too. `waits` is the longest sum of the waits between them,
-    /// and `repeatsUnsafe` tells whether a request is repeated that a server may have processed
-    /// and that is not idempotent.
+    /// and `repeatsUnsafe` says whether the gate repeats a request that is not idempotent and that
+    /// the server may have processed.
     case retries(attempts: Int?, waits: Duration?, repeatsUnsafe: Bool)
     /// Sends further copies while the first is under way, each as an attempt; the first answer
     /// counts.
@@ -21,12 +21,12 @@ public enum GateEffect: Sendable, Hashable {
     case redirects(hops: Int)
     /// Sends again in the same pass without a wait, for example with new credentials after a 401.
     case replays(times: Int)
-    /// May answer without what stands inside.
+    /// May answer without calling the gates inside.
     case answers(GateAnswer)
 
     // MARK: Time
 
-    /// Ends what stands inside after a time.
+    /// Ends the gates inside after a time.
     case limitsTime(Duration, GateTimeExtent)
     /// May hold a request back before it passes it on.
     ///
@@ -35,11 +35,11 @@ public enum GateEffect: Sendable, Hashable {
 
     // MARK: Load
 
-    /// Lets so many requests at once through.
+    /// Limits the number of requests at the same time.
     case limitsConcurrency(Int?)
-    /// Lets so many requests in an interval through.
+    /// Limits the number of requests in an interval.
     case limitsRate(Int, per: Duration)
-    /// Refuses requests after failures of what stands inside.
+    /// Refuses requests after failures of the gates inside.
     case breaksCircuit
 
     // MARK: Shared state
@@ -47,8 +47,8 @@ public enum GateEffect: Sendable, Hashable {
     /// Keeps something in a store that replicas share, and goes on without the store if it does not
     /// answer.
     ///
-    /// `isHidden` tells whether nobody can read it on its way there, nil if that is not known, and
-    /// `atMost` is the longest sum of the waits for the store in one pass.
+    /// `isHidden` says whether the connection to the store is safe from readers, nil if that is not
+    /// known, and `atMost` is the longest sum of the waits for the store in one pass.
     case sharesState(GateSharedContent, isHidden: Bool?, atMost: Duration)
 
     // MARK: The connection
@@ -63,7 +63,7 @@ public enum GateEffect: Sendable, Hashable {
     /// Puts something into the request that is valid for a time only, for example a signature with
     /// a date.
     case stampsTime(valid: Duration?)
-    /// Gives a request a key by which a server recognises a repetition.
+    /// Adds a key to a request by which a server recognises a repetition.
     case identifiesRepetition
     /// Sends and keeps cookies.
     case keepsCookies
@@ -78,13 +78,13 @@ public enum GateEffect: Sendable, Hashable {
 
     /// Lets only some requests pass the gates of its group.
     ///
-    /// `byOrigin` tells whether origins that the group knows decide.
+    /// `byOrigin` says whether a list of origins decides.
     case selects(byOrigin: Bool)
 
     // MARK: The response
 
-    /// Reads content of a response before it passes the response on, up to so many bytes, which it
-    /// holds in memory.
+    /// Reads content of a response into memory before it returns the response, up to a number of
+    /// bytes.
     case readsContent(upTo: Int64?)
     /// Turns a response into an error.
     case rejectsResponses
@@ -110,7 +110,7 @@ public enum GateEffect: Sendable, Hashable {
     case holdsDisk(atMost: Int64?)
 }
 
-/// What a time limit covers.
+/// The part of an exchange that a time limit covers.
 public enum GateTimeExtent: Sendable, Hashable {
     /// Everything up to the last byte of the body; for a call that streams, up to the head.
     case body
@@ -120,18 +120,18 @@ public enum GateTimeExtent: Sendable, Hashable {
     case silence
 }
 
-/// What a gate writes into header fields.
+/// The kind of value that a gate writes into header fields.
 public enum GateFieldContent: Sendable, Hashable {
-    /// What is no secret.
+    /// A value that is not secret.
     case plain
     /// A secret.
     ///
-    /// `isBound` tells whether it goes only to origins that the gate knows, and `variesByCall`
-    /// whether it tells apart the users for whom one client makes its calls.
+    /// `isBound` says whether it goes only to origins that the gate lists, and `variesByCall`
+    /// whether it differs between the users of one client.
     case secret(isBound: Bool, variesByCall: Bool = false)
 }
 
-/// How a gate answers without what stands inside it.
+/// How a gate answers without calling the gates inside.
 public enum GateAnswer: Sendable, Hashable {
     /// With a stored response.
     case stored
@@ -143,9 +143,9 @@ public enum GateAnswer: Sendable, Hashable {
     case substitute
 }
 
-/// What a gate keeps in a store that replicas share.
+/// The kind of state that a gate keeps in a store that replicas share.
 public enum GateSharedContent: Sendable, Hashable {
-    /// Counts and times, such as those of a quota.
+    /// Counts and times, such as the state of a quota.
     case counts
     /// Secrets, such as tokens.
     case secrets

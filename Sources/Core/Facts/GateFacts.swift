@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What is true of a gate as it is configured.
+/// The facts that a gate states about itself, as it is configured.
 ///
-/// A gate states its facts in ``Gate/facts(for:)``. Checks and explanations of a stack go by facts
-/// alone and know no gate by its name, so that a gate of a user's is judged like a built-in one.
+/// A gate states its facts in ``Gate/facts(for:)``. Checks and explanations of a stack use only
+/// facts, never the name of a gate. So a user's gate is treated like a built-in one.
 ///
 /// ```swift
 /// struct SignRequests: RequestAdapter {
@@ -19,41 +19,43 @@ public struct GateFacts: Sendable {
     /// What the gate does, as the end of a sentence that begins with its name:
     /// `makes up to 3 attempts, 100 ms to 10 s apart`.
     public var summary: String
-    /// What it does to calls, in the order in which it does it.
+    /// The effects of the gate on calls, in their order.
     public var effects: [GateEffect]
-    /// Header fields that it sets, with their values, as far as they are known before a call.
+    /// The header fields that the gate sets, with the values that are known before a call.
     ///
-    /// Whoever shows them redacts them.
+    /// Code that shows them must redact them.
     public var fields: HTTPHeaders
-    /// Where it must stand, beyond what follows from its effects.
+    /// The place of the gate, if it does not follow from its effects.
     public var order: [GateOrder]
-    /// Why the gate passes this request on untouched; nil if it applies, or if no request is given.
+    /// The reason for which the gate does not change this request; nil if it applies, or if there
+    /// is no request.
     ///
     /// The end of a sentence: `the request has an Authorization field already`.
     public var passedOver: String?
 
-    /// Whether the gate knows for whom a call is made by other means than the fields of the request.
+    /// Whether the gate identifies the user of a call by other means than the fields of the
+    /// request.
     ///
-    /// For a gate that stores or shares responses, whose callers' credentials may then be set
-    /// further inside.
+    /// This is for a gate that stores or shares responses: the credentials of its callers may then
+    /// be set further inside.
     public var knowsCaller = false
 
-    /// Whether the gate would keep responses where others find them, and was not told for whom they are.
+    /// Whether the gate would store responses where other clients find them, without a partition.
     public var lacksPartition = false
 
-    /// Whether what the gate puts into a request depends on the content, such as a signature of it.
+    /// Whether the gate adds something that depends on the content, such as a signature.
     public var signsContent = false
 
     /// Whether the gate refuses requests that would not go over TLS.
     public var requiresTLS = false
 
-    /// The origins to which the gate keeps, if it lists them: those of a credential, or those of a
-    /// group that applies to some origins alone.
+    /// The origins for which the gate is used, if it lists them: those of a credential, or those of
+    /// a group that applies only to some origins.
     public var origins: Set<Origin>?
 
-    /// The quotas on which the gate draws, by texts that tell each from all others.
+    /// The quotas that the gate uses, each identified by a text of its own.
     ///
-    /// A request that passes two gates with one in common draws on it twice.
+    /// A request that passes two gates with a common quota uses it twice.
     public var sharedQuotas: Set<String> = []
 
     /// Creates facts.
@@ -69,7 +71,7 @@ public struct GateFacts: Sendable {
     }
 }
 
-/// A kind of gate, told by one of its effects.
+/// A kind of gate, defined by one of its effects.
 public enum GateKind: Sendable, Hashable, CaseIterable {
     /// ``GateEffect/retries(attempts:waits:repeatsUnsafe:)``
     case retry
@@ -142,9 +144,9 @@ extension GateEffect {
     }
 }
 
-/// Where a gate must stand, by its own account.
+/// The place that a gate must have, as the gate states it.
 public struct GateOrder: Sendable {
-    /// Where the gate stands in relation to others.
+    /// The place of the gate in relation to others.
     public enum Relation: Sendable, Hashable {
         /// Nearer to the caller than every gate of the kind, if there is one.
         case outside
@@ -160,7 +162,7 @@ public struct GateOrder: Sendable {
     public let relation: Relation
     /// The kind of the other gates.
     public let kind: GateKind
-    /// What goes wrong otherwise, as a sentence.
+    /// The harm that another order does, as a sentence.
     public let reason: String
 
     /// Creates an order.

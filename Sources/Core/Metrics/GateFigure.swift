@@ -6,7 +6,7 @@ public struct GateFigure: Sendable, Hashable {
     public enum Kind: Sendable, Hashable {
         /// A figure that only grows.
         case counter
-        /// A figure that goes up and down.
+        /// A figure that rises and falls.
         case gauge
         /// A distribution of durations.
         case histogram

@@ -5,8 +5,8 @@ import Synchronization
 /// The figures that one gate reports to a meter: counts, and gauges as changes, so that the gauges
 /// of gates that share the meter add up.
 ///
-/// It belongs to the state of a gate, which a reload may keep. When that state goes away, it takes
-/// back the gauges that it has reported.
+/// It belongs to the state of a gate, which a reload may keep. When that state ends, it subtracts
+/// the gauges that it has reported.
 public final class GateFigures: Sendable {
     private struct State {
         var meter: (any GateMeter)?

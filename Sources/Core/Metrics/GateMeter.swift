@@ -10,7 +10,7 @@
 ///
 /// Gauges are reported as changes (OpenTelemetry's up-down counters), so that the gauges of gates
 /// that share a meter add up: all calls in flight, all entries of caches, the number of circuits in
-/// a state. A gate that goes away takes its part back. ``labelled(gate:)`` distinguishes gates of
+/// a state. When a gate ends, it subtracts its part. ``labelled(gate:)`` distinguishes gates of
 /// one kind.
 public protocol GateMeter: Sendable {
     /// Takes the help text of a figure; does nothing by default.

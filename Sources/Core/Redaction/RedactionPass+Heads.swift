@@ -39,7 +39,7 @@ extension RedactionPass {
         }.joined(separator: ",")
     }
 
-    // Returns where the first part begins that no name of a protocol has.
+    // Returns the beginning of the first part that is not a name of a protocol.
     private static func startOfMade(_ parts: [ArraySlice<UInt8>]) -> Int? {
         parts.first { $0.count >= 16 && $0.contains(where: Grammar.isDigit) }?.startIndex
     }

@@ -20,7 +20,7 @@ public protocol ResponseSerializer<Output>: Sendable {
     func accept(in table: SerializerTable) -> [MediaType]
 
     /// How many bytes of the content are read before the value is available: `Int.max` for all of
-    /// it, 0 if the value is the stream or the head.
+    /// it, 0 if the value is a stream or the head.
     ///
     /// A retry in the stack waits for that much of a successful response, up to its own limit
     /// (``RequestRetrier/keptBytes(_:context:)``), and retries if the content breaks off before.

@@ -50,7 +50,7 @@ public struct MonotonicInstant: Hashable, Sendable, InstantProtocol {
     /// Nanoseconds since an origin that the time source chooses.
     public let nanoseconds: Int64
 
-    /// Creates an instant, for time sources.
+    /// Creates an instant; only time sources need it.
     /// - Parameter nanoseconds: The distance from the origin of the time source.
     public init(nanoseconds: Int64) { self.nanoseconds = nanoseconds }
 

@@ -18,7 +18,7 @@ struct ChunkBuffer {
     init(_ flow: Flow) { self.flow = flow }
 
     mutating func append(_ chunk: BodyChunk) throws {
-        // The order is kept: while the file has chunks, new ones go behind them.
+        // The order is kept: while the file has chunks, new chunks are added to the file.
         if let file, !file.isEmpty { return try file.append(chunk.data()) }
         if let limit = flow.memoryLimit, count + chunk.count > limit, count > 0 {
             let file = try self.file ?? SpillFile(limit: flow.fileLimit)

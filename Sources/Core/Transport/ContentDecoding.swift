@@ -111,7 +111,7 @@ private final class ContentDecoder: @unchecked Sendable {
         return output.prefix(step.produced)
     }
 
-    /// Checks that the coded content was whole.
+    /// Checks that the coded content is complete.
     func finish() throws {
         if !hasEnded { throw Self.fault("the response's coded content ends early") }
     }
@@ -136,7 +136,7 @@ private final class DecodedSource: ResponseBodySource, @unchecked Sendable {
 
     func next() async throws -> Data? {
         while true {
-            // The last decoder that has output comes first, so that little is buffered.
+            // The last decoder with output is used first, so that little is buffered.
             if let index = decoders.lastIndex(where: \.isPending) {
                 let piece = try decode(with: decoders[index])
                 if piece.isEmpty { continue }

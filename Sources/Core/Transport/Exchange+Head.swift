@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension Exchange {
-    /// What a transport knows of a response when its head is complete.
+    /// The parts of a response that are known when its head is complete.
     public struct Head: Sendable {
         /// The status and the header fields.
         public var response: ResponseHead

@@ -41,7 +41,7 @@ public final class Exchange: Sendable {
         core.listen(to: context)
     }
 
-    // Neither a transport nor a reader is left.
+    // The transport and the reader have both released it.
     deinit { core.stopListening() }
 
     // MARK: The transport's side
@@ -250,13 +250,13 @@ extension Exchange: ReadySource {
         }
     }
 
-    /// The trailer fields that have come.
+    /// The trailer fields that have arrived.
     public var trailers: HTTPHeaders {
         core.state.withLock { $0.trailers }.map(HTTPHeaders.init(received:)) ?? [:]
     }
 
-    /// Gives the exchange up: drops the chunks that nobody has read, and tells the transport to stop
-    /// unless it has ended the exchange.
+    /// Abandons the exchange: drops the unread chunks, and stops the transport, unless the
+    /// transport has ended the exchange.
     ///
     /// ``CancelReason/expired(_:)`` has no effect on an exchange that has ended.
     public func cancel(_ reason: CancelReason) { core.cancel(reason) }

@@ -11,14 +11,14 @@ import Synchronization
 final class ExchangeCore: Sendable {
     /// How an exchange ended.
     enum End {
-        /// All of the response has come.
+        /// The whole response has arrived.
         case complete
         /// The connection or the peer ended it too early.
         case broken(any Error)
         /// The caller or a gate gave it up.
         case givenUp(any Error)
 
-        /// What the reader gets after the last chunk.
+        /// The result that the reader gets after the last chunk.
         var rest: Result<BodyChunk?, any Error> {
             switch self {
             case .complete: .success(nil)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A head that has come and is read by who waits for it.
+/// A head that has arrived and is parsed by its reader.
 ///
 /// What it becomes is then made where it is used and let go of: memory that one thread takes and
 /// another gives back makes each wait for the other's allocator.

@@ -4,12 +4,12 @@ import TurnpikeCore
 
 /// The worst case of a part of a stack, from a gate down to the transport.
 ///
-/// It is computed from facts alone, innermost to outermost: the worst case of the transport, then
-/// what each gate makes of the worst case inside of it. A bound may be larger than what can happen,
-/// and is never smaller. Bytes that a transport buffers are not counted, and neither is the time
-/// that code takes without waiting.
+/// It is computed only from facts, from the innermost gate to the outermost: it begins with the
+/// worst case of the transport, and each gate changes the worst case inside of it. A bound may be
+/// too large, but is never too small. Bytes that a transport buffers are not counted, and neither
+/// is the time that code takes without waiting.
 struct WorstCase: Equatable {
-    /// What the calculus goes by: a gate of the stack, or a group.
+    /// An entry of the calculation: a gate of the stack, or a group.
     indirect enum Part {
         /// A gate, with each thing that it may be to the requests that reach it.
         case gate(number: Int, variants: [Variant])
@@ -25,7 +25,7 @@ struct WorstCase: Equatable {
         }
     }
 
-    /// What a gate may be to a request.
+    /// How a gate may act on a request.
     enum Variant {
         /// It does this.
         case effects([GateEffect])
@@ -35,13 +35,13 @@ struct WorstCase: Equatable {
         case unknown(Role)
     }
 
-    /// What a gate without facts could do.
+    /// The effects that a gate without facts could have.
     enum Role {
         /// Anything: send again, wait, answer, hold.
         case interceptor
         /// Send again and wait.
         case retrier
-        /// Wait before a request goes on, or before its response comes back.
+        /// It may wait before a request is passed on, or before its response is returned.
         case waiting
         /// Neither send nor wait: a synchronous adapter, a logger, a recorder of metrics.
         case passive
@@ -80,7 +80,7 @@ struct WorstCase: Equatable {
 
     /// Returns the worst cases of a stack without one gate each, outermost first.
     ///
-    /// What stands inside of the gate that is left out is computed once.
+    /// The part inside of the gate that is left out is computed once.
     static func withoutOne(_ parts: [Part]) -> [(number: Int, worst: WorstCase)] {
         var inner = WorstCase.transport
         var cases: [(number: Int, worst: WorstCase)] = []
@@ -152,7 +152,7 @@ struct WorstCase: Equatable {
             worst.whole = whole.adding(other)
             worst.waiting = waiting.adding(other)
             worst.answersByItself = true
-        // What the substitute replaces is discarded first.
+        // The response that the substitute replaces is discarded first.
         case .answers(.substitute):
             worst.discard(times: 1)
             worst.answersByItself = true
@@ -177,17 +177,16 @@ struct WorstCase: Equatable {
         case .rejectsResponses: worst.discard(times: 1)
 
         case .readsContent(let bytes):
-            // Who reads content before passing the response on is as late as the content.
+            // A gate that reads content before it returns the response is as late as the content.
             worst.head = head.larger(whole)
             worst.memory += Amount(bytes)
         case .limitsContent(let bytes): worst.content = min(content, Amount(bytes))
         case .holdsMemory(let bytes): worst.memory += Amount(bytes)
         case .holdsDisk(let bytes): worst.disk += Amount(bytes)
 
-        // A request that is refused or held back by these is so by an effect that says how long:
-        // `answers` or `waits`.
+        // If these gates refuse or delay a request, another effect says so: `answers` or `waits`.
         case .limitsConcurrency, .limitsRate, .breaksCircuit: break
-        // The rest changes requests, looks at them, or shrinks what may be decoded.
+        // The other effects change or read requests, or limit decoding.
         default: break
         }
         return worst
@@ -198,8 +197,8 @@ struct WorstCase: Equatable {
 
     /// Attempts one after another, with waits between them.
     ///
-    /// Each response that is given up is discarded, and so is the last one if the retrier ends the
-    /// call with an error of its own.
+    /// Each abandoned response is discarded, also the last one if the retrier ends the call with
+    /// its own error.
     private mutating func retry(_ attempts: Int?, _ waits: Amount) {
         let attempts = attempts.map { max(Self.count($0), 1) }
         if attempts == 1 { return }
@@ -230,7 +229,7 @@ struct WorstCase: Equatable {
 
     /// One pass for each hop, and one for the last response.
     ///
-    /// A hop does not count as a send of the call, so each one gives a send back to the limit. Every
+    /// A hop does not count as a send of the call, so each hop returns a send to the limit. Every
     /// redirecting response is drained, also the one that exceeds the limit of hops.
     private mutating func redirect(_ hops: Int) {
         if hops == 0 { return }
@@ -243,7 +242,7 @@ struct WorstCase: Equatable {
         waiting = waiting.redirected(hops, to: waiting, isCounted)
     }
 
-    /// Sends one after another without a wait; what is replaced is discarded.
+    /// Sends one after another without a wait; replaced responses are discarded.
     private mutating func replay(_ times: Int) {
         if times == 0 { return }
         let refused = head.adding(Amount.discarding).repeated(times)
@@ -265,7 +264,7 @@ struct WorstCase: Equatable {
         whole = whole.larger(head)
     }
 
-    /// What a gate without facts may do is told by its role, and how much of it by nobody.
+    /// The role of a gate without facts limits what it may do, but not how much.
     private func inside(_ role: Role) -> WorstCase {
         var worst = self
         worst.memory += .unknown

@@ -5,15 +5,15 @@ import TurnpikeCore
 /// The most of something, such as sends or nanoseconds, for each number of sends that the framework
 /// still allows the call.
 ///
-/// A call may be passed to the transport 12 times, redirects apart. Gates share this limit: where
-/// two retries of 6 attempts nest, there are not 36 attempts but 12. So the worst case is not one
-/// number but one for each rest of the limit, and two parts of a stack that run one after another
-/// share a rest in the worst way there is (a convolution in the algebra of maximum and sum).
+/// A call may be passed to the transport 12 times, redirects apart. Gates share this limit: two
+/// nested retries of 6 attempts make 12 attempts, not 36. So the worst case has one number for each
+/// number of sends that are left. Two parts of a stack that run one after another divide these
+/// sends in the worst way (a convolution in the algebra of maximum and sum).
 struct Ledger: Hashable {
-    /// How often one call may be passed to the transport, redirects apart.
+    /// How often one call may be passed to the transport, not counting redirects.
     static let sendLimit = Client.sendLimit
 
-    // The most with at most so many sends.
+    // The maximum with at most this number of sends.
     private var counted: [Amount]
     /// The most without a limit on sends.
     private(set) var free: Amount
@@ -30,12 +30,12 @@ struct Ledger: Hashable {
 
     /// Nothing, however much is sent.
     static let nothing = Ledger(withoutSend: Amount(0), withOne: Amount(0))
-    /// One for one send; where none is left, the framework refuses it.
+    /// One for one send; if no send is left, the framework refuses it.
     static let oneSend = Ledger(withoutSend: Amount(0), withOne: Amount(1))
-    /// Without an end, but nothing where the framework refuses the send.
+    /// Unbounded, but nothing if the framework refuses the send.
     static let endless = Ledger(withoutSend: Amount(0), withOne: .unbounded)
 
-    /// The most in one call, with the whole limit.
+    /// The maximum in one call, with all sends of the limit.
     var inOneCall: Amount { counted[Self.sendLimit] }
 
     func adding(_ amount: Amount) -> Ledger { map { $0 + amount } }
@@ -44,7 +44,7 @@ struct Ledger: Hashable {
 
     func larger(_ other: Ledger) -> Ledger { zip(other) { max($0, $1) } }
 
-    /// Both at the same time, where each may have the whole rest of the limit.
+    /// Both at the same time; each of them may use all sends that are left.
     func beside(_ other: Ledger) -> Ledger { zip(other) { $0 + $1 } }
 
     /// One after the other.
@@ -62,12 +62,12 @@ struct Ledger: Hashable {
     /// Any number of times; only the limit of sends ends it.
     var repeatedWithoutEnd: Ledger { repeated(upTo: .unbounded) }
 
-    /// A number of times that nobody states.
+    /// An unknown number of repetitions.
     var repeatedUnknown: Ledger { repeated(upTo: .unknown) }
 
     private func repeated(upTo end: Amount) -> Ledger {
         guard counted[0] == Amount(0) else { return map { max($0, end) } }
-        // What takes nothing without a send can take something only as often as there are sends.
+        // An amount that is zero without a send can occur only as often as there are sends.
         var endless = repeated(Self.sendLimit)
         if free > Amount(0) { endless.free = max(free, end) }
         return endless
@@ -79,8 +79,8 @@ struct Ledger: Hashable {
     ///   - hops: How many redirects.
     ///   - last: The pass after them.
     ///   - isCounted: Whether each redirect was sent by someone: then each pass makes a send of the
-    ///     limit, and its redirect gives it back. Otherwise redirects from a store give back what
-    ///     was not taken, and a later pass may have more than the limit.
+    ///     limit, and its redirect returns it. Otherwise redirects from a store would return sends
+    ///     that were not used, and a later pass could exceed the limit.
     /// - Returns: The most of all passes together.
     func redirected(_ hops: Int, to last: Ledger, _ isCounted: Bool) -> Ledger {
         if self == .nothing, last == .nothing { return self }
@@ -110,7 +110,7 @@ struct Ledger: Hashable {
         for sum in first.indices {
             var most = first[0] + second[sum]
             var taken = 1
-            // Nothing is larger than what is unbounded.
+            // Nothing is larger than an unbounded amount.
             while taken <= sum, most < .unbounded {
                 most = max(most, first[taken] + second[sum - taken])
                 taken += 1
@@ -134,14 +134,14 @@ struct Ledger: Hashable {
 
 /// A number of sends, nanoseconds or bytes: known, unknown, or without a bound.
 ///
-/// Arithmetic never overflows: what is larger than 292 years or 9 exabytes counts as unbounded. An
+/// Arithmetic never overflows: amounts of more than 292 years or 9 exabytes count as unbounded. An
 /// unknown amount may be any, so it is larger than each known one; nothing is larger than an
 /// unbounded one.
 struct Amount: Comparable, Hashable {
     static let unknown = Amount(code: .max - 1)
     static let unbounded = Amount(code: .max)
 
-    // The two largest codes stand for what has no number.
+    // The two largest codes mean unbounded and unknown.
     private let code: Int64
 
     private init(code: Int64) { self.code = code }
@@ -175,7 +175,7 @@ struct Amount: Comparable, Hashable {
     /// The number, if it is known and there is one.
     var value: Int64? { code < Self.unknown.code ? code : nil }
 
-    /// How long a response that is given up is read, so that its connection can be used again.
+    /// How long an abandoned response is read, so that its connection can be used again.
     static let discarding = Amount(100_000_000 as Int64)
 
     static func < (left: Amount, right: Amount) -> Bool { left.code < right.code }

@@ -2,14 +2,16 @@
 
 /// The worst case of one call through a stack.
 ///
-/// A bound is never smaller than what can happen, as long as the gates' facts are true. It may be
+/// A bound is never too small, as long as the gates' facts are true. It may be
 /// larger. The time that code takes without waiting is not counted.
 public struct StackBounds: Sendable, Hashable {
-    /// How much is computed, which depends on the number of gates, those of groups included.
+    /// How much is computed.
+    ///
+    /// It depends on the number of gates, including those of groups.
     public enum Extent: Sendable, Hashable {
         /// The limits, and the gates that bound them.
         case full
-        /// The limits alone, for more than 100 gates: no bound has places.
+        /// Only the limits, for more than 100 gates: no bound has places.
         case limits
         /// Nothing, for more than 1,000 gates: each limit is unknown.
         case nothing
@@ -19,9 +21,9 @@ public struct StackBounds: Sendable, Hashable {
     public let extent: Extent
     /// The most exchanges, redirects included.
     ///
-    /// Where no retry decides, it counts the one more that a repeatable request is sent if a
-    /// kept-alive connection ends before an answer.
-    /// What a gate sends for many calls, such as a request for a token, is not part of a call.
+    /// If no retry decides, one more send is counted for a repeatable request, because its
+    /// kept-alive connection may end before an answer. A request that a gate sends for many calls,
+    /// such as one for a token, is not counted.
     public let sends: StackBound<Int64>
     /// The longest time until the caller has the response or the error.
     ///
@@ -31,15 +33,15 @@ public struct StackBounds: Sendable, Hashable {
     public let head: StackBound<Duration>
     /// The longest time, in all, in which nothing of the call is under way: back-off, lines, tokens.
     public let waiting: StackBound<Duration>
-    /// The most bytes in memory: collected content, and what gates hold.
+    /// The most bytes in memory: collected content, and the memory of gates.
     ///
-    /// For a call that streams, only what gates hold.
+    /// For a call that streams, only the memory of gates.
     public let memory: StackBound<Int64>
     /// The most bytes that gates hold on disk.
     public let disk: StackBound<Int64>
 }
 
-/// The most of something in one call, and what bounds it.
+/// A maximum for one call, and the gates that bound it.
 public struct StackBound<Value: Sendable & Hashable>: Sendable, Hashable {
     /// How much at most.
     public enum Limit: Sendable, Hashable {
@@ -56,9 +58,8 @@ public struct StackBound<Value: Sendable & Hashable>: Sendable, Hashable {
     public let limit: Limit
     /// The places of the gates without which the limit would be another, outermost first.
     ///
-    /// Of a limit that is unbounded or unknown, they are the gates that make it so; if there is
-    /// none, no gate bounds it. Empty for a stack of more than 100 gates
-    /// (`StackBounds.Extent.limits`).
+    /// If a limit is unbounded or unknown, they are the gates that cause it; if the list is empty,
+    /// no gate bounds it. Empty for a stack of more than 100 gates (`StackBounds.Extent.limits`).
     public let places: [String]
     /// The limit of the framework that has a part in it, or nil: `12 sends, redirects apart`.
     public let framework: String?
@@ -68,16 +69,16 @@ public struct StackBound<Value: Sendable & Hashable>: Sendable, Hashable {
 }
 
 extension StackBounds {
-    /// The most gates of a stack of which each is left out in turn, to see which ones bound.
+    /// The largest number of gates for which each gate is left out in turn, to find the gates that
+    /// bound.
     static let maxAttributed = 100
-    /// The most gates of a stack whose worst case is computed; ``note`` names the number.
+    /// The largest number of gates for which the worst case is computed; ``note`` has the number.
     static let maxComputed = 1000
 
-    /// Computes the worst case of a stack, and which gates bound it: those without which it would
-    /// be another.
+    /// Computes the worst case of a stack, and the gates that affect it.
     ///
-    /// Of a long stack, less is computed (``Extent``): the time for the limits grows with the
-    /// number of gates, and that for the gates that bound them with its square.
+    /// For a long stack, less is computed (``Extent``). The time for the limits grows with the
+    /// number of gates. The time to find the gates that bound them grows with its square.
     init(_ parts: [WorstCase.Part], places: [String], isStreaming: Bool, mayResend: Bool) {
         let extent = Extent(gates: places.count)
         let all = extent == .nothing ? WorstCase.transport : WorstCase.of(parts)
@@ -151,8 +152,9 @@ private struct Absence {
     mutating func bounding(_ amount: Amount, _ read: (WorstCase) -> Amount) -> [Int] {
         let bounding = single.filter { read($0.worst) != amount }.map { $0.number }
         if !bounding.isEmpty || amount == read(.transport) { return bounding }
-        // Where two gates set the same limit, neither alone makes a difference. The gates are then
-        // left out one after another, innermost first, and the last that made a difference bounds.
+        // If two gates set the same limit, leaving out one of them makes no difference. Then the
+        // gates are left out one after another, innermost first, and the one whose removal makes a
+        // difference is the bound.
         var (before, last) = (amount, Int?.none)
         for (number, worst) in withoutMore() {
             let after = read(worst)

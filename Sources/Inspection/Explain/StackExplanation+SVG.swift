@@ -7,7 +7,8 @@ extension StackExplanation {
     /// The explanation as a picture: one SVG without outside resources, in the viewer's light or
     /// dark colors.
     ///
-    /// The lines at the left show what a gate sends again: they lead from the gate to the transport.
+    /// The lines at the left show which gates send again: each leads from its gate to the
+    /// transport.
     public var svg: String {
         var picture = StackPicture()
         picture.title("\(method) \(url)")
@@ -208,7 +209,7 @@ private struct StackPicture {
 extension StackExplanation {
     /// The explanation as a flowchart in Mermaid, for Markdown that shows such charts.
     ///
-    /// An edge back to a gate says that the gate sends what is inside of it again.
+    /// An edge back to a gate means that the gate repeats the part inside of it.
     public var mermaid: String {
         var chart = MermaidChart()
         chart.node("call", "\(method) \(url)", shape: ("([", "])"))
@@ -269,7 +270,7 @@ private struct MermaidChart {
 }
 
 extension GateExplanation {
-    /// How a gate sends again what is inside of it: `up to 3 attempts`; nil if it does not.
+    /// How often a gate repeats the part inside of it: `up to 3 attempts`; nil if it does not.
     var repeats: String? {
         var labels: [String] = []
         for effect in effects {

@@ -34,7 +34,7 @@ extension StackExplanation: CustomStringConvertible {
 }
 
 extension GateExplanation {
-    /// What the gate does, in one line.
+    /// The effects of the gate, in one line.
     var statement: String {
         switch status {
         case .applies: summary ?? "applies its gates"
@@ -44,7 +44,7 @@ extension GateExplanation {
         }
     }
 
-    /// What there is to say beside ``statement``.
+    /// More about the gate, in addition to ``statement``.
     var details: [String] {
         var details: [String] = []
         if runs != .perCall { details.append(runs.rawValue) }
@@ -72,9 +72,9 @@ extension String {
     }
 }
 
-/// One bound of the worst case, in words; what all forms of an explanation show.
+/// One bound of the worst case, in words; all forms of an explanation show it.
 struct BoundRow {
-    /// What is bounded.
+    /// The amount that is bounded.
     let label: String
     /// The most of it.
     let value: String
@@ -112,7 +112,7 @@ extension StackBound {
 }
 
 extension StackBounds {
-    /// What is not computed for a stack of this length; nil if all is.
+    /// The parts that are not computed for a stack of this length; nil if all are computed.
     var note: String? {
         switch extent {
         case .full: nil
@@ -145,7 +145,7 @@ extension StackExplanation {
     /// The explanation as JSON.
     ///
     /// Durations are in seconds, sizes in bytes. A limit is a number, `"unbounded"` or `"unknown"`.
-    /// Of a long stack, a note in `worst` says what is not computed (`StackBounds.Extent`).
+    /// For a long stack, a note in `worst` says what is not computed (`StackBounds.Extent`).
     public var json: JSONValue {
         var members: [(String, JSONValue)] = [
             ("method", .string(method)), ("url", .string(url)), ("transport", .string(transport)),

@@ -2,7 +2,7 @@
 
 public import TurnpikeCore
 
-/// What a stack will do to a request, and how bad it can become.
+/// The effects of a stack on a request, and the worst case.
 ///
 /// ```swift
 /// let explanation = client.stack.explain(Request(.get, "https://api.example.com/"), on: client.transport)
@@ -19,9 +19,9 @@ public struct StackExplanation: Sendable {
     public let url: String
     /// The name of the transport.
     public var transport: String
-    /// Why the call fails before a gate sees it, or nil.
+    /// The reason for which the call fails before a gate sees it, or nil.
     public let fault: String?
-    /// The gates, outermost first, with those of the request's own options.
+    /// The gates, outermost first, including those that the request's options add.
     public let gates: [GateExplanation]
     /// The worst case of the call.
     public let worst: StackBounds
@@ -32,11 +32,11 @@ public struct StackExplanation: Sendable {
     }
 }
 
-/// What a gate does to a request.
+/// The effects of a gate on a request.
 public struct GateExplanation: Sendable {
     /// Whether a gate does something to the request.
     public enum Status: Sendable, Hashable {
-        /// It does what its facts say.
+        /// Its facts are known.
         case applies
         /// It passes the request on untouched; the reason completes "because".
         case passedOver(String)
@@ -46,20 +46,20 @@ public struct GateExplanation: Sendable {
         case unknown
     }
 
-    /// Where it stands: `3`, or `3.1` in a group.
+    /// Its place: `3`, or `3.1` in a group.
     public let place: String
     /// Its name.
     public let name: String
-    /// How often it sees the call.
+    /// How often the gate sees the call.
     public let runs: GateRuns
     /// Whether it does something to the request.
     public let status: Status
-    /// Whether that may be otherwise for what a gate further out makes of the request: a redirect,
-    /// for example, may turn a POST into a GET.
+    /// Whether this may change because an outer gate changes the request: a redirect, for example,
+    /// may turn a POST into a GET.
     public let mayChange: Bool
-    /// What it does, as the end of a sentence that begins with its name; nil if it states no facts.
+    /// Its effects, as the end of a sentence that begins with its name; nil if it states no facts.
     public let summary: String?
-    /// What it does, for programs; empty if it states no facts.
+    /// Its effects, for programs; empty if it states no facts.
     public let effects: [GateEffect]
     /// The header fields that it sets, with secrets redacted.
     ///
@@ -68,7 +68,7 @@ public struct GateExplanation: Sendable {
     /// The gates of a group, outermost first.
     public let gates: [GateExplanation]
 
-    /// The gate and those of its group.
+    /// The gate and the gates of its group.
     var flattened: [GateExplanation] { [self] + gates.flatMap(\.flattened) }
 
     /// Whether the gate does something to the request.
@@ -90,8 +90,8 @@ public enum GateRuns: String, Sendable, Hashable, CaseIterable {
     case perAttempt = "for each attempt"
     /// Once for each attempt of each hop.
     case perAttemptOfHop = "for each attempt of each hop"
-    /// Once, and again for each replay: a gate further out may send again in the same pass, for
-    /// example with new credentials after a 401.
+    /// Once, and again for each replay: an outer gate may send again in the same pass, for example
+    /// with new credentials after a 401.
     case perCallAndReplay = "once per call, and for each replay"
     /// Once for each hop, and again for each replay.
     case perHopAndReplay = "for each hop, and for each replay"
@@ -99,17 +99,18 @@ public enum GateRuns: String, Sendable, Hashable, CaseIterable {
     case perAttemptAndReplay = "for each attempt, and for each replay"
     /// Once for each attempt of each hop, and again for each replay.
     case perAttemptOfHopAndReplay = "for each attempt of each hop, and for each replay"
-    /// A gate further out does not state whether it sends again.
+    /// An outer gate does not state whether it sends again.
     case unknown = "unknown how often"
 }
 
 extension Stack {
-    /// Explains what the stack will do to a request, and what the worst case of such a call is.
+    /// Explains the effects of the stack on a request, and computes the worst case of such a call.
     ///
-    /// No gate runs, and nothing is sent: the explanation goes by the facts that gates state
-    /// (``/TurnpikeCore/Gate/facts(for:)``). What a gate does not state is said to be unknown. The
-    /// gates of the request's own options are included, as in a call. A condition sees the request
-    /// as it is given: where a gate further out may change it, the worst case counts both ways.
+    /// No gate runs, and nothing is sent: the explanation uses the facts of the gates
+    /// (``/TurnpikeCore/Gate/facts(for:)``). Everything that a gate does not state is shown as
+    /// unknown. The gates of the request's own options are included, as in a call. Conditions are
+    /// evaluated with this request. If an outer gate may change it, the worst case covers both
+    /// results.
     /// - Parameters:
     ///   - request: The request, as the caller makes it.
     ///   - transport: The transport at the end of the stack.
@@ -133,7 +134,7 @@ extension Stack {
         String(describing: type(of: transport))
     }
 
-    // What the framework refuses to send.
+    // The reason for which the framework refuses to send the request.
     private static func fault(_ request: Request, _ transport: any Transport) -> String? {
         let needs: [(Bool, TransportCapabilities)] = [
             (request.body.isLive, .liveUpload), (request.body.hasTrailers, .requestTrailers),

@@ -2,7 +2,7 @@
 
 import TurnpikeCore
 
-/// What has been read of a stack, outermost first.
+/// The parts of a stack that were read so far, outermost first.
 struct StackReading {
     // How far the request may have been changed before it reaches the next gate.
     private enum Change: Comparable {
@@ -14,7 +14,7 @@ struct StackReading {
     /// Why the gates of a group are skipped.
     struct Skip {
         let reason: String
-        /// Whether the group may apply to what a gate further out makes of the request.
+        /// Whether the group may apply after an outer gate has changed the request.
         let mayChange: Bool
     }
 
@@ -82,7 +82,7 @@ struct StackReading {
                 skipped ?? facts?.passedOver.map { Skip(reason: $0, mayChange: mayChange) }
             let parts: [WorstCase.Part]
             (inner, parts) = read(group.gates, request, at: place + ".", skipped: reason)
-            // Without facts, nobody says whether the group applies.
+            // Without facts, it is unknown whether the group applies.
             let isCertain =
                 facts.map { $0.isUnconditional || isPassed && !mayChange } ?? false
             part =
@@ -105,7 +105,7 @@ struct StackReading {
 
     private func prefixed(_ place: String) -> Bool { place.contains(".") }
 
-    // What a redirect or an adapter makes of the request counts too.
+    // Requests that a redirect or an adapter has changed count too.
     private mutating func noteRetry(_ gate: any Gate, _ request: Request) {
         guard let retrier = gate as? any RequestRetrier else { return }
         let request = reaching(request)
@@ -117,7 +117,7 @@ struct StackReading {
                 && (change < .anything || retrier.decidesResend(of: changed))
     }
 
-    /// The request with the fields that gates further out set.
+    /// The request with the fields that outer gates set.
     private func reaching(_ request: Request) -> Request { reached ?? request }
 
     private mutating func see(_ name: HTTPHeaders.Name, _ value: String) {
@@ -126,14 +126,15 @@ struct StackReading {
         if reached?.headers.contains(name) == false { reached?.headers.append(name, value) }
     }
 
-    // A gate further out may set a field or not: an answer to a challenge comes after a challenge.
+    // An outer gate may set a field only sometimes: an answer to a challenge is sent only after a
+    // challenge.
     private func isUnsure(_ gate: any Gate, _ facts: GateFacts?, _ request: Request) -> Bool {
         guard !seen.isEmpty, let facts, let bare = gate.facts(for: request) else { return false }
         return facts.effects != bare.effects || facts.passedOver != bare.passedOver
     }
 
-    // What the gate may be to what reaches it. A redirect or an adapter may have made a GET of the
-    // request, which more gates repeat than any other request.
+    // How the gate may act on the requests that reach it. A redirect or an adapter may have turned
+    // the request into a GET, and more gates repeat a GET than any other request.
     private func variants(
         _ gate: any Gate, _ facts: GateFacts?, _ request: Request
     ) -> [WorstCase.Variant] {
@@ -152,7 +153,7 @@ struct StackReading {
             + (facts.passedOver == nil && others?.passedOver == nil ? [] : [.nothing])
     }
 
-    // Who stands outside decides what the gates inside see, and how often.
+    // The outer gates decide which requests the inner gates see, and how often.
     private mutating func note(_ gate: any Gate, _ facts: GateFacts?, isActive: Bool) {
         guard let facts else {
             switch Self.role(of: gate) {

@@ -2,7 +2,7 @@
 
 import TurnpikeCore
 
-/// An order of a stack that keeps all rules of order, and changes as little as it must.
+/// An order of a stack that obeys all rules of order with as few changes as possible.
 struct LintOrder {
     private let gates: [any Gate]
     // The demands on the gates of the stack (no path) and of each group: pairs of positions.
@@ -20,7 +20,7 @@ struct LintOrder {
         }
     }
 
-    /// The names in that order; nil if there is none.
+    /// The names in that order; nil if there is no such order.
     var names: [String]? { names(of: gates, at: []) }
 
     private func names(of gates: [any Gate], at path: [Int]) -> [String]? {
@@ -38,7 +38,7 @@ struct LintOrder {
         return names
     }
 
-    // Kahn's algorithm, which takes the first of the gates that may come next.
+    // Kahn's algorithm. It always takes the first gate that is allowed next.
     private func order(_ count: Int, _ demands: Set<[Int]>) -> [Int]? {
         var waiting = [Int](repeating: 0, count: count)
         var inside = [[Int]](repeating: [], count: count)
@@ -75,11 +75,11 @@ struct LintEdge: Sendable {
     subscript(side: Side) -> LintSubject.Entry { side == .outer ? outer : inner }
 }
 
-/// A gate that stands in the wrong order with others.
+/// A gate in the wrong order.
 struct LintBreach: Sendable {
     /// The gate with the first of the others.
     let edge: LintEdge
-    /// The gates that it stands in the wrong order with, outermost first.
+    /// The gates to which its order is wrong, outermost first.
     let others: [LintSubject.Entry]
 
     var outer: LintSubject.Entry { edge.outer }

@@ -4,15 +4,15 @@ import TurnpikeSupport
 
 /// A rule of the linter.
 ///
-/// Rules judge what gates state of themselves (``/TurnpikeCore/GateFacts``), and know no gate by its
-/// name. ``all`` is the table of them, from which the article <doc:OrderOfTheStack> is made.
+/// Rules check the facts that gates state (``/TurnpikeCore/GateFacts``), never the name of a gate.
+/// ``all`` is the table of them, from which the article <doc:OrderOfTheStack> is made.
 public struct LintRule: Sendable, Identifiable {
-    /// What a rule checks.
+    /// The kind of check.
     enum Check: Sendable {
-        /// That gates stand outside of others; the story tells what happens where one does not.
+        /// Gates must stand outside of others; the story says what happens if one does not.
         ///
-        /// There is one finding for each gate on the offender's side, with all gates that it stands
-        /// in the wrong order with; without a side, for each pair of gates.
+        /// There is one finding for each gate on the offender's side, with all gates to which its
+        /// order is wrong; without a side, one for each pair of gates.
         case order(
             offender: LintEdge.Side?, edges: @Sendable (LintSubject) -> [LintEdge],
             story: @Sendable (LintBreach, LintSubject) -> String)
@@ -26,11 +26,11 @@ public struct LintRule: Sendable, Identifiable {
     public let severity: LintSeverity
     /// The mistake in a few words.
     public let title: String
-    /// What goes wrong, and why.
+    /// The harm and its reason.
     public let harm: String
-    /// What to do about it.
+    /// How to repair it.
     public let remedy: String
-    /// Where the rule comes from: a standard, a paper, or the behaviour of a gate.
+    /// The source of the rule: a standard, a paper, or the behaviour of a gate.
     public let source: String
     private(set) var check: Check
 
@@ -62,7 +62,7 @@ public struct LintRule: Sendable, Identifiable {
         time + sends + repetitions + endpoints + sharing + caching + redirects + requests
         + transports + observation + statements
 
-    /// What is wrong with an id of a rule that is to be ignored; nil if there is such a rule.
+    /// The fault of the id of a rule to ignore; nil if there is such a rule.
     public static func fault(of id: String) -> String? {
         if all.contains(where: { $0.id == id }) { return nil }
         return "there is no rule \"\(Grammar.escaped(id, upTo: 100))\""
@@ -70,7 +70,7 @@ public struct LintRule: Sendable, Identifiable {
     }
 }
 
-/// What a rule says of a stack.
+/// The findings of a rule about a stack.
 struct LintDraft: Sendable {
     let story: String
     /// The gates, outermost first, each once.
@@ -93,7 +93,7 @@ struct LintDraft: Sendable {
         gates.sort { $0.index < $1.index }
     }
 
-    /// The drafts of a rule, in which each story is told once of gates that it joins.
+    /// The drafts of a rule: each story occurs once, with all of its gates.
     static func merged(_ drafts: [LintDraft]) -> [LintDraft] {
         var merged: [LintDraft] = []
         var places: [String: [Int]] = [:]
@@ -180,7 +180,7 @@ extension LintRule {
         let stack: Stack = [
             .deadline(), .circuitBreaker(), .retry(), .attemptTimeout(), .limits(),
         ]
-        // The circuit is to open when retries no longer help.
+        // The circuit should open when retries no longer help.
         let findings = stack.lint(for: transport, ignoring: ["breaker-outside-retry"])
         #expect(findings.isEmpty)
         ```

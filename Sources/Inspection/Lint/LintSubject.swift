@@ -15,12 +15,12 @@ struct LintSubject: Sendable {
         let isUnknown: Bool
         /// The groups around it that let only some requests in.
         let conditions: Set<[Int]>
-        /// Whether one of them goes by origins.
+        /// Whether one of them selects by origin.
         let isBoundByOrigin: Bool
-        /// The origins that those which go by origins list; nil if none does.
+        /// The origins of those that select by origin; nil if none does.
         let originsAround: Set<Origin>?
-        /// What is true of it for a request to the client's base URL; nil if no such request passes
-        /// it, or if there is no base URL.
+        /// Its facts for a request to the client's base URL; nil if no such request passes it, or
+        /// if there is no base URL.
         let factsAtBase: GateFacts?
 
         var kinds: Set<GateKind> { facts?.kinds ?? [] }
@@ -32,10 +32,10 @@ struct LintSubject: Sendable {
     let capabilities: TransportCapabilities
     /// Whether a server can end the process over the transport.
     let canEndProcess: Bool
-    /// Where calls go that name no other place.
+    /// The origin of calls with a relative target.
     let base: Origin?
 
-    /// A rule looks at each pair of gates; nobody needs so many.
+    /// A rule compares each pair of gates, so longer stacks are not checked.
     static let maxGates = 100
 
     init(_ stack: Stack, _ transport: any Transport, baseURL: Target?) {
@@ -82,7 +82,7 @@ struct LintSubject: Sendable {
 
     // MARK: Asking
 
-    /// Whether a gate of the stack may do what no facts tell.
+    /// Whether a gate of the stack may have effects that it does not state.
     var hasUnknown: Bool { entries.contains(where: \.isUnknown) }
 
     /// The gates of a kind.
@@ -110,7 +110,7 @@ struct LintSubject: Sendable {
         entries.filter { $0.effects.contains(where: isMeant) }
     }
 
-    /// Whether some request passes both gates, as far as the groups around them tell.
+    /// Whether some request passes both gates, according to the groups around them.
     func mayMeet(_ first: Entry, _ second: Entry) -> Bool {
         first.index != second.index
             && (first.conditions.isSubset(of: second.conditions)
@@ -192,7 +192,8 @@ extension LintSubject.Entry {
     /// The origins that are listed for the secrets that it sets.
     var secretOrigins: Set<Origin> {
         if let listed = facts?.origins { return listed.intersection(originsAround ?? listed) }
-        // What the gate binds by itself goes to its own origin, which only the client knows.
+        // A credential that the gate binds by itself goes to its own origin, which only the client
+        // knows.
         let isUnbound = effects.contains {
             if case .setsFields(_, .secret(isBound: false, _)) = $0 { true } else { false }
         }

@@ -5,10 +5,10 @@ public import TurnpikeCore
 extension Stack {
     /// Finds mistakes in the order of the gates, and gates that are missing.
     ///
-    /// Nothing is sent and no gate runs; the gates are judged by what they state of themselves
-    /// (``/TurnpikeCore/GateFacts``). A gate of a user's that states nothing is not judged, nor is a
-    /// gate beyond the first 100. A rule has one finding for each gate that stands wrong, with the
-    /// gates that it stands wrong to, and at most 20 findings.
+    /// Nothing is sent and no gate runs; the check uses the facts that gates state
+    /// (``/TurnpikeCore/GateFacts``). A gate of a user's that states nothing is not judged, nor is
+    /// a gate beyond the first 100. A rule has one finding for each gate in the wrong place, with
+    /// the gates to which its order is wrong, and at most 20 findings.
     ///
     /// ```swift
     /// @Test func `the stack is in order`() {
@@ -82,13 +82,13 @@ public struct LintFinding: Sendable, Hashable {
     public let rule: String
     /// How bad it is.
     public let severity: LintSeverity
-    /// What goes wrong, with the figures of this stack.
+    /// The harm, with the figures of this stack.
     public let story: String
     /// The gates that it is about, outermost first; none if a gate is missing.
     public let gates: [LintPlace]
-    /// What to do about it.
+    /// How to repair it.
     public let remedy: String
-    /// The names of the gates in the order that mends it; nil where no order does.
+    /// The names of the gates in an order that repairs it; nil if no order does.
     ///
     /// A group is written with the gates inside it: `Group(Retry, Log)`. The order also keeps all
     /// other rules of order.
@@ -117,7 +117,7 @@ extension LintFinding: CustomStringConvertible {
     }
 }
 
-/// Where a gate stands in a stack.
+/// The place of a gate in a stack.
 public struct LintPlace: Sendable, Hashable {
     /// The position in the stack, and in each group inside, all from 0: `[2]`, `[1, 0]`.
     public let path: [Int]
@@ -142,7 +142,7 @@ extension LintPlace: CustomStringConvertible {
 public enum LintSeverity: String, Sendable, CaseIterable {
     /// Calls fail, are repeated, leak, or outlast their bounds.
     case error
-    /// Something does not do what its reader expects.
+    /// The stack does not behave as its reader expects.
     case warning
     /// Something may be meant.
     case hint

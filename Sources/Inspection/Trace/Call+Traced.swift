@@ -4,7 +4,7 @@ import Synchronization
 public import TurnpikeCore
 
 extension Call {
-    /// Records where the time of the call goes, for ``trace``.
+    /// Records the time of each part of the call, for ``trace``.
     ///
     /// ```swift
     /// let call = client.get("users/1").traced()
@@ -23,7 +23,7 @@ extension Call {
         return copy
     }
 
-    /// Where the time of this call went, as far as it has come; nil if the call is not
+    /// The trace of this call so far; nil if the call is not
     /// ``traced(redaction:)`` or was not sent yet.
     ///
     /// It is the trace of the last send if the call is sent several times, by its caller or by a

@@ -3,7 +3,7 @@
 import Foundation
 import TurnpikeCore
 
-/// What a recorder has noted of a call, before secrets are hidden.
+/// The notes of a recorder about a call, before secrets are hidden.
 ///
 /// It is bounded: beyond a number of spans, new ones are only counted.
 struct RecordedTrace {
@@ -12,7 +12,7 @@ struct RecordedTrace {
     /// How many of them are exchanges.
     static let maxExchanges = 48
 
-    /// How much is noted of the header fields of a response, in bytes.
+    /// The number of bytes of a response's header fields that are noted.
     static let maxHeadBytes = 16_384
 
     /// What a span is the time of.
@@ -64,7 +64,7 @@ struct RecordedTrace {
         var outcome: Outcome?
         /// Whether nothing may begin inside any more.
         var isSealed = false
-        /// What the gate has said of its pass.
+        /// The note of the gate about its pass.
         var detail: String?
     }
 
@@ -74,7 +74,7 @@ struct RecordedTrace {
         var head: ResponseHead?
         var headAt: MonotonicInstant?
         var encodedBodyBytes: Int64?
-        // What the transport has reported.
+        // The reports of the transport.
         var timeline = Timeline()
         var contentSentAt: MonotonicInstant?
         var bytesReceived: Int64 = 0
@@ -209,7 +209,7 @@ struct RecordedTrace {
 }
 
 extension RecordedTrace.Outcome {
-    // What becomes of a span that is under way when its call ends.
+    // The end of a span that is under way when its call ends.
     fileprivate func inherited(
         by trace: RecordedTrace, _ span: Int
     ) -> RecordedTrace.Outcome {

@@ -97,7 +97,7 @@ extension Trace {
         let phases = TracePhases(of: span, in: children(of: span))
         let ssl = phases[.tls]
         let connect = phases[.connect].map { $0 + (ssl ?? .zero) } ?? ssl
-        // What the phases leave out of the exchange.
+        // The time of the exchange that no phase covers.
         let rest = max((span.duration ?? phases.sum) - phases.sum, .zero)
         // HAR 1.2: send, wait and receive are required, and not negative.
         let parts: [(String, Duration?)] = [
@@ -124,7 +124,7 @@ extension Trace {
 
 /// Writes the objects of HAR 1.2 files that recordings and traces have in common.
 ///
-/// It redacts nothing: what it is given must be fit to be written.
+/// It redacts nothing: its input must already be redacted.
 public enum HARFormat {
     /// The members of `log` without its entries.
     public static var log: JSONObject {

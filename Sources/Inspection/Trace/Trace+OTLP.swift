@@ -16,7 +16,7 @@ extension [Trace] {
     /// inside (W3C Trace Context). Without one, identifiers are derived from that of the call: the
     /// same trace always gets the same.
     ///
-    /// A span under way ends at the last time that is known of its call, and has the attribute
+    /// A span that is under way ends at the last known time of its call, and has the attribute
     /// `turnpike.under_way`.
     /// - Parameter service: The name of the program, the resource's `service.name`.
     /// - Returns: The object. As a file of the collector's file receiver, it is one line.
@@ -183,7 +183,7 @@ private struct TraceExport {
 
     // MARK: Identifiers
 
-    // Zeros alone would be invalid; a digest has them as often as it is broken.
+    // An identifier of zeros is invalid, but a digest is never all zeros in practice.
     private static func derived(_ text: String, bytes: Int) -> String {
         SHA256.digest(of: Data("turnpike \(text)".utf8)).prefix(bytes).hexadecimal
     }

@@ -6,8 +6,9 @@ import TurnpikeSupport
 extension Trace {
     /// Returns the trace as a picture: a waterfall as an SVG file, for documents and tickets.
     ///
-    /// It needs nothing else: no script, no font, no other file. It is dark where its reader prefers
-    /// so. An exchange is drawn in the colors of its phases, which have no rows of their own.
+    /// It needs nothing else: no script, no font, no other file. It is dark if the reader prefers
+    /// dark pages. An exchange is drawn in the colors of its phases, which have no rows of their
+    /// own.
     /// - Parameter width: The width in pixels, from 400 to 10,000.
     /// - Returns: The text of the file.
     public func svg(width: Int = 860) -> String {
@@ -98,7 +99,7 @@ private struct TracePicture {
         if span.kind != .wait {
             lines.append(bar(span.start..<row.end, top + 4.5, 3, "inside \(kind)"))
         }
-        // What would be less than a pixel is left to the figures.
+        // Bars of less than a pixel are not drawn; only their figure is shown.
         let least = span.kind == .wait ? .zero : tree.end / barWidth * 1.5
         lines += row.own.filter { $0.upperBound - $0.lowerBound >= least }.map {
             bar($0, top, 12, kind)
@@ -180,7 +181,7 @@ private struct TracePicture {
         \(TraceColors.rules(TraceColors.dark))text.bad{fill:\(TraceColors.badText.dark)}}</style>
         """
 
-    // To a tenth of a pixel.
+    // Rounded to a tenth of a pixel.
     private static func number(_ value: Double) -> String {
         let text = TraceText.fixed(value, 1)
         return text.hasSuffix(".0") ? String(text.dropLast(2)) : text

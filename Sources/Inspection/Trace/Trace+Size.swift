@@ -3,7 +3,7 @@
 import TurnpikeCore
 
 extension Trace {
-    /// What a header field takes beside its text.
+    /// The size of a header field without its text.
     static let bytesOfField = MemoryLayout<HTTPHeaders.Field>.stride
 
     /// How much memory the trace takes, about.

@@ -4,8 +4,8 @@ import TurnpikeCore
 import TurnpikeSupport
 
 extension Trace {
-    /// Returns the trace as a waterfall for a terminal: a line for each span, indented by what it
-    /// lies in, with its outcome, its time, its own time, and a bar on an axis of time.
+    /// Returns the trace as a waterfall for a terminal: a line for each span, indented by its
+    /// depth, with its outcome, its time, its own time, and a bar on an axis of time.
     ///
     /// In a bar, `█` is the span's own time or an exchange, `░` a wait, and `─` the time of the spans
     /// inside. Below the lines stand the errors. On a narrow terminal the own times go first, then

@@ -43,7 +43,7 @@ public struct Trace: Sendable, Hashable, Identifiable {
 }
 
 extension Trace {
-    /// The spans right inside a span, in the order in which they began.
+    /// The direct children of a span, in the order in which they began.
     public func children(of span: TraceSpan) -> [TraceSpan] {
         spans.filter { $0.parent == span.id }
     }

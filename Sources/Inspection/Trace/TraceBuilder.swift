@@ -2,8 +2,8 @@
 
 import TurnpikeCore
 
-/// Makes a trace of what a recorder has noted: hides secrets, adds the phases of exchanges, and lets
-/// each span lie within its parent.
+/// Makes a trace from the notes of a recorder: hides secrets, adds the phases of exchanges, and
+/// fits each span into its parent.
 struct TraceBuilder {
     /// How many spans a trace has at most, phases included.
     static let maxSpans = 224

@@ -168,7 +168,7 @@ extension TracePage {
                 const text=await answer.text();
                 tag=answer.headers.get("ETag")||"";
                 if(text!==last){
-                  // A view that nobody has chosen grows with the calls.
+                  // Until the user chooses a view, the view grows with the calls.
                   if(!state.view||String(state.view)===String(whole()))state.view=null;
                   last=text;
                   show(JSON.parse(text),"live");

@@ -63,7 +63,7 @@ extension TracePage {
             return nodes[0];
           }).filter(n=>n);
         }
-        // When none of the spans inside was under way.
+        // The times at which none of the spans inside was under way.
         function gaps(n){
           const list=[];let at=n.start;
           for(const c of[...n.children].sort((a,b)=>a.start-b.start)){
@@ -76,7 +76,7 @@ extension TracePage {
         }
         function*inside(n){for(const c of n.children){yield c;yield*inside(c)}}
 
-        // Where most calls would be dots on one axis.
+        // True if most calls would be dots on one axis.
         function areSparse(){
           const end=Math.max(...calls.map(c=>c.offset+c.end));
           const times=calls.map(c=>c.end).sort((a,b)=>a-b);
@@ -87,7 +87,7 @@ extension TracePage {
           // With room for the last bar, however short it is.
           return[0,1.01*Math.max(1e-6,...calls.map(c=>shift(c)+c.end))];
         }
-        // Spans of a few calls are shown; of many calls, the calls alone.
+        // For a few calls, spans are shown; for many calls, only the calls.
         function isOpen(n){
           if(!n.children.length)return false;
           const chosen=state.open.get(n.key);
@@ -134,7 +134,7 @@ extension TracePage {
           if(e)cell.append(e);
           return e;
         }
-        // As many marks as have room for their texts.
+        // The number of marks that have room for their texts.
         function tickCount(){
           const axis=document.querySelector(".head .bars");
           return Math.max(2,Math.floor((axis?axis.clientWidth:$("grid").clientWidth*.45)/80));
@@ -155,7 +155,7 @@ extension TracePage {
           if(isBad(n.span))bar(cell,n,n.start,n.end,"under bad");
           for(const c of n.span.exchange.chunks||[])bar(cell,n,c.start,c.end,"chunk body");
         }
-        // A folded span shows what waits and sends inside of it; what overlaps lies in lanes.
+        // A folded span shows the waits and sends inside of it; overlapping ones lie in lanes.
         function folded(cell,n){
           const list=[...inside(n)].filter(c=>c.span.kind==="wait"||c.span.kind==="exchange");
           const lanes=[];
@@ -182,7 +182,7 @@ extension TracePage {
           else{
             bar(cell,n,n.start,n.end,"inside "+(isBad(n.span)?"bad":kind));
             if(n.children.length&&!isOpen(n))folded(cell,n);
-            // What would be less than a pixel is told by its figure.
+            // Bars of less than a pixel are not drawn; their figure is shown.
             else for(const[from,to]of n.own)if(!n.children.length||
               to-from>(state.view[1]-state.view[0])/400)bar(cell,n,from,to,kind);
             if(!n.own.length&&!n.children.length)bar(cell,n,n.start,n.end,kind);

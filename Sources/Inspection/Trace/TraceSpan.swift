@@ -6,7 +6,7 @@ import TurnpikeSupport
 /// A part of a call that took time: the pass through a gate, an attempt, a wait, an exchange with a
 /// server, or a phase of one.
 public struct TraceSpan: Sendable, Hashable, Identifiable {
-    /// What a span is the time of.
+    /// The kind of activity that a span measures.
     public enum Kind: Sendable, Hashable {
         /// The whole call; the first span of each trace.
         case call
@@ -30,7 +30,7 @@ public struct TraceSpan: Sendable, Hashable, Identifiable {
 
     /// How a span ended.
     public enum Outcome: Sendable, Hashable {
-        /// It came to its end; with the status, if it returned a response.
+        /// It ended without an error; with the status, if it returned a response.
         case returned(HTTPStatus?)
         /// It failed.
         /// - Parameters:
@@ -47,7 +47,7 @@ public struct TraceSpan: Sendable, Hashable, Identifiable {
     public var id: Int { Int(place) }
     /// The position of the span that this one lies in; nil for the call.
     public var parent: Int? { outer < 0 ? nil : Int(outer) }
-    /// What the span is the time of.
+    /// The activity that the span measures.
     public let kind: Kind
     /// A name for people, redacted: `Retry`, `Endpoints: 10.0.0.7:8080 (2 under way)`, `attempt 2`, `back-off`, `GET /users`, `DNS`, `body`.
     ///
@@ -62,7 +62,7 @@ public struct TraceSpan: Sendable, Hashable, Identifiable {
     }
     /// How the span ended; nil while it is under way.
     public let outcome: Outcome?
-    /// What was sent and received; of a span of kind ``Kind/exchange`` alone.
+    /// The messages of the exchange; only for a span of kind ``Kind/exchange``.
     public var exchange: TraceExchange? {
         if case .one(let exchange) = held { exchange } else { nil }
     }

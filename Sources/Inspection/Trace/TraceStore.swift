@@ -12,10 +12,10 @@ public import TurnpikeCore
 /// for trace in traces.traces { print(trace.id, trace.spans.count) }
 /// ```
 ///
-/// Whether a call is kept is decided at its end, because nobody knows before whether it will be slow
-/// or fail. So each call of the client is recorded, which costs about a microsecond for each gate. A
-/// failure is an error that the caller gets, a body that breaks off, or a status from 400 on; a
-/// cancelled call is none.
+/// The decision to keep a call is made at its end, because only then it is known whether the call
+/// was slow or failed. So each call of the client is recorded, which costs about a microsecond for
+/// each gate. A failure is an error that the caller gets, a body that breaks off, or a status from
+/// 400 on; a cancelled call is not a failure.
 ///
 /// The store is a ring that is bounded in calls and in bytes: the oldest traces make room for new
 /// ones. It may belong to several clients.
@@ -24,7 +24,7 @@ public final class TraceStore: CallReader {
         var lastNumber: UInt64 = 0
         // Calls that are under way, by number. Weak, because a call ends when nothing refers to it.
         var running: [UInt64: Running] = [:]
-        // What is kept, oldest end first, and what it takes.
+        // The traces that are kept, oldest end first, and their size.
         var kept: [(number: UInt64, trace: Trace, bytes: Int)] = []
         var bytes = 0
     }
@@ -54,7 +54,7 @@ public final class TraceStore: CallReader {
     ///   - maxCalls: How many calls are kept, at least 1.
     ///   - maxBytes: How much memory the kept traces may take, in bytes, about. The newest trace is
     ///     kept whatever it takes, at most about 64 KiB.
-    ///   - redaction: What is hidden in the traces, before they are stored.
+    ///   - redaction: The rules for hiding secrets in the traces, before they are stored.
     public init(
         sampling: Double = 1, slowerThan: Duration? = nil, maxCalls: Int = 256,
         maxBytes: Int = 4_194_304, redaction: Redaction = .standard
@@ -66,11 +66,11 @@ public final class TraceStore: CallReader {
         self.redaction = redaction
     }
 
-    /// The kept traces in the order in which the calls began, and among them, so far as they have
-    /// come, those of calls that are under way.
+    /// The kept traces, in the order in which the calls began, including the traces so far of calls
+    /// that are under way.
     ///
-    /// A call without an end, such as an endless stream, is therefore here as long as it lasts. Of
-    /// calls under way, the oldest ``maxCalls`` are listed.
+    /// So a call without an end, such as an endless stream, is listed as long as it lasts.
+    /// Only the oldest ``maxCalls`` of the calls under way are listed.
     public var traces: [Trace] {
         let (kept, running) = state.withLock { state in
             (state.kept, state.running.sorted { $0.key < $1.key }.prefix(maxCalls))

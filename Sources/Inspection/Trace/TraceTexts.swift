@@ -5,13 +5,14 @@ import TurnpikeSupport
 
 /// The texts of a trace, without secrets and within bounds.
 ///
-/// A secret that any message of the call has shown to be one is hidden in all texts of the trace: a
-/// server may repeat a token of the request in a header field or in an error.
+/// If any message of the call shows that a value is a secret, the value is hidden in all texts of
+/// the trace: a server may repeat a token of the request in a header field or in an error.
 final class TraceTexts {
-    // What the URLs and header fields of all exchanges may take together, and those of one.
+    // The size limits for the URLs and header fields of all exchanges together, and of one
+    // exchange.
     private static let maxBytes = 14_336
     private static let maxBytesOfExchange = 6_144
-    // What all different descriptions of errors may take together, and one of them.
+    // The size limits for all different descriptions of errors together, and for one of them.
     private static let maxErrorBytes = 4_096
     private static let maxErrorLength = 1_024
     // The same of names.
@@ -117,8 +118,8 @@ final class TraceTexts {
             })
     }
 
-    // The fields without secrets. Where they take too much, long values are cut, then the last fields
-    // are left out.
+    // The fields without secrets. If they take too much memory, long values are cut, then the last
+    // fields are left out.
     private func fields(_ headers: HTTPHeaders, room: Int) -> HTTPHeaders {
         let shown = headers.map {
             ($0.name.rawValue, Grammar.escaped(pass.header($0.name, $0.value)))

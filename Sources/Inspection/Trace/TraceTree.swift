@@ -14,10 +14,10 @@ struct TraceTree {
         /// The time from the beginning of the call to the end of the span, or to the last that is
         /// known of the call while the span is under way.
         let end: Duration
-        /// When no child was under way, in order, without overlap.
+        /// The times at which no child was under way, in order, without overlap.
         let own: [Range<Duration>]
 
-        /// The time in which no child was under way, as far as it has come.
+        /// The total time so far in which no child was under way.
         var ownTime: Duration { own.reduce(.zero) { $0 + ($1.upperBound - $1.lowerBound) } }
     }
 
@@ -91,7 +91,7 @@ struct TraceTree {
 
 /// The phases of an exchange that its transport has reported, each with the time that it took.
 struct TracePhases {
-    /// A phase, by the name that the recorder gives to its span.
+    /// A phase, by the name of its span in the recorder.
     enum Name: String, CaseIterable {
         case queue
         case resolution = "DNS"
@@ -157,7 +157,7 @@ enum TraceColors {
         ("phase", "#768390"), ("bad", "#f85149"),
     ]
 
-    /// The color of text that tells a failure.
+    /// The color of text about a failure.
     static let badText = (light: "#b31d28", dark: "#ff7b72")
 
     /// Rules of a style sheet that fill each class.
@@ -216,7 +216,7 @@ enum TraceText {
 }
 
 extension TraceSpan {
-    /// Whether the span ended otherwise than with a response below 400, or is none that fails.
+    /// Whether the span failed: it ended with an error or with a status of 400 or above.
     var isBad: Bool {
         switch outcome {
         case .failed: true

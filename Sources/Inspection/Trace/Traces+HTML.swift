@@ -8,9 +8,9 @@ extension [Trace] {
     /// Returns the traces as one HTML page: every call as a waterfall, all on one axis of time.
     ///
     /// The page is one file that needs no other and works without a server. It is light or dark as
-    /// its reader prefers. A keyboard is enough: arrows move and unfold, Enter opens what is known
-    /// of a span, Escape closes it, Z zooms to it, 0 shows everything, and A aligns all calls at
-    /// their beginnings.
+    /// its reader prefers. A keyboard is enough: arrows move and unfold, Enter opens the details of
+    /// a span, Escape closes it, Z zooms to it, 0 shows everything, and A aligns all calls at their
+    /// beginnings.
     ///
     /// What a peer has sent is data on the page, never markup or code. A policy on the page lets no
     /// other script run, and nothing be loaded (Content Security Policy 3).
@@ -100,7 +100,7 @@ enum TracePage {
         "sha256-" + SHA256.digest(of: Data(text.utf8)).base64EncodedString()
     }
 
-    /// The script: what it needs to know of colors, then the code.
+    /// The script: the colors, then the code.
     private static let script: String = {
         let phases = TracePhases.Name.allCases.map { ($0.rawValue, JSONValue.string($0.color)) }
         return "\"use strict\";const PHASES=\(JSONValue.object(JSONObject(phases)));\n"

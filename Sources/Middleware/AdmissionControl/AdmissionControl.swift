@@ -23,7 +23,7 @@ import TurnpikeSupport
 /// which lets the server's queue drain. It grows with time, slowly at first, and reaches all calls
 /// after `recovery`. Rejections cut it again; attempts that were sent before a cut do not count.
 /// While calls are refused, an attempt whose head takes much longer than usual counts as rejected,
-/// since a queue that grows again shows in waits before it shows in errors. A share grows whatever
+/// because a growing queue causes waits before it causes errors. A share grows whatever
 /// is heard, so that an origin that was silent is tried again.
 ///
 /// By default, a 429, 503 or 504 and an attempt or connection that takes too long are rejections
@@ -45,8 +45,8 @@ public struct AdmissionControl: Interceptor {
     ///   - threshold: The share of the latest attempts, from 0 to 0.99, beyond which rejections cut
     ///     the share of calls that is admitted.
     ///   - recovery: The time in which that share grows from nothing to all calls.
-    ///   - slowness: How many times the usual wait for a head an attempt may take while calls are
-    ///     refused; longer ones count as rejected. nil leaves waits out of account.
+    ///   - slowness: The longest wait for a head while calls are refused, as a multiple of the
+    ///     usual wait; an attempt that takes longer counts as rejected. nil ignores waits.
     ///   - meter: Receives the share of calls that is refused
     ///     (`turnpike.admission_control.refused_share`), and counts refused calls
     ///     (`turnpike.admission_control.refusals`).
@@ -67,7 +67,7 @@ public struct AdmissionControl: Interceptor {
 
     /// Takes the rules and the meter of another gate; the shares stay.
     ///
-    /// So a client whose stack is replaced keeps what it knows of its servers.
+    /// So a client whose stack is replaced keeps the state of its servers.
     public func update(to other: AdmissionControl) { shares.update(to: other.shares) }
 
     /// The default rule: 429, 503, 504 and what takes too long are rejections.
@@ -91,7 +91,7 @@ public struct AdmissionControl: Interceptor {
 
     private static let rejections: Set<HTTPStatus> = [429, 503, 504]
 
-    /// Has the meter pass on what it holds.
+    /// Flushes the meter.
     public func shutdown() async { await shares.figures.flush() }
 
     /// The share of the calls to an origin that is admitted: 0 to 1.
@@ -105,7 +105,7 @@ public struct AdmissionControl: Interceptor {
     /// The option that says how much a call matters.
     public var handledOptions: [any RequestOptionKey.Type] { [CriticalityOption.self] }
 
-    /// What is true of this gate; see ``/TurnpikeCore/GateFacts``.
+    /// States that the gate refuses requests, and its rules.
     public func facts(for request: Request?) -> GateFacts? {
         let rules = shares.rules
         return GateFacts(

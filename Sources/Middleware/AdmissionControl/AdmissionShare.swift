@@ -4,7 +4,7 @@ import Foundation
 import TurnpikeCore
 import TurnpikeSupport
 
-/// The share of the calls to one origin that is admitted, and what it follows from.
+/// The share of calls to one origin that is admitted, and the measurements behind it.
 ///
 /// The share is cut to a small part when most of the latest attempts were rejected, and then grows
 /// with time, slowly at first: additive increase and multiplicative decrease (Chiu and Jain, 1989)
@@ -18,7 +18,7 @@ struct AdmissionShare: OriginEntry {
         let threshold: Double
         /// The time in which the share grows from nothing to all calls.
         let recovery: Duration
-        /// How many times the usual wait for a head an attempt may take, while the share is cut; nil
+        /// The longest wait for a head while the share is cut, as a multiple of the usual wait; nil
         /// for any time.
         let slowness: Double?
 
@@ -30,9 +30,9 @@ struct AdmissionShare: OriginEntry {
         }
     }
 
-    /// What an attempt showed.
+    /// The result of an attempt.
     enum Evidence {
-        /// The server took it; its head came after a time.
+        /// The server accepted the attempt; its head came after a time.
         case accepted(after: Duration)
         case rejected
     }
@@ -49,22 +49,22 @@ struct AdmissionShare: OriginEntry {
     private var heardAt: MonotonicInstant?
     // The logarithm of the usual wait for a head, in seconds.
     private var usualWait: Double?
-    // Of the latest calls, the shares that are critical and sheddable.
+    // The shares of critical and of sheddable calls among the latest calls.
     private var critical = 0.0
     private var sheddable = 0.0
 
-    /// What the share is cut to, as a part of what it was.
+    /// The factor by which the share is cut.
     private static let cut = 0.03
-    /// How much the newest attempt counts at most among the latest ones.
+    /// The highest weight of the newest attempt among the latest ones.
     private static let newest = 0.4
     /// The time over which attempts count, if they are many.
     private static let span = 0.5
-    /// How much one wait counts for the usual one, and one call for the mix of calls.
+    /// The weight of one wait in the usual wait, and of one call in the mix of calls.
     private static let longMean = 0.02
     /// The part of the growth that is linear; the rest is quadratic.
     private static let linear = 0.4
 
-    // To drop an entry is to admit all calls.
+    // If an entry is dropped, all calls are admitted.
     var isInUse: Bool { false }
 
     /// Whether some calls may be refused, as of the last look.
@@ -108,8 +108,8 @@ struct AdmissionShare: OriginEntry {
         return unit() < self.share(of: criticality, from: share)
     }
 
-    /// The chance of a call: the share of all calls is given to the critical ones first, and what
-    /// they leave to the others.
+    /// The chance that a call is admitted: critical calls use the share first, and the rest is for
+    /// the others.
     func share(of criticality: Criticality, from share: Double) -> Double {
         let (before, own) =
             switch criticality {
@@ -145,7 +145,7 @@ struct AdmissionShare: OriginEntry {
         var weight = Self.newest
         if let heardAt {
             let age = max(heardAt.duration(to: now), .zero)
-            // What was long ago says nothing of now.
+            // Old results say nothing about the present.
             if age > rules.recovery * 4 { rejected = 0 }
             weight = min(weight, max(1 - exp(-age.inSeconds / Self.span), 0.001))
         }

@@ -40,7 +40,7 @@ final class AdmissionShares: Sendable {
     /// How many origins are remembered.
     var count: Int { state.withLock { $0.shares.count } }
 
-    /// Takes the rules and the meter of others; what is known of the origins stays.
+    /// Takes over the rules and the meter of another instance; the state of the origins stays.
     func update(to other: AdmissionShares) {
         let rules = other.rules
         state.withLock { $0.rules = rules }

@@ -10,7 +10,7 @@ import TurnpikeSupport
 /// ``/TurnpikeCore/ClientError/Code/attemptTimeout``, which a retry may try again.
 /// ``TurnpikeCore/Call/attemptTimeout(_:)`` sets another limit for one call.
 public struct AttemptTimeout: Interceptor {
-    // Nil for the calls that set none themselves.
+    // Nil if only calls with their own limit are limited.
     private let limit: Duration?
 
     /// Creates a time limit for attempts.
@@ -24,7 +24,7 @@ public struct AttemptTimeout: Interceptor {
     /// The option that sets the limit of one call.
     public var handledOptions: [any RequestOptionKey.Type] { [AttemptTimeoutOption.self] }
 
-    /// What is true of this gate; see ``/TurnpikeCore/GateFacts``.
+    /// States the limit on an attempt.
     public func facts(for request: Request?) -> GateFacts? {
         guard let limit = request?.options[AttemptTimeoutOption.self] ?? limit else {
             return GateFacts(
@@ -69,11 +69,11 @@ extension AttemptTimeout: PromptlyCancellable {
 enum AttemptTimeoutOption: RequestOptionKey {
     /// The gate that applies the option.
     ///
-    /// What other gates send for all calls, as a request for a token, does not have the option, and
-    /// no limit by it.
+    /// A request that another gate sends for all calls, such as one for a token, does not have the
+    /// option, so it has no such limit.
     static func gate(for value: Duration) -> (any Gate)? { AttemptTimeout(ofCalls: ()) }
 
-    /// Inside a retry, wherever that stands.
+    /// Its place is inside a retry, wherever the retry stands.
     static var gatePlace: GatePlace { .innermost }
 }
 

@@ -28,7 +28,7 @@ struct CredentialScope: Sendable {
         try reaches(request, in: context) && !request.headers.contains(.authorization)
     }
 
-    /// Whether a request goes to one of the origins, and has come through no other.
+    /// Whether a request goes to one of the origins, and no redirect led it through another origin.
     func reaches(_ request: Request, in context: Context) throws -> Bool {
         if let fault = origins.fault { throw ClientError(.configuration, fault) }
         guard let origin = request.origin else { return false }

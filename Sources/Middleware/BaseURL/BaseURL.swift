@@ -27,7 +27,7 @@ public struct BaseURL: RequestAdapter {
     /// - Parameter base: Returns an absolute URL; an error that it throws fails the call.
     public init(_ base: @escaping @Sendable () async throws -> Target) { self.base = base }
 
-    /// What is true of this gate; see ``/TurnpikeCore/GateFacts``.
+    /// States that the gate resolves relative targets.
     public func facts(for request: Request?) -> GateFacts? {
         GateFacts(
             "resolves relative targets",

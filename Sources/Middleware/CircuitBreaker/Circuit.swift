@@ -52,7 +52,7 @@ struct Circuit: OriginEntry {
         self.window = SlidingWindow(span: window, slots: 10)
     }
 
-    // To drop a circuit is to close it; a probe that ends later does no harm.
+    // Dropping a circuit closes it; a probe that ends later does no harm.
     var isInUse: Bool { false }
 
     var state: CircuitState {

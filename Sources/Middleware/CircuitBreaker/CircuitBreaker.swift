@@ -59,13 +59,13 @@ public struct CircuitBreaker: Interceptor {
     /// So a client whose stack is replaced can keep its circuits.
     public func update(to other: CircuitBreaker) { circuits.update(to: other.circuits) }
 
-    /// Has the meter pass on what it holds.
+    /// Flushes the meter.
     public func shutdown() async { await circuits.figures.flush() }
 
     /// The state of an origin's circuit after its last call.
     public func state(of origin: Origin) -> CircuitState { circuits.state(of: origin) }
 
-    /// What is true of this gate; see ``/TurnpikeCore/GateFacts``.
+    /// States that the gate refuses requests while a circuit is open.
     public func facts(for request: Request?) -> GateFacts? {
         GateFacts(
             "refuses requests to an origin that fails", .breaksCircuit, .answers(.refusal))

@@ -6,6 +6,6 @@ public enum CircuitState: String, Hashable, Sendable, CaseIterable {
     case closed
     /// Refuses all calls.
     case open
-    /// Lets a few probes through, whose outcomes decide what comes next.
+    /// Lets a few probes through; their outcomes decide the next state.
     case halfOpen
 }

@@ -2,7 +2,7 @@
 
 public import TurnpikeCore
 
-/// What the outcome of a call says about the server's health.
+/// A verdict about the server's health, from the outcome of a call.
 public enum CircuitVerdict: Hashable, Sendable {
     /// The server works.
     case success

@@ -5,7 +5,7 @@ import TurnpikeCore
 
 /// The circuits of all origins.
 final class Circuits: Sendable {
-    /// Whether a call may pass, and the origins whose circuits changed by that or were dropped.
+    /// Whether a call may pass, and the origins whose circuits were changed or dropped by it.
     struct Answer {
         let admission: Circuit.Admission
         var changed: [Origin] = []
@@ -32,8 +32,9 @@ final class Circuits: Sendable {
         state = Mutex(State(rules: rules, window: window))
     }
 
-    /// Takes the rules and the meter of others; circuits keep their state, and count anew if the
-    /// window has changed.
+    /// Takes over the rules and the meter of another instance.
+    ///
+    /// Circuits keep their state, but begin to count again if the window has changed.
     func update(to other: Circuits) {
         let (rules, window) = other.state.withLock { ($0.rules, $0.window) }
         state.withLock { state in

@@ -22,14 +22,14 @@ public struct Coalesce: Interceptor {
     private let ignored: Set<HTTPHeaders.Name>
     private let flights = Flights<FlightKey, Answer>()
 
-    /// What makes two requests identical.
+    /// The key of identical requests.
     private struct FlightKey: Hashable {
         let method: HTTPMethod
         let url: String
         let headers: [HTTPHeaders.Field]
         // A call with gates of its own matches no other.
         let plan: ObjectIdentifier
-        // A call that may go to public addresses alone takes no answer of another address.
+        // A call that may go only to public addresses does not use an answer from another address.
         let isGuarded: Bool
     }
 
@@ -62,7 +62,7 @@ public struct Coalesce: Interceptor {
         .traceparent, .tracestate, "X-Request-ID", "X-Correlation-ID",
     ]
 
-    /// What is true of this gate; see ``/TurnpikeCore/GateFacts``.
+    /// States that identical requests share a response, and how much content is kept for it.
     public func facts(for request: Request?) -> GateFacts? {
         GateFacts(
             "sends identical requests once", .answers(.shared),
@@ -70,7 +70,7 @@ public struct Coalesce: Interceptor {
             passedOver: request.flatMap(obstacle))
     }
 
-    // Why a request is sent by itself.
+    // The reason for which a request is sent by itself.
     private func obstacle(to request: Request) -> String? {
         if !request.method.isSafe { return "\(request.method) may have an effect each time" }
         if !request.body.isEmpty { return "the request has content" }

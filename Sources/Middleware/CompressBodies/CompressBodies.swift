@@ -44,7 +44,7 @@ public struct CompressBodies: SynchronousRequestAdapter {
         self.minimum = minimum
     }
 
-    /// What is true of this gate; see ``/TurnpikeCore/GateFacts``.
+    /// States the coding of the content, and the memory that compressing needs.
     public func facts(for request: Request?) -> GateFacts? {
         var facts = GateFacts(
             "compresses content with \(coding.rawValue)", .changesContent,
@@ -54,7 +54,7 @@ public struct CompressBodies: SynchronousRequestAdapter {
             return facts
         }
         facts.passedOver = obstacle(to: request)
-        // What zlib's deflateBound() allows content that cannot be compressed.
+        // The extra size for content that cannot be compressed, as in zlib's deflateBound().
         if let count = (request.body.inMemory?.count).map(Int64.init) {
             facts.effects.append(.holdsMemory(atMost: count + count / 1000 + 1024))
         } else {
@@ -63,7 +63,7 @@ public struct CompressBodies: SynchronousRequestAdapter {
         return facts
     }
 
-    // Why the content of a request stays as it is.
+    // The reason for which the content of a request is not compressed.
     private func obstacle(to request: Request) -> String? {
         let body = request.body
         if body.isEmpty { return "the request has no content" }
@@ -76,7 +76,7 @@ public struct CompressBodies: SynchronousRequestAdapter {
     /// Compresses the body of a request.
     public func adapt(_ request: inout Request, context: Context) throws {
         let body = request.body
-        // A body with a fault is left as it is; the fault is reported before anything is sent.
+        // A body with a fault is not changed; the fault is reported before anything is sent.
         guard !body.isEmpty, !body.hasTrailers, body.fault == nil, body.length ?? .max >= minimum,
             !request.headers.contains(.contentEncoding), !Self.isCompressed(request)
         else { return }

@@ -8,8 +8,9 @@ public import TurnpikeCore
 /// is kept unread holds its permit. A call beyond the limits waits in line, within its deadline. If
 /// the line is full, it fails at once as ``/TurnpikeCore/ClientError/Code/overloaded``; with a
 /// `queue` of 0, so does each call beyond the limits. The line is first come, first served, but a
-/// call that waits for a busy origin does not hold up calls to others. A call that is cancelled, or
-/// whose deadline passes, leaves the line. Without a deadline, it waits as long as it takes.
+/// call that waits for a busy origin does not delay calls to other origins. A call that is
+/// cancelled, or whose deadline passes, leaves the line. Without a deadline, it waits as long as it
+/// takes.
 ///
 /// A log outside of the gate has a line when calls begin to wait, not one for each call: at most
 /// one in ten seconds for each origin, and one for the total.
@@ -54,7 +55,7 @@ public struct ConcurrencyLimit: Interceptor {
     /// So a client whose stack is replaced still counts the calls that began before.
     public func update(to other: ConcurrencyLimit) { permits.update(to: other.permits) }
 
-    /// Has the meter pass on what it holds.
+    /// Flushes the meter.
     public func shutdown() async { await permits.figures.flush() }
 
     /// How many calls are under way.
@@ -66,7 +67,7 @@ public struct ConcurrencyLimit: Interceptor {
     /// The current limit of an origin.
     func limit(of origin: Origin) -> Int { permits.limit(of: origin) }
 
-    /// What is true of this gate; see ``/TurnpikeCore/GateFacts``.
+    /// States the limits, and how long a request may wait for a permit.
     public func facts(for request: Request?) -> GateFacts? {
         let rules = permits.currentRules
         var facts = GateFacts(

@@ -8,7 +8,7 @@ struct OriginShare: OriginEntry {
     var held = 0
     var line = WaitingLine()
     var mayShrinkFrom: MonotonicInstant?
-    /// When it was last said that calls wait because of the limit of this origin.
+    /// The time of the last report that calls wait because of the limit of this origin.
     var toldAt: MonotonicInstant?
 
     var isInUse: Bool { held > 0 || !line.isEmpty }

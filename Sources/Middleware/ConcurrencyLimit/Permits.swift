@@ -13,14 +13,14 @@ final class Permits: Sendable {
         let queue: Int
         let adaptive: AdaptiveLimit?
 
-        // As good as no limit, and a number that the arithmetic of limits holds exactly.
+        // Practically no limit, and a number that the arithmetic of limits represents exactly.
         private static let most = 1 << 40
 
         init(total: Int, perOrigin: Int, queue: Int, adaptive: AdaptiveLimit?) {
             self.total = min(max(total, 1), Self.most)
             self.perOrigin = min(max(perOrigin, 1), Self.most)
             self.queue = max(queue, 0)
-            // What was set after its making is bounded as at its making.
+            // Values that were set later have the same bounds as in the initialiser.
             self.adaptive = adaptive.map {
                 AdaptiveLimit(
                     initial: $0.initial, min: $0.min, decrease: $0.decrease, pause: $0.pause,
@@ -47,7 +47,7 @@ final class Permits: Sendable {
         var held = 0
         var waiting = 0
         var nextTicket: UInt64 = 0
-        // When it was last said that calls wait because of the total.
+        // The time of the last report that calls wait because of the total.
         var toldAt: MonotonicInstant?
 
         // Must be called after each change that may let a waiter of the origin go: another first
@@ -89,7 +89,7 @@ final class Permits: Sendable {
             meter: meter)
     }
 
-    /// Takes the rules and the meter of others.
+    /// Takes over the rules and the meter of another instance.
     ///
     /// Calls under way keep their permits. If the limit is lower now, the next permit is given out
     /// when enough have been returned.
@@ -151,8 +151,8 @@ final class Permits: Sendable {
             let waiter = try state.shares.update(
                 origin, orMake: new, evicting: { origin, _ in evicted.append(origin) },
                 { share in
-                    // Every waiter that could go has gone, so those in line wait for this origin or
-                    // the total.
+                    // Every waiter that could start has started, so the others wait for this origin
+                    // or for the total.
                     if hasRoom, share.hasRoom, share.line.isEmpty {
                         share.held += 1
                         return Waiter?.none
@@ -198,7 +198,9 @@ final class Permits: Sendable {
 
     // MARK: Giving back
 
-    /// Returns a permit, which goes to the call that has waited longest of those that can go.
+    /// Returns a permit.
+    ///
+    /// Of the calls that can start, the one that has waited longest gets it.
     func giveBack(_ origin: Origin) {
         let served = state.withLock { state in
             state.held -= 1
@@ -234,7 +236,7 @@ final class Permits: Sendable {
         let isOverload = adaptive.isOverload(outcome)
         if !isOverload, outcome.error != nil { return }
         let served = state.withLock { state in
-            // A reload may have replaced the rules meanwhile.
+            // A reload may have replaced the rules in the meantime.
             let rules = state.rules
             guard let adaptive = rules.adaptive else { return [] as [Waiter] }
             state.shares.updateIfPresent(origin) { share in

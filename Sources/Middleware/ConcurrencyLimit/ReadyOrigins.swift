@@ -21,7 +21,7 @@ struct ReadyOrigins {
 
     private static let minSweepCount = 64
 
-    /// How many entries there are, stale ones included.
+    /// The number of entries, including stale ones.
     var count: Int { heap.count }
 
     /// Adds an origin, with the ticket of its first waiter.
@@ -37,7 +37,7 @@ struct ReadyOrigins {
         }
     }
 
-    /// Removes and returns the origin whose waiter is next; nil if no waiter can go.
+    /// Removes and returns the origin whose waiter is next; nil if no waiter can start.
     mutating func popFirst(in shares: OriginMap<OriginShare>) -> Origin? {
         while let first = heap.first {
             removeFirst()

@@ -78,7 +78,7 @@ public struct Cookie: Sendable, Hashable {
     /// Whether the cookie goes to a path (RFC 6265bis §5.1.4).
     func goes(toPath path: String) -> Bool { CookieRules.path(self.path, covers: path) }
 
-    // Why the cookie cannot be kept in a jar, also if it comes from a file.
+    // The reason for which a jar cannot keep the cookie, also if it comes from a file.
     private var fault: String? {
         if name.utf8.count + value.utf8.count > CookieRules.maxPairBytes { return "is too long" }
         if name.isEmpty && value.isEmpty { return "has neither name nor value" }
@@ -99,7 +99,7 @@ extension Cookie: DescriptionReflectable {
     }
 }
 
-/// The rules for each cookie, wherever it comes from.
+/// The rules for every cookie, from a server or from a file.
 enum CookieRules {
     static let maxPairBytes = 4096
 

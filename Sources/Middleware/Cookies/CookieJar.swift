@@ -36,8 +36,8 @@ public final class CookieJar: CookieStorage {
     private let state = Mutex(CookieTable())
 
     /// Creates a jar in memory.
-    /// - Parameter suffixes: The public suffixes, for which nobody may set cookies; without a list,
-    ///   a cookie goes only to its host.
+    /// - Parameter suffixes: The public suffixes, for which no cookie may be set; without a list, a
+    ///   cookie goes only to its host.
     public init(suffixes: PublicSuffixes = .standard) {
         self.suffixes = Mutex(suffixes)
         file = nil
@@ -46,7 +46,7 @@ public final class CookieJar: CookieStorage {
     /// Creates a jar with a file.
     /// - Parameters:
     ///   - path: The file; it need not exist.
-    ///   - suffixes: The public suffixes, for which nobody may set cookies.
+    ///   - suffixes: The public suffixes, for which no cookie may be set.
     ///   - timeSource: Measures the delay before a write.
     /// - Throws: ``/TurnpikeCore/ClientError/Code/configuration`` if the file exists and cannot be
     ///   read or must not be trusted; the message has the path and the reason.
@@ -152,7 +152,7 @@ public final class CookieJar: CookieStorage {
     /// Returns when all changes so far are in the file.
     public func flush() async { await file?.flush(content) }
 
-    /// Why the file cannot be written, if nobody was told yet.
+    /// Why the file cannot be written, if that was not reported yet.
     func takeFault() -> String? { file?.takeFault() }
 
     private func content() -> Data {

@@ -28,7 +28,7 @@ public struct Cookies: Interceptor {
         jar = storage as? CookieJar
     }
 
-    /// What is true of this gate; see ``/TurnpikeCore/GateFacts``.
+    /// States that the gate keeps cookies and sends them to their origins.
     public func facts(for request: Request?) -> GateFacts? {
         GateFacts(
             "sends the cookies of its jar, and stores those of responses", .keepsCookies,

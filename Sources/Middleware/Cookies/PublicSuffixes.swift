@@ -4,12 +4,13 @@ public import Foundation
 import TurnpikeCore
 import TurnpikeSupport
 
-/// Domains below which strangers register names, so that nobody may set a cookie for all of them:
-/// `com`, `co.uk`.
+/// Domains in which strangers register names, such as `com` and `co.uk`.
 ///
-/// ``standard`` has no list, so it cannot tell `github.io` from `example.com`: a cookie goes back
-/// only to the host that set it, whatever its `Domain` says. A `Domain` of a single label, or of
-/// two that look like those of a registry (`co.uk`), is refused like a `Domain` of another host.
+/// No cookie may be set for such a domain.
+///
+/// ``standard`` has no list, so it cannot distinguish `github.io` from `example.com`: a cookie goes
+/// back only to the host that set it, and its `Domain` is ignored. A `Domain` of a single label, or
+/// of two that look like those of a registry (`co.uk`), is refused like a `Domain` of another host.
 /// With a file in the format of the Public Suffix List (publicsuffix.org), cookies can go to a
 /// whole domain, up to the name that was registered (``registrableDomain(of:)``).
 public struct PublicSuffixes: Sendable {
@@ -86,11 +87,11 @@ public struct PublicSuffixes: Sendable {
         registrable(Self.encoded(host[...]))
     }
 
-    /// How far a cookie reaches if a host sets it for a domain; nil if the host may not set it.
+    /// The hosts that get a cookie if a host sets it for a domain; nil if the host may not set it.
     ///
     /// With a list, a cookie may reach everything below the host's registrable domain, and nothing
-    /// above. It is not enough that the domain is no suffix: `kobe.jp` is none, and yet strangers
-    /// register names below `foo.kobe.jp`.
+    /// above. It is not enough that the domain is not a suffix: `kobe.jp` is not a suffix, but
+    /// strangers register names below `foo.kobe.jp`.
     func reach(of domain: String, setBy host: String) -> CookieReach? {
         guard CookieRules.domain(domain, covers: host) else { return nil }
         if isEmpty { return domain != host && contains(domain) ? nil : .host }
@@ -101,8 +102,8 @@ public struct PublicSuffixes: Sendable {
         return contains(host) ? .host : .domain(domain)
     }
 
-    /// The highest domain whose cookies may go to a host; without a list it is empty and bounds
-    /// nothing, because each cookie then goes only to its host.
+    /// The highest domain whose cookies may go to a host; without a list it is empty, because then
+    /// each cookie goes only to its host.
     func top(of host: String) -> String { isEmpty ? "" : registrable(host) ?? host }
 
     /// Whether two hosts belong to one site: equal, or with one registrable domain; without a list,
@@ -170,7 +171,7 @@ public struct PublicSuffixes: Sendable {
     ]
 }
 
-/// How far a cookie reaches.
+/// The hosts that a cookie is sent to.
 enum CookieReach {
     /// Only the host that set it.
     case host

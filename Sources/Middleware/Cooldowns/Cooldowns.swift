@@ -32,7 +32,7 @@ public final class Cooldowns: Sendable {
     private let sharing: (any CooldownSharing)?
     private let key: (@Sendable (Request) -> String?)?
     private let entries = Mutex(BoundedMap<QuotaKey, Entry>())
-    // When the last one ends, so that calls do not pay for a look-up if there is none.
+    // The end of the last cool-down, so that calls need no look-up if there is none.
     private let end = Atomic<Int64>(.min)
 
     /// Creates cool-downs.

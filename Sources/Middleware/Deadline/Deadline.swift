@@ -38,7 +38,7 @@ public struct Deadline: Interceptor {
     /// The option that sets the deadline of one call.
     public var handledOptions: [any RequestOptionKey.Type] { [DeadlineOption.self] }
 
-    /// What is true of this gate; see ``/TurnpikeCore/GateFacts``.
+    /// States the limit on the call.
     public func facts(for request: Request?) -> GateFacts? {
         let limit = request?.options[DeadlineOption.self] ?? limit
         let isStreaming = request?.options.isStreaming ?? false

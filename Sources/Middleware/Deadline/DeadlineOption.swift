@@ -14,6 +14,6 @@ extension Call {
     /// The limit covers the call until the last byte of its body has arrived, and up to the head if
     /// it is ``/TurnpikeCore/Call/streaming()``. A call that makes several exchanges has it for each
     /// of them: a download that resumes, an event stream that reconnects, the pages of a collection.
-    /// To limit the whole, cancel its task.
+    /// To limit the total time, cancel its task.
     public func deadline(_ limit: Duration) -> Call { option(DeadlineOption.self, limit) }
 }

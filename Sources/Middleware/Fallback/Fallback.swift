@@ -68,7 +68,7 @@ public struct Fallback: Interceptor {
         outcome.status.map { $0.code >= 500 } ?? true
     }
 
-    /// What is true of this gate; see ``/TurnpikeCore/GateFacts``.
+    /// States that the gate returns a substitute.
     public func facts(for request: Request?) -> GateFacts? {
         var facts = GateFacts("returns a substitute when a call fails", .answers(.substitute))
         if !isFixed { facts.effects.append(.waits(atMost: nil, reason: "the substitute")) }

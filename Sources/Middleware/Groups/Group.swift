@@ -35,7 +35,7 @@ public struct Group: GateGroup {
         self.gates = gates()
     }
 
-    /// What is true of this gate; see ``/TurnpikeCore/GateFacts``.
+    /// States that the gates of the group always apply.
     public func facts(for request: Request?) -> GateFacts? { GateFacts("always applies") }
 
     /// The options that the gates handle; a group always applies.

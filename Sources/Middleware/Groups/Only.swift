@@ -31,7 +31,7 @@ public struct Only: GateGroup {
         self.gates = gates()
     }
 
-    /// What is true of this gate; see ``/TurnpikeCore/GateFacts``.
+    /// States that the gates apply only to requests to the origins.
     public func facts(for request: Request?) -> GateFacts? {
         let isMet = request.map { $0.origin.map(origins.contains) ?? false } ?? true
         let names = origins.map(\.description).sorted().joined(separator: ", ")

@@ -39,7 +39,7 @@ public struct When: GateGroup {
         self.gates = gates()
     }
 
-    /// What is true of this gate; see ``/TurnpikeCore/GateFacts``.
+    /// States that the gates apply only to requests that meet the condition.
     public func facts(for request: Request?) -> GateFacts? {
         let isMet = request.map(condition) ?? true
         return GateFacts(

@@ -20,7 +20,7 @@ public struct HSTS: Interceptor {
     /// - Parameter store: Where the hosts are kept; by default in memory.
     public init(_ store: HSTSStore = HSTSStore()) { self.store = store }
 
-    /// What is true of this gate; see ``/TurnpikeCore/GateFacts``.
+    /// States that the gate turns http into https, and its place outside of cookies.
     public func facts(for request: Request?) -> GateFacts? {
         GateFacts(
             "turns http into https where a host has asked for it", .upgradesScheme,

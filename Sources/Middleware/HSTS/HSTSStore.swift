@@ -6,14 +6,14 @@ public import TurnpikeCore
 
 /// The hosts that require TLS (RFC 6797), in memory and, optionally, in a file.
 ///
-/// At most 10,000 are kept; beyond that, those that expire first are removed. An expired host
-/// no longer counts, but stays until its room is needed, so that a clock that runs ahead for a
-/// while does not remove hosts for good.
+/// At most 10,000 are kept; beyond that, those that expire first are removed. An expired host is
+/// ignored, but stays until its place is needed. So a clock that runs ahead for a while does not
+/// remove hosts for ever.
 ///
 /// The file has mode 0600, and is replaced as a whole one second after a change. A line in it that
-/// is not valid is skipped. The file must meet the same conditions as that of a ``CookieJar``. Two
-/// stores with one file overwrite each other's hosts, so the clients of a process should share a
-/// store. Clients whose stack files name the same file share one.
+/// is not valid is skipped. The file must meet the same conditions as the file of a ``CookieJar``.
+/// Two stores with one file overwrite each other's hosts, so the clients of a process should share
+/// a store. Clients whose stack files name the same file share one.
 public final class HSTSStore: Sendable {
     private struct Entry: Sendable, Equatable {
         var expires: Date
@@ -121,7 +121,7 @@ public final class HSTSStore: Sendable {
     /// Returns when all changes so far are in the file.
     func flush() async { await file?.flush(content) }
 
-    /// Why the file cannot be written, if nobody was told yet.
+    /// Why the file cannot be written, if that was not reported yet.
     func takeFault() -> String? { file?.takeFault() }
 
     private static func key(_ host: String) -> String {

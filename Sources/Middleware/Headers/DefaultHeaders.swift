@@ -4,10 +4,10 @@ public import TurnpikeCore
 
 /// Sets header fields on each request that does not have them.
 ///
-/// A field that the caller or an outer gate has set stays, whatever its value. Leave `Accept` to
+/// A field that the caller or an outer gate has set is never changed. Leave `Accept` to
 /// the serializers, and `Accept-Encoding` to the transport: URLSession decodes what it negotiates,
-/// and that cannot be turned off. Fields with secrets are restricted as those of ``SetHeaders``
-/// are.
+/// and that cannot be turned off. Fields with secrets have the same restrictions as in
+/// ``SetHeaders``.
 public struct DefaultHeaders: SynchronousRequestAdapter {
     private let headers: HTTPHeaders
     private let secrets: SecretFields
@@ -30,7 +30,7 @@ public struct DefaultHeaders: SynchronousRequestAdapter {
         secrets = SecretFields(for: origins)
     }
 
-    /// What is true of this gate; see ``/TurnpikeCore/GateFacts``.
+    /// States the missing fields that the gate sets, and the origins of those that are secret.
     public func facts(for request: Request?) -> GateFacts? {
         let names = headers.map(\.name).filter { request?.headers.contains($0) != true }
         var facts = GateFacts("sets header fields that are missing")

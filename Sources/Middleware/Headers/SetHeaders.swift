@@ -4,7 +4,7 @@ public import TurnpikeCore
 
 /// Sets and adds header fields on each request.
 ///
-/// Inside a ``Redirect``, it sees each hop. A field whose name is that of a secret
+/// Inside a ``Redirect``, it sees each hop. A field with the name of a secret
 /// (``/TurnpikeCore/Redaction/hides(header:)``: `Authorization`, `X-Api-Key`) is left out if a
 /// redirect leads to another origin, unless that origin is listed. ``Only`` restricts other fields
 /// to an origin.
@@ -27,7 +27,7 @@ public struct SetHeaders: SynchronousRequestAdapter {
         secrets = SecretFields(for: origins)
     }
 
-    /// What is true of this gate; see ``/TurnpikeCore/GateFacts``.
+    /// States the fields that the gate sets, and the origins of those that are secret.
     public func facts(for request: Request?) -> GateFacts? {
         let names = (replacing.map(\.name) + adding.map(\.name))
         var facts = GateFacts("sets header fields")

@@ -30,7 +30,7 @@ public struct Hedge: Interceptor {
     ///   - attempts: The most attempts of one pass, including the first.
     ///   - budget: The share of all calls that may be sent again. Pass the budget of the ``Retry``,
     ///     so that both withdraw from one. nil sets no bound.
-    ///   - latencies: What a percentile is taken of; gates that have the same learn from each other.
+    ///   - latencies: The measurements for a percentile; gates with the same object share them.
     public init(
         after delay: HedgeDelay = .percentile(), attempts: Int = 2,
         budget: RetryBudget? = RetryBudget(), latencies: Latencies = Latencies()
@@ -48,7 +48,7 @@ public struct Hedge: Interceptor {
         self.init(after: .fixed(delay), attempts: attempts, budget: budget)
     }
 
-    /// Has the meter of the budget pass on what it holds.
+    /// Flushes the meter of the budget.
     public func shutdown() async { await budget?.flush() }
 
     /// Sends the request, and again if the response is late.
@@ -77,7 +77,7 @@ public struct Hedge: Interceptor {
         return response
     }
 
-    /// What is true of this gate; see ``/TurnpikeCore/GateFacts``.
+    /// States the number of copies and the delay before each.
     public func facts(for request: Request?) -> GateFacts? {
         guard attempts > 1 else {
             return GateFacts("sends once", passedOver: request.map { _ in "it sends once" })

@@ -28,7 +28,7 @@ final class HedgeRace: Sendable {
         var isDecided = false
         // The decision, until the caller takes it.
         var decision: Answer?
-        // What the caller waits for.
+        // The result for which the caller waits.
         var wake: OneShot<Event>?
         var timer: (any TimerToken)?
         // A bad response that waits for a better one.
@@ -154,7 +154,7 @@ final class HedgeRace: Sendable {
         let (before, decision, surplus) = state.withLock { state -> (State?, Answer, Response?) in
             if state.isDecided { return (nil, answer, try? answer.get()) }
             let before = state
-            // When the last attempt fails, a bad response is better than none.
+            // If the last attempt fails, a bad response is better than no response.
             let stands =
                 before.legs.isEmpty && (try? answer.get()) == nil && !context.retriesForbidden
             let decision = stands ? before.held.map { .success($0) } ?? answer : answer

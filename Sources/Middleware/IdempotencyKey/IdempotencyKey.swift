@@ -2,7 +2,7 @@
 
 public import TurnpikeCore
 
-/// Gives requests that are not idempotent a key by which a server recognizes a repetition.
+/// Adds a key to requests that are not idempotent, so that a server recognizes a repetition.
 ///
 /// Place it outside a ``Retry``: with the key, POST and PATCH may be sent again, but a retry
 /// outside of this gate does not see the key. The key is a random UUID. It is made once per call
@@ -28,7 +28,7 @@ public struct IdempotencyKey: SynchronousRequestAdapter {
         self.methods = methods
     }
 
-    /// What is true of this gate; see ``/TurnpikeCore/GateFacts``.
+    /// States the field by which a server recognizes a repetition.
     public func facts(for request: Request?) -> GateFacts? {
         let isMet = request.map { methods.contains($0.method) } ?? true
         return GateFacts(

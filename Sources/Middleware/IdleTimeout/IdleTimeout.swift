@@ -6,12 +6,12 @@ import TurnpikeSupport
 /// Ends a transfer whose body stalls, or arrives too slowly.
 ///
 /// Time counts only while the reader waits for a chunk, so a slow reader does not make a server
-/// idle. It no longer counts once the whole body has arrived. The read fails as
+/// idle. The limit ends when the whole body has arrived. The read fails as
 /// ``/TurnpikeCore/ClientError/Code/idleTimeout``. A call that is
 /// ``/TurnpikeCore/Call/streaming()`` has no limit, unless it sets one itself:
 /// ``TurnpikeCore/Call/idleTimeout(_:minBytesPerSecond:window:)`` replaces this limit for one call.
 public struct IdleTimeout: Interceptor {
-    // Nil for the calls that set none themselves.
+    // Nil if only calls with their own limit are limited.
     private let limit: Duration?
     private let minBytes: Int
     private let window: Duration
@@ -40,7 +40,7 @@ public struct IdleTimeout: Interceptor {
     /// The option that sets the limit of one call.
     public var handledOptions: [any RequestOptionKey.Type] { [IdleTimeoutOption.self] }
 
-    /// What is true of this gate; see ``/TurnpikeCore/GateFacts``.
+    /// States the limit on stalled bodies.
     public func facts(for request: Request?) -> GateFacts? {
         let own = request?.options[IdleTimeoutOption.self]
         guard let limit = own?.limit ?? limit else {
@@ -84,8 +84,8 @@ extension IdleTimeout: PromptlyCancellable {}
 enum IdleTimeoutOption: RequestOptionKey {
     /// The gate that applies the option.
     ///
-    /// What other gates send for all calls, as a request for a token, does not have the option, and
-    /// no limit by it.
+    /// A request that another gate sends for all calls, such as one for a token, does not have the
+    /// option, so it has no such limit.
     static func gate(for value: IdleTimeout) -> (any Gate)? { IdleTimeout(ofCalls: ()) }
 
     /// Each attempt has a body of its own.

@@ -4,7 +4,7 @@ import Synchronization
 public import TurnpikeCore
 import TurnpikeSupport
 
-/// Bounds what a server can make the client hold or read.
+/// Limits the bytes that a server can make the client hold or read.
 ///
 /// The limits apply after decoding. They also apply to responses that are drained and to redirects
 /// that are followed, if this gate stands inside the gates that do so. A response that exceeds a
@@ -59,7 +59,7 @@ public struct Limits: Interceptor {
     /// The option that sets the bounds of one call.
     public var handledOptions: [any RequestOptionKey.Type] { [LimitsOption.self] }
 
-    /// What is true of this gate; see ``/TurnpikeCore/GateFacts``.
+    /// States the limits on content.
     public func facts(for request: Request?) -> GateFacts? {
         let bounds = request?.options[LimitsOption.self] ?? bounds
         let body = Int64(bounds.body ?? 104_857_600)

@@ -33,7 +33,7 @@ public final class LineSink: LogSink {
     private let capacity: Int
     private let maxBytes: Int
     private let flushLimit: Duration
-    // Takes what keeps lines from being written.
+    // Called with the error if lines cannot be written.
     private let onWrite: (@Sendable ((any Error)?) -> Void)?
     private let queue = DispatchQueue(label: "turnpike.log", qos: .utility)
     private let state = Mutex(State())
@@ -44,8 +44,8 @@ public final class LineSink: LogSink {
     ///   - capacity: How many lines may wait.
     ///   - maxBytes: How many bytes of lines may wait.
     ///   - flushLimit: The longest time that a flush waits if the descriptor accepts no bytes. The
-    ///     exit of the process waits as long, but never more than 5 seconds, and not at all if a
-    ///     flush has given up since the last line was written.
+    ///     exit of the process waits as long, but at most 5 seconds. It does not wait if a flush
+    ///     has timed out since the last line was written.
     public convenience init(
         _ handle: FileHandle, capacity: Int = 4096, maxBytes: Int = 4_194_304,
         flushLimit: Duration = .seconds(5)
@@ -73,7 +73,7 @@ public final class LineSink: LogSink {
     /// - Parameters:
     ///   - path: The file.
     ///   - capacity: How many lines may wait.
-    ///   - onWrite: Is told how each write has ended: with an error, or nil.
+    ///   - onWrite: Called after each write, with its error, or nil.
     /// - Throws: An error if the file cannot be opened.
     public convenience init(
         appendingTo path: String, capacity: Int = 4096,
@@ -128,7 +128,8 @@ public final class LineSink: LogSink {
     }
 
     /// Begins to write all lines queued so far.
-    /// - Returns: What ends when they are written, and how long to wait for it.
+    /// - Returns: A value that is settled when they are written, and the longest time to wait for
+    ///   it.
     func flushAtExit() -> (end: DispatchGroup, limit: Duration) {
         let end = DispatchGroup()
         queue.async(group: end) { [self] in put(notice()) }

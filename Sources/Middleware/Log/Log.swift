@@ -60,11 +60,11 @@ public struct Log: RequestLogger {
     /// Creates a log.
     /// - Parameters:
     ///   - sink: Where the lines go.
-    ///   - level: How much is written.
-    ///   - format: What a line looks like.
+    ///   - level: The amount of detail.
+    ///   - format: The format of a line.
     ///   - sampling: The share of calls that are logged, from 0 to 1. Failures of the other calls
     ///     are still logged.
-    ///   - redaction: What is hidden.
+    ///   - redaction: The rules for hiding secrets.
     ///   - peekBytes: How many bytes of content are shown, at most 4,096. The content of
     ///     a request is shown at level debug, if it is in memory. The content of a response is
     ///     shown when its body ends, as far as the reader has read it.
@@ -91,7 +91,7 @@ public struct Log: RequestLogger {
         sink.write(record.line(format))
     }
 
-    /// What is true of this gate; see ``/TurnpikeCore/GateFacts``.
+    /// States that the gate writes lines, and how much content it logs.
     public func facts(for request: Request?) -> GateFacts? {
         GateFacts(
             peekBytes > 0

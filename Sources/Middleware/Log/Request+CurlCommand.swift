@@ -12,7 +12,7 @@ extension Request {
     /// content, or more than the limit. If a request cannot be sent, or has trailers, the result is
     /// a shell comment that says why there is no command.
     /// - Parameters:
-    ///   - redaction: What is hidden.
+    ///   - redaction: The rules for hiding secrets.
     ///   - maxBodyBytes: The most bytes of content that the line may hold.
     /// - Returns: The command.
     public func curlCommand(

@@ -23,7 +23,7 @@ public struct Metrics: MetricsRecorder {
     /// Passes the store's text to `exposition`.
     public func shutdown() async { await exposition?(store.prometheusText) }
 
-    /// What is true of this gate; see ``/TurnpikeCore/GateFacts``.
+    /// States that the gate records passes, with a bounded number of labels.
     public func facts(for request: Request?) -> GateFacts? {
         GateFacts("records each pass", .measures(hasBoundedLabels: true))
     }

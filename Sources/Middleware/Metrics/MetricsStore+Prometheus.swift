@@ -125,7 +125,7 @@ extension MetricsStore {
 }
 
 extension PrometheusNames {
-    /// What the names of a histogram's series end in.
+    /// The endings of the names of a histogram's series.
     static let seriesOfHistogram = ["_bucket", "_sum", "_count"]
 
     /// The name of a figure; that of a counter ends in `_total`, that of a histogram in its unit.

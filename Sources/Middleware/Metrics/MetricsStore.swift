@@ -50,8 +50,8 @@ public final class MetricsStore: Sendable {
     /// The content of a store at one moment.
     struct Snapshot {
         let series: [MetricLabels: Series]
-        /// Includes zeros for what was active before: Prometheus takes a series that vanishes for a
-        /// lost target.
+        /// Includes zeros for series that were active before: Prometheus treats a missing series as
+        /// a lost target.
         let active: [MetricLabels: Int]
         let figures: [GateFigure: Double]
         let histograms: [GateFigure: Histogram]

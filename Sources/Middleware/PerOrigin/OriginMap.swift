@@ -2,17 +2,19 @@
 
 import TurnpikeCore
 
-/// What a gate remembers about one origin.
+/// The state of a gate for one origin.
 protocol OriginEntry {
     /// Whether a call depends on the entry now, so that it must not be dropped.
     var isInUse: Bool { get }
 }
 
-/// What gates remember about origins; see ``BoundedMap``.
+/// The states of a gate for its origins; see ``BoundedMap``.
 typealias OriginMap<Value: OriginEntry> = BoundedMap<Origin, Value>
 
-/// What gates remember about origins or other keys, bounded to 1024 entries: beyond that, the least
-/// recently used entry that no call depends on is dropped.
+/// The states of a gate for its origins or other keys.
+///
+/// There are at most 1024 entries: beyond that, the least recently used entry on which no call
+/// depends is dropped.
 ///
 /// If calls depend on more entries than that, room is made only each time a quarter has been added,
 /// so that the search costs little per entry. The number of entries is therefore at most the bound,

@@ -25,7 +25,7 @@ struct SlidingWindow {
         slots = Array(repeating: Slot(), count: count)
     }
 
-    /// Drops what is too old.
+    /// Drops entries that are too old.
     mutating func advance(to now: MonotonicInstant) {
         let present = now.nanoseconds / slotWidth
         guard present > tick else { return }

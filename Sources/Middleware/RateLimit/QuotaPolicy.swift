@@ -13,11 +13,11 @@ public struct QuotaPolicy: Sendable, Hashable {
     public let name: String
     /// How many units may be used in a window (`q`).
     public let quota: Int
-    /// What is counted (`qu`): `requests`, `content-bytes` or `concurrent-requests`.
+    /// The unit that is counted (`qu`): `requests`, `content-bytes` or `concurrent-requests`.
     public let unit: String
     /// The window that the quota is for (`w`); nil if the server does not say.
     public let window: Duration?
-    /// Whose quota it is, if the server keeps several (`pk`).
+    /// The owner of the quota, if the server keeps several (`pk`).
     public let partitionKey: Data?
 
     /// Creates a policy.

@@ -78,7 +78,7 @@ extension RateLimiting {
     /// Returns the limit with a correction from the head of a response, which knows what the call
     /// really cost.
     /// - Parameter cost: The number of permits that the call cost in all; nil if the head does not
-    ///   say. What was taken too much is given back, what was taken too little is charged.
+    ///   say. Permits that were taken in excess are returned, missing ones are charged.
     /// - Returns: The limit. It shares its quotas with this one.
     public func actualCost(_ cost: @escaping @Sendable (ResponseHead) -> Int?) -> Self {
         var copy = self

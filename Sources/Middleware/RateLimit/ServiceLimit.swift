@@ -3,7 +3,7 @@
 public import struct Foundation.Data
 public import TurnpikeCore
 
-/// What is left of a quota, as a server says: an item of the field `RateLimit`
+/// The rest of a quota, as a server states it: an item of the field `RateLimit`
 /// (draft-ietf-httpapi-ratelimit-headers-11 §4).
 ///
 /// ```swift
@@ -23,7 +23,7 @@ public struct ServiceLimit: Sendable, Hashable {
     /// The time, from the response on, within which no more than the available quota may be used
     /// (`t`); nil if the server does not say.
     public let effectiveWindow: Duration?
-    /// Whose quota it is, if the server keeps several (`pk`).
+    /// The owner of the quota, if the server keeps several (`pk`).
     public let partitionKey: Data?
 
     /// Creates a limit.
@@ -39,12 +39,12 @@ public struct ServiceLimit: Sendable, Hashable {
 }
 
 extension HTTPHeaders {
-    /// What is left of the server's quotas: the items of the field `RateLimit`
+    /// The rest of each of the server's quotas: the items of the field `RateLimit`
     /// (draft-ietf-httpapi-ratelimit-headers-11 §4).
     ///
     /// It is empty if the field is missing, or malformed anywhere (§7). The fields of older drafts
-    /// and the `X-RateLimit-…` fields are not read, for they have no common meaning: the `Reset` of
-    /// one server is a date, that of another a number of seconds.
+    /// and the `X-RateLimit-…` fields are not read, because they have no common meaning: `Reset` is
+    /// a date for one server, and a number of seconds for another.
     public var rateLimits: [ServiceLimit] {
         guard contains(.rateLimit), let list = StructuredItems(values(of: .rateLimit)) else {
             return []

@@ -249,6 +249,6 @@ extension StructuredItems.Item {
 }
 
 extension StructuredItems {
-    /// An item is not what its field requires, so that the field counts as absent.
+    /// An item has the wrong type for its field, so the field counts as absent.
     struct Malformed: Error {}
 }

@@ -45,7 +45,7 @@ public struct Redirect: Interceptor {
         rules = RedirectRules(allowsDowngrade: allowDowngrade, sensitiveHeaders: sensitiveHeaders)
     }
 
-    /// What is true of this gate; see ``/TurnpikeCore/GateFacts``.
+    /// States how many redirects the gate follows.
     public func facts(for request: Request?) -> GateFacts? {
         guard limit > 0 else {
             return GateFacts(
@@ -86,8 +86,8 @@ public struct Redirect: Interceptor {
                 throw error
             }
             guard let following else { return try result.get() }
-            // The content of a redirect is short. Content without a declared size that is larger
-            // than what is drained counts as endless.
+            // The content of a redirect is short. Content without a declared size counts as endless
+            // if it is larger than the limit for draining.
             if await outcome.response?.discard(in: context).isEndless == true {
                 throw RedirectRules.refusal("the redirect's own content is too long to skip", head)
             }

@@ -3,7 +3,7 @@
 import Foundation
 public import TurnpikeCore
 
-/// What a redirecting response means for a request.
+/// The effect of a redirecting response on a request.
 struct RedirectRules: Sendable {
     let allowsDowngrade: Bool
     let sensitiveHeaders: [HTTPHeaders.Name]
@@ -51,7 +51,7 @@ struct RedirectRules: Sendable {
         }
         if !isSame(request.origin, following.origin, answered: answered) {
             following.headers.removeAll { !mayCrossOrigins($0.name) }
-            // It is an endpoint of the old origin.
+            // The connect target belongs to the old origin.
             following.options.connectTarget = nil
         }
         return following

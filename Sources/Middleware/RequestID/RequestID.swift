@@ -2,7 +2,7 @@
 
 public import TurnpikeCore
 
-/// Gives each call an ID that can also appear in the server's log.
+/// Adds an ID to each call; the ID can also appear in the server's log.
 ///
 /// The ID is a random UUID. It is the same for all attempts and hops of the call, wherever the gate
 /// stands. An ID that the caller has set stays. Other gates find it under ``Value``.
@@ -15,11 +15,11 @@ public struct RequestID: SynchronousRequestAdapter {
 
     private let header: HTTPHeaders.Name
 
-    /// Creates a gate that gives IDs.
+    /// Creates a gate that adds IDs.
     /// - Parameter header: The header field that carries the ID.
     public init(header: HTTPHeaders.Name = "X-Request-ID") { self.header = header }
 
-    /// What is true of this gate; see ``/TurnpikeCore/GateFacts``.
+    /// States the field that the gate sets.
     public func facts(for request: Request?) -> GateFacts? {
         GateFacts(
             "gives the call an ID", .setsFields([header], .plain),
@@ -37,7 +37,7 @@ public struct RequestID: SynchronousRequestAdapter {
 }
 
 extension Gate where Self == RequestID {
-    /// Gives each call an ID; see ``RequestID/init(header:)``.
+    /// Adds an ID to each call; see ``RequestID/init(header:)``.
     public static func requestID(header: HTTPHeaders.Name = "X-Request-ID") -> Self {
         RequestID(header: header)
     }

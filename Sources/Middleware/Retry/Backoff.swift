@@ -47,9 +47,9 @@ public struct Backoff: Sendable, Hashable {
 
     /// The same wait before each attempt, after a 429 or 503 too.
     ///
-    /// It is not randomized, so clients that failed together come back together: it suits a client
-    /// that is alone, such as one that polls. A longer `Retry-After` still counts. In a stack file,
-    /// `base` and `max` are the wait, and `jitter` is `none`.
+    /// It is not randomized, so clients that failed together come back together: it suits a single
+    /// client, such as one that polls. A longer `Retry-After` still counts. In a stack file, `base`
+    /// and `max` are the wait, and `jitter` is `none`.
     public static func constant(_ wait: Duration) -> Backoff {
         Backoff(base: wait, max: wait, jitter: .none)
     }

@@ -29,8 +29,8 @@ import TurnpikeSupport
 /// of another client makes one attempt, so that retries do not multiply.
 ///
 /// A request whose kept-alive connection ended before an answer
-/// (``/TurnpikeCore/TransferState/lostReusedConnection``) is tried again like one whose connection
-/// was lost otherwise, the first time without a wait.
+/// (``/TurnpikeCore/TransferState/lostReusedConnection``) is retried like a request with any other
+/// lost connection, but the first time without a wait.
 ///
 /// A response that is given up is drained or cancelled. A wait ends when the call ends.
 ///
@@ -52,8 +52,8 @@ public struct Retry: RequestRetrier {
     /// Creates a gate that retries.
     /// - Parameters:
     ///   - attempts: How many attempts a call makes in all.
-    ///   - policy: What is retried.
-    ///   - backoff: How long it waits.
+    ///   - policy: The outcomes that are retried.
+    ///   - backoff: The wait before each attempt.
     ///   - maxRetryAfter: The longest `Retry-After` that is honoured.
     ///   - budget: The share of all calls that may be retried; one budget may serve several
     ///     clients. nil sets no bound.
@@ -136,7 +136,7 @@ public struct Retry: RequestRetrier {
         return .retry(after: delay)
     }
 
-    /// What is true of this gate; see ``/TurnpikeCore/GateFacts``.
+    /// States the number of attempts and the waits between them.
     ///
     /// The waits are those of the longest back-off, or of the longest `Retry-After` that is
     /// honoured.
@@ -209,7 +209,7 @@ public struct Retry: RequestRetrier {
         budget?.giveBack(for: outcome.request.origin, at: context.timeSource.now)
     }
 
-    /// Has the meter of the budget pass on what it holds.
+    /// Flushes the meter of the budget.
     public func shutdown() async { await budget?.flush() }
 
     // The outcome stands, and the resulting error says why.

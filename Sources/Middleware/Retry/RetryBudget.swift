@@ -9,7 +9,8 @@ import TurnpikeSupport
 ///
 /// Within a window, retries may be a fraction of the calls, plus a floor that lets a quiet client
 /// retry at all (the scheme of Finagle and tower). A retry is counted when it is decided, before
-/// its back-off, so that waiting retries count too. It is given back if it is never sent.
+/// its back-off, so that waiting retries count too. The retry is returned to the budget if it is
+/// never sent.
 ///
 /// One budget may serve several clients, and both retries and hedges. A call is counted once, by
 /// the gate that sees it first. The budget keeps the counts of 1024 origins and drops the least
@@ -37,7 +38,7 @@ public final class RetryBudget: Sendable {
             meter: meter)
     }
 
-    /// Creates a budget with a ratio of its own that counts the same calls and retries as others.
+    /// Creates a budget with another ratio that counts the same calls and retries.
     /// - Parameters:
     ///   - accounts: The calls and retries.
     ///   - ratio: The retries allowed for each call.
@@ -75,7 +76,7 @@ public final class RetryBudget: Sendable {
         return isGranted ?? true
     }
 
-    /// Gives back a retry that was counted but not sent.
+    /// Takes back a retry that was counted but not sent.
     func giveBack(for origin: Origin?, at now: MonotonicInstant) {
         accounts.update(origin, now) { $0.takeBackSecond() }
     }

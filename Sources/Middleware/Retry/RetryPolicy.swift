@@ -3,10 +3,10 @@
 public import Foundation
 public import TurnpikeCore
 
-/// What is retried: statuses, errors, methods, and a condition of the caller.
+/// The outcomes that are retried: statuses, errors, methods, and a condition of the caller.
 ///
-/// Policies compose: ``or(_:)`` retries what either of two policies would, each judged as a whole,
-/// and ``deciding(_:)`` asks a closure first.
+/// Policies compose: ``or(_:)`` retries an outcome if one of two policies does, and
+/// ``deciding(_:)`` calls a closure first.
 ///
 /// ```swift
 /// let policy = RetryPolicy.standard
@@ -26,12 +26,12 @@ public struct RetryPolicy: Sendable {
     /// The methods that may be sent twice.
     public var methods: Set<HTTPMethod>
     private var condition: (@Sendable (Outcome) -> Bool?)?
-    // The policies that this one was joined with. Each decides by its own rules alone.
+    // The policies that this one was joined with. Each policy uses only its own rules.
     private var alternatives: [RetryPolicy] = []
 
     /// Creates a policy.
     /// - Parameters:
-    ///   - statuses: The statuses that are retried; by default those of a temporary state.
+    ///   - statuses: The statuses that are retried; by default the statuses of temporary failures.
     ///   - codes: The codes of errors that are retried; by default those of the network.
     ///   - urlErrors: The URLSession errors that are retried; by default those of the network.
     ///   - methods: The methods that may be sent twice; by default the idempotent ones and QUERY.
@@ -66,12 +66,12 @@ public struct RetryPolicy: Sendable {
         .timedOut,
     ]
 
-    /// Returns a policy that retries what this policy or another one does, and nothing else.
+    /// Returns a policy that retries an outcome if this policy or another one retries it.
     ///
     /// Each policy decides as a whole, its condition included: the methods of one do not apply to
-    /// the statuses of the other. This policy retries what the standard does and, in addition, a
-    /// POST after a 429, or after a 503 that has a `Retry-After`. After a 500, a POST is not sent
-    /// again:
+    /// the statuses of the other. This policy retries like the standard policy and, in addition,
+    /// retries a POST after a 429, or after a 503 with `Retry-After`. After a 500, a POST is not
+    /// sent again:
     ///
     /// ```swift
     /// let whenBusy = RetryPolicy(statuses: [429], codes: [], urlErrors: [], methods: [.post])
@@ -80,8 +80,8 @@ public struct RetryPolicy: Sendable {
     /// ```
     ///
     /// A condition that is to decide for both policies is added to the result (``deciding(_:)``).
-    /// The properties of the result, such as ``methods``, are those of this policy; a change of
-    /// them leaves the other policy's rules as they are.
+    /// The properties of the result, such as ``methods``, are those of this policy; changing them
+    /// does not change the rules of the other policy.
     /// - Parameter other: The other policy.
     /// - Returns: The policy.
     public func or(_ other: RetryPolicy) -> RetryPolicy {
@@ -90,7 +90,7 @@ public struct RetryPolicy: Sendable {
         return copy
     }
 
-    /// Returns the policy with a condition that is asked first.
+    /// Returns the policy with a condition that is checked first.
     /// - Parameter condition: true retries an outcome, false does not, nil leaves the decision to
     ///   the policy. The rules on methods and bodies hold in any case. If the policy was joined
     ///   with others (``or(_:)``), the condition decides for each of them, and may be asked once
@@ -104,11 +104,11 @@ public struct RetryPolicy: Sendable {
         return copy
     }
 
-    /// What a policy says of an outcome; the greatest verdict of its alternatives counts.
+    /// The verdict of a policy about an outcome; the greatest verdict of its alternatives counts.
     enum Verdict: Int {
         /// The statuses, errors and condition do not ask for a retry.
         case notListed
-        /// They do, but the request must not be sent a second time.
+        /// The rules match, but the request must not be sent a second time.
         case notRepeatable
         /// The request may be sent again.
         case retry
@@ -127,7 +127,7 @@ public struct RetryPolicy: Sendable {
         return verdict
     }
 
-    /// Whether a condition of the caller's wants a retry, whatever the lists say.
+    /// Whether the caller's condition asks for a retry, independently of the lists.
     func insists(on outcome: Outcome) -> Bool {
         condition?(outcome) == true || alternatives.contains { $0.insists(on: outcome) }
     }
@@ -167,8 +167,8 @@ public struct RetryPolicy: Sendable {
         if mayBeSentTwice(request) { return true }
         // A 408 says that the server did not receive the whole request (RFC 9110 §15.5.9). Often
         // the 408 was already on its way over an idle connection, and does not answer this request.
-        // A second one is no such accident, and a server that answers a whole request so may have
-        // acted on it. OkHttp also repeats any method after a 408, once.
+        // A second 408 is not a coincidence: a server that answers a complete request in this way
+        // may have acted on it. OkHttp also repeats any method after a 408, once.
         return outcome.status == 408 && !Self.hasEffect(outcome, context)
             && !Self.wasRepeated(outcome, context)
     }
@@ -176,7 +176,7 @@ public struct RetryPolicy: Sendable {
     // Whether an attempt before this one was answered with 408 as well.
     private static func wasRepeated(_ outcome: Outcome, _ context: Context) -> Bool {
         let known = context.history.count { $0.status == 408 }
-        // The record has the outcome itself, unless it is that of the first attempt.
+        // The record contains this outcome, unless it belongs to the first attempt.
         return known > (outcome.attempts > 1 ? 1 : 0)
     }
 

@@ -6,8 +6,8 @@ import Synchronization
 import TurnpikeCore
 import TurnpikeSupport
 
-/// A private file that follows a state in memory: it is written as a whole, from its own queue, one
-/// second after the first change that it lacks.
+/// A private file that follows a state in memory: it is written completely, from its own queue, one
+/// second after the first unsaved change.
 ///
 /// The state in memory is authoritative. A file that cannot be written, because its disk is full or
 /// its folder is not trusted, fails no call. The next change tries again, and ``takeFault()``
@@ -48,7 +48,7 @@ final class SavedFile: Sendable {
         }
     }
 
-    /// Why the file cannot be written, if nobody was told yet.
+    /// Why the file cannot be written, if that was not reported yet.
     func takeFault() -> String? {
         guard hasNewFault.load(ordering: .relaxed) else { return nil }
         hasNewFault.store(false, ordering: .relaxed)

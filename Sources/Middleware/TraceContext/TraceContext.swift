@@ -31,7 +31,7 @@ public struct TraceContext: SynchronousRequestAdapter {
     ///   trace that continues keeps its mark.
     public init(sampling: Double = 1) { self.sampling = sampling }
 
-    /// What is true of this gate; see ``/TurnpikeCore/GateFacts``.
+    /// States the fields that the gate sets, and its place inside a retry.
     public func facts(for request: Request?) -> GateFacts? {
         GateFacts(
             "names a span of the trace",

@@ -31,7 +31,7 @@ public struct TraceParent: Sendable, Hashable {
     /// Reads the header fields `traceparent` and `tracestate`.
     ///
     /// Versions above 00 are read as far as version 00 defines their fields. An invalid state is
-    /// dropped. An invalid position gives nil, and the caller begins a new trace.
+    /// dropped. For an invalid position the result is nil, and the caller begins a new trace.
     /// - Parameters:
     ///   - traceparent: The value of the single field line.
     ///   - tracestate: The values of the field lines, joined with commas.

@@ -6,7 +6,7 @@ import TurnpikeCore
 enum TraceState {
     /// Returns the list without whitespace around its members, or nil if any member is invalid.
     ///
-    /// Of several members with one key, the first is kept, because it is the newest.
+    /// If several members have the same key, the first is kept, because it is the newest.
     static func checked(_ text: String) -> String? {
         var members: [Substring] = []
         var keys: Set<Substring> = []
@@ -39,7 +39,7 @@ enum TraceState {
         return text
     }
 
-    // Since level 2, an at sign may stand anywhere after the first character (§3.3.1.3.1).
+    // Since level 2, an at sign is allowed anywhere after the first character (§3.3.1.3.1).
     private static func isKey(_ key: Substring) -> Bool {
         guard let first = key.utf8.first, isLowerOrDigit(first), key.utf8.count <= 256 else {
             return false

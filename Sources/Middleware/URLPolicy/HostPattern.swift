@@ -11,7 +11,7 @@ public struct HostPattern: Hashable, Sendable {
         case below(String)
     }
 
-    /// The pattern as it was written.
+    /// The text of the pattern.
     let text: String
     private let kind: Kind
 

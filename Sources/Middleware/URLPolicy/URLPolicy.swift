@@ -7,8 +7,8 @@ import TurnpikeSupport
 /// Decides which URLs a client may send to, by scheme, by host, and by whether an address is
 /// private.
 ///
-/// Use it in services that fetch URLs named by others (webhooks, previews, imports), so that nobody
-/// can reach the inside of a network through them (server-side request forgery). Place it inside
+/// Use it in services that fetch URLs named by others (webhooks, previews, imports), so that they
+/// cannot be used to reach the inside of a network (server-side request forgery). Place it inside
 /// ``Redirect``, so that it sees each hop, and as close to the transport as possible, because it
 /// checks the URL as the outer gates left it. A forbidden URL fails as
 /// ``/TurnpikeCore/ClientError/Code/urlPolicy`` before anything is sent.
@@ -63,8 +63,8 @@ public struct URLPolicy: RequestAdapter {
     ///   - deniedHosts: Hosts that are refused, even if they are among the allowed ones.
     ///   - denyPrivate: When addresses that are not public are refused.
     ///   - resolver: Resolves names for `denyPrivate`. If nil, only the form of a name is checked
-    ///     here; that is for transports that ask address rules, and for clients behind a proxy that
-    ///     does the rest.
+    ///     here; use it with transports that check address rules, or behind a proxy that refuses
+    ///     private addresses.
     public init(
         schemes: Set<String> = ["http", "https"], allowedHosts: [HostPattern]? = nil,
         deniedHosts: [HostPattern] = [], denyPrivate: PrivateAddresses = .never,
@@ -81,7 +81,7 @@ public struct URLPolicy: RequestAdapter {
         }
     }
 
-    /// What is true of this gate; see ``/TurnpikeCore/GateFacts``.
+    /// States that the gate checks targets, and whether it waits for addresses.
     public func facts(for request: Request?) -> GateFacts? {
         var facts = GateFacts("refuses forbidden URLs", .checksTarget, .answers(.refusal))
         facts.requiresTLS = !schemes.contains("http")

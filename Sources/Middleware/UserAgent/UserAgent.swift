@@ -16,7 +16,7 @@ public struct UserAgent: SynchronousRequestAdapter {
     /// - Parameter value: The value; nil describes the program.
     public init(_ value: String? = nil) { self.value = value ?? Self.ofProgram }
 
-    /// What is true of this gate; see ``/TurnpikeCore/GateFacts``.
+    /// States the value of `User-Agent`.
     public func facts(for request: Request?) -> GateFacts? {
         GateFacts(
             "names the program", .setsFields([.userAgent], .plain), fields: [.userAgent: value],

@@ -12,10 +12,10 @@ import TurnpikeSupport
 public struct Validate: ResponseValidator {
     /// Which content types are accepted.
     public enum ContentType: Sendable, Hashable {
-        /// Those of the request's `Accept`, where the most specific range decides; any if the
-        /// request has no `Accept`.
+        /// The types in the request's `Accept`, of which the most specific range decides; any type
+        /// if the request has no `Accept`.
         case accept
-        /// Those in the given ranges; none if there are no ranges.
+        /// The types in the given ranges; none if there are no ranges.
         case ranges([MediaType])
         /// Any type, or none.
         case any
@@ -54,7 +54,7 @@ public struct Validate: ResponseValidator {
         try rules.checkContentType(of: response, for: request)
     }
 
-    /// What is true of this gate; see ``/TurnpikeCore/GateFacts``.
+    /// States that the gate refuses responses, and how much content an error keeps.
     public func facts(for request: Request?) -> GateFacts? {
         let rules = request?.options[ValidateOption.self] ?? self
         return GateFacts(

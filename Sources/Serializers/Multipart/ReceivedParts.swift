@@ -192,7 +192,7 @@ struct PartParser {
 
     /// Returns what follows a delimiter: `--`, or whitespace and a line break.
     ///
-    /// Returns nil if more bytes are needed to tell.
+    /// Returns nil if more bytes are needed to decide.
     private func endOfLine(after position: Int) -> LineEnd? {
         var position = position
         if position + 1 < buffer.count, buffer[position] == UInt8(ascii: "-"),

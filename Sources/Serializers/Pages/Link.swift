@@ -27,8 +27,9 @@ public struct Link: Sendable, Hashable {
 
     /// The reference as it was sent, which may be relative to the URL of the message.
     public let reference: String
-    /// The parameters in their order, with those that RFC 8288 allows once left out where they come
-    /// again.
+    /// The parameters in their order.
+    ///
+    /// If a parameter that RFC 8288 allows once is repeated, the repetitions are left out.
     public let parameters: [Parameter]
 
     /// Creates a link.
@@ -47,7 +48,8 @@ public struct Link: Sendable, Hashable {
         return relations
     }
 
-    /// What the link is from, if that is not the resource of the message (§3.2): a reference.
+    /// The resource that the link starts from, if it is not the resource of the message (§3.2): a
+    /// reference.
     public var anchor: String? { self[parameter: "anchor"] }
 
     /// The title of the target, preferably the one in the extended notation (§3.4.1).
@@ -62,9 +64,9 @@ public struct Link: Sendable, Hashable {
 extension HTTPHeaders {
     /// The links of all `Link` fields, in their order (RFC 8288 §3).
     ///
-    /// Reading follows Appendix B.2 and is lenient as it is: what begins without an angle bracket
-    /// ends the links of its line, an open quotation extends to the end, and parameters that are
-    /// allowed once count once.
+    /// Reading follows Appendix B.2, and is as lenient as that: text that does not begin with an
+    /// angle bracket ends the links of its line, an open quotation extends to the end, and
+    /// parameters that are allowed once count once.
     public var links: [Link] {
         values(of: "Link").flatMap { line in
             var reader = LinkReader(line)
@@ -102,7 +104,7 @@ private struct LinkReader {
     private mutating func nextParameter() -> Link.Parameter? {
         skip(Grammar.isBlank)
         guard take(UInt8(ascii: ";")) else {
-            // What stands between a parameter and the next comma belongs to nothing.
+            // Text between a parameter and the next comma is ignored.
             skip { $0 != UInt8(ascii: ",") }
             return nil
         }

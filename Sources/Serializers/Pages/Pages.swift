@@ -4,7 +4,7 @@ import Foundation
 public import TurnpikeCore
 import TurnpikeSupport
 
-/// The pages of a collection that a server gives one at a time, as they are asked for.
+/// The pages of a collection; the server sends one page for each request.
 ///
 /// ```swift
 /// for try await issues in client.get("issues").pages(of: [Issue].self) {
@@ -13,16 +13,16 @@ import TurnpikeSupport
 /// ```
 ///
 /// Each page is a call of its own, with the gates, retries and limits of the first one. A page is
-/// requested when the page before it was used, and not at all if nobody asks for it. Pages end
-/// where one names no next page. Each iterator begins with the first page.
+/// requested when the loop asks for it, after the page before it. Pages end where one names no next
+/// page. Each iterator begins with the first page.
 ///
 /// The next page must have the origin of the first request, or its upgrade from http to https:
-/// credentials of the request never go to another one. A page that a redirect took to another origin
-/// names no next page by a reference, since it would choose a path for those credentials. A
-/// reference is followed with a method that is safe, such as GET, or for a call that is
-/// ``/TurnpikeCore/Call/retryable(_:)``: otherwise a server would choose where a POST goes again. If
-/// a page leads elsewhere, comes back to a page that was read, or is one more than the limit,
-/// iteration fails after the pages before.
+/// credentials of the request never go to another one. If a redirect led to a page of another
+/// origin, a relative reference in that page is refused, because that origin would choose a path
+/// for the credentials. A reference is followed with a method that is safe, such as GET, or for a
+/// call that is ``/TurnpikeCore/Call/retryable(_:)``: otherwise a server could choose where a POST
+/// is sent again. Iteration fails after the last good page if the next page has another origin, was
+/// read before, or exceeds the limit.
 public struct Pages<Page: Sendable>: AsyncSequence, Sendable {
     /// A page.
     public typealias Element = Page
@@ -48,14 +48,14 @@ public struct Pages<Page: Sendable>: AsyncSequence, Sendable {
     public struct AsyncIterator: AsyncIteratorProtocol {
         private enum State {
             case before(Call)
-            // The page was read; the next one is found when it is asked for.
+            // The page was read; the next page is found when the loop asks for it.
             case at(Call, Page, ResponseHead)
             case ended
         }
 
         private let pages: Pages
         private var state: State
-        // Of the first request; the credentials of the call belong to it.
+        // The origin of the first request; the credentials of the call belong to it.
         private var origin: Origin?
         private var seen: Set<Data> = []
         private var count = 0
@@ -69,7 +69,7 @@ public struct Pages<Page: Sendable>: AsyncSequence, Sendable {
         /// The next page, or nil at the end.
         public mutating func next() async throws -> Page? {
             let state = state
-            // Unless the page comes: after an error there is nothing more.
+            // After an error there are no more pages.
             self.state = .ended
             var call: Call
             switch state {
@@ -115,7 +115,7 @@ public struct Pages<Page: Sendable>: AsyncSequence, Sendable {
                     "the next page has another origin, to which no credentials may go; request it"
                         + " by a call of its own", response: head)
             }
-            // What serves http is not what serves https.
+            // An http URL and an https URL may have different servers.
             if from != to { call.request.options.connectTarget = nil }
             if let identity = Self.identity(of: call.request), seen.contains(identity) {
                 throw ClientError(
@@ -125,7 +125,8 @@ public struct Pages<Page: Sendable>: AsyncSequence, Sendable {
             return call
         }
 
-        // Who names the page decides: the one that was read last, wherever it came from.
+        // The page that was read last names the next one, so its own origin is checked, even after
+        // a redirect.
         private func admitReference(by head: ResponseHead, for request: Request) throws {
             guard let from = origin, let by = TargetURI(head.url).origin,
                 from.isSameOrUpgraded(by: by)
@@ -210,7 +211,7 @@ extension Call {
     }
 }
 
-/// Where the page after one page is found.
+/// How the next page is found.
 public enum NextPage: Sendable {
     /// By a URL, or a reference that is relative to the URL of the page.
     case reference(String)

@@ -80,7 +80,7 @@ extension BearerAuthentication {
         /// The settings that must stay the same in a reload for the token to be kept.
         ///
         /// A token that came from a refresh token may be the only valid one left. So it is kept
-        /// wherever the gate then stands in the stack, and whatever else the file says.
+        /// even if the gate moves in the stack, or other settings change.
         var key: Key {
             Key(
                 token: refreshToken == nil ? token : nil,

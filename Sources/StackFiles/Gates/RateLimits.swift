@@ -96,7 +96,7 @@ private enum RateLimits {
         return limit
     }
 
-    // A number that a field tells; nil if it tells none.
+    // The number in a field; nil if it has none.
     private static func permits(_ value: String?) -> Int? {
         value.flatMap { Int(Grammar.trimmed($0)) }.map { max($0, 0) }
     }

@@ -57,7 +57,7 @@ final class MetricsOutput: Sendable {
             }
             written.withLock { $0 = text }
         } catch {
-            // No call is left that could fail.
+            // No call is running, so none could fail.
             if let path { faults?.record(path, error) }
         }
     }

@@ -2,8 +2,8 @@
 
 public import TurnpikeCore
 
-/// A gate, a transport, or what gates share, as the reference shows it: what its description says, and how its factory
-/// reads its settings.
+/// A part as the reference shows it (a gate, a transport, or shared state): its description, and
+/// how its factory reads its settings.
 struct PartReference {
     /// Whether it is a gate, a transport, or what gates share.
     enum Kind: String {
@@ -33,7 +33,7 @@ struct PartReference {
     /// Whether these settings are all, as far as they are described and observed.
     let isComplete: Bool
 
-    /// What the description lacks, or says wrongly.
+    /// The faults of the description: missing and wrong entries.
     let issues: [ConfigurationIssue]
 
     /// The settings of the part itself, or of an object in it.
@@ -58,7 +58,7 @@ extension PartReference.Setting {
 }
 
 /// Makes the reference of a part: lets its factory read an empty object and the example, and
-/// compares what it reads with what is described.
+/// compares the reads with the description.
 struct PartObservation {
     let kind: PartReference.Kind
     let name: String
@@ -153,7 +153,7 @@ struct PartObservation {
 }
 
 extension SettingType {
-    /// Whether the type says what a value is.
+    /// Whether the type is definite.
     var isKnown: Bool {
         switch form {
         case .any: false

@@ -59,8 +59,8 @@ struct ReferenceSchema {
         "\(kind.rawValue)-\(name)"
     }
 
-    // Each part has a condition on its name, so that a mistake is told with its place, and not as
-    // one that fits none of the parts.
+    // Each part has a condition on its name, so that the place of a mistake is reported, not only
+    // that no part matches.
     private func choice(of parts: [PartReference], _ meaning: String) -> JSONValue {
         let names = parts.flatMap { part in ([part.name] + part.aliases).map { (part, $0) } }
         let constants = names.map { part, name -> JSONValue in
@@ -108,7 +108,7 @@ struct ReferenceSchema {
             members[setting.ownName] = schema(of: setting, in: part)
             if setting.isRequired { required.append(.string(setting.ownName)) }
         }
-        // An object of which nothing is known was not read.
+        // If nothing is known about an object, it was not read.
         let isClosed = part.isComplete && !members.isEmpty
         for refusal in part.refused where PartReference.parent(of: refusal.name) == path {
             members[PartReference.ownName(of: refusal.name)] = described(
@@ -137,7 +137,7 @@ struct ReferenceSchema {
         return .object(object)
     }
 
-    // Editors show no links of DocC, and the backticks of Markdown as they are.
+    // Editors do not show DocC links, and show the backticks of Markdown unchanged.
     private static func plain(_ text: String) -> String { text.replacing("`", with: "") }
 
     // MARK: Types

@@ -70,7 +70,7 @@ public struct SettingType: Hashable, Sendable {
             for part in inner where !parts.contains(part) { parts.append(part) }
         }
         if parts.contains(.any) || parts.isEmpty { return .any }
-        // What the elements of a list are is told by reading them.
+        // The type of a list's elements is found by reading them.
         let isList = { (type: SettingType) in if case .list = type.form { true } else { false } }
         if parts.filter(isList).count > 1 { parts.removeAll { $0 == .list(of: .any) } }
         return parts.count == 1 ? parts[0] : Self(.either(parts))

@@ -85,7 +85,7 @@ extension Task where Failure == Never {
     }
 
     /// Starts a task as ``inheriting(immediately:_:)`` does, but without the task-local values and
-    /// the priority of the current task, for work that belongs to no caller.
+    /// the priority of the current task, for work that does not belong to a caller.
     public static func apart(
         _ operation: sending @escaping @isolated(any) () async -> Success
     ) -> Task<Success, Never> {

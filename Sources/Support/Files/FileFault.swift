@@ -15,7 +15,7 @@ import Darwin
 /// Functions that cannot be cancelled declare it as their only error (`throws(FileFault)`), so
 /// `catch` alone has its type. With `catch let fault as FileFault` the compiler of Swift 6.3 crashes.
 public struct FileFault: Error, CustomStringConvertible {
-    /// What failed, and why.
+    /// The failed operation and its reason.
     public let description: String
     /// The system's error number (`errno`).
     public let code: CInt

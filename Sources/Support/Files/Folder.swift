@@ -16,7 +16,7 @@ public import Darwin
 /// are never followed. Replacing a file or a folder by a link can therefore never redirect a write
 /// or a removal. All files that the library keeps for itself are accessed through this type.
 public final class Folder: Sendable {
-    /// Whose folders and files may be used.
+    /// The owners whose folders and files may be used.
     public enum Trust: Sendable {
         /// Only those of this user; those that other users own or may write to are rejected.
         ///

@@ -19,7 +19,7 @@ public struct PrivateFile: Sendable {
     /// Creates a description of a file without touching it.
     /// - Parameters:
     ///   - path: The file, which need not exist.
-    ///   - trust: Whose file and folder may be used.
+    ///   - trust: The owners whose file and folder may be used.
     ///   - followsLink: Whether the path may be a link. If so, the destination of the link is read
     ///     and replaced, and the link stays. Otherwise a link is rejected.
     public init(_ path: String, trust: Folder.Trust = .any, followsLink: Bool = true) {
@@ -181,7 +181,8 @@ extension PrivateFile {
     }
 }
 
-// Outside of the type, whose method has the name of the system's function.
+// It stands outside of the type, because a method of the type has the name of the system's
+// function.
 private func writeDirectly(_ content: Data, to descriptor: CInt) throws {
     try unsafe content.withUnsafeBytes { bytes in
         var done = 0

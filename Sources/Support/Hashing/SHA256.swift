@@ -232,10 +232,10 @@ public enum HMACSHA256 {
         return hash(block, 0x5C, inner)
     }
 
-    /// Whether a code is that of a message, for a server that checks what a client has signed.
+    /// Whether a code is valid for a message, for a server that checks signatures of clients.
     ///
-    /// The time depends only on the lengths, never on the place of the first byte that differs: a
-    /// comparison with `==` would tell a sender how much of a guess was right.
+    /// The time depends only on the lengths, never on the place of the first byte that differs: the
+    /// time of `==` would show a sender how much of a guess was right.
     /// - Parameters:
     ///   - code: The code that came with the message.
     ///   - message: The message, byte for byte as it came.

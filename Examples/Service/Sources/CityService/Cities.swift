@@ -43,8 +43,8 @@ struct Cities: Sendable {
         }
     }
 
-    /// How long the calls may take: what the caller waits at most, which Envoy tells in
-    /// milliseconds, less a tenth for the way back.
+    /// How long the calls may take: the caller's limit, which Envoy passes in milliseconds, minus a
+    /// tenth for the way back.
     private static func limit(_ told: String?) -> Duration {
         .milliseconds(min(max(told.flatMap { Int($0) } ?? 2000, 1), 30_000)) * 9 / 10
     }

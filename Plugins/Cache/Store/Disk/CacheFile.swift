@@ -46,7 +46,7 @@ final class CacheFile: Sendable {
 
     // MARK: The lock
 
-    /// Takes the file's lock, and waits for it for some time; the system gives it back when the
+    /// Takes the file's lock, and waits for it for some time; the system releases it when the
     /// process ends.
     /// - Returns: Whether the lock was taken.
     func lock(within patience: Duration = .zero) -> Bool {
@@ -60,7 +60,7 @@ final class CacheFile: Sendable {
         }
     }
 
-    /// Gives the lock back.
+    /// Releases the lock.
     func unlock() { flock(descriptor, LOCK_UN) }
 
     // MARK: State

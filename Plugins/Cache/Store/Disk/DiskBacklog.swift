@@ -12,7 +12,7 @@ final class DiskBacklog: Sendable {
     struct Change: Sendable {
         typealias Action = @Sendable (DiskStore) throws -> Void
 
-        /// What is to be done, which decides what look-ups of the key find meanwhile.
+        /// The change, which decides what look-ups of the key find until it is written.
         enum Work: Sendable {
             /// An entry is stored, unless other processes have removed something of its bucket since this
             /// count of removals. Look-ups find it.
@@ -34,16 +34,16 @@ final class DiskBacklog: Sendable {
         var isOther: Bool { if case .other = work { true } else { false } }
     }
 
-    /// A task for the store: to write what waits.
+    /// A task for the store: to write the waiting changes.
     struct Start {
-        /// Whether to write at once, because much waits, or a little later, together with what comes until
-        /// then.
+        /// Whether to write at once, because the queue is long, or a little later, together with
+        /// changes that come until then.
         let isNow: Bool
         /// The latest start has the highest number; earlier ones stop.
         fileprivate let number: Int
     }
 
-    /// What the waiting changes say of a key.
+    /// The effect of the waiting changes on a key.
     enum Finding {
         case entry(CacheEntry)
         /// There is none.
@@ -150,10 +150,10 @@ final class DiskBacklog: Sendable {
         }
     }
 
-    /// Ends a task, and returns the next one if changes came meanwhile.
+    /// Ends a task, and returns the next one if changes were added.
     ///
-    /// Unless much waits, the next one is a little later: under load each portion would else be as small as
-    /// the one before was quick, with a file for each.
+    /// Unless the queue is long, the next task starts a little later. Otherwise, under load, each
+    /// portion would be small, with a file for each.
     func next(after start: Start) -> Start? {
         state.withLock { state in
             guard state.start?.number == start.number else { return nil }

@@ -24,8 +24,8 @@ extension DiskFolder {
 
     /// Keeps entries as a new file, if there is room.
     ///
-    /// If others have removed the key's entries meanwhile, an entry is not kept, and what it was to replace
-    /// goes.
+    /// If another process has removed the key's entries, the new entry is not kept, and the entry
+    /// that it should replace is removed.
     /// - Throws: The reason if the file cannot be made, or its entries cannot be added to the index.
     func keep(_ pack: DiskPack, _ index: DiskIndex, _ usage: inout CacheUsage) throws {
         var pack = pack
@@ -53,7 +53,7 @@ extension DiskFolder {
     ) throws {
         let room = Self.room(bytes)
         guard try makeRoom(room, index, &usage) else {
-            // The entries that they were to replace are out of date.
+            // The entries that they should replace are out of date.
             for entry in entries { try removeAll(entry.mark, index, &usage) }
             return
         }
@@ -97,13 +97,13 @@ extension DiskFolder {
             for place in gone { release(place, &usage) }
         } else {
             release(place, &usage)
-            // What it was to replace is older still.
+            // The entry that it should replace is even older.
             try removeAll(entry.mark, index, &usage)
         }
     }
 
-    // Frees the room of an entry that the index no longer names. If that fails, the room comes back when its
-    // file goes.
+    // Frees the room of an entry that the index no longer names. If that fails, the space is freed
+    // when its file is removed.
     private func release(_ place: DiskIndex.Place, _ usage: inout CacheUsage) {
         usage.entries -= 1
         let name = Self.name(place.file)
@@ -113,7 +113,7 @@ extension DiskFolder {
         else { return }
         if count > 1 {
             try? file.write([count - 1], at: 0)
-            // Nobody must be able to read a removed entry.
+            // A removed entry must not be readable.
             try? file.write(Data(count: place.bytes), at: Int64(place.offset))
         } else if let size = try? file.state().size, (try? packs.remove(name)) == true {
             usage.bytes -= Self.room(size)
@@ -185,7 +185,7 @@ extension DiskFolder {
         return String(repeating: "0", count: 8 - digits.count) + digits
     }
 
-    /// Counts what there is, and removes what dead processes left behind, within the lock.
+    /// Counts the entries, and removes leftovers of dead processes, within the lock.
     func census(_ index: DiskIndex) throws -> Census {
         if let folder = try foundTemporaries() {
             for name in try folder.names() {
@@ -203,11 +203,11 @@ extension DiskFolder {
         let counts = try index.keep(only: numbers)
         var files: [Census.File] = []
         guard let packs else { return Census(files: []) }
-        // A use in the future was noted by a clock that was wrong: the file goes first.
+        // A time of use in the future comes from a wrong clock, so this file is removed first.
         let latest = CacheFile.now + EntryFile.useInterval
         for number in numbers {
             let (entries, name) = (counts[number] ?? 0, Self.name(number))
-            // The index does not name it: nobody can find its entries.
+            // The index does not name it, so its entries cannot be found.
             if entries == 0, (try? packs.remove(name)) != nil { continue }
             guard let state = try CacheFile.state(of: name, in: packs) else { continue }
             files.append(

@@ -7,9 +7,9 @@ import TurnpikeSupport
 
 /// The folder of a disk store, and its lock, which processes share (`FORMAT.md`, "files" and "lock").
 ///
-/// Each level is held by its descriptor (``/TurnpikeSupport/Folder``): links, and what another user owns or
-/// may write, are refused. One queue uses it.
-// SAFETY: one serial queue uses it; what others use is static, or has a lock of its own.
+/// Each level is held by its descriptor (``/TurnpikeSupport/Folder``). Links are refused, and so
+/// are files that another user owns or may write. One queue uses it.
+// SAFETY: one serial queue uses it; parts that others use are static, or have a lock of their own.
 final class DiskFolder: @unchecked Sendable {
     private struct Opened {
         let root: Folder
@@ -24,9 +24,9 @@ final class DiskFolder: @unchecked Sendable {
     private var isPatient = true
     private var lockFile: CacheFile?
     private var temporaries: UInt64 = 0
-    // What was last written to the lock's file.
+    // The text that was last written to the lock's file.
     private var noted: CacheUsage?
-    // How much there is, while the lock is held for several changes.
+    // The size and number of entries, while the lock is held for several changes.
     private var held: CacheUsage?
     private let opened = Mutex<Opened?>(nil)
 
@@ -75,10 +75,10 @@ final class DiskFolder: @unchecked Sendable {
     }
 
     /// The folder of the files of entries, for reading; nil if there is none yet.
-    /// - Parameter again: Whether to look again, for another process may have removed the folder and made
-    ///   a new one.
+    /// - Parameter again: Whether to search again, because another process may have removed the
+    ///   folder and made a new one.
     /// - Returns: The folder.
-    /// - Throws: What keeps it from being opened.
+    /// - Throws: An error if it cannot be opened.
     func foundPacks(again: Bool = false) throws -> Folder? {
         try opened.withLock { opened in
             if let packs = opened?.packs, !again || packs.isStillThere { return packs }
@@ -153,10 +153,11 @@ final class DiskFolder: @unchecked Sendable {
         }
     }
 
-    /// Notes a size before the room is used, so that a kill in between counts too much and not too little.
+    /// Notes a size before the space is used, so that after a kill in between the count is too
+    /// high, not too low.
     func note(_ usage: CacheUsage) throws { if let lockFile { try write(usage, lockFile) } }
 
-    /// Opens the folder, and makes what is missing of it.
+    /// Opens the folder, and makes its missing parts.
     /// - Throws: The reason if no entries can be stored in it.
     func open() throws {
         let (lock, _) = try locked()
@@ -179,7 +180,8 @@ final class DiskFolder: @unchecked Sendable {
         throw FileFault("find the cache's lock", code: ENOENT)
     }
 
-    // Who has the lock may have been stopped: one change waits for it, and those that come next do not.
+    // The process that holds the lock may have been stopped. So one change waits for the lock, and
+    // the next changes do not.
     private func take(_ lock: CacheFile) throws {
         isPatient = lock.lock(within: isPatient ? patience : .milliseconds(2))
         if isPatient { return }
@@ -215,7 +217,7 @@ final class DiskFolder: @unchecked Sendable {
 
     // MARK: New files
 
-    /// Makes a temporary file, whose lock tells other processes that its writer lives.
+    /// Makes a temporary file; its lock shows other processes that its writer is alive.
     func temporary() throws -> TemporaryEntry {
         guard let root = opened.withLock({ $0?.root }) else {
             throw FileFault("find the cache's folder", code: ENOENT)

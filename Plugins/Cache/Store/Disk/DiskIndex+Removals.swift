@@ -4,8 +4,8 @@ import Synchronization
 
 /// The removals that this process has made, and those by other processes that its look-ups have met.
 ///
-/// Each bucket of an index counts removals. A response is asked for after a look-up, and is not stored if
-/// another process has removed something of its bucket since.
+/// Each bucket of an index counts removals. A request is sent after a look-up. Its response is not
+/// stored if another process has removed an entry of its bucket since then.
 struct Removals {
     // Removals by this process: of entries of any key, and of single buckets.
     private var ofAll: UInt64 = 0
@@ -43,7 +43,7 @@ extension DiskIndex {
     }
 
     /// The removals by others as of a key's last look-up, or as of now if that is not known.
-    /// - Throws: What keeps the file from being read.
+    /// - Throws: An error if the file cannot be read.
     func removalsSeen(_ mark: UInt64) throws -> UInt64 {
         try removals.withLock { $0.take(mark) } ?? removalsByOthers(mark)
     }
@@ -53,14 +53,16 @@ extension DiskIndex {
         removalsByOthers(try bucket(of: mark), mark)
     }
 
-    // With the seed, so that the removals of one index are not taken for those of the one before.
+    // The seed is included, so that removals of this index are not confused with those of an
+    // earlier index.
     func removalsByOthers(_ bucket: Bucket, _ mark: UInt64) -> UInt64 {
         bucket.removals &+ seed &- removals.withLock { $0.own(number(of: mark)) }
     }
 
     /// Notes that a key's entries are removed, within the folder's lock.
     func noteRemoval(_ mark: UInt64) throws {
-        // Counted before the file is written: a look-up in between notes a number that never comes again.
+        // It is counted before the file is written, so a look-up in between notes a number that is
+        // never used again.
         removals.withLock { $0.noteOwn(number(of: mark)) }
         try change(mark) { $0.removals &+= 1 }
     }

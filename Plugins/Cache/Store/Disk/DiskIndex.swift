@@ -5,10 +5,10 @@ import Synchronization
 import TurnpikeCore
 import TurnpikeSupport
 
-/// Where the entries of a folder are (`FORMAT.md`, "index").
+/// The places of a folder's entries (`FORMAT.md`, "index").
 ///
-/// Changes are made under the folder's lock. Look-ups read without it: an entry says itself whose it
-/// is and proves that it is whole, so that a look-up during a change finds the entry or none.
+/// Changes are made under the folder's lock. Look-ups read without the lock: an entry contains its
+/// key and its checksum, so a look-up during a change finds the entry or none.
 final class DiskIndex: Sendable {
     /// Where an entry is.
     struct Place: Hashable, Sendable {
@@ -31,7 +31,7 @@ final class DiskIndex: Sendable {
 
     private let file: CacheFile
     private let bucketCount: UInt64
-    /// The seed of the digests, which also tells this index from one that was there before.
+    /// The seed of the digests; it also distinguishes this index from an earlier one.
     let seed: UInt64
     let removals = Mutex(Removals())
 
@@ -52,9 +52,9 @@ final class DiskIndex: Sendable {
     /// Opens the index of a folder, or makes an empty one, within the folder's lock.
     /// - Parameters:
     ///   - folder: The folder.
-    ///   - maxBytes: The bound of the folder, which tells how many entries there may be.
+    ///   - maxBytes: The bound of the folder, from which the number of entries follows.
     /// - Returns: The index.
-    /// - Throws: What keeps the file from being opened or made.
+    /// - Throws: An error if the file cannot be opened or made.
     static func opened(in folder: Folder, maxBytes: Int64) throws -> DiskIndex {
         if let index = try existing(in: folder), index.leavesRoom(in: maxBytes) { return index }
         // About a place for each KiB, half of what a small response takes: few buckets are ever full.
@@ -77,10 +77,10 @@ final class DiskIndex: Sendable {
         self.seed = seed
     }
 
-    /// Whether another file stands in its place, or none.
+    /// Whether its file was replaced or removed.
     var isRemoved: Bool { file.isRemoved }
 
-    /// What the file takes of the folder's bound.
+    /// The size of the file, as a part of the folder's bound.
     var bytes: Int64 { Self.bucketsOffset + Int64(bucketCount) * Int64(Bucket.bytes) }
 
     // One that was made for a far higher bound would leave no room for entries. One for a lower bound
@@ -115,10 +115,10 @@ final class DiskIndex: Sendable {
     ///   - place: The place.
     ///   - seen: The removals by other processes when the response was asked for; nil to add it in any
     ///     case.
-    ///   - replaced: Returns those of the key's places that it replaces.
+    ///   - replaced: Returns the places of the key that it replaces.
     /// - Returns: The places that were removed: those that it replaces, or the oldest of a full bucket.
     ///   nil where others have removed something since, and nothing was added.
-    /// - Throws: What keeps the file from being read or written.
+    /// - Throws: An error if the file cannot be read or written.
     func add(
         _ place: Place, since seen: UInt64?, replacing replaced: ([Place]) -> [Place]
     ) throws -> [Place]? {

@@ -20,7 +20,8 @@ struct DiskPack {
 
     static let openingBytes = 64
 
-    /// The most bytes of an entry that shares a file: it is read at once, before the file may go.
+    /// The most bytes of an entry that shares a file: it is read at once, before the file may be
+    /// removed.
     static let maxSharingBytes = 96 << 10
 
     /// The most bytes of a file that several entries share: they go together when room is made.
@@ -34,7 +35,7 @@ struct DiskPack {
     /// - Parameter maxBytes: The most bytes for several entries; a single one may take more.
     init(maxBytes: Int = 0) { self.maxBytes = min(maxBytes, Self.maxSharedBytes) }
 
-    /// What stands before the entries.
+    /// The part before the entries.
     static func opening(of count: Int) -> RecordWriter {
         var opening = RecordWriter()
         opening.add(UInt64(count))

@@ -3,7 +3,7 @@
 import Foundation
 import Synchronization
 
-// The writing behind the calls, on one queue (`FORMAT.md`, "writing behind the calls").
+// Writing in the background, on one queue (`FORMAT.md`, "writing behind the calls").
 extension DiskStore {
     /// How many changes are not yet written.
     var waiting: Int { backlog.count }
@@ -13,7 +13,7 @@ extension DiskStore {
         _ action: @escaping @Sendable (DiskStore) throws -> Value
     ) async throws -> Value {
         try await writes.run { [self] in
-            // Changes that come meanwhile are left: under load they would have no end.
+            // Changes that are added meanwhile are not included: under load they would never end.
             var left = backlog.resume()
             while left > 0 { left -= max(write(left), 1) }
             return try action(self)
@@ -63,7 +63,7 @@ extension DiskStore {
         return !places.isEmpty
     }
 
-    // The store lives until what waits is written.
+    // The store is kept alive until its queue is written.
     private func begin(_ start: DiskBacklog.Start?) {
         guard let start else { return }
         if start.isNow {
@@ -85,7 +85,7 @@ extension DiskStore {
         }
     }
 
-    // The lock is given back after so many changes, for other processes.
+    // After this number of changes, the lock is released for other processes.
     private static let changesWithinLock = 256
 
     // Writes the next changes within the lock, and returns how many there were.
@@ -152,7 +152,8 @@ extension DiskStore {
     // Removes a key's entries, on the queue of changes.
     private func removeEntries(of key: CacheKey) throws {
         try change { index, usage in
-            // If that fails, the entry goes all the same, and others may store what they have read.
+            // If that fails, the entry is removed anyway, and others may store the response that
+            // they have read.
             let mark = index.mark(of: key)
             try? index.noteRemoval(mark)
             try folder.removeAll(mark, index, &usage)

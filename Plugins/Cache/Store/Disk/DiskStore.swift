@@ -6,27 +6,29 @@ import TurnpikeCore
 
 /// Keeps responses in a folder, which several processes may share.
 ///
-/// Responses that were stored within the same moment share a file of mode 0600, and an index tells where
-/// each is. An entry has checksums of all its parts, and can be found once it is whole. Damaged entries
-/// are removed. An index that is damaged, or of another version, empties the folder. Nothing is
-/// synchronised with the disk: what a loss of power has torn fails its checksums. The files hold URLs, in
-/// what only the owner may read, and no credentials.
+/// Responses that were stored within the same moment share a file of mode 0600, and an index has
+/// the place of each. An entry has checksums of all its parts, and can be found when it is
+/// complete. Damaged entries are removed. An index that is damaged, or of another version, empties
+/// the folder. Nothing is synchronised with the disk: entries that a loss of power has damaged fail
+/// their checksums. The files contain URLs, but no credentials, and only the owner may read them.
 ///
 /// The folder must belong to this user, or to the superuser, and nobody else may be able to write to it,
-/// unless it is sticky, as `/tmp` is. The same holds for all below it, where links are refused too. Otherwise
-/// it is not used: each call goes on without it, and a note, once a minute, names the folder and the reason.
+/// unless it is sticky, as `/tmp` is. The same holds for all below it, where links are refused too.
+/// Otherwise the folder is not used: calls go on without it, and a note, once a minute, names the
+/// folder and the reason.
 ///
 /// The folder takes `maxBytes`, whatever the number of processes; the index takes a thirtieth and 512 bytes
-/// of that at most. Content that is being written comes on top. To make room, the files that were not used
-/// for longest are removed. If the bound is lowered so far that the index takes more than a quarter of it,
-/// the folder is emptied.
+/// of that at most. Content that is being written is not included. To make room, the files that
+/// were not used for longest are removed. If the bound is lowered so far that the index takes more
+/// than a quarter of it, the folder is emptied.
 ///
-/// A committed entry is found at once and written behind the calls: up to a tenth of a second later, or by
-/// ``flush()``, as in the client's `shutdown(grace:)`. A process that is killed loses what it has not written,
-/// and the next process removes its unfinished files. Content of up to 256 KiB is held in memory until it is
-/// written. At most 8 MiB wait: if the disk is slower than that, new responses are not stored.
-/// A removal is never lost if the disk allows it. It wins over what this process has begun to store before
-/// it, and over what other processes have looked up or begun to store before it was written.
+/// A committed entry is found at once and written in the background: up to a tenth of a second
+/// later, or by ``flush()``, as in the client's `shutdown(grace:)`. A process that is killed loses
+/// what it has not written, and the next process removes its unfinished files. Content of up to 256
+/// KiB is held in memory until it is written. At most 8 MiB wait: if the disk is slower than that,
+/// new responses are not stored. A removal is never lost if the disk allows it. It cancels entries
+/// that this process has begun to store before it, and look-ups and entries that other processes
+/// have begun before it was written.
 ///
 /// Nothing is touched before the first call. Files are read and written on queues of the store's own. The
 /// next look-up throws the error of a write that failed. If another process keeps the folder's lock, because
@@ -59,7 +61,7 @@ public final class DiskStore: CacheStore {
 
     /// Creates a store.
     /// - Parameters:
-    ///   - directory: The folder; it is made, with mode 0700, where there is none.
+    ///   - directory: The folder; if it does not exist, it is made with mode 0700.
     ///   - maxBytes: The most bytes on disk.
     ///   - maxEntryBytes: The most bytes of one entry's content; an eighth of `maxBytes` if none is
     ///     given.
@@ -275,6 +277,7 @@ public final class DiskStore: CacheStore {
     /// How much the folder holds, as of the last change that this process has written.
     public var usage: CacheUsage { state.withLock { $0.usage } }
 
-    /// Returns when all committed entries were written, or could not be, which the next look-up tells.
+    /// Returns when all committed entries were written, or could not be written; then the next
+    /// look-up throws the error.
     public func flush() async { try? await onWrites { _ in } }
 }

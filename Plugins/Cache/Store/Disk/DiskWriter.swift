@@ -8,7 +8,7 @@ import TurnpikeCore
 final class DiskWriter: CacheWriter {
     private struct Content {
         var buffer = Data()
-        // What has left the buffer for the file, and the checksums of that.
+        // The part that was written to the file, and its checksums.
         var written: Int64 = 0
         var checksums: [UInt64] = []
         var temporary: TemporaryEntry?
@@ -16,7 +16,7 @@ final class DiskWriter: CacheWriter {
 
     private enum State {
         case open(Content)
-        /// More came than an entry may have.
+        /// The content is larger than an entry may be.
         case tooLarge
         /// It was committed or abandoned.
         case ended
@@ -52,7 +52,7 @@ final class DiskWriter: CacheWriter {
         }
     }
 
-    // Changes what has come; returns nil, and changes nothing, where the writing has ended.
+    // Changes the collected content; returns nil, and changes nothing, if the writing has ended.
     private func change(_ action: (inout Content) -> Void) -> Content? {
         state.withLock { state in
             guard case .open(var content) = state else { return nil }
@@ -69,8 +69,8 @@ final class DiskWriter: CacheWriter {
         guard case .open(let content) = state.withLock({ $0 }) else { return }
         let count = content.buffer.count / EntryFile.blockBytes * EntryFile.blockBytes
         let blocks = content.buffer.prefix(count)
-        // Within the folder's lock, so that nobody takes the file for a dead process's before it has a
-        // lock of its own.
+        // Within the folder's lock, so that no process removes the file as a leftover before the
+        // file has its own lock.
         let temporary =
             try content.temporary ?? store.change { _, _ in try store.folder.temporary() }
         do {
@@ -93,7 +93,7 @@ final class DiskWriter: CacheWriter {
     func commit() async throws {
         switch end(as: .ended) {
         case .ended: return
-        // What was there before is not what came.
+        // The existing content differs from the new content.
         case .tooLarge: try await store.remove(response.key)
         case .open(var content):
             content.buffer = content.buffer.exact
@@ -112,7 +112,8 @@ final class DiskWriter: CacheWriter {
                 response.key, .entry(response, content.buffer, removals), bytes: bytes)
         }
         let update = DiskBacklog.Change.Work.update { store in
-            // It has no effect where the file was moved. A file that stays goes with the next count.
+            // It has no effect if the file was moved. A file that is left is removed at the next
+            // count.
             defer { try? temporary.remove() }
             var beginning = DiskPack.opening(of: 1)
             let layout = EntryFile.addHead(
@@ -125,7 +126,7 @@ final class DiskWriter: CacheWriter {
             try store.change { index, usage in
                 let mark = index.mark(of: response.key)
                 guard try index.removalsByOthers(mark) == removals else {
-                    // What it was to replace is older still.
+                    // The entry that it should replace is even older.
                     return try store.folder.removeAll(mark, index, &usage)
                 }
                 try store.folder.keep(response, temporary, bytes: layout.end, index, &usage)

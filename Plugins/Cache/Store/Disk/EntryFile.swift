@@ -125,7 +125,7 @@ struct EntryFile {
 
     // MARK: Writing
 
-    /// Adds what stands before the content.
+    /// Adds the part before the content.
     /// - Returns: The entry's layout.
     static func addHead(
         of response: StoredResponse, length: Int64, to writer: inout RecordWriter

@@ -37,7 +37,7 @@ struct RecordWriter {
     mutating func removeAll(from position: Int) { bytes.removeSubrange(position...) }
 }
 
-/// Reads what a ``RecordWriter`` wrote; nil for all that goes beyond the bytes.
+/// Reads the output of a ``RecordWriter``; nil for each value beyond the end of the bytes.
 struct RecordReader {
     private let bytes: Data
     private var place = 0
@@ -95,7 +95,7 @@ extension StoredResponse {
         }
     }
 
-    /// Reads a response; nil if the bytes are none.
+    /// Reads a response; nil if the bytes are not a response.
     init?(record: Data) {
         var reader = RecordReader(record)
         guard let method = reader.text(), let text = reader.text(),

@@ -6,9 +6,10 @@ import TurnpikeSupport
 /// XXH64 (Collet, "xxHash fast digest algorithm", version 0.1.1): the checksums of the files, and the
 /// digests of keys.
 ///
-/// It finds what a disk or a broken write has changed. It is no defence against deception: who may write
-/// to the folder may write anything. The systems bring nothing as fit: the CRC-32 of zlib has too few bits
-/// for digests of keys, and takes 19 µs for 64 KiB, where this takes 6.
+/// It detects changes by a disk or an incomplete write. It is no protection against forgery: a
+/// process that can write to the folder can write anything. The system has no suitable function:
+/// the CRC-32 of zlib has too few bits for digests of keys, and takes 19 µs for 64 KiB instead of
+/// 6.
 enum XXHash64 {
     private static let prime1: UInt64 = 0x9E37_79B1_85EB_CA87
     private static let prime2: UInt64 = 0xC2B2_AE3D_27D4_EB4F

@@ -8,8 +8,8 @@ public protocol RequestLogger: Gate {
     /// Receives an event.
     func log(_ event: CallEvent)
 
-    /// How many bytes of content events may show: of request content in memory, and of response
-    /// content as the caller reads it.
+    /// The number of bytes of content that events may show: of request content in memory, and of
+    /// response content that the caller reads.
     ///
     /// 0 by default.
     var peekBytes: Int { get }
@@ -17,8 +17,8 @@ public protocol RequestLogger: Gate {
     /// Returns the logger that receives the events of one pass, or nil for this one.
     ///
     /// Called when a request reaches the gate, in the task of its caller and before the first event.
-    /// Later events may arrive in other tasks: that of a body's reader, or of whoever drops the body.
-    /// A logger that needs task-local values of the caller returns one that holds them. Nil by
+    /// Later events may arrive in other tasks: the task that reads the body, or the task that drops
+    /// it. A logger that needs task-local values of the caller returns one that holds them. Nil by
     /// default.
     func loggerForPass() -> (any RequestLogger)?
 }

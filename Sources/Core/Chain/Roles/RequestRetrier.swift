@@ -22,8 +22,8 @@ public protocol RequestRetrier: Gate {
     /// caller as a stream that starts with the bytes already read.
     func keptBytes(_ outcome: Outcome, context: Context) -> Int
 
-    /// Whether the retrier is the one to judge a request whose kept-alive connection ended before an
-    /// answer (``TransferState/lostReusedConnection``), even if it judges against another attempt.
+    /// Whether this retrier decides about a request whose kept-alive connection ended before an
+    /// answer (``TransferState/lostReusedConnection``), even if its decision is no further attempt.
     ///
     /// The default false leaves such a request to the framework, which sends a repeatable one once
     /// more in the call.

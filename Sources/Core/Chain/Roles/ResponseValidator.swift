@@ -19,7 +19,7 @@ public protocol ResponseValidator: Gate {
 
     /// How many bytes of a rejected response's content the error keeps; 4 KiB by default.
     ///
-    /// They are read for at most 100 ms. ``ClientError/isResponseBodyCut`` tells whether there was
+    /// They are read for at most 100 ms. ``ClientError/isResponseBodyCut`` is true if there was
     /// more.
     func keptBytes(for request: Request) -> Int
 }

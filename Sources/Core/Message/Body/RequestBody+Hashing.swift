@@ -4,7 +4,9 @@ public import Foundation
 public import TurnpikeSupport
 
 extension SHA256 {
-    /// Returns the digest of a request body, which is left as it is and can then be sent.
+    /// Returns the digest of a request body.
+    ///
+    /// The body is not changed and can then be sent.
     ///
     /// For gates that sign requests with their content, such as AWS Signature Version 4:
     ///
@@ -14,14 +16,14 @@ extension SHA256 {
     /// ```
     ///
     /// The body is read in portions and never held in memory as a whole; files are read on threads
-    /// that may block. It is read again when it is sent. A file that somebody changes in between has
-    /// another digest then. Trailer fields are not part of the content.
+    /// that may block. It is read again when it is sent. If the file is changed in between, the
+    /// digest does not match. Trailer fields are not part of the content.
     /// - Parameter body: The body; see ``TurnpikeCore/RequestBody/canOpenAgain``.
     /// - Returns: 32 bytes.
     /// - Throws: ``TurnpikeCore/ClientError/Code/bodyNotReplayable`` if the body can be read only
     ///   once: it is not read, so that it can still be sent without a digest.
-    ///   ``TurnpikeCore/ClientError/Code/upload`` if a file cannot be read, what the body's stream
-    ///   throws, or `CancellationError` soon after the task was cancelled.
+    ///   ``TurnpikeCore/ClientError/Code/upload`` if a file cannot be read, the errors of the
+    ///   body's stream, or `CancellationError` soon after the task was cancelled.
     public static func digest(of body: RequestBody) async throws -> Data {
         guard body.canOpenAgain else {
             throw ClientError(
@@ -38,7 +40,7 @@ extension RequestBody {
     /// The most bytes that are read without a pause: a few milliseconds' work.
     private static let promptBytes = 262_144
 
-    /// Reads the whole body into a value, such as a hash; the body is left as it is.
+    /// Reads the whole body into a value, such as a hash; the body is not changed.
     ///
     /// Files are read on threads that may block.
     /// - Parameters:

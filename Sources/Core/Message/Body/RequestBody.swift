@@ -21,7 +21,7 @@ public struct RequestBody: Sendable {
 
     let source: Source
 
-    /// The media type that is sent as `Content-Type` where the request has none.
+    /// The media type that is sent as `Content-Type` if the request has none.
     public var contentType: MediaType?
 
     /// No content.
@@ -81,15 +81,15 @@ public struct RequestBody: Sendable {
     /// Bytes that are made while they are sent.
     ///
     /// - Parameters:
-    ///   - length: The number of bytes, where it is known; a sequence of another length fails the
+    ///   - length: The number of bytes, if it is known; a sequence of another length fails the
     ///     call.
-    ///   - replayable: Whether the factory may be called again and gives the same bytes. A body
+    ///   - replayable: Whether the factory may be called again and returns the same bytes. A body
     ///     that is not replayable is sent once: a retry or a redirect that would need it again
     ///     stops.
-    ///   - live: Whether bytes must leave as they are made. Without it a transport that cannot send
-    ///     live (``TransportCapabilities/liveUpload``) collects them in a file first; with it such
-    ///     a transport refuses the call as ``ClientError/Code/unsupported``.
-    ///   - type: The media type, where the request names none.
+    ///   - live: Whether bytes must be sent as soon as they are produced. Without it a transport
+    ///     that cannot send live (``TransportCapabilities/liveUpload``) collects them in a file
+    ///     first; with it such a transport refuses the call as ``ClientError/Code/unsupported``.
+    ///   - type: The media type, if the request names none.
     ///   - make: Makes the sequence, once for each send. It is iterated by one task and dropped
     ///     when the exchange ends, however it ends.
     /// - Returns: The body.
@@ -103,10 +103,10 @@ public struct RequestBody: Sendable {
         return RequestBody(source: .stream(source), contentType: type)
     }
 
-    /// Several bodies, one behind the other, as one.
+    /// Joins several bodies, one after the other, into one.
     ///
-    /// Files and data stay what they are: nothing is copied, and the length is known if all lengths
-    /// are. The whole can be replayed if all parts can.
+    /// Files and data are not copied, and the length is known if all lengths are known. The joined
+    /// body can be replayed if all parts can.
     public static func concatenating(_ parts: [RequestBody], type: MediaType? = nil) -> RequestBody
     {
         if let fault = parts.lazy.compactMap(\.fault).first {
@@ -149,8 +149,8 @@ public struct RequestBody: Sendable {
 
     /// Whether the body can be opened now: it is replayable, or was not opened yet.
     ///
-    /// A gate asks this when it sends the body again. A one-shot stream that nobody has opened yet
-    /// counts too. Who reads the body before it is sent asks ``canOpenAgain``.
+    /// A gate asks this when it sends the body again. This includes a one-shot stream that was not
+    /// opened yet. Code that reads the body before it is sent checks ``canOpenAgain``.
     public var isReplayable: Bool {
         switch source {
         case .stream(let stream): stream.canOpen
@@ -160,7 +160,7 @@ public struct RequestBody: Sendable {
         }
     }
 
-    /// Whether the body can be opened any number of times, so that reading it leaves it as it is.
+    /// Whether the body can be opened any number of times, so that reading it does not use it up.
     ///
     /// A gate asks this before it reads the body itself, for example to sign it. True for data, for
     /// files, and for streams with `replayable: true`; nothing is opened to find out.
@@ -183,7 +183,8 @@ public struct RequestBody: Sendable {
     /// Whether trailer fields may follow the content.
     public var hasTrailers: Bool { !trailerNames.isEmpty }
 
-    /// The same body, of whose chunks a handler hears as they are read; what it throws fails that.
+    /// The same body with a handler that is called for each chunk that is read; an error of the
+    /// handler fails the reading.
     public func observed(_ handler: @escaping @Sendable (Data) throws -> Void) -> RequestBody {
         followed(
             by: RequestTrailers(names: []) {
@@ -196,7 +197,7 @@ public struct RequestBody: Sendable {
         return RequestBody(source: .followed(self, trailers), contentType: contentType)
     }
 
-    /// Whether bytes must leave as they are made.
+    /// Whether bytes must be sent as soon as they are produced.
     public var isLive: Bool {
         switch source {
         case .stream(let stream): stream.isLive
@@ -206,7 +207,7 @@ public struct RequestBody: Sendable {
         }
     }
 
-    /// The bytes, where they are in memory and nothing follows them.
+    /// The bytes, if they are in memory and no trailer fields follow them.
     public var inMemory: Data? {
         switch source {
         case .empty: Data()
@@ -225,7 +226,7 @@ public struct RequestBody: Sendable {
         return all
     }
 
-    /// A stretch of a body whose bytes are there before it is sent.
+    /// A segment of a body whose bytes are available before it is sent.
     public enum Segment: Sendable {
         /// Bytes in memory.
         case data(Data)
@@ -254,7 +255,7 @@ public struct RequestBody: Sendable {
         }
     }
 
-    /// Looks for the files of the body, so that one that is missing is told before anything is sent.
+    /// Checks the files of the body, so that a missing file is an error before anything is sent.
     func checkFiles() throws {
         switch source {
         case .file(let file): _ = try file.extent()

@@ -6,7 +6,7 @@ import TurnpikeSupport
 
 /// The chunks of a request body that was opened for one send.
 ///
-/// It belongs to one task. Dropping it releases the file or the sequence behind it.
+/// It belongs to one task. Dropping the reader releases its file or sequence.
 public final class RequestBodyReader {
     private enum Source {
         case data(Data)
@@ -16,10 +16,10 @@ public final class RequestBodyReader {
     }
 
     private var source: Source
-    // The bytes that are still due, where the length is known.
+    // The number of bytes that are left, if the length is known.
     private var remaining: Int64?
     private var stopsAtLimit = false
-    // Those that the trailer fields are still to be had of.
+    // The trailer computations whose fields were not read yet.
     private var runs: [RequestTrailers.Run] = []
 
     /// The trailer fields, once ``next(isolation:)`` has given nil; see ``RequestBody/followed(by:_:)``.
@@ -55,9 +55,9 @@ public final class RequestBodyReader {
     }
 
     /// The next chunk, never empty, or nil at the end.
-    /// - Throws: What the body's sequence throws, ``ClientError/Code/upload`` where a file or the
-    ///   sequence has not the length that was promised, or ``ClientError/Code/invalidRequest``
-    ///   where its trailers cannot be sent.
+    /// - Throws: The errors of the body's sequence, ``ClientError/Code/upload`` if a file or the
+    ///   sequence does not have the declared length, or ``ClientError/Code/invalidRequest`` if its
+    ///   trailers cannot be sent.
     public func next(isolation: isolated (any Actor)? = #isolation) async throws -> Data? {
         while true {
             let chunk: Data?
@@ -84,7 +84,7 @@ public final class RequestBodyReader {
         }
     }
 
-    /// The next chunk for a transport, which tells of a failing sequence as
+    /// The next chunk for a transport; an error of the sequence is thrown as
     /// ``ClientError/Code/upload``.
     public func nextToSend(isolation: isolated (any Actor)? = #isolation) async throws -> Data? {
         do {

@@ -4,7 +4,7 @@ import Synchronization
 import TurnpikeSupport
 
 extension ResponseBody {
-    /// Ends the body as ``ClientError/Code/idleTimeout`` when it stands still, or drips too slowly,
+    /// Ends the body as ``ClientError/Code/idleTimeout`` when it stalls, or arrives too slowly,
     /// while its reader waits.
     ///
     /// The limits of several calls add up: the strictest ends the body first.
@@ -12,7 +12,7 @@ extension ResponseBody {
     ///   - limit: The longest wait for a chunk.
     ///   - minBytes: The fewest bytes in a window; 0 sets no rate.
     ///   - window: How much time of waiting a rate is measured over.
-    ///   - timeSource: What the time is measured on.
+    ///   - timeSource: The clock for the measurement.
     public func limitIdleTime(
         to limit: Duration, minBytes: Int = 0, window: Duration = .seconds(10),
         timeSource: any TimeSource

@@ -8,11 +8,11 @@ public import Foundation
 /// for try await chunk in response.body { file.write(chunk) }
 /// ```
 ///
-/// Nothing is read ahead of the pull but what the transport buffers within its bounds. A body is
-/// read once: a second iteration throws ``ClientError/Code/unsupported``. Its end comes exactly
-/// once (``ResponseBodyEnd``). Releasing the last reference to the body, or its iterator, ends the transfer
-/// and closes the connection or gives it back; cancelling the reader's task does so at once and
-/// throws `CancellationError`.
+/// Only the bounded buffer of the transport is read ahead of the pull. A body is read once: a
+/// second iteration throws ``ClientError/Code/unsupported``. Its end comes exactly once
+/// (``ResponseBodyEnd``). Releasing the last reference to the body, or its iterator, ends the
+/// transfer and closes the connection or returns it; cancelling the reader's task does so at once
+/// and throws `CancellationError`.
 ///
 /// A gate wraps a body with ``transforming(_:finish:)``, or watches it with ``onPull(_:)``,
 /// ``onChunk(_:)`` and ``onEnd(_:)``.
@@ -27,7 +27,7 @@ public struct ResponseBody: Sendable {
     /// Creates a body from bytes in memory.
     public init(_ data: Data) { storage = ResponseBodyStorage(data: data) }
 
-    /// Creates a body from bytes in memory with trailer fields behind them.
+    /// Creates a body from bytes in memory, followed by trailer fields.
     public init(_ data: Data, trailers: HTTPHeaders) {
         storage = ResponseBodyStorage(data: data, trailers: trailers)
     }
@@ -36,7 +36,7 @@ public struct ResponseBody: Sendable {
     /// - Parameters:
     ///   - source: Where the chunks come from.
     ///   - length: The number of bytes to expect, if known.
-    ///   - encodedLength: The size before content codings were removed, where it is known.
+    ///   - encodedLength: The size before decoding, if it is known.
     public init(
         source: any ResponseBodySource, length: Int64? = nil, encodedLength: Int64? = nil
     ) {
@@ -64,33 +64,34 @@ public struct ResponseBody: Sendable {
         self.init(source: SequenceSource(chunks, trailersOf: body), length: length)
     }
 
-    /// The number of bytes that will come, or nil where it is not known.
+    /// The number of bytes of the body, or nil if it is not known.
     public var length: Int64? { storage.length }
 
-    /// The size before content codings were removed, where the transport knows it.
+    /// The size before decoding, if the transport knows it.
     public var encodedLength: Int64? { storage.encodedLength }
 
     /// The bytes of coded content that the chunks so far were decoded from, or more of them; nil for
     /// content that is not coded, and where the transport does not count (URLSession).
     public var encodedBytes: Int64? { storage.encodedBytes }
 
-    /// How far the content has come, read or not.
+    /// How much of the content has arrived, read or not.
     public var arrival: ResponseBodyArrival { storage.arrival }
 
-    /// The trailer fields (RFC 9110 §6.5), once the content has been read to its end; before that,
-    /// and where it broke off, there are none.
+    /// The trailer fields (RFC 9110 §6.5), available when the content has been read to its end.
     ///
-    /// They are never merged into the header section. Fields that mean something in front of the
-    /// content alone are left out: those that frame, route, authenticate, control or describe the
-    /// message (§6.5.1), such as `Content-Length` and `Set-Cookie`. There are none where the
-    /// transport lacks ``TransportCapabilities/trailers``. A server may leave them out where the
-    /// request does not say `TE: trailers`.
+    /// Before that, or if the content broke off, there are none.
+    ///
+    /// They are never merged into the header section. Fields that are only valid before the content
+    /// are left out: those that frame, route, authenticate, control or describe the message
+    /// (§6.5.1), such as `Content-Length` and `Set-Cookie`. There are none if the transport lacks
+    /// ``TransportCapabilities/trailers``. A server may leave them out where the request does not
+    /// say `TE: trailers`.
     public var trailers: HTTPHeaders { storage.trailers }
 
     /// Whether there is nothing to read.
     public var isEmpty: Bool { storage.length == 0 }
 
-    /// Ends the transfer; who waits for a chunk gets the reason's error.
+    /// Ends the transfer; a reader that waits for a chunk gets the error of the reason.
     ///
     /// It has no effect on a body that has ended.
     public func cancel(_ reason: CancelReason = .handle) { storage.cancel(reason) }
@@ -110,17 +111,17 @@ public struct ResponseBody: Sendable {
         /// Whether there is something left to wait for.
         var isUnderWay: Bool { storage?.arrival == .underWay }
 
-        /// The body's trailer fields, for who hears of its end and must not keep it alive.
+        /// The body's trailer fields, for handlers of its end that must not keep the body alive.
         public var trailers: HTTPHeaders { storage?.trailers ?? [:] }
 
-        /// ``ResponseBody/encodedBytes``, for who must not keep the body alive.
+        /// The same as ``ResponseBody/encodedBytes``, for code that must not keep the body alive.
         public var encodedBytes: Int64? { storage?.encodedBytes }
     }
 
-    /// Throws if nobody waits any more for what is made of the body: its reader's task was cancelled,
-    /// the body was given up, or the call's deadline has passed.
+    /// Throws if the value of the body is no longer needed: the reader's task was cancelled, the
+    /// body was abandoned, or the call's deadline has passed.
     ///
-    /// A body that has come whole may be read at any time, so nothing else tells of a deadline then.
+    /// A complete body can be read at any time, so nothing else checks the deadline then.
     /// A serializer that works long calls this between two pieces of its work; no deadline is known
     /// for a body of at most 64 KiB.
     /// - Throws: `CancellationError`, or the error with which the body ended or the deadline's.
@@ -145,10 +146,10 @@ public struct ResponseBody: Sendable {
     /// The next chunk, never empty, or nil at the end; of a body that was claimed.
     public func pull() async throws -> Data? { try await storage.pull() }
 
-    /// A body whose chunks are those of this one, changed.
+    /// Returns a body with the chunks of this one, changed by a closure.
     /// - Parameters:
     ///   - transform: Returns the bytes for a chunk; empty data is passed over.
-    ///   - finish: Returns the bytes behind the last chunk, or nil.
+    ///   - finish: Returns bytes to add after the last chunk, or nil.
     /// - Returns: The changed body; this one belongs to it.
     public func transforming(
         _ transform: @escaping @Sendable (Data) throws -> Data,
@@ -168,7 +169,7 @@ public struct ResponseBody: Sendable {
 
     /// Reads all of the body into memory.
     ///
-    /// Memory follows what has come, not what was announced; an announced length above the limit is
+    /// Memory is used only for bytes that have arrived. An announced length above the limit is
     /// refused before anything is read.
     /// - Parameter maxBytes: The limit; there is no unlimited form.
     /// - Returns: The bytes.
@@ -181,7 +182,7 @@ public struct ResponseBody: Sendable {
     /// - Parameter maxBytes: How many bytes are wanted; more may be given, fewer where the body
     ///   ends.
     /// - Returns: The bytes.
-    /// - Throws: What the body breaks off with.
+    /// - Throws: The error that ended the body.
     public mutating func peek(upTo maxBytes: Int) async throws -> Data {
         try storage.begin()
         var prefix = Data()
@@ -191,10 +192,10 @@ public struct ResponseBody: Sendable {
     }
 
     /// Reads the content ahead of its reader.
-    /// - Parameter maxBytes: How much is held in memory, and a chunk more.
-    /// - Returns: All of the content, which cannot break off any more; of one that is larger a body
-    ///   that begins with what was read.
-    /// - Throws: What the body breaks off with.
+    /// - Parameter maxBytes: The number of bytes that are held in memory, plus one chunk.
+    /// - Returns: A body with the complete content, which cannot break off any more. If the content
+    ///   is larger, the body begins with the bytes that were read.
+    /// - Throws: The error that ended the body.
     func readAhead(upTo maxBytes: Int) async throws -> ResponseBody {
         try storage.begin()
         var read: Data?
@@ -235,7 +236,8 @@ extension ResponseBody: AsyncSequence {
     public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(storage) }
 }
 
-// Not Sendable, and so used by one task: the iterator's identity, whose end is the iterator's drop.
+// The identity of the iterator: it is released when the iterator is dropped. It is not Sendable, so
+// only one task uses it.
 private final class Reader {
     private let storage: ResponseBodyStorage
     private var hasBegun = false

@@ -60,11 +60,11 @@ public enum ResponseBodyArrival: Sendable, Hashable {
     case underWay
     /// All of it is here, in memory or in a file.
     case complete
-    /// It broke off: what came before is here, and behind it the error.
+    /// It broke off: the bytes before that are available, followed by the error.
     case broken
 }
 
-/// When what is made of a body must be done, though all of the body may have come long before.
+/// The deadline for work on a body, even if the body arrived long before.
 struct ResponseBodyExpiry: Sendable {
     /// The length, in bytes, of bodies that need none.
     static let smallest: Int64 = 65_536
@@ -88,8 +88,8 @@ struct ExchangeDetails {
 }
 
 extension Response {
-    /// Returns an error of who reads the body, with the head of this response and with what is known
-    /// of its call: the request as it was sent, and how the attempts went.
+    /// Returns an error of the body's reader with more details: the head of this response, the
+    /// request as it was sent, and the outcomes of the attempts.
     ///
     /// For serializers whose values are read after the call has returned, such as a stream of lines.
     public func completing(_ error: any Error) -> any Error {

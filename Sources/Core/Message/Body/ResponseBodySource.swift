@@ -4,11 +4,11 @@ public import Foundation
 import Synchronization
 import TurnpikeSupport
 
-/// Where the chunks of a ``ResponseBody`` come from.
+/// The source of the chunks of a ``ResponseBody``.
 ///
-/// Transports and gates implement it; ``Exchange`` is the ready one for a transport.
+/// Transports and gates implement it; ``Exchange`` is a complete implementation for transports.
 ///
-/// A source of a transport's own ends with its call only if it looks: its ``next()`` begins with
+/// A transport's own source must check whether its call was cancelled: its ``next()`` begins with
 /// ``Context/checkCancellation()``.
 public protocol ResponseBodySource: Sendable {
     /// The next chunk, or nil at the end.
@@ -22,20 +22,20 @@ public protocol ResponseBodySource: Sendable {
     /// Ends the transfer: at most once, from any thread, perhaps while ``next()`` waits.
     func cancel(_ reason: CancelReason)
 
-    /// How far the content has come, read or not; ``ResponseBodyArrival/underWay`` by default, for sources
-    /// that cannot know.
+    /// How much of the content has arrived, read or not; ``ResponseBodyArrival/underWay`` by
+    /// default, for sources that do not know.
     ///
     /// A time limit ends a body only if it is under way. A source that wraps a body returns that
     /// body's ``ResponseBody/arrival``.
     var arrival: ResponseBodyArrival { get }
 
-    /// The trailer fields, once ``next()`` has given nil; none by default.
+    /// The trailer fields, after ``next()`` has returned nil; none by default.
     ///
     /// A source that wraps a body passes on ``ResponseBody/trailers`` of that body.
     var trailers: HTTPHeaders { get }
 
-    /// The bytes of coded content that the chunks so far were decoded from, or more of them; nil by
-    /// default, for content that is not coded and where nobody counts.
+    /// The number of coded bytes from which the chunks so far were decoded, or more; nil by
+    /// default, for content that is not coded or not counted.
     ///
     /// A source that wraps a body passes on ``ResponseBody/encodedBytes`` of that body.
     var encodedBytes: Int64? { get }
@@ -52,8 +52,8 @@ extension ResponseBodySource {
     public var trailers: HTTPHeaders { [:] }
 }
 
-/// A sequence that may wait for anything: each pull runs in a task of its own, which the body's end
-/// cancels.
+/// A sequence that may wait for any time: each pull runs in a task of its own, which is cancelled
+/// when the body ends.
 final class SequenceSource: ResponseBodySource {
     private struct State {
         var iterator: (any AsyncIteratorProtocol)?
@@ -91,7 +91,7 @@ final class SequenceSource: ResponseBodySource {
             do {
                 let chunk = try await Self.next(&moved.iterator)
                 let kept = moved
-                // Who has given the body up wants no more of the sequence.
+                // After the body was abandoned, the sequence is not read any more.
                 locked.withLock { locked in
                     if chunk != nil, locked.state.reason == nil {
                         locked.state.iterator = kept.iterator
@@ -202,7 +202,7 @@ final class PrefixedSource: WrappingSource {
     var encodedBytes: Int64? { rest.encodedBytes }
 }
 
-/// What is left of a body after a peek.
+/// The rest of a body after a peek.
 final class ContinuedSource: WrappingSource {
     private let storage: ResponseBodyStorage
     var body: ResponseBody { ResponseBody(storage: storage) }

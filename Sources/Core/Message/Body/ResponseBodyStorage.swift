@@ -3,7 +3,7 @@
 import Foundation
 import Synchronization
 
-/// The state behind a ``ResponseBody``: who reads it, who watches it, and how it ended.
+/// The state of a ``ResponseBody``: its reader, its watchers, and its end.
 final class ResponseBodyStorage: Sendable {
     private enum Phase {
         case unread
@@ -13,7 +13,7 @@ final class ResponseBodyStorage: Sendable {
 
     private struct State {
         var phase: Phase
-        // What ended the body before its end, for the pull that was waiting.
+        // The reason for the early end of the body, for a waiting pull.
         var error: (any Error)?
         var end: ResponseBodyEnd?
         var bytes: Int64 = 0
@@ -28,7 +28,7 @@ final class ResponseBodyStorage: Sendable {
         var endHandlers = Few<EndHandler>()
     }
 
-    // Closures that stood in a generic type by themselves would be wrapped once more.
+    // Closures directly in a generic type would be wrapped once more.
     private struct PullHandler { let call: @Sendable () -> Void }
     private struct ChunkHandler { let call: @Sendable (Data) throws -> Void }
     private struct EndHandler { let call: @Sendable (ResponseBodyEnd) -> Void }
@@ -38,7 +38,7 @@ final class ResponseBodyStorage: Sendable {
     private let content: ResponseBodyContent
     private let state: Mutex<State>
 
-    /// Bytes in memory, and what came with them; where there is nothing, it has ended.
+    /// Bytes in memory, and their trailer fields; without bytes, the body has ended.
     init(
         data: Data, trailers: HTTPHeaders = [:], encodedLength: Int64? = nil,
         encodedBytes: Int64? = nil
@@ -146,7 +146,7 @@ final class ResponseBodyStorage: Sendable {
         return nil
     }
 
-    /// A new storage for what is left to read, after a peek.
+    /// A new storage for the rest of the body, after a peek.
     ///
     /// The watchers stay with this one.
     func continued() -> ResponseBodyStorage {
@@ -160,7 +160,7 @@ final class ResponseBodyStorage: Sendable {
         state.withLock { $0.details } ?? content.wrapped?.storage.details
     }
 
-    /// How far the content has come.
+    /// How much of the content has arrived.
     var arrival: ResponseBodyArrival { content.arrival }
 
     /// Whether no pull can fail any more.
@@ -172,7 +172,7 @@ final class ResponseBodyStorage: Sendable {
     /// How much of the coded content has been taken in, where the source counts it.
     var encodedBytes: Int64? { content.encodedBytes }
 
-    /// What came behind the content; nothing before its end.
+    /// The trailer fields; none before the end of the content.
     var trailers: HTTPHeaders {
         guard state.withLock({ $0.end?.isFinished == true }) else { return [:] }
         return content.trailers.trailing
@@ -191,14 +191,14 @@ final class ResponseBodyStorage: Sendable {
         }
     }
 
-    // What is told is what was noted, with the exchange that it belongs to.
+    // The end is reported as it was noted, with its exchange.
     func fail(_ error: any Error) throws {
         cancel(.failed(error))
         try throwEnd()
         throw error
     }
 
-    // Who ended the body first decides what the reader is told.
+    // The first reason to end the body decides the reader's error.
     private func end(throwing error: any Error) throws {
         end(ResponseBodyEnd.Reason(error), error: error)
         try throwEnd()
@@ -211,16 +211,16 @@ final class ResponseBodyStorage: Sendable {
     // MARK: Ending
 
     func cancel(_ reason: CancelReason) {
-        // A time limit spares what has come by now; what comes after this line comes too late.
+        // A time limit does not affect content that has arrived by now; later content is too late.
         if reason.owner == .timeLimit, arrival != .underWay { return }
         let reason = reason.decided
-        // Of no content nothing is left unread.
+        // An empty body has no unread content.
         let isRead = length == 0 && reason.owner == .drop
         let hasEnded = isRead ? end(.finished) : end(reason.bodyEndReason, error: reason.error)
         if hasEnded { content.cancel(reason) }
     }
 
-    /// Ends a body without content that has come: there is nothing to read, so nobody may ever do.
+    /// Ends a body without content at once, because it may never be read.
     func endIfNothingComes() { if length == 0, arrival == .complete { end(.finished) } }
 
     @discardableResult
@@ -253,12 +253,12 @@ final class ResponseBodyStorage: Sendable {
         return true
     }
 
-    /// Sets a deadline for who works long on what was read; the first, and so innermost, one counts.
+    /// Sets a deadline for long work on the content; the first one, which is the innermost, counts.
     func expire(_ expiry: ResponseBodyExpiry) {
         state.withLock { $0.expiry = $0.expiry ?? expiry }
     }
 
-    /// Throws if nobody waits any more for what the reader makes of the body.
+    /// Throws if the value that the reader makes of the body is no longer needed.
     func checkCancellation() throws {
         try Task.checkCancellation()
         let (error, expiry) = state.withLock { ($0.error, $0.expiry) }

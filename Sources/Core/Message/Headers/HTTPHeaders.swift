@@ -32,7 +32,7 @@ public struct HTTPHeaders: Sendable {
         }
     }
 
-    /// What was wrong with the first rejected field.
+    /// The fault of the first rejected field.
     ///
     /// It never contains the value.
     public struct Defect: Hashable, Sendable, CustomStringConvertible {
@@ -215,7 +215,7 @@ extension HTTPHeaders: ExpressibleByDictionaryLiteral {
 }
 
 extension HTTPHeaders.Name {
-    // What stands between the values of two lines that become one: a comma (RFC 9110 §5.3), and a
+    // The separator when two lines become one: a comma (RFC 9110 §5.3), and a
     // semicolon for cookies (RFC 6265 §5.4, RFC 9113 §8.2.3).
     fileprivate var separator: String { self == .cookie ? "; " : ", " }
 }
@@ -232,13 +232,14 @@ extension HTTPHeaders {
     /// ``ClientError/retryAfter`` has the same value for a call that failed.
     /// - Parameter now: The current time, from which a date is counted: `Date()`, or in a gate
     ///   ``TimeSource/date``.
-    /// - Returns: The wait; zero for a date that has passed. Of several values it is the longest,
-    ///   and nil if none is valid. A number of seconds counts as at most 1,000,000,000.
+    /// - Returns: The wait; zero for a date that has passed. If there are several values, the
+    ///   longest one; nil if none is valid. A number of seconds counts as at most 1,000,000,000.
     public func retryAfter(at now: Date) -> Duration? {
         guard contains(.retryAfter) else { return nil }
         return values(of: .retryAfter).compactMap { value -> Duration? in
             if let date = HTTPDate.parse(value, now: now) {
-                // Not a number if `now` is none; a duration has no room for infinity.
+                // The result is not a number if `now` is not a number; a duration cannot be
+                // infinite.
                 let seconds = date.timeIntervalSince(now)
                 return seconds > 0 ? .seconds(Swift.min(seconds, 1e12)) : .zero
             }

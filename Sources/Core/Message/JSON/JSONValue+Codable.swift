@@ -82,10 +82,11 @@ extension JSONValue: Codable {
 }
 
 extension JSONValue {
-    /// What a decoder of JSON text has in its `userInfo`, so that a ``JSONValue`` in what it decodes is
-    /// exactly what the text says.
+    /// The `userInfo` of a decoder of JSON text.
+    ///
+    /// With it, a ``JSONValue`` in the decoded value is exactly as in the text.
     /// - Parameter content: The text. It must have the names that the decoder looks for.
-    /// - Returns: What to add to the decoder's `userInfo`.
+    /// - Returns: The entries to add to the decoder's `userInfo`.
     public static func userInfo(for content: Data) -> [CodingUserInfoKey: any Sendable] {
         JSONSource.key.map { [$0: JSONSource(content)] } ?? [:]
     }

@@ -5,7 +5,7 @@ extension Request {
     ///
     /// A multipart type with another boundary, or without one, gets the boundary of the body,
     /// because the parts could not be separated otherwise. The client does this for each request that
-    /// it sends; conversions to other types of requests do it themselves.
+    /// it sends; code that converts to another type of request must do it itself.
     public mutating func describeBody() {
         guard let type = body.contentType else { return }
         guard let text = headers[.contentType] else {

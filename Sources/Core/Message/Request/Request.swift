@@ -15,7 +15,7 @@ public struct Request: Sendable {
     private struct Parts: Sendable {
         var method: HTTPMethod
         var uri: TargetURI
-        // What the URI was to be made of, where a base URL was missing.
+        // The text of the target, if a base URL was missing.
         var target: Target?
         var headers: HTTPHeaders
         var body: RequestBody
@@ -83,7 +83,7 @@ public struct Request: Sendable {
 
     /// The absolute URL, without dot segments in its path (RFC 3986 §5.2.4).
     ///
-    /// A dot that is escaped (`%2e`) stays as it is, and is sent so.
+    /// An escaped dot (`%2e`) is not decoded, and is sent unchanged.
     public var url: URL {
         get { parts.uri.url }
         set { targetURI = TargetURI(newValue) }

@@ -78,8 +78,8 @@ public struct Response: Sendable {
         set { parts.exchange = newValue }
     }
 
-    /// What a serializer gets to know of the call that returned the response before its body was
-    /// read; nil if no call did.
+    /// The context for a serializer, if a call returned the response before its body was read;
+    /// otherwise nil.
     public internal(set) var serialization: SerializationContext? {
         get { parts.serialization }
         set { parts.serialization = newValue }

@@ -5,17 +5,18 @@
 /// A transport with ``TransportCapabilities/addressRules`` asks it when it opens a connection and
 /// before a request uses one, so that a name that resolves to another address between a check and
 /// the connection is refused too (DNS rebinding). Such a refusal is
-/// ``ClientError/Code/urlPolicy``, and nothing was sent to that address. Where a name has several
-/// addresses, a new connection passes over one that is refused, and goes to an allowed one. A kept
+/// ``ClientError/Code/urlPolicy``, and nothing was sent to that address. If a name has several
+/// addresses, a new connection skips refused addresses and goes to an allowed one. A kept
 /// connection to a refused address, which a request without the rule may have opened, is refused
-/// and not replaced; give calls with a rule a client of their own. What a proxy connects to is not
-/// asked about, and a Unix socket that the request names is refused, as it has no address.
+/// and not replaced; give calls with a rule a client of their own. The rule does not apply to the
+/// connections of a proxy. A Unix socket that the request names is refused, because it has no
+/// address.
 public struct AddressRule: Sendable {
     private let decide: @Sendable (IPAddress) -> Bool
     /// Whether the rule is ``publicAddresses``, so that two calls with it have the same rule.
     public let allowsPublicAlone: Bool
 
-    /// Allows public addresses alone (``IPAddress/isPublic``).
+    /// Allows only public addresses (``IPAddress/isPublic``).
     public static let publicAddresses = Self(allowsPublicAlone: true, \.isPublic)
 
     /// Creates a rule.

@@ -2,7 +2,7 @@
 
 import TurnpikeSupport
 
-/// Where a connection goes instead of to the host of the request's URL.
+/// The place to connect to, instead of the host of the request's URL.
 ///
 /// Only the connection goes elsewhere. The origin stays the logical name: the URL, the `Host` field,
 /// the name that TLS asks for and that the certificate must have, cookies, cache keys, credentials
@@ -17,7 +17,8 @@ public enum ConnectTarget: Hashable, Sendable {
     /// The path of a Unix domain socket.
     case unixSocket(String)
 
-    /// What is wrong with the target, or nil: a sentence that says what was found and expected.
+    /// The fault of the target, or nil: a sentence with the value that was found and the value that
+    /// was expected.
     public var fault: String? {
         switch self {
         case .host(let host, let port):
@@ -77,7 +78,7 @@ private enum ConnectTargetOption: OptionKey {
 }
 
 extension RequestOptions {
-    /// Where the connection for the request goes, if not to the host of its URL.
+    /// The place to connect to for the request, if it is not the host of its URL.
     public var connectTarget: ConnectTarget? {
         get { self[ConnectTargetOption.self] }
         set { self[ConnectTargetOption.self] = newValue }

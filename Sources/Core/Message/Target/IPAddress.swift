@@ -139,7 +139,7 @@ enum IPv4Text {
                 guard value <= 0xFF else { return nil }
                 bits |= value << UInt64(24 - 8 * index)
             } else {
-                // The last part fills what is left.
+                // The last part fills the remaining bytes.
                 guard value <= 0xFFFF_FFFF >> UInt64(8 * index) else { return nil }
                 bits |= value
             }

@@ -11,7 +11,7 @@ public struct Origin: Hashable, Sendable {
     public let scheme: String
     /// The host in lower case, as it stands in the URL; an IPv6 address without its brackets.
     public let host: String
-    /// The port, filled in from the scheme where the URL has none.
+    /// The port; the default port of the scheme if the URL has none.
     public let port: Int
 
     /// Creates an origin from its parts.
@@ -54,7 +54,8 @@ public struct Origin: Hashable, Sendable {
         }
     }
 
-    /// Feeds host and port to a hasher; the scheme rarely tells two origins apart that have both.
+    /// Feeds host and port to a hasher; two origins with the same host and port rarely differ in
+    /// the scheme.
     public func hash(into hasher: inout Hasher) {
         hasher.combine(host)
         hasher.combine(port)
@@ -63,8 +64,9 @@ public struct Origin: Hashable, Sendable {
     /// Whether the port is the scheme's own.
     var hasDefaultPort: Bool { Self.defaultPort(scheme) == port }
 
-    /// Whether another origin is the same server's, or what it becomes by https: what went to this
-    /// one may go there.
+    /// Whether another origin is the same, or the same host with https instead of http.
+    ///
+    /// A credential for this origin may go there.
     public func isSameOrUpgraded(by other: Origin) -> Bool {
         if self == other { return true }
         let hasMoved = port != other.port && !(hasDefaultPort && other.hasDefaultPort)
@@ -101,7 +103,7 @@ extension RandomAccessCollection<UInt8> {
         }
     }
 
-    /// The number that decimal digits are; nil where they are none, or too many.
+    /// The value of decimal digits; nil if there are none, or too many.
     var number: Int? {
         if isEmpty { return nil }
         var number = 0

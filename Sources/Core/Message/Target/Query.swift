@@ -8,10 +8,10 @@ import TurnpikeSupport
 /// let page = try await client.get("search", query: ["q": "swift", "tags": ["a", "b"]]).string()
 /// ```
 ///
-/// Names and values are percent-encoded as UTF-8, a blank as `%20`. A list gives one item a value
-/// under the same name (`tags=a&tags=b`); other styles are encoders of the serializers.
+/// Names and values are percent-encoded as UTF-8, a blank as `%20`. A list becomes one item for
+/// each value, with the same name (`tags=a&tags=b`); other styles are encoders of the serializers.
 public struct Query: Sendable, Hashable {
-    /// One name with its value; without a value the name stands alone.
+    /// A name with its value; without a value only the name is written.
     public struct Item: Sendable, Hashable {
         /// The name, not yet encoded.
         public var name: String

@@ -3,17 +3,17 @@
 public import Foundation
 import TurnpikeSupport
 
-/// Where a request goes: a URL, or text that is resolved against a client's base URL.
+/// The target of a request: a URL, or text that is resolved against a client's base URL.
 ///
 /// Text is an absolute http or https URL, or a relative reference (RFC 3986 §4.2): `users/1` is
 /// appended to the base's path, `/users/1` replaces it. A reference that names another host
 /// (`//host/path`), text with control characters, and a broken percent-encoding are refused. Blanks
 /// and other characters that cannot stand in a URL are percent-encoded; escapes stay as they are.
 ///
-/// Text that holds a value of someone else's is safer as a template, whose values are encoded as
-/// one path segment each: `"users/{id}"` with ``TargetConvertible/path(_:_:)``.
+/// If text contains a value from outside, use a template, which encodes each value as one path
+/// segment: `"users/{id}"` with ``TargetConvertible/path(_:_:)``.
 ///
-/// What takes a target takes text and URLs as they are (``TargetConvertible``):
+/// A parameter for a target also accepts text and URLs (``TargetConvertible``):
 /// `client.get(CommandLine.arguments[1])`.
 public struct Target: Sendable {
     fileprivate enum Kind {
@@ -34,10 +34,10 @@ public struct Target: Sendable {
 
     fileprivate init(fault: String) { kind = .fault(fault) }
 
-    /// The same target with query items behind those that it has.
+    /// The same target with more query items at the end.
     public func appending(_ query: Query) -> Target { appending(encodedQuery: query.encoded) }
 
-    /// The same target with an encoded query behind the one that it has.
+    /// The same target with an encoded query added at the end.
     public func appending(encodedQuery: String) -> Target {
         if encodedQuery.isEmpty { return self }
         var copy = self
@@ -45,7 +45,7 @@ public struct Target: Sendable {
         return copy
     }
 
-    /// The absolute URI, or a stand-in and what is wrong.
+    /// The absolute URI, or a placeholder and the fault.
     func resolved(against base: TargetURI?) -> TargetURI {
         let uri =
             switch kind {
@@ -63,8 +63,8 @@ public struct Target: Sendable {
         if text.utf8.contains(where: { $0 < 0x20 || $0 == 0x7F }) {
             return "the URL has a control character; percent-encode it"
         }
-        // Bytes, for a slash and a mark behind it are one character, and the parser of URLs drops
-        // some marks.
+        // Compares bytes, because a slash and a combining mark after it are one character, and the
+        // parser of URLs drops some marks.
         let start = text.utf8.prefix(2)
         if ["//", "\\", "/\\"].contains(where: { start.starts(with: $0.utf8) }) {
             return "a relative URL must not name another host; write the scheme"
@@ -104,7 +104,7 @@ public struct Target: Sendable {
     }
 }
 
-/// What can be a target: a ``Target``, text, or a URL.
+/// A value that can be a target: a ``Target``, text, or a URL.
 public protocol TargetConvertible {
     /// Returns the target.
     func asTarget() -> Target
@@ -128,7 +128,8 @@ extension URL: TargetConvertible {
 extension TargetConvertible where Self == Target {
     /// The server of the client's base URL as a whole, for OPTIONS: `OPTIONS *` (RFC 9110 §9.3.7).
     ///
-    /// It is the base URL without path and query. ``Request/asksServer`` says what goes out.
+    /// It is the base URL without path and query. ``Request/asksServer`` describes the request that
+    /// is sent.
     public static var server: Target {
         var target = Target("")
         target.kind = .server

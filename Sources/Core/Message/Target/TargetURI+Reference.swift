@@ -7,15 +7,15 @@ extension TargetURI {
     /// Reads a URI reference (RFC 3986 §4.1) as people and servers write it, and resolves it
     /// (§5.2).
     ///
-    /// What may not stand in a path, query or fragment is percent-encoded, and an escape stays the
-    /// escape that it is. Foundation alone would encode all escapes of a part once more (`a b%20c`
-    /// as `a%20b%2520c`) where a single character of that part is not allowed.
+    /// Characters that are not allowed in a path, query or fragment are percent-encoded, and
+    /// escapes stay unchanged. Foundation alone would encode all escapes of a part once more
+    /// (`a b%20c` as `a%20b%2520c`) if a single character of that part is not allowed.
     /// - Parameters:
     ///   - reference: The reference; an empty one is none.
-    ///   - base: What a relative reference is resolved against.
+    ///   - base: The URI against which a relative reference is resolved.
     public init?(reference: String, relativeTo base: TargetURI? = nil) {
         let start = URIParts(reference).path.lowerBound
-        // Foundation makes letters beyond ASCII those of DNS, in time that grows with the square of
+        // Foundation converts letters beyond ASCII for DNS, in time that grows with the square of
         // their number.
         if reference.isEmpty || start > Self.longestAuthority { return nil }
         let encoded = Self.encode(reference, from: start)
@@ -27,7 +27,7 @@ extension TargetURI {
     // for each of them.
     private static let longestAuthority = 4096
 
-    // RFC 3986 §5.2.2; dot segments go later, as they do from every URI.
+    // RFC 3986 §5.2.2; dot segments are removed later, as in every URI.
     private func resolve(_ reference: String) -> String {
         let other = URIParts(reference)
         if other.scheme != nil { return reference }
@@ -51,7 +51,7 @@ extension TargetURI {
     private static let inFragment = PercentEncoding(alsoAllowing: "-._~!$&'()*+,;=:@/?")
     private static let inPath = PercentEncoding(alsoAllowing: "-._~!$&'()*+,;=:@/?#")
 
-    // Behind scheme and authority, which have rules of their own.
+    // The text after scheme and authority, which have rules of their own.
     private static func encode(_ reference: String, from start: Int) -> String {
         let bytes = Array(reference.utf8)
         var result = Array(bytes[..<start])
@@ -75,13 +75,13 @@ extension TargetURI {
 
     // MARK: What cannot be read
 
-    /// What is wrong with text that cannot be read as a reference, and where, without quoting it.
+    /// The fault of text that is not a reference, and its position, without quoting the text.
     static func fault(ofUnreadable text: String) -> String {
         let fault = "the URL cannot be parsed (RFC 3986)"
         let parts = URIParts(text)
         let end = parts.path.lowerBound
         if end > longestAuthority { return fault + ": its host is too long" }
-        // What stands behind the authority is encoded before Foundation reads it. Each beginning is
+        // The text after the authority is encoded before Foundation reads it. Each beginning is
         // tried, so a long one is not.
         guard end <= 300 else { return fault }
         let start = text.part(0..<end)
@@ -101,12 +101,12 @@ extension TargetURI {
 
     // MARK: Dot segments
 
-    /// The text without the segments `.` and `..` in its path (RFC 3986 §5.2.4), or nil where it
-    /// has none.
+    /// The text without the segments `.` and `..` in its path (RFC 3986 §5.2.4), or nil if it has
+    /// none.
     ///
-    /// Foundation leaves them in absolute URLs, and a transport may do so or not: cookies,
-    /// signatures and caches would judge a path that is not the one on the wire. A dot that is
-    /// escaped (`%2e`) stays: no transport decodes it, and an escape goes out as the caller, or a
+    /// Foundation keeps them in absolute URLs, and a transport may keep or remove them. So cookies,
+    /// signatures and caches could use another path than the one that is sent. A dot that is
+    /// escaped (`%2e`) stays: no transport decodes it, and an escape is sent as the caller, or a
     /// redirect, wrote it.
     static func removingDotSegments(_ text: String, _ parts: URIParts) -> String? {
         guard parts.authority != nil, parts.mayHaveDotSegments else { return nil }
@@ -142,7 +142,7 @@ struct URIParts: Sendable {
     private(set) var host = 0..<0
     /// Whether brackets make the host an address (§3.2.2).
     private(set) var isBracketed = false
-    /// The port's digits, which may be none; nil where there is no colon.
+    /// The digits of the port, which may be empty; nil if there is no colon.
     private(set) var port: Range<Int>?
     /// The path, which may be empty.
     private(set) var path = 0..<0
@@ -191,7 +191,7 @@ struct URIParts: Sendable {
         if place < bytes.count { fragment = (place + 1)..<bytes.count }
     }
 
-    // §3.2. The last `@` counts, and the last colon behind it and the brackets.
+    // §3.2. The last `@` counts, and after it the last colon outside of the brackets.
     private mutating func readAuthority<Bytes: RandomAccessCollection<UInt8>>(
         _ bytes: Bytes, _ range: Range<Int>
     ) where Bytes.Index == Int {
@@ -221,7 +221,8 @@ struct URIParts: Sendable {
 }
 
 extension RandomAccessCollection<UInt8> where Index == Int {
-    // The first place from one on where a byte is such a one, or the end.
+    // The first position, from a given one on, of a byte that meets the condition; otherwise the
+    // end.
     fileprivate func next(from start: Int, where isFound: (UInt8) -> Bool) -> Int {
         var place = start
         while place < endIndex, !isFound(self[place]) { place += 1 }

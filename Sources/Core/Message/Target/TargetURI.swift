@@ -99,8 +99,8 @@ public struct TargetURI: Sendable {
         return authorityFault(bytes, parts)
     }
 
-    // What stands in front of a colon may be a host or a user: only what is a scheme (RFC 3986 §3.1),
-    // with an authority behind it, is named.
+    // Text before a colon may be a host or a user. It is quoted only if it is a scheme (RFC 3986
+    // §3.1) that is followed by an authority.
     private static func otherScheme<Bytes: RandomAccessCollection<UInt8>>(
         _ bytes: Bytes, _ scheme: Range<Int>, _ parts: URIParts
     ) -> String where Bytes.Index == Int {
@@ -147,8 +147,8 @@ public struct TargetURI: Sendable {
     }
 
     // Names as DNS and the hosts files know them (letters, digits, hyphen, dot, underscore; at most
-    // 253 of them, RFC 1035 §2.3.4, and a dot), and IPv4. Foundation has made other letters those of
-    // DNS.
+    // 253 of them, RFC 1035 §2.3.4, and a dot), and IPv4. Foundation has converted other letters
+    // for DNS.
     private static func isName(_ host: some RandomAccessCollection<UInt8>) -> Bool {
         host.count <= 254 && host.allSatisfy(isInName)
             && host.contains(where: Grammar.isAlphanumeric)
@@ -196,7 +196,7 @@ extension TargetURI {
                 + text.part(authority.upperBound..<text.utf8.count))
     }
 
-    /// With the scheme in lower case, and the fragment of another URI where it has none, as a
+    /// With the scheme in lower case, and the fragment of another URI if it has none, as a
     /// redirect inherits it (RFC 9110 §10.2.2).
     public func redirected(from other: TargetURI) -> TargetURI {
         guard let scheme = parts.scheme else { return self }
@@ -206,7 +206,7 @@ extension TargetURI {
                 + (inherited.map { "#" + other.text.part($0) } ?? ""))
     }
 
-    /// With an encoded query behind the one that it has, before the fragment.
+    /// With an encoded query added to its query, before the fragment.
     func appending(encodedQuery: String) -> TargetURI {
         if encodedQuery.isEmpty || fault != nil { return self }
         let end = parts.query?.upperBound ?? parts.path.upperBound

@@ -55,13 +55,14 @@ public struct MockResponse: Sendable {
 
     /// An answer whose content comes in chunks, each as it is read.
     ///
-    /// A chunk that nobody has asked for has not arrived, so time limits end a body that is not read.
+    /// A chunk that was not read yet counts as not arrived, so time limits end a body that is not
+    /// read.
     /// - Parameters:
     ///   - chunks: The chunks.
     ///   - status: The status.
     ///   - headers: The header fields.
     ///   - interval: The time before each chunk, on the client's time source.
-    ///   - failure: What breaks the content off behind the last chunk; nil ends it well.
+    ///   - failure: The error after the last chunk; nil if the content ends well.
     /// - Returns: The answer.
     public static func stream(
         _ chunks: [Data], status: HTTPStatus = .ok, headers: HTTPHeaders = [:],

@@ -3,7 +3,7 @@
 import TurnpikeCore
 import TurnpikeSupport
 
-// What each hop must pass.
+// Rules about gates that each hop must pass.
 extension LintRule {
     static let redirects: [LintRule] = [
         LintRule(

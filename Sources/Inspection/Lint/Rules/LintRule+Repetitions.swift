@@ -3,7 +3,7 @@
 import TurnpikeCore
 import TurnpikeSupport
 
-// What a server may get twice, and what stands in for an answer.
+// Rules about requests that are sent twice, and about substitutes for an answer.
 extension LintRule {
     static let repetitions: [LintRule] = [
         LintRule(

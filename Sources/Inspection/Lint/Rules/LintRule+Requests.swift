@@ -3,7 +3,7 @@
 import TurnpikeCore
 import TurnpikeSupport
 
-// What gates put into requests, and what they let responses be.
+// Rules about fields that gates set, and about checks of responses.
 extension LintRule {
     static let requests: [LintRule] = [
         LintRule(
@@ -140,7 +140,7 @@ extension LintRule {
         return longestWait(late).map { $0 > valid } ?? true
     }
 
-    // How much later than its arrival a gate may pass a request on.
+    // How long a gate may delay a request.
     private static func longestWait(_ gate: LintSubject.Entry) -> Duration? {
         var sum = Duration.zero
         for effect in gate.effects {
@@ -158,7 +158,7 @@ extension LintRule {
         return sum
     }
 
-    // A secret of two gates, of which one goes everywhere.
+    // A secret that two gates set; one of them sends it to every origin.
     private static func clash(
         _ first: LintSubject.Entry, _ second: LintSubject.Entry
     ) -> HTTPHeaders.Name? {

@@ -3,7 +3,7 @@
 import TurnpikeCore
 import TurnpikeSupport
 
-// What is sent, and how often.
+// Rules about the number of sends.
 extension LintRule {
     static let sends: [LintRule] = [
         LintRule(
@@ -197,7 +197,7 @@ extension LintRule {
             }),
     ]
 
-    /// What a server gets, so many times the rate of a limit.
+    /// The rate at which a server gets requests, as a multiple of a limit.
     private static func most(_ times: Int?, of limit: LintSubject.Entry) -> String {
         var (count, period) = (0, "")
         for case .limitsRate(let limit, let time) in limit.effects {
@@ -228,7 +228,7 @@ extension GateEffect {
         switch self {
         case .retries(let attempts, _, _): max(attempts ?? 1 << 10, 1)
         case .hedges(let copies, _): copies > 1 << 10 ? 1 << 10 : max(copies, 0) + 1
-        // Challenges come once in a call, and not with each attempt.
+        // Challenges are sent once in a call, not with each attempt.
         default: 1
         }
     }

@@ -3,7 +3,7 @@
 import TurnpikeCore
 import TurnpikeSupport
 
-// What gates say of their place, and whether their facts agree.
+// Rules about the places that gates state, and about contradictory facts.
 extension LintRule {
     static let statements: [LintRule] = [
         LintRule(
@@ -89,7 +89,7 @@ extension GateOrder {
 }
 
 extension GateFacts {
-    /// What cannot be true of one gate.
+    /// Facts that contradict each other.
     fileprivate var contradictions: [String] {
         var found = effects.compactMap(\.contradiction)
         for kind in GateKind.allCases {
@@ -110,7 +110,7 @@ extension GateFacts {
 }
 
 extension GateEffect {
-    /// What an effect can be stated of but once.
+    /// The key of an effect that may be stated only once.
     fileprivate var single: String? {
         switch self {
         case .retries: "its attempts"

@@ -167,7 +167,7 @@ extension LintRule {
             }),
     ]
 
-    /// The longest time of retries around what has a time limit; nil for any time.
+    /// The longest time of retries around a gate with a time limit; nil for any time.
     static func longest(_ retries: [LintSubject.Entry], _ limit: Duration) -> Duration? {
         var most = limit
         for nested in LintSubject.passed(retries) {

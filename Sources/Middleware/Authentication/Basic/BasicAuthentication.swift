@@ -28,7 +28,7 @@ public struct BasicAuthentication: SynchronousRequestAdapter {
         scope = CredentialScope(origins)
     }
 
-    /// What is true of this gate; see ``/TurnpikeCore/GateFacts``.
+    /// States that the gate sends a credential, and to which origins.
     public func facts(for request: Request?) -> GateFacts? {
         var facts = GateFacts(
             "sends a user name and a password",

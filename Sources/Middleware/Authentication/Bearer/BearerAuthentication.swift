@@ -39,7 +39,7 @@ public struct BearerAuthentication: Interceptor {
         scope = CredentialScope(origins)
     }
 
-    /// What is true of this gate; see ``/TurnpikeCore/GateFacts``.
+    /// States that the gate sends a token, to which origins, and how long it may wait for one.
     ///
     /// A pass may wait for a token twice: before it sends, and after a 401.
     public func facts(for request: Request?) -> GateFacts? {

@@ -12,8 +12,8 @@ import TurnpikeSupport
 /// let client = Client(baseURL: "https://api.example.com/", stack: [.redirect(), .bearer(tokens)])
 /// ```
 ///
-/// Gates of several clients may share one store. However many calls need a new token, the provider
-/// is asked once:
+/// Gates of several clients may share one store. If many calls need a new token, the provider is
+/// called only once:
 ///
 /// - A refresh runs in a task of its own, and its result is kept even if all callers have given up:
 ///   if a refresh token works only once, the answer holds the only valid token. Cancelled calls,
@@ -174,7 +174,7 @@ public final class BearerTokens: Sendable {
             next: next, context: inner, isOneTime: provider.spendsRefreshToken)
         let underWay = Self.underWay.union([ObjectIdentifier(self)])
         let timer = AnswerTimer()
-        // Asks the provider, for the limit of its answer.
+        // Calls the provider, within the time limit for its answer.
         let request: @Sendable (BearerToken?) async throws -> BearerToken = { [self] old in
             let limit = policy.answerLimit
             timer.start(

@@ -4,8 +4,9 @@ import Foundation
 import TurnpikeCore
 import TurnpikeSupport
 
-/// The state of ``BearerTokens``, which decides what a call does next; a value without side
-/// effects.
+/// The state of ``BearerTokens``.
+///
+/// It decides the next step of a call, and has no side effects.
 struct TokenState: Sendable {
     typealias Credential = BearerTokens.Credential
 
@@ -24,9 +25,9 @@ struct TokenState: Sendable {
     private var generation: UInt64 = 0
     // The scope that the provider is to ask for.
     private(set) var requestedScope: [String]
-    // When the token must no longer be used. It is nil for a token that had expired when it came:
-    // such a token would be fetched again for each request, and a refusal tells more than a clock
-    // that may be wrong.
+    // When the token must no longer be used. It is nil for a token that had already expired when it
+    // arrived: otherwise such a token would be fetched again for each request. The clock may be
+    // wrong, so the token is used until the server refuses it.
     private var end: Date?
     private var renewal: Date?
     private var wasRefused = false
@@ -153,8 +154,8 @@ struct TokenState: Sendable {
 
     /// Records the end of a refresh.
     ///
-    /// Its token is installed however late it comes, unless another token has come meanwhile; without
-    /// a token the present one stays. The result is nil if the end changes nothing.
+    /// Its token is installed even if it comes late, unless another token was installed before. If
+    /// there is no token, the present one stays. The result is nil if the end changes nothing.
     mutating func finish(
         _ ended: TokenRefresh, _ result: Result<BearerToken?, any Error>, at date: Date,
         _ now: MonotonicInstant, unit: Double
@@ -195,7 +196,7 @@ struct TokenState: Sendable {
         ClientError(.auth, "the bearer token could not be refreshed", underlying: cause)
     }
 
-    // What calls get until the next refresh may begin.
+    // The error that calls get until the next refresh may begin.
     private static func paused(_ last: ClientError, for left: Duration) -> ClientError {
         ClientError(
             .auth,
@@ -203,7 +204,7 @@ struct TokenState: Sendable {
                 + " \(left.text)", underlying: last.underlying, retryAfter: left)
     }
 
-    /// Takes out the refreshes that are still under way, after a token has come by other means.
+    /// Removes the refreshes that are still under way, after a token was installed by other means.
     mutating func takeRefreshes(alsoPresent: Bool) -> [TokenRefresh] {
         defer { superseded = [] }
         guard alsoPresent, let refresh else { return superseded }
@@ -211,7 +212,7 @@ struct TokenState: Sendable {
         return superseded + [refresh]
     }
 
-    /// Installs a token that comes from outside and replaces that of all replicas.
+    /// Installs a token from outside, which replaces the token of all replicas.
     mutating func replace(with token: BearerToken?) {
         mustLook = false
         install(token, at: nil)

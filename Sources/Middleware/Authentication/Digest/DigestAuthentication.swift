@@ -43,7 +43,7 @@ public struct DigestAuthentication: Interceptor {
         self.sessions = sessions
     }
 
-    /// What is true of this gate; see ``/TurnpikeCore/GateFacts``.
+    /// States that the gate sends a credential, to which origins, and that it replays a request.
     public func facts(for request: Request?) -> GateFacts? {
         var facts = GateFacts(
             "answers a challenge, and another one if its nonce was stale",

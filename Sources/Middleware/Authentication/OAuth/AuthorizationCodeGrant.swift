@@ -3,7 +3,7 @@
 import Synchronization
 
 /// Gets the first token with an authorization code (RFC 6749 §4.1.3) and the verifier of its proof key
-/// (PKCE, RFC 7636 §4.5), and later ones with the refresh token.
+/// (PKCE, RFC 7636 §4.5), and later tokens with the refresh token.
 ///
 /// ```swift
 /// let grant = AuthorizationCodeGrant(
@@ -11,8 +11,8 @@ import Synchronization
 /// let tokens = BearerTokens(provider: grant) { save($0) }
 /// ```
 ///
-/// A code works once (RFC 6749 §4.1.2), so this provider sends it once, whatever becomes of the
-/// exchange. If that fails, if its token has no refresh token, or if the token is removed
+/// A code works once (RFC 6749 §4.1.2), so this provider sends it once, even if the exchange fails.
+/// If that fails, if its token has no refresh token, or if the token is removed
 /// (``BearerTokens/replace(with:)``), the user must sign in again.
 public struct AuthorizationCodeGrant: BearerTokenProvider {
     private let endpoint: TokenEndpoint

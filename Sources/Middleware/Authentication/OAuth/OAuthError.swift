@@ -51,10 +51,10 @@ public struct OAuthError: Error, Sendable, Hashable {
     /// It may hold anything, and is never printed.
     public let detail: String?
 
-    // When the endpoint wants to be asked again.
+    // The time after which the endpoint accepts another request.
     var retryAfter: Duration?
 
-    /// Creates an error, for providers that are not part of this module.
+    /// Creates an error; providers outside of this module need it.
     public init(_ code: Code, status: HTTPStatus? = nil, detail: String? = nil) {
         self.code = code
         self.status = status
@@ -72,7 +72,7 @@ public struct OAuthError: Error, Sendable, Hashable {
         self.retryAfter = retryAfter
     }
 
-    // Accepts short lower-case names alone, so that no secret is taken for a code.
+    // Accepts only short lower-case names, so that no secret is taken for a code.
     private static func isCode(_ text: String) -> Bool {
         (1...40).contains(text.utf8.count)
             && text.utf8.allSatisfy { $0 &- 0x61 < 26 || $0 == UInt8(ascii: "_") }

@@ -4,7 +4,7 @@ public import Foundation
 public import TurnpikeCore
 import TurnpikeSupport
 
-/// Where a download is saved, and what it may create or replace.
+/// The place where a download is saved, and the files and folders that it may create or replace.
 ///
 /// ```swift
 /// let file = try await client.get("big.iso").download(to: .directory(downloads).creatingDirectories())

@@ -18,12 +18,12 @@ extension Call {
     ///
     /// A deadline covers each exchange to its last byte, so give a large download a deadline of its
     /// own. It begins again when an interrupted transfer resumes; when it passes, the download fails
-    /// and is not resumed. To limit the whole, cancel the task.
+    /// and is not resumed. To limit the total time, cancel the task.
     /// - Parameters:
     ///   - destination: Where to put the file.
     ///   - options: How an interrupted transfer is handled.
-    ///   - onProgress: Called after each chunk, on the caller's actor, so that it may change what
-    ///     belongs to that actor. The transfer continues when it returns.
+    ///   - onProgress: Called after each chunk, on the caller's actor, so that it may change the
+    ///     state of that actor. The transfer continues when it returns.
     /// - Returns: The file.
     /// - Throws: ``/TurnpikeCore/ClientError/Code/download`` if the file cannot be created, written
     ///   or renamed; otherwise the error of the call.

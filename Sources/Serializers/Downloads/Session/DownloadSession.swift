@@ -208,8 +208,8 @@ final class DownloadSession: Sendable {
     /// Finishes a download whose range was refused because nothing is missing; otherwise starts
     /// over.
     ///
-    /// A 416 response need not name a validator. If it names another one than that of the received
-    /// bytes, it is about another version.
+    /// A 416 response need not name a validator. If it names another validator than that of the
+    /// received bytes, it belongs to another version.
     func finishComplete(_ head: ResponseHead) throws -> DownloadedFile {
         guard let resume, resume.totalBytes == offset, resume.fits(head) ?? true,
             let field = head.headers[.contentRange], let range = ContentRange(parsing: field),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension AsyncHTTPClientTransport {
-    /// What the configuration of an `HTTPClient` says, which the `HTTPClient` does not tell.
+    /// Parts of the configuration of an `HTTPClient` that cannot be read from the `HTTPClient`.
     public struct ClientTraits: OptionSet, Hashable, Sendable {
         /// The bits of the set.
         public let rawValue: UInt8

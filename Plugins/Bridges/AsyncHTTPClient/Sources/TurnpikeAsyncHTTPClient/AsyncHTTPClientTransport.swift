@@ -36,23 +36,23 @@ public final class AsyncHTTPClientTransport: Transport {
     private let traits: ClientTraits
     private let running = RunningExchanges()
 
-    /// Creates a transport over the `HTTPClient` of its caller, who shuts that down.
+    /// Creates a transport over an `HTTPClient` of the caller, which the caller shuts down.
     /// - Parameters:
     ///   - client: The `HTTPClient`; any number of transports may share it.
-    ///   - traits: What its configuration says, which the `HTTPClient` does not tell. The default is
-    ///     right for a configuration that its caller has not changed; `HTTPClient.shared` needs
-    ///     `.decodesContent`.
+    ///   - traits: Parts of its configuration that cannot be read from the `HTTPClient`. The
+    ///     default is right for a configuration that its caller has not changed;
+    ///     `HTTPClient.shared` needs `.decodesContent`.
     public init(_ client: HTTPClient, traits: ClientTraits = []) {
         holder = ClientHolder(client, isOwned: false)
         self.traits = traits
     }
 
-    /// Creates a transport with an `HTTPClient` of its own, which ends with it.
+    /// Creates a transport with its own `HTTPClient`, which ends with the transport.
     /// - Parameters:
-    ///   - configuration: The configuration, but for what a gate or the transport does: no redirect
-    ///     is followed, content is decoded by the transport, the making of connections is not
-    ///     repeated (`retryConnectionEstablishment`), since a retry knows more, and there is no
-    ///     tracer, since its spans would have no parent.
+    ///   - configuration: The configuration. Four parts of it are ignored: redirects are not
+    ///     followed, content is decoded by the transport, connecting is not repeated
+    ///     (`retryConnectionEstablishment`), because that is the task of a retry, and there is no
+    ///     tracer, because its spans would have no parent.
     ///   - group: The event loops.
     public init(
         configuration: HTTPClient.Configuration = HTTPClient.Configuration(),
@@ -70,8 +70,8 @@ public final class AsyncHTTPClientTransport: Transport {
 
     /// Live uploads, and sizes of encoded content where the transport decodes it.
     ///
-    /// async-http-client passes no trailer fields on, takes none, and tells of no phase of a
-    /// connection but the moment at which a request goes out.
+    /// async-http-client has no trailer fields in either direction. It reports no phases of a
+    /// connection, only the moment at which a request is sent.
     public var capabilities: TransportCapabilities {
         traits.contains(.decodesContent) ? .liveUpload : [.liveUpload, .encodedSizes]
     }
@@ -89,10 +89,11 @@ public final class AsyncHTTPClientTransport: Transport {
         return wire.isDecoded ? try response.decoded() : response
     }
 
-    /// Ends what is under way at once, and returns when it has ended.
+    /// Ends all exchanges at once, and returns when they have ended.
     ///
     /// What it ends, and later sends, fail as `cancelled`. An `HTTPClient` of the transport's own is
-    /// shut down, with its connections. One of the caller's goes on: shut it down afterwards.
+    /// shut down, with its connections. A caller's `HTTPClient` is not shut down: do that
+    /// afterwards.
     public func shutdown() async {
         let exchanges = running.close()
         for exchange in exchanges { exchange.shutDown() }

@@ -10,12 +10,13 @@ import NIOPosix
 import NIOSSL
 import TurnpikeEssentials
 
-/// How an error of async-http-client, or of SwiftNIO below it, becomes one that says what happened.
+/// Converts an error of async-http-client, or of SwiftNIO below it, into one that says what
+/// happened.
 enum Fault {
     private struct Kind {
         let code: ClientError.Code
         let message: String
-        // What is known better from the error than from the delegate's calls.
+        // Facts that the error shows better than the delegate's calls.
         var phase: TransferState.Phase?
         var proxyStatus: HTTPStatus?
     }
@@ -24,15 +25,15 @@ enum Fault {
     /// - Parameters:
     ///   - error: The error.
     ///   - transfer: How far the exchange had come.
-    /// - Returns: The error; one of the request's content as it is.
+    /// - Returns: The error; an error of the request's content is returned unchanged.
     static func of(_ error: any Error, _ transfer: TransferState) -> any Error {
-        // Those of the request's content.
+        // Errors of the request's content.
         if error is ClientError || error is CancellationError { return error }
         let kind = kind(of: error, transfer.phase)
         let phase = kind.phase ?? transfer.phase
         return ClientError(
             kind.code, kind.message,
-            // What is refused is a value, which may be a secret.
+            // The refused value may be a secret.
             underlying: kind.code == .invalidRequest ? nil : error,
             transfer: TransferState(
                 phase, bodyBytesSent: phase == .connecting ? 0 : transfer.bodyBytesSent),
@@ -228,7 +229,7 @@ enum Fault {
 }
 
 extension Fault {
-    /// For what an `HTTPClient` does that the transport was told it does not.
+    /// The error if an `HTTPClient` does not behave as its traits say.
     static var followedRedirect: ClientError {
         ClientError(.configuration, followsRedirects, transfer: TransferState(.receiving))
     }
@@ -243,7 +244,7 @@ extension Fault {
             transfer: TransferState(.receiving))
     }
 
-    /// For what a transport is asked to do after its shutdown, or does not end before.
+    /// The error for a call after the shutdown of the transport, or one that the shutdown ends.
     static func wasShutDown(_ phase: TransferState.Phase) -> ClientError {
         ClientError(
             .cancelled, "the transport was shut down; make a new client",

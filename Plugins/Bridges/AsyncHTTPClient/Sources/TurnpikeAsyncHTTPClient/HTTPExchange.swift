@@ -67,7 +67,7 @@ final class HTTPExchange: Sendable {
         }
         if !isWanted { task.fail(reason: CancellationError()) }
         task.futureResult.whenComplete { [self] result in
-            // Here come those, too, of which async-http-client tells no delegate.
+            // This also handles errors that async-http-client does not report to a delegate.
             if case .failure(let error) = result { fail(error) }
             end.settle(.success(()))
             onEnd(self)
@@ -108,7 +108,7 @@ final class HTTPExchange: Sendable {
         exchange?.fail(Fault.of(error, transfer))
     }
 
-    // Nothing comes from async-http-client any more.
+    // async-http-client reports nothing more.
     private func close() -> (Exchange?, TransferState) {
         let (exchange, transfer, promise) = state.withLock { state in
             state.run = .ended
@@ -164,7 +164,7 @@ extension HTTPExchange: HTTPClientResponseDelegate {
         if let length = receive(head) {
             if length == 0 { exchange?.finish() } else { exchange?.fail(Fault.unreadRedirect) }
         }
-        // Whose task has failed is redirected nowhere.
+        // After its task has failed, no redirect is followed.
         task.fail(reason: CancellationError())
     }
 
@@ -218,7 +218,7 @@ extension HTTPExchange: HTTPClientResponseDelegate {
             state.demand = .awaited(promise)
             return true
         }
-        // Who gives the exchange up in between has found no promise.
+        // If the exchange was abandoned in between, there was no promise to fail.
         if !mustWait {
             promise.succeed()
         } else if exchange.hasEnded {
@@ -227,7 +227,8 @@ extension HTTPExchange: HTTPClientResponseDelegate {
         return promise.futureResult
     }
 
-    // The refusal has come whole, and its connection is of no use: the upload was cut off.
+    // The refusal is complete, and its connection cannot be used again, because the upload was cut
+    // off.
     private func finishRefusal(_ task: HTTPClient.Task<Void>) {
         close().0?.finish()
         task.fail(reason: CancellationError())

@@ -4,11 +4,11 @@ import AsyncHTTPClient
 import NIOCore
 import TurnpikeEssentials
 
-/// How far an ``HTTPExchange`` has come; under its lock.
+/// The progress of an ``HTTPExchange``; accessed under its lock.
 struct HTTPExchangeState {
     enum Run {
         case starting
-        /// async-http-client was told to begin, and may send.
+        /// async-http-client has been started, and may send.
         case executing
         case running(HTTPClient.Task<Void>)
         case ended
@@ -18,11 +18,11 @@ struct HTTPExchangeState {
 
     /// Whether the end of an early refusal must be counted.
     ///
-    /// async-http-client stops the upload at a
-    /// head of 300 or more, and may then not tell of the response's end.
+    /// async-http-client stops the upload at a status of 300 or more, and may then not report the
+    /// end of the response.
     enum Sending {
         case underWay
-        /// A refusal came first, of whose content so many bytes are to come.
+        /// A refusal came first; this is the number of bytes of its content that are left.
         case refused(rest: Int64)
         case done
     }
@@ -30,7 +30,7 @@ struct HTTPExchangeState {
     /// Whether the reader wants more; see `didReceiveBodyPart`.
     enum Demand {
         case open
-        /// The reader wants more, before anybody waited for that.
+        /// The reader asked for more before the connection waited for it.
         case resumed
         case awaited(EventLoopPromise<Void>)
     }

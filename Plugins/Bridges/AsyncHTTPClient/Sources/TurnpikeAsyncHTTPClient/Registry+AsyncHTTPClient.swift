@@ -51,7 +51,7 @@ extension HTTPClient.Configuration {
 
     init(_ settings: Settings) throws {
         self.init()
-        // What a stack file says of time is said by its gates.
+        // Time limits of a stack file are set by its gates.
         timeout = Timeout(
             connect: TimeAmount(settings.seconds("connectTimeout", default: .seconds(10))))
         connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = settings.int(
@@ -78,7 +78,7 @@ extension HTTPClient.Configuration {
         tlsConfiguration = tls
     }
 
-    // A file that is not there is told with its place.
+    // A missing file is reported with its place.
     private static func file(_ key: String, _ settings: Settings) -> String? {
         guard let path = settings.string(key) else { return nil }
         if FileManager.default.isReadableFile(atPath: path) { return path }

@@ -25,11 +25,11 @@ final class Upload: Sendable {
     private let group: any EventLoopGroup
     private let state: Mutex<State>
 
-    /// What is handed over at once, in bytes.
+    /// The largest piece, in bytes.
     private static let pieceBytes = 262_144
 
     /// Opens the body.
-    /// - Throws: What `RequestBody.open()` throws.
+    /// - Throws: The errors of `RequestBody.open()`.
     init(_ body: RequestBody, _ client: HTTPClient) throws {
         let data = body.inMemory
         inMemory = data.flatMap { $0.count <= Self.pieceBytes ? $0 : nil }
@@ -48,8 +48,8 @@ final class Upload: Sendable {
         let promise = group.any().makePromise(of: Void.self)
         let isOpen = state.withLock { state in
             guard case .unread(let reading) = state else { return false }
-            // Ends with the content, or is cancelled by `close`, to which each end of the exchange
-            // leads.
+            // Ends with the content, or is cancelled by `close`, which every end of the exchange
+            // calls.
             let task = Task.inheriting(immediately: false) {
                 do {
                     while let chunk = try await reading.reader.nextToSend() {
@@ -67,9 +67,9 @@ final class Upload: Sendable {
         return promise.futureResult
     }
 
-    // One piece at a time, until it is sent. async-http-client's own sign to go on is a promise, which
-    // it makes for a piece that comes while the connection is full, and drops if the exchange then
-    // ends. SwiftNIO traps on that in debug builds.
+    // One piece at a time, until it is sent. async-http-client itself signals with a promise that
+    // more can be sent. It makes the promise for a piece that comes while the connection is full,
+    // and never completes it if the exchange then ends. SwiftNIO traps on that in debug builds.
     private func write(
         _ chunk: Data, to writer: HTTPClient.Body.StreamWriter
     ) async throws {
@@ -91,7 +91,7 @@ final class Upload: Sendable {
         }
     }
 
-    /// Tells that a piece has gone out.
+    /// Called when a piece was sent.
     func didSend() {
         let piece = state.withLock { state -> OneShot<Void>? in
             guard case .writing(let task, let piece) = state else { return nil }

@@ -5,7 +5,7 @@ import NIOHTTP1
 import TurnpikeEssentials
 import TurnpikeSupport
 
-/// How async-http-client's head becomes that of a response.
+/// Converts async-http-client's head into the head of a response.
 enum WireHead {
     static func head(
         _ head: HTTPResponseHead, to request: TurnpikeEssentials.Request,
@@ -42,8 +42,8 @@ enum WireHead {
                 encodedLength: hasContent ? declared : nil))
     }
 
-    /// Whether async-http-client would follow the redirect if its configuration says so, which goes
-    /// for some statuses that are none.
+    /// Whether async-http-client, if so configured, would follow the redirect; it also follows some
+    /// statuses that are not redirects.
     static func mayBeFollowed(_ head: HTTPResponseHead) -> Bool {
         switch head.status.code {
         case 301, 302, 303, 304, 305, 307, 308: head.headers.contains(name: "Location")
@@ -51,7 +51,7 @@ enum WireHead {
         }
     }
 
-    // The codings that async-http-client decodes; it leaves lists of them as they are.
+    // The codings that async-http-client decodes; it does not decode lists of codings.
     private static func isDecoded(_ headers: TurnpikeEssentials.HTTPHeaders) -> Bool {
         ["gzip", "deflate"].contains(headers.first(.contentEncoding)?.lowercased() ?? "")
     }

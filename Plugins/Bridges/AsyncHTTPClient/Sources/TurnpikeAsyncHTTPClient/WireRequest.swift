@@ -23,7 +23,7 @@ struct WireRequest {
         }
         var headers = NIOHTTP1.HTTPHeaders()
         headers.reserveCapacity(request.headers.count + 3)
-        // That of async-http-client has no brackets around an IPv6 address.
+        // The host of async-http-client has no brackets around an IPv6 address.
         headers.add(name: "Host", value: Self.host(origin))
         var hasAgent = false
         var hasAcceptEncoding = false

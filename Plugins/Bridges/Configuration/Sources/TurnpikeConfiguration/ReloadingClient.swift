@@ -16,17 +16,19 @@ public import TurnpikeStackFiles
 /// ```
 ///
 /// The configuration is checked as a whole before anything changes. A stack without mistakes
-/// replaces the old one at once; calls under way keep theirs to their end. With a mistake the old
-/// stack stays in force. Circuits, budgets, limits, cookies and tokens survive
-/// (``/TurnpikeStackFiles/ConfiguredClient``): by the scope of the gate where the configuration lists
-/// gates, and by its `id`, or its name and place, in a stack file. The base URL cannot change.
+/// replaces the old one at once; calls under way keep the old stack until they end. With a mistake
+/// the old stack stays in force. Circuits, budgets, limits, cookies and tokens survive
+/// (``/TurnpikeStackFiles/ConfiguredClient``): by the scope of the gate where the configuration
+/// lists gates, and by its `id`, or its name and place, in a stack file. The base URL cannot
+/// change.
 public final class ReloadingClient: Sendable {
     private let config: ConfigReader
     private let registry: Registry
     private let configured: ConfiguredClient
     private let onReload: @Sendable (Result<StackFile, any Error>) -> Void
-    // What `onReload` was told of the configuration that is not in force. The lock is held while a
-    // configuration is read and put in force, so that an older one cannot replace a newer one.
+    // The error that was passed to `onReload` for the configuration that is not in force. The lock
+    // is held while a configuration is read and put in force, so that an older one cannot replace a
+    // newer one.
     private let refusal = Mutex<String?>(nil)
 
     /// Creates a client from the present configuration.
@@ -40,7 +42,7 @@ public final class ReloadingClient: Sendable {
     ///   - randomSource: The source of all randomness in calls.
     ///   - onReload: Called by ``run()`` after each change of the stack, with what is in force now,
     ///     or with the error for which the old one stays; once for the same error. Also called when
-    ///     a wrong configuration is back to what is in force.
+    ///     a wrong configuration is changed back to the one in force.
     /// - Throws: `ClientError.Code.configuration` with every mistake, or
     ///   `ClientError.Code.unsupported`.
     public init(
@@ -80,13 +82,13 @@ public final class ReloadingClient: Sendable {
 
     /// Watches the configuration until the task is cancelled, and replaces a changed stack.
     ///
-    /// What is watched is the configuration: a change in the file that `stackFile` names is not
-    /// seen (``reload()``). A provider that does not watch its source reports no changes either.
+    /// Only the configuration is watched: a change in the file that `stackFile` names is not
+    /// noticed (``reload()``). A provider that does not watch its source reports no changes either.
     ///
     /// The method has the shape of a service of swift-service-lifecycle, whose graceful shutdown
     /// must cancel it: `cancelWhenGracefulShutdown { try await upstream.run() }`. It does not shut
     /// the client down.
-    /// - Throws: What a provider throws when its watch begins.
+    /// - Throws: The error of a provider when its watch begins.
     public func run() async throws {
         try await config.watchSnapshot { snapshots in
             // The newest configuration counts, which may be newer than the one that is reported.
@@ -101,7 +103,7 @@ public final class ReloadingClient: Sendable {
         continuation.finish()
     }
 
-    /// What has become of a change; nil if there is nothing new to tell.
+    /// The result of a change; nil if there is nothing new to report.
     private func followed() -> Result<StackFile, any Error>? {
         refusal.withLock { refusal in
             do {

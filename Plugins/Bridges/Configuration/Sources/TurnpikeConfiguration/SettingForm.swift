@@ -26,7 +26,8 @@ enum SettingForm: Equatable {
     static func forms(of schema: JSONValue) -> [SettingForm] {
         var forms: [SettingForm] = []
         for form in unordered(schema) where !forms.contains(form) { forms.append(form) }
-        // What may only be null is read too, so that the check says why it is refused.
+        // A setting that may only be null is read too, so that the check can say why a value is
+        // refused.
         return forms.isEmpty ? [.text] : forms.sorted { $0.rank < $1.rank }
     }
 

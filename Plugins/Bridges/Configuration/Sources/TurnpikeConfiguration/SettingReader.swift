@@ -66,7 +66,7 @@ struct SettingReader {
     private enum Finding {
         case found(JSONValue)
         case missing
-        /// A value of another form, or one that the provider cannot get.
+        /// A value of another form, or one that the provider could not read.
         case otherForm
         /// A value with a mistake that was noted.
         case mistaken
@@ -152,8 +152,8 @@ struct SettingReader {
         }
     }
 
-    // The library's error for a missing value is not public. If its case gets another name, each
-    // setting that is not there is a mistake: a stack that is not the one meant is never made.
+    // The library's error for a missing value is not public. If its case is renamed, each missing
+    // setting becomes a mistake, so a wrong stack is never made.
     static func isMissing(_ error: any Error) -> Bool {
         Mirror(reflecting: error).children.first?.label == "missingRequiredConfigValue"
     }

@@ -12,8 +12,8 @@ extension StackFile {
     /// - `stackFile` holds the path of a stack file.
     /// - `gates` lists the names of the gates, the outermost first, and `gate.NAME` is the scope of
     ///   the settings of each; `baseURL`, `transport.use` and `shared.use` with their settings below
-    ///   `transport` and `shared`, and `lint.ignore` may stand beside it. Where two gates have the same name,
-    ///   an entry `NAME/SCOPE` names the scope.
+    ///   `transport` and `shared`, and `lint.ignore` may stand beside it. If two gates have the
+    ///   same name, an entry `NAME/SCOPE` names the scope.
     ///
     /// All texts but names and the path are read as secrets, so that access reporters redact them.
     /// A configuration can only be asked for keys, not listed: in the third way a key that is
@@ -104,7 +104,7 @@ extension StackFile {
             }
             scopes.append(scope)
             var gate = Self.part(named: name, "gate", schema, &reader, at: [Key.gate, scope])
-            // What the gate remembers stays with its scope, whatever its place.
+            // The state of the gate belongs to its scope, not to its place.
             gate["id"] = .string(scope)
             stack.append(.object(gate))
         }

@@ -18,8 +18,8 @@ extension Client {
     /// below the base URL: `/users/1` below `https://api.example.com/v1` is
     /// `https://api.example.com/v1/users/1`.
     ///
-    /// The content of the request is sent as the transport asks for it, and that of the response
-    /// comes as it is read. Cancelling the task ends both: before the head `send` throws
+    /// The request's content is read when the transport asks for it, and the response's content
+    /// when the caller reads it. Cancelling the task ends both: before the head `send` throws
     /// `CancellationError`, and later the reader does. Dropping the body ends the transfer, and so
     /// does its `AsyncIterator`.
     /// - Parameters:
@@ -29,9 +29,9 @@ extension Client {
     ///   - options: The options for gates and the transport.
     /// - Returns: The head and the content. The trailer fields are there when the content was read
     ///   to its end.
-    /// - Throws: What ``TurnpikeCore/Request/init(_:body:options:)`` refuses, before anything is
-    ///   sent; what the gates and the transport throw; `ClientError.Code.protocol` for a head that
-    ///   `HTTPResponse` cannot hold, and the transfer is ended.
+    /// - Throws: The errors of ``TurnpikeCore/Request/init(_:body:options:)``, before anything is
+    ///   sent; the errors of the gates and the transport; `ClientError.Code.protocol` for a head
+    ///   that `HTTPResponse` cannot hold, and the transfer is ended.
     public func send(
         _ request: HTTPRequest, body: RequestBody = .empty, baseURL: URL? = nil,
         options: RequestOptions = RequestOptions()

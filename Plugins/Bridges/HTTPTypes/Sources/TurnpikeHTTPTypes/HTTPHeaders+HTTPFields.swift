@@ -81,7 +81,7 @@ extension HTTPField {
     fileprivate var utf8Value: String? {
         let value = value
         guard value.unicodeScalars.contains("\u{FFFD}") else { return value }
-        // The mark stands in for other bytes, or is what was sent.
+        // The mark may replace other bytes, or may be the text that was sent.
         var sent = HTTPField(name: name, lenientValue: value.utf8)
         sent.indexingStrategy = indexingStrategy
         return sent == self ? value : nil

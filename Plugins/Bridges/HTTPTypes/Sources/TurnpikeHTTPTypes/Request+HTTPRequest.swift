@@ -16,7 +16,7 @@ extension Request {
     ///   - request: The request.
     ///   - body: The content.
     ///   - options: The options for gates and the transport.
-    /// - Throws: `ClientError.Code.invalidRequest` for what would not be sent as it is written: dot
+    /// - Throws: `ClientError.Code.invalidRequest` for parts that would not be sent unchanged: dot
     ///   segments, a fragment, characters that must be percent-encoded, user information, a value
     ///   that is not UTF-8. `ClientError.Code.unsupported` for CONNECT, extended or not. No error
     ///   shows a path or a value.

@@ -79,7 +79,7 @@ struct RequestParts {
         throw refused("found a path without a slash at its start", "one that begins with a slash")
     }
 
-    /// Throws if the request would not go out as it is written.
+    /// Throws if the request would not be sent unchanged.
     private static func check(_ method: HTTPMethod, _ place: String, _ path: String) throws {
         let request = Request(method, Target(place + path))
         if let fault = request.fault { throw ClientError(.invalidRequest, fault) }

@@ -35,10 +35,10 @@ public struct ClientService: Service {
     /// Creates a service.
     /// - Parameters:
     ///   - client: The client. Nothing else should shut it down.
-    ///   - grace: How long calls under way may continue. The whole end takes at most the sum of it,
-    ///     one second if somebody holds a response without reading it, and the times of all gates,
-    ///     which flush one after the other: up to `RefreshPolicy.timeLimit` (30 seconds) for each
-    ///     bearer gate whose refresh is under way, up to 5 seconds for each output of logs or
+    ///   - grace: How long calls under way may continue. The shutdown takes at most the sum of the
+    ///     grace time, one second if a response is held without being read, and the times of all
+    ///     gates, which flush one after the other: up to `RefreshPolicy.timeLimit` (30 seconds) for
+    ///     each bearer gate whose refresh is under way, up to 5 seconds for each output of logs or
     ///     metrics that is stuck, and for a cache as long as its refreshes and its store take. The
     ///     sum must fit into the time that the supervisor gives the program to end, together with
     ///     the times of the other services.
@@ -47,7 +47,7 @@ public struct ClientService: Service {
         self.grace = grace
     }
 
-    /// Waits until the service is to end, then ends the client.
+    /// Waits for the shutdown of the service, then ends the client.
     public func run() async {
         // It throws only if the task is cancelled, and then there is no grace.
         try? await gracefulShutdown()

@@ -4,7 +4,7 @@ import Logging
 import TurnpikeEssentials
 import TurnpikeSupport
 
-/// What is logged of an event, and under which names.
+/// The parts of an event that are logged, and their names.
 ///
 /// The names are those of OpenTelemetry's semantic conventions (registry of attributes: `http`,
 /// `server`, `url`, `error`, `exception`, `network`); those that it lacks begin with `turnpike.`.
@@ -19,7 +19,7 @@ final class EventRules: Sendable {
         let attribute: String
     }
 
-    // Bounds on what a peer can make long, in bytes; they are those of `Log`.
+    // Limits on texts from a peer, in bytes; they are the same as in `Log`.
     private static let maxMethod = 64
     private static let maxText = 4096
     private static let maxValue = 1024

@@ -19,14 +19,15 @@ public import TurnpikeEssentials
 /// }
 /// ```
 ///
-/// The logger is chosen when a request reaches the gate, in the task of its caller, and its metadata
-/// provider is asked there once. Events of the pass carry both, even if the body ends in another
-/// task. Metadata of an event overrides metadata of the logger that has the same key.
+/// The logger is chosen when a request reaches the gate, in the task of its caller, and its
+/// metadata provider is called there once. Events of the pass carry both, even if the body ends in
+/// another task. Metadata of an event overrides metadata of the logger that has the same key.
 ///
 /// A `MultiplexLogHandler`, and a handler that is a class, keep their providers and ask them again
-/// for each event. An event in a task where they say the same is left to them. In another task it
-/// carries what the caller's providers said. A key that only the later task has is then added; and
-/// each child of a multiplexer gets what the providers of all its children said.
+/// for each event. In a task where the providers return the same, the event relies on them. In
+/// another task the event carries the values of the caller's providers. Then a key that only the
+/// later task has is added, and each child of a multiplexer gets the values of the providers of all
+/// its children.
 ///
 /// Secrets are hidden by the rules of `Log` (`Redaction.standard`); names can be added. The length of
 /// each value is bounded, whatever a peer sends. Contents of bodies are never logged.
@@ -40,7 +41,7 @@ public struct LoggerSink: RequestLogger {
     ///   - fields: Header fields of requests and responses that are logged, as
     ///     `http.request.header.<name>` and `http.response.header.<name>`; none by default, as the
     ///     conventions demand. Fields with secrets show `REDACTED`.
-    ///   - redaction: What is hidden.
+    ///   - redaction: The rules for hiding secrets.
     ///   - level: Returns the level of an event, or nil to log nothing. Called for each event, so it
     ///     must be quick; ``level(of:)`` by default.
     public init(
@@ -68,7 +69,7 @@ public struct LoggerSink: RequestLogger {
         case .retrying, .redirecting, .note: return .info
         case .failed:
             if event.isCancellation { return .info }
-            // A rejected status is the same outcome as one that nobody has rejected.
+            // A status is the same outcome whether it is rejected or not.
             let isRejection = event.errorType == ClientError.Code.validation.rawValue
             return isRejection && hasClientError(event) ? .warning : .error
         case .bodyEnded(let end):
@@ -88,7 +89,7 @@ public struct LoggerSink: RequestLogger {
     /// Returns a logger that holds the caller's logger and its provider's metadata.
     public func loggerForPass() -> (any RequestLogger)? { passLogger() }
 
-    /// What is true of this gate; see `GateFacts`.
+    /// States that the gate logs events without contents.
     public func facts(for request: Request?) -> GateFacts? {
         GateFacts("logs events with swift-log", .logs(content: 0))
     }

@@ -3,12 +3,12 @@
 import Logging
 import TurnpikeEssentials
 
-/// The logger of one pass: what the task of its caller knew when the pass began.
+/// The logger of one pass, with the metadata of the caller's task when the pass began.
 ///
-/// It has three words, so that the plan stores it without an allocation.
+/// Its size is three words, so the plan stores it without an allocation.
 struct PassLogger: RequestLogger {
     let logger: Logger
-    /// What the metadata provider returned.
+    /// The metadata that the provider returned.
     let provided: Logger.Metadata
     let rules: EventRules
 
@@ -21,10 +21,11 @@ struct PassLogger: RequestLogger {
                 : rules.metadata(of: event))
     }
 
-    /// Whether the handler does not say by itself what the provider returned.
+    /// Whether the handler does not add the provider's metadata by itself.
     ///
-    /// A handler that kept its provider asks it again in the current task. Of a multiplexer, each
-    /// child does, so what is passed to it reaches children whose own providers say nothing of it.
+    /// A handler that keeps its provider calls it again in the current task. In a multiplexer each
+    /// child does, so metadata that is passed to it reaches children whose own providers do not
+    /// have it.
     private var needsProvided: Bool {
         if provided.isEmpty { return false }
         guard let provider = logger.metadataProvider else { return true }

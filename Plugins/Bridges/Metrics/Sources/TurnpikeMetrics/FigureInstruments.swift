@@ -11,21 +11,21 @@ struct FigureInstruments {
         case histogram(any TimerHandler)
     }
 
-    /// What all series of a name have in common.
+    /// The properties that all series of a name share.
     private struct Shape {
         let kind: GateFigure.Kind
         let dimensions: [String]
     }
 
-    /// The labels that gates of the library give some series of a name, but not all.
+    /// Labels that gates of the library set on only some series of a name.
     private static let commonDimensions = ["server.address", "server.port", "turnpike.gate.id"]
 
     private let factory: any MetricsFactory
     private let maxSeries: Int
     private var shapes: [String: Shape] = [:]
-    /// By the figure with all dimensions of its name.
+    /// The instruments, by the figure with all dimensions of its name.
     private var made: [GateFigure: Instrument] = [:]
-    /// By the figure as its gate reports it.
+    /// The instruments, by the figure as its gate reports it.
     private var known: [GateFigure: Instrument] = [:]
 
     init(factory: any MetricsFactory, maxSeries: Int) {

@@ -29,15 +29,16 @@ import TurnpikeSupport
 /// | gauges of gates | `Meter` | the same |
 /// | durations of gates and transports, such as `http.client.connection.duration` | `Timer`, which displays seconds | the same |
 ///
-/// The size of a response is that of its content as it was transferred, before codings were removed;
-/// where the transport does not know that, the size after decoding. A pass that failed before its
+/// The size of a response is the number of bytes of content that were transferred, before decoding.
+/// If the transport does not know it, it is the size after decoding. A pass that failed before its
 /// response was returned records none.
 ///
 /// All series of a metric have the same dimensions in the same order; a dimension without a value is
 /// an empty string, which Prometheus takes for an absent label. Some back ends end the process
-/// otherwise (swift-prometheus 2.0). For the same reason a name is a counter, a gauge or a timer,
-/// whichever it was first, and none of them if it is a metric of this type. A label that the first series of a
-/// figure did not have is left out, except for the server's and `turnpike.gate.id`.
+/// otherwise (swift-prometheus 2.0). For the same reason a name keeps its first kind: counter,
+/// gauge or timer. A name that is a metric of this type cannot be used for a figure. A label that
+/// the first series of a figure did not have is left out, except for the server's and
+/// `turnpike.gate.id`.
 ///
 /// Neither a peer nor a path creates dimensions at will: servers beyond `maxServers` share the
 /// address `_OTHER`, and series beyond `maxSeries` are one.
@@ -51,7 +52,7 @@ public final class MetricsSystemRecorder: MetricsRecorder {
 
     /// Creates a recorder.
     /// - Parameters:
-    ///   - factory: Where the instruments are made. The default is the factory of the moment, so
+    ///   - factory: Makes the instruments. The default is the factory of the moment, so
     ///     bootstrap the metrics system first.
     ///   - maxServers: The most servers that have dimensions of their own.
     ///   - maxSeries: The most series, and separately the most figures of gates.
@@ -81,7 +82,7 @@ public final class MetricsSystemRecorder: MetricsRecorder {
         if measurement.resends > 0 { series.resends?.increment(by: Int64(measurement.resends)) }
     }
 
-    /// What is true of this gate; see `GateFacts`.
+    /// States that the gate records passes, with a bounded number of labels.
     public func facts(for request: Request?) -> GateFacts? {
         GateFacts("records each pass with swift-metrics", .measures(hasBoundedLabels: true))
     }
@@ -94,7 +95,7 @@ extension MetricsSystemRecorder: GateMeter {
         let figure = GateFigure(name: name, kind: .counter, labels: labels)
         guard case .counter(let counter)? = figures.withLock({ $0.instrument(for: figure) })
         else { return }
-        // The instrument alone makes the counter exist.
+        // Making the instrument is enough for the counter to exist.
         if amount > 0 { counter.increment(by: amount) }
     }
 

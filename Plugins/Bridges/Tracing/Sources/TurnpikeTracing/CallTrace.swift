@@ -4,7 +4,7 @@ import Synchronization
 import Tracing
 import TurnpikeEssentials
 
-/// What the spans of one call share.
+/// The state that the spans of one call share.
 final class CallTrace: Sendable {
     let call: CallID
     let span: any Span
@@ -30,7 +30,7 @@ final class CallTrace: Sendable {
     }
 
     /// Counts a request of the call.
-    /// - Returns: How many there were before it, also if several begin at once.
+    /// - Returns: The number of requests before it, also if several begin at once.
     func nextSend() -> Int { sends.add(1, ordering: .relaxed).oldValue }
 
     /// Returns the trace of the call that a context belongs to.

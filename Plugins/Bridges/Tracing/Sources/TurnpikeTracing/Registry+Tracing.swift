@@ -7,8 +7,8 @@ extension Registry {
     /// Adds the gate `tracing` to the names of stack files.
     ///
     /// A stack file has one list, so there the gate stands twice: `{"use": "tracing"}` outermost,
-    /// and `{"use": "tracing", "spans": "attempts"}` last. The linter tells if one stands in the
-    /// wrong place. The tracer is that of `InstrumentationSystem`.
+    /// and `{"use": "tracing", "spans": "attempts"}` last. The linter reports an entry in the wrong
+    /// place. The tracer is that of `InstrumentationSystem`.
     public mutating func registerTracing() {
         register(
             gate: "tracing",
@@ -30,7 +30,7 @@ extension Registry {
     }
 }
 
-/// What has a span.
+/// The things that have a span.
 private enum TracedPart: String, CaseIterable {
     case call
     case attempts

@@ -3,11 +3,11 @@
 public import Tracing
 public import TurnpikeEssentials
 
-/// Gives calls spans of swift-distributed-tracing: one for the call, and one for each request that
-/// is sent for it.
+/// Makes spans of swift-distributed-tracing for calls: one for the call, and one for each request
+/// that is sent for it.
 ///
-/// The gate is a group. It takes the gates whose work is to be seen, and puts its own parts around
-/// and inside them, so that nothing can stand in the wrong place:
+/// The gate is a group. It takes the traced gates, and puts its own parts around and inside them,
+/// so that no part can stand in the wrong place:
 ///
 /// ```swift
 /// let client = Client(transport: transport, stack: [
@@ -16,13 +16,13 @@ public import TurnpikeEssentials
 /// ```
 ///
 /// - The span of the call has the kind `internal`. Its parent is `ServiceContext.current` where the
-///   call begins. It has the back-offs, the redirects and the notes of gates as events.
+///   call begins. Its events are the back-offs, the redirects and the notes of gates.
 /// - Each request that is sent has a span of the kind `client`: each attempt of a retry, each
 ///   copy of a hedge, each hop of a redirect, each replay. Its context is injected into that
 ///   request by the tracer's own propagator. If a redirect leads to another origin, only
 ///   `traceparent` and `tracestate` go there, which W3C Trace Context asks for, and no baggage.
-/// - A span ends with the body of its response, in whatever task that ends: when it was read,
-///   dropped, cancelled, or broken off.
+/// - A span ends with the body of its response, in the task in which the body ends: when it was
+///   read, dropped, cancelled, or broken off.
 ///
 /// `ServiceContext.current` is the context of the span for everything inside, so the spans of other
 /// gates, and of the clients that gates use, become its children.
@@ -35,10 +35,10 @@ public struct Tracing: GateGroup {
 
     /// Creates a gate that traces what passes the gates of a stack.
     /// - Parameters:
-    ///   - stack: The gates of which the span of the call tells. Gates outside are not part of it.
+    ///   - stack: The gates inside the span of the call. Gates outside are not part of it.
     ///   - tracer: Makes the spans. With nil it is, for each call, the tracer of
     ///     `InstrumentationSystem`, and all bootstrapped instruments are injected.
-    ///   - redaction: What is hidden.
+    ///   - redaction: The rules for hiding secrets.
     public init(
         _ stack: Stack, tracer: (any Tracer)? = nil, redaction: Redaction = .standard
     ) {
@@ -55,7 +55,7 @@ public struct Tracing: GateGroup {
         self.init(Stack(gates()), tracer: tracer, redaction: redaction)
     }
 
-    /// What is true of this gate; see ``/TurnpikeCore/GateFacts``.
+    /// States that the gate traces the gates inside of it.
     public func facts(for request: Request?) -> GateFacts? { GateFacts("traces its gates") }
 
     /// The options that the gates handle, because the group always applies.
@@ -69,7 +69,7 @@ public struct Tracing: GateGroup {
     /// - Parameters:
     ///   - isolation: The isolation of the caller.
     ///   - operation: The operation.
-    /// - Returns: What the operation returns.
+    /// - Returns: The result of the operation.
     /// - Throws: The error of the operation.
     public static func suppressed<Value>(
         isolation: isolated (any Actor)? = #isolation, _ operation: () async throws -> Value
