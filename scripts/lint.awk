@@ -23,6 +23,8 @@ function mayImport(place, module,    base, libraries) {
     if (place ~ /^Plugins\//) {
         # One exception: TurnpikeValkeyCache is a store of the cache plugin.
         if (FILENAME ~ /^Plugins\/Valkey\/(Cache|StackFiles)\// && module ~ /^TurnpikeCache/) return 1
+        # Stores and the tools for tests stand on what replicas share.
+        if (place ~ /^Plugins\/(Cache|Testing|Valkey)$/ && module ~ /^TurnpikeSharedState/) return 1
         # A plugin leaves the transport to its user; cassettes record over the default one.
         if (place == "Plugins/Testing" && module == "TurnpikeURLSession") return 1
         # The names of its own modules contain the name of the folder; it may not import other plugins or an umbrella module.

@@ -35,6 +35,9 @@ final class LoadBalancer: Sendable {
         // When the outcomes of the endpoints were compared, and when they are next.
         var sweptAt = MonotonicInstant(nanoseconds: .max)
         var sweepAt = MonotonicInstant(nanoseconds: .max)
+        // When the last view was made that could have been put off, and when one is made that was.
+        var renewedAt = MonotonicInstant(nanoseconds: .min)
+        var renewAt = MonotonicInstant(nanoseconds: .max)
         // What calls are to tell to their loggers.
         var news: [String] = []
     }
@@ -194,8 +197,8 @@ final class LoadBalancer: Sendable {
             defer { note(&state) }
             let ejections = now >= state.sweepAt ? sweep(&state, at: now) : []
             let hasReturned = giveBack(&state, at: now)
-            let hasChanged = hasReturned || !ejections.isEmpty
-            if hasChanged { renew(&state) }
+            let hasChanged = hasReturned || !ejections.isEmpty || now >= state.renewAt
+            if hasChanged { renew(&state, at: now) }
             let refresh =
                 state.source.isDue(at: now)
                 ? state.source.begin(state.rules.resolver, in: context, jitter: unit) : nil
@@ -210,15 +213,30 @@ final class LoadBalancer: Sendable {
 
     /// Notes when the next thing is due; after each change of the state, under its lock.
     func note(_ state: inout State) {
-        var next = min(state.returnAt, state.sweepAt)
+        var next = min(state.returnAt, state.sweepAt, state.renewAt)
         if let refreshAt = state.source.dueAt { next = min(next, refreshAt) }
         if !state.news.isEmpty { next = MonotonicInstant(nanoseconds: .min) }
         dueAt.store(next.nanoseconds, ordering: .releasing)
     }
 
     /// Makes a new view; under the lock of the state.
-    func renew(_ state: inout State) {
+    ///
+    /// The time that it takes grows with the endpoints. With thousands, it is put off if the last
+    /// view was made a moment ago, so that the loss of many of them does not keep calls busy.
+    /// - Parameters:
+    ///   - state: The state.
+    ///   - now: The time, for a view that may be put off; nil for one that may not.
+    func renew(_ state: inout State, at now: MonotonicInstant? = nil) {
         if state.order.isEmpty { return }
+        if let now, state.order.count > 1024 {
+            let pause = Duration.microseconds(10) * state.order.count
+            let earliest = state.renewedAt.advanced(by: pause)
+            if now < earliest {
+                state.renewAt = earliest
+                return
+            }
+            state.renewedAt = now
+        }
         let health = state.rules.health
         let well = state.order.count { $0.health.isUsable }
         let isInPanic = health.isPanic(well: well, of: state.order.count)
@@ -233,6 +251,7 @@ final class LoadBalancer: Sendable {
             return present
         }
         withExtendedLifetime(former) {}
+        state.renewAt = MonotonicInstant(nanoseconds: .max)
     }
 
     // MARK: Metrics

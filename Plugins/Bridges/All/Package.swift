@@ -73,7 +73,8 @@ let targets =
             + products("Logging", of: "swift-log"))
     + bridge(
         "Configuration", over: "Turnpike",
-        on: products("Configuration", of: "swift-configuration"), tests: [])
+        on: products("Configuration", of: "swift-configuration"),
+        tests: turnpike("TurnpikeSharedStateStackFiles"))
     + bridge(
         "HTTPTypes", on: products("HTTPTypes", of: "swift-http-types"),
         tests: turnpike("TurnpikeCurl"))

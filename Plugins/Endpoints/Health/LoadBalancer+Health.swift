@@ -49,7 +49,7 @@ extension LoadBalancer {
             guard limit > 0, failures >= limit else { return (nil, nil) }
             defer { note(&state) }
             let ejection = eject(member, .consecutiveFailures, row, &state, at: now)
-            if ejection != nil { renew(&state) }
+            if ejection != nil { renew(&state, at: now) }
             return (ejection, ejection == nil ? reasonToSpare(member, state) : nil)
         }
         if let spared {
@@ -191,7 +191,7 @@ extension LoadBalancer {
             guard isPresent(member, state) else { return false }
             defer { note(&state) }
             if isUp { member.startSlowly(at: now) }
-            renew(&state)
+            renew(&state, at: now)
             // The next call tells of it, because no call waits for a check.
             if state.news.count < 16 {
                 let text = isUp ? "is used again: its checks succeed" : "is down: its checks fail"

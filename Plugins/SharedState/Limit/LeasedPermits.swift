@@ -7,7 +7,7 @@ import TurnpikeSupport
 /// The permits of one key as a replica knows them: those that it has reserved in the store, and buckets
 /// for the time in which the store is away.
 ///
-/// It decides; ``QuotaDriver`` acts. Times are nanoseconds of the monotonic clock.
+/// It decides; `QuotaDriver` acts. Times are nanoseconds of the monotonic clock.
 public struct LeasedPermits: PermitSource {
     /// What the driver of a key does next.
     enum Step {

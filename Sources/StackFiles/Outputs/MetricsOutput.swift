@@ -18,6 +18,9 @@ final class MetricsOutput: Sendable {
     // The text that was written last.
     private let written = Mutex("")
 
+    /// One for all files, so that what replaces an output of a file writes after it.
+    static let filesQueue = DispatchQueue(label: "turnpike.metrics", qos: .utility)
+
     /// Creates an output.
     /// - Parameters:
     ///   - path: The file; nil means standard error.
@@ -27,7 +30,7 @@ final class MetricsOutput: Sendable {
     ///     error without a reader.
     init(
         path: String?, faults: OutputFaults? = nil,
-        queue: DispatchQueue = DispatchQueue(label: "turnpike.metrics", qos: .utility),
+        queue: DispatchQueue = filesQueue,
         flushLimit: Duration = .seconds(5)
     ) {
         self.path = path

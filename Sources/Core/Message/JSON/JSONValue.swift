@@ -147,7 +147,7 @@ extension JSONValue {
         self = try result.get()
     }
 
-    /// Checks JSON text as ``init(parsing:options:)`` does, without creating a value.
+    /// Checks JSON text as ``init(parsing:options:)-(Data,_)`` does, without creating a value.
     public static func check(_ data: Data) throws(JSONSyntaxError) {
         let result = unsafe data.withUnsafeBytes { buffer -> Result<Void, JSONSyntaxError> in
             let bytes = unsafe buffer.bindMemory(to: UInt8.self)

@@ -4,6 +4,7 @@ import Configuration
 import Foundation
 import Testing
 import Turnpike
+import TurnpikeSharedStateStackFiles
 import TurnpikeStackFiles
 
 @testable import TurnpikeConfiguration
@@ -101,9 +102,16 @@ struct ReadingTests {
         #expect(try StackFile(reader) == StackFile(file))
     }
 
-    /// Each gate and transport that the root knows, with the example of its reference.
+    /// The names of the root, and the store in memory.
+    private static let registry: Registry = {
+        var registry = Registry.standard
+        registry.registerSharedState()
+        return registry
+    }()
+
+    /// Each gate, transport and store that it knows, with the example of its reference.
     static let examples: [JSONValue] = {
-        let definitions = Registry.standard.schema()["$defs"]?.object ?? [:]
+        let definitions = registry.schema()["$defs"]?.object ?? [:]
         return definitions.compactMap { $0.value["examples"]?[0] }
     }()
 
@@ -111,7 +119,7 @@ struct ReadingTests {
         "Reads each setting that a gate, a transport or shared state has", arguments: examples,
         [true, false])
     func everySetting(_ example: JSONValue, _ isText: Bool) throws {
-        let registry = Registry.standard
+        let registry = Self.registry
         let schema = registry.schema()
         let name = try #require(example["use"]?.string)
         let kind = try #require(
@@ -153,7 +161,8 @@ struct ReadingTests {
         } else {
             reader = config(values.mapValues { ConfigValue($0, isSecret: false) })
         }
-        #expect(try StackFile(reader) == StackFile(.object(expected)))
+        let read = try StackFile(from: reader.snapshot(), registry: registry)
+        #expect(try read == StackFile(.object(expected)))
     }
 
     // A reference to the environment is the text itself in a configuration.
