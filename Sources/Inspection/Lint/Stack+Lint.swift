@@ -15,7 +15,7 @@ extension Stack {
     ///     let findings = client.stack.lint(
     ///         for: client.transport, baseURL: client.baseURL,
     ///         ignoring: [
-    ///             "breaker-outside-retry",  // The circuit is to open when retries no longer help.
+    ///             "breaker-outside-retry",  // The circuit should open when retries no longer help.
     ///         ])
     ///     #expect(findings.isEmpty)
     /// }

@@ -86,6 +86,8 @@ extension NumberRow {
         .whole("SerializationContext.maxLineBytes") { value, _ in
             _ = SerializationContext(request: Request(.get, anywhere), maxLineBytes: value)
         },
+        .whole("Context.maxBytes") { value, _ in await limited { $0.maxBytes = value } },
+        .whole("Context.maxLineBytes") { value, _ in await limited { $0.maxLineBytes = value } },
         .whole("Flow.pausing.highWater") { value, _ in _ = Flow.pausing(highWater: value) },
         .whole("Flow.pausing.lowWater") { value, _ in _ = Flow.pausing(lowWater: value) },
         .whole("Flow.spilling.memoryLimit") { value, _ in
@@ -134,4 +136,21 @@ extension NumberRow {
         "TransferProgress.bytesSent", "TransferProgress.totalToSend",
         "TransferProgress.totalToReceive", "TransferState.bodyBytesSent",
     ]
+}
+
+// A call whose content is read within what a gate sets.
+private func limited(_ set: @escaping @Sendable (inout Context) -> Void) async {
+    let mock = MockTransport { _ in .ok(text: "a line\nand another") }
+    _ = try? await Client(mock, clock: ManualClock(), [Limited(set: set)])
+        .get("http://a.example/").data()
+}
+
+private struct Limited: Interceptor {
+    let set: @Sendable (inout Context) -> Void
+
+    func intercept(_ request: Request, context: Context, next: Next) async throws -> Response {
+        var inner = context
+        set(&inner)
+        return try await next(request, context: inner)
+    }
 }

@@ -33,7 +33,7 @@ struct OrderOfTheStackExamples {
         let stack: Stack = [
             .deadline(), .circuitBreaker(), .retry(), .attemptTimeout(), .limits(),
         ]
-        // The circuit is to open when retries no longer help.
+        // The circuit should open when retries no longer help.
         let findings = stack.lint(for: transport, ignoring: ["breaker-outside-retry"])
         #expect(findings.isEmpty)
     }
