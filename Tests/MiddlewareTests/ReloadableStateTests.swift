@@ -8,7 +8,7 @@ import TurnpikeMiddleware
 import TurnpikeTesting
 
 @Suite("What code keeps when it replaces a stack")
-struct KeptStateTests {
+struct ReloadableStateTests {
     private let clock = ManualClock()
 
     private func client(_ stack: Stack, _ status: HTTPStatus = 200) -> Client {
