@@ -130,7 +130,7 @@ struct CurlCommandTests {
             ("application/json", "{\n  \"password\": \"s3cret\",\n  \"kept\": [1]\n}"),
             ("application/problem+json", #"{"api_key":{"a":"s3cret"},"kept":1}"#),
             ("", #" [{"token": "s3cret"}, {"kept": 1}]"#),
-            ("", "kept=1&password=s3cret"),
+            ("", "kept=1&password=s3cret"), ("", "/kept?code=s3cret"),
             ("application/x-www-form-urlencoded", "kept&pwd=s3cret"),
             ("text/plain", "kept http://u:s3cret@a.example/?sig=s3cret\nkept"),
             ("application/octet-stream", "password=s3cret&kept=1"),

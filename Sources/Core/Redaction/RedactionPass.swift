@@ -199,7 +199,9 @@ public final class RedactionPass {
         let text = Self.decoded(item[(equals + 1)...])
         let name = item[..<equals]
         let shownName = value(Self.decoded(name)) == nil ? Array(name) : Self.mark
-        if redaction.hides(key: name), !text.isEmpty {
+        // A URL may stand where a form does: the query's first name follows its path.
+        let key = name.lastIndex { "?#".utf8.contains($0) }.map { name[($0 + 1)...] } ?? name
+        if redaction.hides(key: key), !text.isEmpty {
             return shownName + [item[equals]] + hide(text)
         }
         let shown = value(text, isCut: isCut)
