@@ -57,7 +57,7 @@ enum CurlHead {
     ) -> Result<Exchange.Head, ClientError> {
         var lines = unsafe HeadLines(bytes: bytes)
         guard let first = unsafe lines.next(), let status = unsafe StatusLine(first) else {
-            return .failure(broken("its first line is none of HTTP"))
+            return .failure(broken("its first line is not an HTTP status line"))
         }
         // A line feed alone may end lines (RFC 9112 §2.2); among lines that end in CRLF it is part
         // of a value that somebody smuggled in.
