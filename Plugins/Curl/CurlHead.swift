@@ -112,7 +112,7 @@ enum CurlHead {
             ClientError(
                 .decompression,
                 "the response's transfer coding \(Grammar.escaped(coding, upTo: 40)) cannot be decoded"
-                    + " and was not asked for; if the request has a TE, take it out",
+                    + " and was not asked for; if the request has a TE field, remove it",
                 transfer: TransferState(.receiving))
         }
     }
