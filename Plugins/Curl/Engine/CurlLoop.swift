@@ -15,7 +15,8 @@ import TurnpikeCore
         var limits = limits
         guard let pointer = unsafe tpc_loop_create(&limits) else {
             throw ClientError(
-                .connection, "no event loop could be made; are there descriptors left?")
+                .connection,
+                "no event loop could be made; check the limit of open files (ulimit -n)")
         }
         unsafe self.pointer = pointer
     }
