@@ -98,6 +98,9 @@ public final class WebSocket: Sendable {
     // MARK: Sending
 
     /// Sends a message, and returns when the connection has taken it.
+    ///
+    /// A task that is cancelled while other messages go first sends nothing. Later, the message is sent
+    /// all the same.
     /// - Throws: ``/TurnpikeCore/ClientError/Code/webSocketClosed`` if the socket is closed,
     ///   ``/TurnpikeCore/ClientError/Code/connection`` if the connection is lost, or
     ///   `CancellationError`.

@@ -108,7 +108,11 @@ extension Plan {
         response.history = record
         response.headAt = headAt
         response.exchange = number
-        response.upgradedConnection?.end(with: context)
+        if let connection = response.upgradedConnection {
+            // The registration keeps the call running until the connection is closed.
+            let registration = context.onCancel { [weak connection] _ in connection?.close() }
+            connection.whenClosed { registration.end() }
+        }
         response.body.storage.attach(
             to: context.call, ExchangeDetails(history: record, head: response.head),
             exchange: number)

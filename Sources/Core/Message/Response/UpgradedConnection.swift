@@ -11,7 +11,8 @@ import Synchronization
 public final class UpgradedConnection: Sendable {
     private struct State {
         var isClosed = false
-        var registration: CancelRegistration?
+        // Ends what would close it.
+        var onClose: (@Sendable () -> Void)?
     }
 
     /// The protocol that the server has switched to.
@@ -46,22 +47,21 @@ public final class UpgradedConnection: Sendable {
     ///
     /// Closing twice has no effect.
     public func close() {
-        let (isFirst, registration) = state.withLock { state in
+        let (isFirst, handler) = state.withLock { state in
             defer { state.isClosed = true }
-            return (!state.isClosed, state.registration.take())
+            return (!state.isClosed, state.onClose.take())
         }
-        registration?.end()
+        handler?()
         if isFirst { channel.close() }
     }
 
-    /// Closes the connection when a context is cancelled, and keeps the context's call running until then.
-    func end(with context: Context) {
-        let registration = context.onCancel { [weak self] _ in self?.close() }
+    /// Calls a handler when the connection is closed, or at once if it already is; one may wait.
+    func whenClosed(_ handler: @escaping @Sendable () -> Void) {
         let isClosed = state.withLock { state in
-            if !state.isClosed { state.registration = registration }
+            if !state.isClosed { state.onClose = handler }
             return state.isClosed
         }
-        if isClosed { registration.end() }
+        if isClosed { handler() }
     }
 }
 
