@@ -341,7 +341,7 @@ let package = Package(
         .testTarget(
             name: "WebSocketTests",
             dependencies: [
-                "ChildProcess", "TestSupport", "TurnpikeCore", "TurnpikeCurl",
+                "ChildProcess", "TestSupport", "TurnpikeCore",
                 "TurnpikeMiddleware", "TurnpikeSerializers", "TurnpikeSupport",
                 "TurnpikeTesting", "TurnpikeWebSocket",
             ],
