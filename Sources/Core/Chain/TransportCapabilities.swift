@@ -43,21 +43,28 @@ public struct TransportCapabilities: OptionSet, Hashable, Sendable {
     /// itself.
     public static let addressRules = Self(rawValue: 1 << 6)
 
+    /// A connection can switch to another protocol (``RequestOptions/upgrade``).
+    ///
+    /// Requests that ask for it fail without it.
+    public static let upgrades = Self(rawValue: 1 << 7)
+
     private static let names: [(Self, String)] = [
         (.liveUpload, "live upload"), (.requestTrailers, "request trailers"),
         (.trailers, "trailers"), (.phaseTimes, "phase times"),
         (.encodedSizes, "encoded sizes"), (.connectTargets, "connect targets"),
-        (.addressRules, "address rules"),
+        (.addressRules, "address rules"), (.upgrades, "upgrades"),
     ]
 
     /// Returns an error if required capabilities are missing, or nil.
     func fault(missing required: Self, for asker: String) -> ClientError? {
         let missing = required.subtracting(self)
         guard !missing.isEmpty else { return nil }
+        let example =
+            missing == .upgrades ? "" : ", such as CurlTransport without a proxy for all hosts"
         return ClientError(
             .unsupported,
             "\(asker) needs \(missing), which the client's transport does not support; use one that"
-                + " does, such as CurlTransport without a proxy for all hosts")
+                + " does" + example)
     }
 }
 
