@@ -73,7 +73,7 @@ private final class LoopbackChannel: UpgradedChannel {
 }
 
 /// Upgrades connections to a port of this machine.
-private struct LoopbackTransport: Transport {
+struct LoopbackTransport: Transport {
     let port: UInt16
     var capabilities: TransportCapabilities { .upgrades }
 

@@ -40,10 +40,12 @@ extension SocketCore {
             try Task.checkCancellation()
             do {
                 let content = try deflater?.deflate(content, isLast: isLast) ?? content
+                // Pings that came before the message that may have caused this one are answered first.
                 try await connection.write(
-                    FrameWriter.frame(
-                        isFirst ? opcode : .continuation, content, isFinal: isLast,
-                        isCompressed: isFirst && deflater != nil))
+                    takePongs()
+                        + FrameWriter.frame(
+                            isFirst ? opcode : .continuation, content, isFinal: isLast,
+                            isCompressed: isFirst && deflater != nil))
             } catch let error as CancellationError {
                 throw error
             } catch {
@@ -71,16 +73,30 @@ extension SocketCore {
     }
 
     private func writeAllControls() async {
-        while let (frame, isClose) = takeControl() {
-            try? await frameTurn.run { try await connection.write(frame) }
-            if isClose { handle(.closeWritten) }
+        // A frame is taken in its turn, so that no message goes before it.
+        while let control = try? await frameTurn.run({
+            let control = takeControl()
+            if let control { try? await connection.write(control.frame) }
+            return control
+        }) {
+            if control.isClose { handle(.closeWritten) }
         }
+    }
+
+    private func takePongs() -> Data {
+        let pongs = state.withLock { state in
+            defer { state.pongs = [] }
+            return state.pongs
+        }
+        return pongs.reduce(Data()) { $0 + FrameWriter.frame(.pong, $1) }
     }
 
     private func takeControl() -> (frame: Data, isClose: Bool)? {
         state.withLock { state in
             if state.machine.state == .open {
-                if let pong = state.pong.take() { return (FrameWriter.frame(.pong, pong), false) }
+                if !state.pongs.isEmpty {
+                    return (FrameWriter.frame(.pong, state.pongs.removeFirst()), false)
+                }
                 if let ping = state.ping.take() { return (FrameWriter.frame(.ping, ping), false) }
             }
             if let close = state.close.take() { return (close, true) }

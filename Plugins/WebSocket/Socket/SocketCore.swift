@@ -11,9 +11,8 @@ final class SocketCore: Sendable {
     struct State {
         var machine = SocketStateMachine()
         var closure: WebSocket.Closure?
-        // Control frames that are to be written. Of several pings, the last one is answered
-        // (RFC 6455 §5.5.3).
-        var pong: Data?
+        // Control frames that are to be written.
+        var pongs: [Data] = []
         var ping: Data?
         var close: Data?
         var isWritingControls = false
@@ -37,6 +36,7 @@ final class SocketCore: Sendable {
     let frameTurn = Turn()
 
     private static let readBytes = 16_384
+    private static let maxPongs = 64
 
     init(
         _ connection: UpgradedConnection, deflate agreement: DeflateAgreement?,
@@ -103,7 +103,11 @@ final class SocketCore: Sendable {
     ) async throws {
         switch event {
         case .ping(let content):
-            state.withLock { $0.pong = content }
+            state.withLock { state in
+                // Of many pings, the last ones suffice (RFC 6455 §5.5.3).
+                if state.pongs.count == Self.maxPongs { state.pongs.removeFirst() }
+                state.pongs.append(content)
+            }
             writeControls()
         case .pong(let content): didReceivePong(content)
         case .close(let code, let reason): peerClosed(code, reason)
