@@ -27,6 +27,8 @@ import TurnpikeCore
         unsafe tpc_loop_watch(pointer, &watcher)
     }
 
+    /// What can be read from when the sockets have events.
+    var descriptor: Int32 { unsafe tpc_loop_descriptor(pointer) }
     func close() { unsafe tpc_loop_close(pointer) }
     func free() { unsafe tpc_loop_free(pointer) }
     func enter(name: String) { unsafe tpc_loop_enter(pointer, name) }

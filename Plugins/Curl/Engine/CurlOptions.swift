@@ -75,6 +75,7 @@ struct CurlOptions: Sendable {
     var capabilities: TransportCapabilities {
         var capabilities: TransportCapabilities = [
             .liveUpload, .phaseTimes, .trailers, .requestTrailers, .encodedSizes,
+            .upgrades,
         ]
         if proxies.takeAll { return capabilities }
         capabilities.insert(.connectTargets)
