@@ -341,7 +341,7 @@ let package = Package(
         .testTarget(
             name: "WebSocketTests",
             dependencies: [
-                "ChildProcess", "TestSupport", "TurnpikeCore",
+                "ChildProcess", "TestSupport", "TurnpikeCore", "TurnpikeCurl",
                 "TurnpikeMiddleware", "TurnpikeSerializers", "TurnpikeSupport",
                 "TurnpikeTesting", "TurnpikeWebSocket",
             ],

@@ -59,12 +59,10 @@ public struct TransportCapabilities: OptionSet, Hashable, Sendable {
     func fault(missing required: Self, for asker: String) -> ClientError? {
         let missing = required.subtracting(self)
         guard !missing.isEmpty else { return nil }
-        let example =
-            missing == .upgrades ? "" : ", such as CurlTransport without a proxy for all hosts"
         return ClientError(
             .unsupported,
             "\(asker) needs \(missing), which the client's transport does not support; use one that"
-                + " does" + example)
+                + " does, such as CurlTransport without a proxy for all hosts")
     }
 }
 
