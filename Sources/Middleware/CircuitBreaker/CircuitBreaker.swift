@@ -79,11 +79,11 @@ public struct CircuitBreaker: Interceptor {
     /// It counts anew, so that it opens again if the origin still fails.
     public func close(_ origin: Origin) { circuits.close(origin) }
 
-    /// How long an origin's circuit still refuses calls: zero if it admits them, and nil if it is
-    /// isolated.
+    /// How long an origin's circuit still refuses calls.
     /// - Parameters:
     ///   - origin: The origin.
     ///   - timeSource: The time of the client that uses the breaker.
+    /// - Returns: The time left; zero if the circuit admits calls, nil if it is isolated.
     public func remaining(
         of origin: Origin, on timeSource: any TimeSource = SystemTimeSource()
     ) -> Duration? { circuits.remaining(of: origin, at: timeSource.now) }
