@@ -101,7 +101,7 @@ public final class WebSocket: Sendable {
     ///
     /// A task that is cancelled while other messages go first sends nothing. Later, the message is sent
     /// all the same.
-    /// - Throws: ``/TurnpikeCore/ClientError/Code/webSocketClosed`` if the socket is closed,
+    /// - Throws: ``TurnpikeCore/ClientError/Code/webSocketClosed`` if the socket is closed,
     ///   ``/TurnpikeCore/ClientError/Code/connection`` if the connection is lost, or
     ///   `CancellationError`.
     public func send(_ message: Message) async throws {

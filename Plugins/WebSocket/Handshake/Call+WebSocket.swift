@@ -42,7 +42,7 @@ extension Call {
 }
 
 extension Client {
-    /// Opens a socket; see ``/TurnpikeCore/Call/webSocket(protocols:options:)``.
+    /// Opens a socket; see ``TurnpikeCore/Call/webSocket(protocols:options:)``.
     ///
     /// `Origin` and other fields of the handshake are header fields.
     public func webSocket(
