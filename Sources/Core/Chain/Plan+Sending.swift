@@ -38,17 +38,17 @@ extension Plan {
         if body.hasTrailers { request.announceTrailers() }
         request.uniteCookies()
         request.askForPlainRange()
-        do {
-            return try await exchange(request, in: context)
-        } catch {
-            guard mayResend(request, after: error, in: context) else { throw error }
-            context.report(
-                "a kept-alive connection ended before an answer; the request is sent once more",
-                by: "Client")
+        var isSecond = false
+        while true {
             do {
                 return try await exchange(request, in: context)
-            } catch let error as ClientError {
-                throw error.behindASend
+            } catch {
+                if isSecond { throw (error as? ClientError)?.behindASend ?? error }
+                guard mayResend(request, after: error, in: context) else { throw error }
+                isSecond = true
+                context.report(
+                    "a kept-alive connection ended before an answer; the request is sent once more",
+                    by: "Client")
             }
         }
     }
@@ -79,6 +79,7 @@ extension Plan {
     }
 
     /// Passes a request to the transport, and records it.
+    @inline(__always)
     private func exchange(_ request: Request, in context: Context) async throws -> Response {
         let record = context.call.record
         let now = context.timeSource.now

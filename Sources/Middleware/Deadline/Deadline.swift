@@ -28,7 +28,7 @@ import TurnpikeSupport
 /// The gate can stop waiting for asynchronous work, but not for a synchronous hook. An adapter,
 /// logger, condition or policy that blocks its thread keeps the caller waiting past the limit, for
 /// as long as it blocks.
-public struct Deadline: Interceptor {
+public struct Deadline: PhasedInterceptor {
     private let limit: Duration
 
     /// Creates a deadline.
@@ -49,14 +49,12 @@ public struct Deadline: Interceptor {
                 ? "the request can be sent only once" : nil)
     }
 
-    /// Runs the rest of the chain within the limit.
-    public func intercept(
-        _ request: Request, context: Context, next: Next
-    ) async throws -> Response {
+    /// Begins the limit.
+    public func before(_ request: Request, context: Context, next: Next) throws -> Context {
         let options = request.options
-        if options.isOneTime { return try await next(request) }
+        if options.isOneTime { return context }
         let limit = options[DeadlineOption.self] ?? limit
-        return try await next(request, within: limit, upToHead: options.isStreaming) { limit in
+        return context.child(within: limit, upToHead: options.isStreaming) { limit in
             ClientError(
                 .deadlineExceeded, "the call did not finish within its deadline of \(limit.text)")
         }

@@ -57,7 +57,7 @@ final class ResponseBodyStorage: Sendable {
         state = Mutex(State(phase: .unread))
     }
 
-    deinit { cancel(.drop) }
+    deinit { if !hasEnded { cancel(.drop) } }
 
     // MARK: Reading
 
