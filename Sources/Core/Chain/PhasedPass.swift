@@ -42,7 +42,7 @@ struct PhasedPass {
         }
     }
 
-    private mutating func enter(_ gate: PhasedGate) throws {
+    private mutating func enter(_ gate: any PhasedGate) throws {
         let next = Next(plan: plan, position: position + 1, context: context)
         let inner = try gate.before(request, context, next)
         if inner === context { return }

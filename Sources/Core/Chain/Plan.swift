@@ -12,7 +12,7 @@ final class Plan: Sendable {
     enum Node: Sendable {
         case group(Kept<any GateGroup>, count: Int)
         case interceptor(Kept<any Interceptor>)
-        case phased(PhasedGate)
+        case phased(any PhasedGate)
         case metrics(Kept<any MetricsRecorder>)
         case log(Kept<any RequestLogger>)
         case retry(Kept<any RequestRetrier>)
@@ -83,7 +83,7 @@ final class Plan: Sendable {
             let inner = group.gates.flatMap(lower)
             return [.group(Kept(group), count: inner.count)] + inner
         }
-        if let gate = gate as? any PhasedInterceptor { return [.phased(PhasedGate(gate))] }
+        if let gate = gate as? any PhasedInterceptor { return [.phased(gate.kept)] }
         if let gate = gate as? any Interceptor { return [.interceptor(Kept(gate))] }
         var nodes: [Node] = []
         if let gate = gate as? any MetricsRecorder { nodes.append(.metrics(Kept(gate))) }
@@ -328,15 +328,25 @@ final class Kept<Gate: Sendable>: Sendable {
     init(_ value: Gate) { self.value = value }
 }
 
-/// The steps of a gate that acts before and after the rest of the chain.
-final class PhasedGate: Sendable {
-    let gate: any PhasedInterceptor
-    let before: @Sendable (Request, Context, Next) throws -> Context
-    let after: @Sendable (Response, Request, Context) throws -> Bool
+/// A gate that acts before and after the rest of the chain, behind one reference.
+protocol PhasedGate: AnyObject, Sendable {
+    var gate: any PhasedInterceptor { get }
+    func before(_ request: Request, _ context: Context, _ next: Next) throws -> Context
+    func after(_ response: Response, _ request: Request, _ context: Context) throws -> Bool
+}
 
-    init<Gate: PhasedInterceptor>(_ gate: Gate) {
-        self.gate = gate
-        before = { try gate.before($0, context: $1, next: $2) }
-        after = { try gate.after($0, to: $1, context: $2) }
+extension Kept: PhasedGate where Gate: PhasedInterceptor {
+    var gate: any PhasedInterceptor { value }
+
+    func before(_ request: Request, _ context: Context, _ next: Next) throws -> Context {
+        try value.before(request, context: context, next: next)
     }
+
+    func after(_ response: Response, _ request: Request, _ context: Context) throws -> Bool {
+        try value.after(response, to: request, context: context)
+    }
+}
+
+extension PhasedInterceptor {
+    fileprivate var kept: any PhasedGate { Kept(self) }
 }

@@ -95,8 +95,7 @@ extension Context {
                 unsafe timer?.token.cancel()
                 response.body.cancel(.drop)
                 result = .failure(reason.error)
-            } else if unsafe timer?.isUpToHead == true || response.body.storage.arrival != .underWay {
-                // The body arrived in time, even if it is read later.
+            } else if unsafe timer?.isUpToHead == true {
                 unsafe timer?.token.cancel()
             } else if let timer = unsafe timer {
                 response.body.keepLimit(timer, of: self)
@@ -123,6 +122,8 @@ extension ResponseBody {
             storage.expire(
                 ResponseBodyExpiry(deadline: deadline, timeSource: context.timeSource) { timer.fault })
         }
+        // The body arrived in time, even if it is read later.
+        if storage.arrival != .underWay { return timer.token.cancel() }
         let canceller = canceller
         let registration = context.onCancel { canceller.cancel($0) }
         onEnd { _ in
