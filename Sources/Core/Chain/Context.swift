@@ -46,8 +46,8 @@ public final class Context: Sendable {
     /// How long a body that an inner retry keeps may be idle; nil if no gate limits it.
     let idleBound: IdleBound?
 
-    /// Decides about a second send after a lost connection (``ResendRule``).
-    let resendRule: ResendRule
+    /// What the gate that created this context says of a second send after a lost connection.
+    let resendRule: ResendRule?
 
     /// How many bytes of the response content are read before the caller gets a value: `Int.max`
     /// for all of it, 0 if the caller gets a stream (``ResponseSerializer/collectedBytes(in:)``).
@@ -74,7 +74,7 @@ public final class Context: Sendable {
 
     private init(
         call: CallState, observers: ObserverList?, place: CallPlace,
-        resendRule: ResendRule = .ownOnce([])
+        resendRule: ResendRule? = nil
     ) {
         self.resendRule = resendRule
         self.call = call
@@ -96,7 +96,7 @@ public final class Context: Sendable {
         isLimit: Bool = false, observers: ObserverList?
     ) {
         self.isLimit = isLimit
-        self.resendRule = resendRule ?? parent.resendRule
+        self.resendRule = resendRule
         call = parent.call
         hasScope = true
         place = parent.place
@@ -112,7 +112,7 @@ public final class Context: Sendable {
     /// Creates a context that differs from another one only in its place.
     private init(_ parent: Context, place: CallPlace) {
         isLimit = false
-        resendRule = parent.resendRule
+        resendRule = nil
         call = parent.call
         hasScope = false
         self.place = place
@@ -254,7 +254,8 @@ public final class Context: Sendable {
     /// calls share. The creator must cancel it; otherwise it ends with the client. The loggers
     /// outside this context receive its events.
     public func detached() -> Context {
-        Context(call: call, observers: observers, place: place, resendRule: resendRule)
+        Context(
+            call: call, observers: observers, place: place, resendRule: .several(resendRules))
     }
 
     /// Returns the same context for what happens within a part of the call.

@@ -15,9 +15,11 @@ extension Plan {
     @TaskLocal static var retryPass = RetryPass.over
 
     func retry(
-        _ retrier: any RequestRetrier, _ request: Request, from position: Int, in context: Context
+        _ kept: Kept<any RequestRetrier>, _ request: Request, from position: Int,
+        in context: Context
     ) async throws -> Response {
-        let rule: ResendRule? = retrier.decidesResend(of: request) ? .retried : nil
+        let retrier = kept.value
+        let rule = ResendRule.retried(by: kept, request)
         let present = Plan.retryPass
         let outer = present.hasEnded ? nil : present
         if let outer, !outer.belongs(to: context.call) {

@@ -63,7 +63,7 @@ extension Plan {
         guard (error as? ClientError)?.transfer?.lostReusedConnection == true else { return false }
         let record = context.call.record
         record.didLoseConnection()
-        guard case .ownOnce(let limits) = context.resendRule, request.isRepeatable,
+        guard let limits = context.resendLimits, request.isRepeatable,
             request.body.isReplayable, !request.options.isOneTime, !Task.isCancelled,
             context.cancelReason == nil, record.takeResend(limit: Self.sendLimit)
         else { return false }

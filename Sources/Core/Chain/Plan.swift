@@ -198,7 +198,7 @@ final class Plan: Sendable {
             } else if inside == nodes.count {
                 result = .success(try await send(request, in: inner))
             } else if case .retry(let retrier) = nodes[inside], inside == position || !inner.isRead {
-                result = .success(try await retry(retrier.value, request, from: inside + 1, in: inner))
+                result = .success(try await retry(retrier, request, from: inside + 1, in: inner))
             } else if case .interceptor(let gate) = nodes[inside], inside == position || !inner.isRead {
                 let next = Next(plan: self, position: inside + 1, context: inner)
                 result = .success(try await gate.value.intercept(request, context: inner, next: next))
