@@ -186,7 +186,7 @@ public final class CurlTransport: Transport {
     /// ``/TurnpikeCore/Client/shutdown(grace:)`` allows. A transport that is let go of without a
     /// shutdown lets bodies come to their end, then closes its connections by itself.
     public func shutdown() async {
-        upgrades.shutdown()
+        await upgrades.shutdown()
         for engine in engines { await engine.shutdown() }
         await configuration.meter?.flush()
     }

@@ -21,7 +21,9 @@ public enum TransportConformance {
     public typealias Check = ConformanceCheck<any Transport>
 
     /// All checks.
-    public static var checks: [Check] { messages + bodies + ends + faults + life + connections }
+    public static var checks: [Check] {
+        messages + bodies + ends + faults + life + connections + upgrades
+    }
 
     /// The environment of a check: a server, and a client with an empty stack over the transport.
     struct Road: Sendable {
