@@ -18,12 +18,22 @@ struct WebSocketTests {
         let frames: Data
         let code: UInt16
         var isDeflated = false
+        var maxMessageBytes = 1000
 
         init(_ name: String, _ frames: [RawFrame], _ code: UInt16, isDeflated: Bool = false) {
             testDescription = name
             self.frames = frames.reduce(Data()) { $0 + $1.bytes }
             self.code = code
             self.isDeflated = isDeflated
+        }
+
+        // The reader gets what was inflated of it, and no message.
+        static func bomb(_ name: String, of bytes: Int, maxMessageBytes: Int) -> Fault {
+            let content = try? MessageDeflater(DeflateAgreement()).deflate(
+                Data(count: bytes), isLast: true)
+            var fault = Fault(name, [RawFrame(0xC2, content ?? Data())], 1009, isDeflated: true)
+            fault.maxMessageBytes = maxMessageBytes
+            return fault
         }
 
         init(_ name: String, bytes: [UInt8], _ code: UInt16) {
@@ -49,14 +59,8 @@ struct WebSocketTests {
         Fault("text that ends within a character", [RawFrame(0x81, Data([0xC3]))], 1007),
         Fault("close code 1005", [.close(1005)], 1002),
         Fault("broken compression", [RawFrame(0xC1, Data([0xFF, 0xFF]))], 1007, isDeflated: true),
-        Fault(
-            "a bomb",
-            [
-                RawFrame(
-                    0xC2,
-                    (try? MessageDeflater(DeflateAgreement()).deflate(
-                        Data(count: 100_000), isLast: true)) ?? Data())
-            ], 1009, isDeflated: true),
+        .bomb("a bomb", of: 100_000, maxMessageBytes: 1000),
+        .bomb("a bomb within the largest message", of: 10_000_000, maxMessageBytes: 16_777_216),
     ]
 
     @Test(
@@ -64,19 +68,19 @@ struct WebSocketTests {
         arguments: faults)
     func violations(fault: Fault) async throws {
         let (socket, peer, pipe) = openSocket(
-            WebSocket.Options(maxMessageBytes: 1000),
+            WebSocket.Options(maxMessageBytes: fault.maxMessageBytes),
             deflate: fault.isDeflated ? DeflateAgreement() : nil)
         try await peer.send(RawFrame(0x81, "before"))
         try await peer.channel.write(fault.frames + RawFrame(0x81, "after").bytes)
-        let answer = try await peer.next()
-        #expect(answer == .close(fault.code))
-        peer.channel.close()
         var received: [WebSocket.Message] = []
         let error = await #expect(throws: ClientError.self) {
             for try await message in socket.messages { received.append(message) }
         }
         #expect(error?.code == (fault.code == 1009 ? .tooLarge : .protocol))
         #expect(received == [.text("before")])
+        let answer = try await peer.next()
+        #expect(answer == .close(fault.code))
+        peer.channel.close()
         await expectError(.webSocketClosed) {
             try await socket.send(.text("x"))
         }
