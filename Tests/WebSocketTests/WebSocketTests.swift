@@ -5,6 +5,7 @@ import Synchronization
 import TestSupport
 import Testing
 import TurnpikeCore
+import TurnpikeSerializers
 import TurnpikeSupport
 import TurnpikeTesting
 
@@ -148,15 +149,61 @@ struct WebSocketTests {
         let (socket, peer, pipe) = openSocket()
         async let closed: Void = socket.close(.goingAway, reason: "bye")
         #expect(try await peer.next() == .close(1001, "bye"))
-        // What the server sent before it knew is dropped.
+        // What the server sent before it knew is delivered, and nothing behind its answer.
         try await peer.send(RawFrame(0x81, "late"), .close(1001), RawFrame(0x81, "too late"))
         peer.channel.close()
         try await closed
         var messages = socket.messages.makeAsyncIterator()
+        #expect(try await messages.next() == .text("late"))
         #expect(try await messages.next() == nil)
         #expect(socket.closure == nil || socket.closure?.code == .goingAway)
         #expect(pipe.isClosed)
         try await socket.close()
+    }
+
+    @Test("Messages that nobody reads do not hold up a closing: those that do not fit are dropped")
+    func closingUnread() async throws {
+        let (socket, peer, _) = openSocket()
+        async let closed: Void = socket.close()
+        #expect(try await peer.next() == .close(1000))
+        let large = Data(count: 40_000)
+        try await peer.send(
+            RawFrame(0x82, large), RawFrame(0x82, large), RawFrame(0x82, "small"), .close(1000))
+        peer.channel.close()
+        try await closed
+        var messages = socket.messages.makeAsyncIterator()
+        #expect(try await messages.next() == .binary(large))
+        // Of the second one a part was dropped, and so all behind it.
+        #expect(try await messages.next() == nil)
+    }
+
+    @Test(
+        "Messages become values by the client's decoder, and a wrong one is an error that shows it")
+    func values() async throws {
+        struct Price: Codable, Equatable { let pair: String }
+        let (socket, peer, _) = openSocket(serializers: .standard)
+        try await socket.send(json: Price(pair: "EURUSD"))
+        let frame = try #require(try await peer.next())
+        try await peer.send(
+            RawFrame(frame.first, frame.content), RawFrame(0x82, frame.content),
+            RawFrame(0x81, "[1]"), RawFrame(0x81, "after"))
+        var prices = socket.messages(of: Price.self).makeAsyncIterator()
+        #expect(try await prices.next() == Price(pair: "EURUSD"))
+        #expect(try await prices.next() == Price(pair: "EURUSD"))
+        do {
+            _ = try await prices.next()
+            Issue.record("an array is no price")
+        } catch let error as ClientError {
+            #expect(error.code == .serialization && error.responseBody == Data("[1]".utf8))
+        }
+        var messages = socket.messages.makeAsyncIterator()
+        #expect(try await messages.next() == .text("after"))
+        let (bare, other, _) = openSocket()
+        try await other.send(RawFrame(0x81, "{}"))
+        await expectError(.serialization) {
+            var prices = bare.messages(of: Price.self).makeAsyncIterator()
+            _ = try await prices.next()
+        }
     }
 
     @Test(
