@@ -40,6 +40,7 @@ extension TestAnswer {
     ///   - first: Bytes that are sent together with the head.
     ///   - serve: Is called with each frame of the client, and writes what it likes. The connection
     ///     ends behind a close frame.
+    /// - Returns: The answer.
     package static func webSocket(
         first: Data = Data(), _ serve: @escaping @Sendable (RawFrame, TestPeer) -> Void
     ) -> TestAnswer {
