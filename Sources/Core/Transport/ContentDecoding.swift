@@ -94,23 +94,33 @@ private final class ContentDecoder: @unchecked Sendable {
 
     /// Returns the next decoded bytes, at most ``pieceBytes``, or empty data if it needs input.
     func next() throws -> Data {
-        var output = Data(count: Self.pieceBytes)
+        // Memory that is not zeroed: zeroing costs a thirtieth of decoding.
+        let room = UnsafeMutableRawBufferPointer.allocate(
+            byteCount: Self.pieceBytes, alignment: 16)
         let step: Inflater.Step
         do {
             step = try unsafe input.withUnsafeBytes { input in
-                try unsafe output.withUnsafeMutableBytes { room in
-                    try unsafe decompressor.inflate(
-                        UnsafeRawBufferPointer(rebasing: input[position...]), into: room)
-                }
+                try unsafe decompressor.inflate(
+                    UnsafeRawBufferPointer(rebasing: input[position...]), into: room)
             }
         } catch {
+            unsafe room.deallocate()
             throw Self.fault(
                 "the response's content coding is broken, or other bytes follow its end")
         }
         hasEnded = step.hasEnded
         position += step.consumed
         mayHaveOutput = step.produced == Self.pieceBytes
-        return output.prefix(step.produced)
+        // A small piece does not keep the memory of a large one.
+        if step.produced < Self.pieceBytes / 4 {
+            defer { unsafe room.deallocate() }
+            return unsafe Data(room.prefix(step.produced))
+        }
+        // SAFETY: allocated above, and not empty.
+        let start = unsafe room.baseAddress.unsafelyUnwrapped
+        return unsafe Data(
+            bytesNoCopy: start, count: step.produced,
+            deallocator: .custom { bytes, _ in unsafe bytes.deallocate() })
     }
 
     /// Checks that the coded content is complete.
