@@ -264,7 +264,7 @@ public final class CassetteTransport: Transport {
                     request: request, sent: hides ? nil : sent(), head: head,
                     received: received.content ?? Data(),
                     marks: RecordingMarks(chunks: received.sizes, isPartial: !isWhole),
-                    encodedLength: encodedLength, started: date,
+                    encodedLength: encodedLength ?? end.encodedBytes, started: date,
                     wait: begin.duration(to: headTime),
                     receive: headTime.duration(to: timeSource.now)),
                 at: place)
