@@ -55,7 +55,10 @@ public enum TransportConformance {
             } catch {
                 server.stop()
                 await transport.shutdown()
-                throw error
+                guard server.counts.accepted == 0 else { throw error }
+                let finding = (error as? ConformanceFailure)?.description ?? "it threw: \(error)"
+                throw ConformanceFailure(
+                    "\(finding); the server of the check got no connection from the transport")
             }
             server.stop()
             await transport.shutdown()
