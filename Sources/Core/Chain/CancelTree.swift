@@ -29,7 +29,6 @@ struct CancelMark: ~Copyable {
 /// trees of a client's calls are linked to the tree of the client's current generation. Lock order:
 /// a thread may lock an outer tree while it holds the lock of an inner tree, never the reverse.
 final class CancelTree: Sendable {
-
     private struct State {
         var link: CancelPlace?
         var list = CancelList()

@@ -240,7 +240,8 @@ public final class Context: Sendable {
     /// Creates a child for a time limit that ends at the head of the response.
     func childUpToHead() -> Context {
         Context(
-            parent: self, deadline: deadline, isLimitedToHead: true, isLimit: true, observers: observers)
+            parent: self, deadline: deadline, isLimitedToHead: true, isLimit: true,
+            observers: observers)
     }
 
     /// Creates a child that limits how long a body kept by an inner retry may be idle.

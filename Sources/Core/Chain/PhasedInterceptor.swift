@@ -53,10 +53,14 @@ public protocol PhasedInterceptor: Interceptor {
 
 extension PhasedInterceptor {
     /// Does nothing.
-    public func before(_ request: Request, context: Context, next: Next) throws -> Context { context }
+    public func before(_ request: Request, context: Context, next: Next) throws -> Context {
+        context
+    }
 
     /// Passes the response on.
-    public func after(_ response: Response, to request: Request, context: Context) throws -> Bool { true }
+    public func after(_ response: Response, to request: Request, context: Context) throws -> Bool {
+        true
+    }
 
     /// Passes the result on.
     public func resume(
@@ -64,7 +68,8 @@ extension PhasedInterceptor {
     ) async throws -> Response { try result.get() }
 
     /// Runs the steps around the rest of the chain.
-    public func intercept(_ request: Request, context: Context, next: Next) async throws -> Response {
+    public func intercept(_ request: Request, context: Context, next: Next) async throws -> Response
+    {
         let inner = try before(request, context: context, next: next)
         let result: Result<Response, any Error>
         do {

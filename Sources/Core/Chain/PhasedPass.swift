@@ -82,7 +82,9 @@ struct PhasedPass {
             case .log: plan.end(request, result, in: inner)
             case .validate(let validator):
                 guard case .success(let response) = result else { break }
-                if !validator.value.accepts(response, for: request, context: context) { return false }
+                if !validator.value.accepts(response, for: request, context: context) {
+                    return false
+                }
             default: break
             }
         }

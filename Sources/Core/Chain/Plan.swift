@@ -142,7 +142,9 @@ final class Plan: Sendable {
         _ request: Request, from start: Int, in context: Context, isEntered: Bool = false
     ) async throws -> Response {
         let tells = !isEntered && context.isRead
-        if tells, context.beginsAttempt { return try await runAttempt(request, from: start, in: context) }
+        if tells, context.beginsAttempt {
+            return try await runAttempt(request, from: start, in: context)
+        }
         var position = start
         var request = request
         while position < nodes.count {
@@ -197,11 +199,15 @@ final class Plan: Sendable {
                 result = .success(try await runInTask(request, from: inside, in: inner))
             } else if inside == nodes.count {
                 result = .success(try await send(request, in: inner))
-            } else if case .retry(let retrier) = nodes[inside], inside == position || !inner.isRead {
+            } else if case .retry(let retrier) = nodes[inside], inside == position || !inner.isRead
+            {
                 result = .success(try await retry(retrier, request, from: inside + 1, in: inner))
-            } else if case .interceptor(let gate) = nodes[inside], inside == position || !inner.isRead {
+            } else if case .interceptor(let gate) = nodes[inside],
+                inside == position || !inner.isRead
+            {
                 let next = Next(plan: self, position: inside + 1, context: inner)
-                result = .success(try await gate.value.intercept(request, context: inner, next: next))
+                result = .success(
+                    try await gate.value.intercept(request, context: inner, next: next))
             } else if case .metrics(let recorder) = nodes[inside], inside == position {
                 return try await measure(recorder.value, request, from: inside + 1, in: inner)
             } else {

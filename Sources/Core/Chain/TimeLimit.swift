@@ -69,7 +69,8 @@ extension Context {
         within limit: Duration, upToHead isUpToHead: Bool = false,
         orThrow fault: @escaping @Sendable (_ limit: Duration) -> ClientError
     ) -> Context {
-        let inner = isUpToHead ? childUpToHead() : child(deadline: timeSource.now.advanced(by: limit))
+        let inner =
+            isUpToHead ? childUpToHead() : child(deadline: timeSource.now.advanced(by: limit))
         unsafe inner.timer = ContextTimer(
             token: timeSource.schedule(after: limit) { inner.expire() }, limit: limit,
             isUpToHead: isUpToHead, makeFault: fault)
@@ -120,7 +121,9 @@ extension ResponseBody {
         // A small body needs no check: it is read faster than the time could be checked.
         if let deadline = context.deadline, storage.length ?? .max > ResponseBodyExpiry.smallest {
             storage.expire(
-                ResponseBodyExpiry(deadline: deadline, timeSource: context.timeSource) { timer.fault })
+                ResponseBodyExpiry(deadline: deadline, timeSource: context.timeSource) {
+                    timer.fault
+                })
         }
         // The body arrived in time, even if it is read later.
         if storage.arrival != .underWay { return timer.token.cancel() }

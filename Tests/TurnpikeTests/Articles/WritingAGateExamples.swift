@@ -58,6 +58,22 @@ struct Budget: Interceptor {
     }
 }
 
+struct Region: PhasedInterceptor, PromptlyCancellable {
+    let name: String
+
+    func after(_ response: Response, to request: Request, context: Context) throws -> Bool {
+        response.headers["X-Region"] == name
+    }
+
+    func resume(
+        after result: Result<Response, any Error>, to request: Request, context: Context, next: Next
+    ) async throws -> Response {
+        let response = try result.get()
+        await response.discard(in: context)
+        return try await next.attempt(request)
+    }
+}
+
 enum TenantKey: ContextKey {
     static let defaultValue: String? = nil
     static let scope = ContextScope.call
@@ -209,6 +225,17 @@ struct WritingAGateExamples {
         let wrong: Stack = [.retry(), Budget(limit: .seconds(30))]
         let rules = wrong.lint(for: MockTransport { _ in .ok() }).map(\.rule)
         #expect(rules.contains("deadline-inside-retry"))
+    }
+
+    @Test("A gate of two phases passes on what it may, and runs the rest again otherwise")
+    func phases() async throws {
+        let regions = Tally()
+        let transport = MockTransport { _ in
+            .ok(text: "here").header("X-Region", regions.add() == 1 ? "far" : "near")
+        }
+        let client = Client(transport: transport, stack: Stack { Region(name: "near") })
+        #expect(try await client.get("http://a.example/").response().attempts == 2)
+        #expect(try await client.get("http://a.example/").response().attempts == 1)
     }
 
     @Test("A value of the call is visible to inner gates")

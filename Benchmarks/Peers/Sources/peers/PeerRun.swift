@@ -54,20 +54,26 @@ struct PeerRun {
         let end = clock.now + .seconds(seconds)
         let workload = workload
         return try await withThrowingTaskGroup(of: [Double].self) { group in
-            for _ in 0..<workload.concurrency {
-                group.addTask(executorPreference: sender.executor) {
-                    var latencies: [Double] = []
-                    var now = clock.now
-                    while workload.count > 0 ? latencies.count < workload.count : now < end {
-                        let count = try await sender.send()
-                        let after = clock.now
-                        guard count == workload.bytes else {
-                            throw PeerError("\(count) bytes came instead of \(workload.bytes)")
-                        }
-                        latencies.append((after - now) / .microseconds(1))
-                        now = after
+            let caller: @Sendable () async throws -> [Double] = {
+                var latencies: [Double] = []
+                var now = clock.now
+                while workload.count > 0 ? latencies.count < workload.count : now < end {
+                    let count = try await sender.send()
+                    let after = clock.now
+                    guard count == workload.bytes else {
+                        throw PeerError("\(count) bytes came instead of \(workload.bytes)")
                     }
-                    return latencies
+                    latencies.append((after - now) / .microseconds(1))
+                    now = after
+                }
+                return latencies
+            }
+            for _ in 0..<workload.concurrency {
+                // A preference of none would cost each switch of a task a lock.
+                if let executor = sender.executor {
+                    group.addTask(executorPreference: executor, operation: caller)
+                } else {
+                    group.addTask(operation: caller)
                 }
             }
             return try await group.reduce(into: []) { $0 += $1 }
