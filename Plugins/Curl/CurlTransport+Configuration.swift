@@ -32,7 +32,9 @@ extension CurlTransport {
         ///
         /// Upgraded connections count apart, as <doc:ConnectionPool> explains.
         public var maxConnectionsPerHost = 64
-        /// Connections at a time; nil for no bound of their own. Upgraded connections count apart.
+        /// Connections at a time; nil for no bound of their own.
+        ///
+        /// Upgraded connections count apart.
         public var maxConnections: Int?
         /// Connections that are kept for later requests.
         public var maxIdleConnections = 1024

@@ -2,6 +2,7 @@
 
 import TestSupport
 import Testing
+import Turnpike
 import TurnpikeTesting
 
 @testable import TurnpikeCurl
@@ -16,5 +17,36 @@ struct CurlConformanceTests {
         var configuration = CurlTransport.Configuration()
         configuration.busyPolling = .milliseconds(1)
         try await check.run(on: try CurlTransport(configuration: configuration))
+    }
+
+    @Test("A transport that loses the bytes behind the head of a 101 is found")
+    func losing() async throws {
+        struct Losing: Transport {
+            let inner: CurlTransport
+            var capabilities: TransportCapabilities { inner.capabilities }
+
+            func send(_ request: Request, context: Context) async throws -> Response {
+                let response = try await inner.send(request, context: context)
+                _ = try await response.upgradedConnection?.read(upTo: 2)
+                return response
+            }
+
+            func shutdown() async { await inner.shutdown() }
+        }
+        var found: [String] = []
+        let checks = TransportConformance.checks.filter { $0.name.contains("pgraded") }
+        for check in checks where check.name.contains("bytes") {
+            do {
+                try await check.run(on: Losing(inner: try CurlTransport()))
+            } catch { found.append(check.name) }
+        }
+        #expect(found.count == 2, "\(found)")
+    }
+
+    @Test(
+        "Upgrades conform",
+        arguments: TransportConformance.checks.filter { $0.name.contains("pgrade") })
+    func upgrades(_ check: TransportConformance.Check) async throws {
+        try await check.run(on: try CurlTransport())
     }
 }

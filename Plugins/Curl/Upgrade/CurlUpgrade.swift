@@ -179,17 +179,17 @@ final class CurlUpgrade: UpgradedChannel {
     }
 
     private func goOn() {
-        carryOut(
-            state.withLock { state in
-                var followUp = send(&state)
-                followUp.actions.remove(.wake)
-                followUp.ready += [state.reader.take()].compactMap(\.self)
-                if state.queued <= Self.highWater {
-                    followUp.ready += state.writers
-                    state.writers = []
-                }
-                return followUp
-            })
+        let followUp = state.withLock { state in
+            var followUp = send(&state)
+            followUp.actions.remove(.wake)
+            followUp.ready += [state.reader.take()].compactMap(\.self)
+            if state.queued <= Self.highWater {
+                followUp.ready += state.writers
+                state.writers = []
+            }
+            return followUp
+        }
+        carryOut(followUp)
     }
 
     // MARK: Under the lock
