@@ -477,6 +477,12 @@ let package = Package(
             dependencies: ["Turnpike", "TurnpikeCurl", "TurnpikeInspection", "TurnpikeTesting"],
             path: "Tests/Programs/Traces", swiftSettings: settings),
         .executableTarget(
+            name: "turnpike-sockets",
+            dependencies: [
+                "ChildProcess", "Turnpike", "TurnpikeCurl", "TurnpikeTesting", "TurnpikeWebSocket",
+            ],
+            path: "Tests/Programs/Sockets", swiftSettings: settings),
+        .executableTarget(
             name: "turnpike-endurance",
             dependencies: [
                 "ChildProcess", "Turnpike", "TurnpikeCurl", "TurnpikeCurlStackFiles",

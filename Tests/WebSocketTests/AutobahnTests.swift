@@ -4,6 +4,7 @@ import Foundation
 import TestSupport
 import Testing
 import TurnpikeCore
+import TurnpikeCurl
 
 @testable import TurnpikeWebSocket
 
@@ -18,7 +19,7 @@ struct AutobahnTests {
     func cases() async throws {
         let port = try #require(Self.port)
         let client = Client(
-            baseURL: Target("http://127.0.0.1:\(port)/"), transport: LoopbackTransport(port: port),
+            baseURL: Target("http://127.0.0.1:\(port)/"), transport: try CurlTransport(),
             stack: [], serializers: SerializerTable())
         var counts = try await client.webSocket("getCaseCount").messages.makeAsyncIterator()
         let first = try await counts.next()
