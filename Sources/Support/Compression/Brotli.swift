@@ -25,17 +25,19 @@
     /// The library, or nil if the system has none.
     static let shared: Brotli? = {
         guard let library = SystemLibrary("libbrotlidec.so.1"),
-            let create: Create = library.function("BrotliDecoderCreateInstance"),
-            let destroy: Destroy = library.function("BrotliDecoderDestroyInstance"),
-            let decode: Decode = library.function("BrotliDecoderDecompressStream")
+            let create: Create = unsafe library.function("BrotliDecoderCreateInstance"),
+            let destroy: Destroy = unsafe library.function("BrotliDecoderDestroyInstance"),
+            let decode: Decode = unsafe library.function("BrotliDecoderDecompressStream")
         else { return nil }
         return unsafe Brotli(create: create, destroy: destroy, decode: decode)
     }()
 }
 
 // SAFETY: the state belongs to this object alone, which frees it at its end.
-/// Decodes content in Brotli. Its window, and so the memory, is at most 16 MiB (RFC 7932 §9.1); the
-/// library refuses the large windows that are no part of the content coding.
+/// Decodes content in Brotli.
+///
+/// Its window, and so the memory, is at most 16 MiB (RFC 7932 §9.1). The library refuses the large
+/// windows that are no part of the content coding.
 @safe final class BrotliDecompressor: Decompressor {
     private let brotli: Brotli
     private let state: OpaquePointer

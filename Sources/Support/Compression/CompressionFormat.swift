@@ -2,6 +2,14 @@
 
 public import Foundation
 
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#elseif canImport(Darwin)
+import Darwin
+#endif
+
 /// A format of compressed bytes, named like its content coding (RFC 9110 §8.4.1).
 ///
 /// The order is that of `Accept-Encoding`: servers that have no preference take the first.
@@ -24,12 +32,12 @@ public enum CompressionFormat: String, Sendable, CaseIterable {
 
     var isOfZlib: Bool { self == .gzip || self == .deflate }
 
-    /// The library that decodes the format, with the package that has it, for messages.
+    /// The library that decodes the format, with what Debian calls it, for messages.
     public var library: String {
         switch self {
-        case .brotli: "Brotli (libbrotlidec.so.1, in Debian's package libbrotli1)"
-        case .zstd: "Zstandard (libzstd.so.1, in Debian's package libzstd1)"
-        case .gzip, .deflate: "zlib (libz.so.1, in Debian's package zlib1g)"
+        case .brotli: "Brotli (libbrotlidec.so.1, Debian's libbrotli1)"
+        case .zstd: "Zstandard (libzstd.so.1, Debian's libzstd1)"
+        case .gzip, .deflate: "zlib (libz.so.1, Debian's zlib1g)"
         }
     }
 
@@ -97,4 +105,20 @@ public protocol Compressor: AnyObject {
     /// Ends the content.
     /// - Returns: The last compressed bytes.
     func finish() throws(CompressionFault) -> Data
+}
+
+/// A library of the system that was loaded while the program runs, so that nothing is linked with it.
+@safe struct SystemLibrary {
+    private let handle: UnsafeMutableRawPointer
+
+    /// Loads a library; nil if the system does not have it.
+    init?(_ file: String) {
+        guard let handle = unsafe dlopen(file, RTLD_NOW | RTLD_LOCAL) else { return nil }
+        unsafe self.handle = handle
+    }
+
+    /// Finds a function, and takes it for one of the type that the caller names.
+    func function<Function>(_ name: String) -> Function? {
+        unsafe dlsym(handle, name).map { unsafe unsafeBitCast($0, to: Function.self) }
+    }
 }

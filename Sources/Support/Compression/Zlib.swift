@@ -55,14 +55,14 @@
     private static func load() -> Zlib? {
         for name in ["libz.so.1", "/usr/lib/libz.1.dylib", "libz.so"] {
             guard let library = SystemLibrary(name),
-                let beginDeflating: BeginDeflating = library.function("deflateInit2_"),
-                let deflateStep: Step = library.function("deflate"),
-                let deflateReset: End = library.function("deflateReset"),
-                let deflateEnd: End = library.function("deflateEnd"),
-                let beginInflating: BeginInflating = library.function("inflateInit2_"),
-                let inflateStep: Step = library.function("inflate"),
-                let inflateReset: End = library.function("inflateReset"),
-                let inflateEnd: End = library.function("inflateEnd")
+                let beginDeflating: BeginDeflating = unsafe library.function("deflateInit2_"),
+                let deflateStep: Step = unsafe library.function("deflate"),
+                let deflateReset: End = unsafe library.function("deflateReset"),
+                let deflateEnd: End = unsafe library.function("deflateEnd"),
+                let beginInflating: BeginInflating = unsafe library.function("inflateInit2_"),
+                let inflateStep: Step = unsafe library.function("inflate"),
+                let inflateReset: End = unsafe library.function("inflateReset"),
+                let inflateEnd: End = unsafe library.function("inflateEnd")
             else { continue }
             return unsafe Zlib(
                 beginDeflating: beginDeflating, deflateStep: deflateStep,

@@ -39,14 +39,14 @@ public import Foundation
     static let shared: Zstd? = {
         guard let library = SystemLibrary("libzstd.so.1"),
             let isError: @convention(c) (Int) -> CUnsignedInt = library.function("ZSTD_isError"),
-            let createDecoder: Create = library.function("ZSTD_createDCtx"),
-            let freeDecoder: Free = library.function("ZSTD_freeDCtx"),
-            let setDecoder: Set = library.function("ZSTD_DCtx_setParameter"),
-            let decode: Decode = library.function("ZSTD_decompressStream"),
-            let createEncoder: Create = library.function("ZSTD_createCCtx"),
-            let freeEncoder: Free = library.function("ZSTD_freeCCtx"),
-            let setEncoder: Set = library.function("ZSTD_CCtx_setParameter"),
-            let encode: Encode = library.function("ZSTD_compressStream2")
+            let createDecoder: Create = unsafe library.function("ZSTD_createDCtx"),
+            let freeDecoder: Free = unsafe library.function("ZSTD_freeDCtx"),
+            let setDecoder: Set = unsafe library.function("ZSTD_DCtx_setParameter"),
+            let decode: Decode = unsafe library.function("ZSTD_decompressStream"),
+            let createEncoder: Create = unsafe library.function("ZSTD_createCCtx"),
+            let freeEncoder: Free = unsafe library.function("ZSTD_freeCCtx"),
+            let setEncoder: Set = unsafe library.function("ZSTD_CCtx_setParameter"),
+            let encode: Encode = unsafe library.function("ZSTD_compressStream2")
         else { return nil }
         return unsafe Zstd(
             isError: isError, createDecoder: createDecoder, freeDecoder: freeDecoder,
@@ -54,7 +54,7 @@ public import Foundation
             freeEncoder: freeEncoder, setEncoder: setEncoder, encode: encode)
     }()
 
-    func isGood(_ code: Int) -> Bool { unsafe isError(code) == 0 }
+    func isGood(_ code: Int) -> Bool { isError(code) == 0 }
 }
 
 // SAFETY: the context belongs to this object alone, which frees it at its end.

@@ -160,7 +160,7 @@ struct ContentCodingTests {
                 try response.decoded { _ in throw CompressionFault.noLibrary }
             }
             #expect(error?.code == .decompression)
-            #expect(error?.message.contains("package \(package))") == true)
+            #expect(error?.message.contains("Debian's \(package))") == true)
         }
     }
 }

@@ -3,8 +3,10 @@
 import Foundation
 import TurnpikeSupport
 
-/// The smallest loops over the libraries of Brotli and Zstandard, as one would write them in C: what
-/// decoding costs without the framework. They find the functions of the same libraries themselves.
+/// The smallest loops over the libraries of Brotli and Zstandard, as one would write them in C.
+///
+/// They are what decoding costs without the framework, and find the functions of the same libraries
+/// themselves.
 enum CodingLoops {
     static let brotli: CodingLoop? = {
         typealias Create =
