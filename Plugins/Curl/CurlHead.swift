@@ -73,7 +73,7 @@ enum CurlHead {
             }
         }
         var headers = fields.headers
-        if let defect = headers.defect { return .failure(broken(defect.description)) }
+        if let defect = headers.defect { return .failure(broken(defect)) }
         if let fault = fields.length.fault { return .failure(broken(fault)) }
         // A length beside it has no meaning (RFC 9112 §6.3).
         if fields.isChunked { headers.remove(.contentLength) }
@@ -100,7 +100,7 @@ enum CurlHead {
                 return .failure(broken("a trailer line \(fault)"))
             }
         }
-        if let defect = fields.headers.defect { return .failure(broken(defect.description)) }
+        if let defect = fields.headers.defect { return .failure(broken(defect)) }
         return .success(fields.headers)
     }
 

@@ -183,7 +183,7 @@ public final class CurlTransport: Transport {
     ///
     /// What it ends, and later sends, fail as ``/TurnpikeCore/ClientError/Code/cancelled``. It does
     /// not wait for calls: a client does that before, for the time that
-    /// ``/TurnpikeCore/Client/shutdown(grace:)`` allows. A transport that is let go of without a
+    /// ``/TurnpikeCore/Client/shutdown(grace:cancellingWith:)`` allows. A transport that is let go of without a
     /// shutdown lets bodies come to their end, then closes its connections by itself.
     public func shutdown() async {
         await upgrades.shutdown()

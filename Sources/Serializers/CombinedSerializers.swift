@@ -197,50 +197,46 @@ extension ResponseSerializer {
     }
 }
 
-/// A transformation of content before a serializer reads it.
-///
-/// ```swift
-/// let json = JSONSerializer().preprocessed(by: .removingXSSIPrefix)
-/// let value = try await client.get("data").serialize(with: json)
-/// ```
-public struct ContentPreprocessor: Sendable {
-    let process: @Sendable (Data) throws -> Data
-
-    /// Creates a transformation from a closure.
-    public init(_ process: @escaping @Sendable (Data) throws -> Data) { self.process = process }
-
-    /// Removes a prefix that keeps JSON from being run as a script.
+extension ResponseSerializer {
+    /// Returns a serializer that removes a prefix which keeps JSON from being run as a script.
     ///
     /// Google and Angular send `)]}'` and the rest of that line; other servers send `while(1);` or
     /// `for(;;);`.
-    public static let removingXSSIPrefix = ContentPreprocessor { content in
-        if content.starts(with: Data(")]}'".utf8)) {
-            let rest = content.dropFirst(4)
-            guard let end = rest.firstIndex(of: 0x0A) else {
-                return rest.first == UInt8(ascii: ",") ? rest.dropFirst() : rest
+    public func removingXSSIPrefix() -> some ResponseSerializer<Output> {
+        preprocessed { content in
+            if content.starts(with: Data(")]}'".utf8)) {
+                let rest = content.dropFirst(4)
+                guard let end = rest.firstIndex(of: 0x0A) else {
+                    return rest.first == UInt8(ascii: ",") ? rest.dropFirst() : rest
+                }
+                let line = rest[..<end].filter {
+                    $0 != 0x0D && $0 != 0x20 && $0 != UInt8(ascii: ",")
+                }
+                return line.isEmpty ? rest[(end + 1)...] : rest
             }
-            let line = rest[..<end].filter { $0 != 0x0D && $0 != 0x20 && $0 != UInt8(ascii: ",") }
-            return line.isEmpty ? rest[(end + 1)...] : rest
+            for prefix in ["while(1);", "for(;;);"] where content.starts(with: Data(prefix.utf8)) {
+                return content.dropFirst(prefix.utf8.count)
+            }
+            return content
         }
-        for prefix in ["while(1);", "for(;;);"] where content.starts(with: Data(prefix.utf8)) {
-            return content.dropFirst(prefix.utf8.count)
-        }
-        return content
     }
-}
 
-extension ResponseSerializer {
     /// Returns a serializer that transforms the content first.
-    public func preprocessed(by preprocessor: ContentPreprocessor) -> some ResponseSerializer<
-        Output
-    > {
+    ///
+    /// ```swift
+    /// let json = JSONSerializer().preprocessed { try decrypted($0) }
+    /// let value = try await client.get("data").serialize(with: json)
+    /// ```
+    public func preprocessed(
+        by process: @escaping @Sendable (Data) throws -> Data
+    ) -> some ResponseSerializer<Output> {
         WrappedSerializer(base: self, collectsAll: true) { response, context in
             let content = try await response.body.collect(upTo: context.maxBytes)
             var changed = response
             do {
                 // Copies a slice, so that indices begin at 0.
                 changed.body = ResponseBody(
-                    Data(try preprocessor.process(content)), trailers: response.trailers)
+                    Data(try process(content)), trailers: response.trailers)
             } catch {
                 throw ClientError.serialization(error, of: response.head, content: content)
             }

@@ -214,6 +214,6 @@ extension Settings {
     static func defect(_ name: HTTPHeaders.Name, _ value: String) -> String? {
         var trial = HTTPHeaders()
         trial.append(name, value)
-        return trial.defect?.description
+        return trial.defect
     }
 }

@@ -11,7 +11,7 @@ import TurnpikeSupport
 public protocol SharedPart: AnyObject, Sendable {
     /// Releases what the part holds.
     ///
-    /// ``/TurnpikeCore/Client/shutdown(grace:)`` calls it after the gates have shut down.
+    /// ``/TurnpikeCore/Client/shutdown(grace:cancellingWith:)`` calls it after the gates have shut down.
     func shutdown() async
 }
 

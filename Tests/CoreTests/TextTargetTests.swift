@@ -18,7 +18,7 @@ struct TextTargetTests {
         for call in [
             client.get(text), client.get("http://a.example/\(name)"), client.get(url),
             client.get(Target(text)), client.get(.path("http://a.example/{name}", ["name": name])),
-            client.upload(.empty, to: text), client.request(Request(.get, text)),
+            client.post(text), client.request(Request(.get, text)),
             client.request(Request(.get, url)), client.request(Request(.get, "http://a.example/x")),
         ] {
             _ = try await call.response()

@@ -32,7 +32,7 @@ final class PlanetModel {
     }
 
     func sendMap(_ file: URL) async throws {
-        let running = client.upload(.file(file), to: "maps").start(.empty)
+        let running = client.post("maps", body: .file(file)).start(.empty)
         for await progress in running.progress {
             fraction = progress.fractionSent
         }

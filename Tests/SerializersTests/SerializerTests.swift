@@ -247,7 +247,9 @@ struct SerializerTests {
         #expect(try await call(type: "a/b+json", "[]").auto() as? JSONValue == [])
     }
 
-    @Test("A registered serializer replaces that of its name, or comes after the others")
+    @Test(
+        "A registered serializer replaces that of its name, and is taken before older ones for its type"
+    )
     func register() async throws {
         struct Shout: ContentSerializer {
             func serialize(_ content: Data, of head: ResponseHead) -> String {
@@ -262,6 +264,12 @@ struct SerializerTests {
         table.register(
             JSONSerializer(options: .init(duplicateNames: .refuse)), as: "json", for: [.json])
         #expect(table.names.count == 7)
+        table.register(Shout(), as: "shouted markup", for: ["application/xml"])
+        table.register(Shout(), as: "shouted words", for: [MediaType("text", "*")])
+        for type in ["application/xml", "a/b+xml", "text/plain"] {
+            let value = try await call(type: type, Data("a".utf8), table: table).auto()
+            #expect(value as? String == "a!", "\(type)")
+        }
         await expectError(.serialization) {
             try await call(type: "application/json", Data(#"{"a":1,"a":2}"#.utf8), table: table)
                 .json()
@@ -279,6 +287,22 @@ struct SerializerTests {
         await expectError(.serialization) {
             try await call(type: "a/b", Data("x".utf8), table: only).auto()
         }
+    }
+
+    @Test("A decoder is taken before older ones for its type, and for content without a type")
+    func registeredDecoder() throws {
+        struct Refusing: ValueDecoder {
+            func decode<Value: Decodable>(_ type: Value.Type, from content: Data) throws -> Value {
+                throw CancellationError()
+            }
+        }
+        var table = SerializerTable.standard
+        table.register(Refusing(), as: "refusing", for: ["application/xml"])
+        #expect(table.decoder(for: "a/b+xml") is Refusing)
+        #expect(table.decoder(for: .json) is JSONValueDecoder)
+        #expect(table.firstDecoder is JSONValueDecoder)
+        table.register(Refusing(), as: "also refusing", for: [.json])
+        #expect(table.decoder(for: .json) is Refusing && table.firstDecoder is Refusing)
     }
 
     @Test(

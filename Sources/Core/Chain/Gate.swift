@@ -37,7 +37,7 @@ public protocol Gate: Sendable {
 
     /// Releases resources that outlive a call: for example flushes a log or closes a file.
     ///
-    /// ``Client/shutdown(grace:)`` calls it after the last call.
+    /// ``Client/shutdown(grace:cancellingWith:)`` calls it after the last call.
     func shutdown() async
 }
 

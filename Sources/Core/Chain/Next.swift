@@ -39,7 +39,7 @@ public struct Next: Sendable {
     /// client only.
     public var provesClient: Bool { plan.provesClient(from: position) }
 
-    /// How often the stack or the transport of the client was replaced (``Client/replace(stack:transport:)``).
+    /// How often the stack or the transport of the client was replaced (``Client/replace(stack:transport:onShutdown:)``).
     ///
     /// After that, the inner gates or the transport may prove another client.
     public var generation: Int { plan.generation }

@@ -36,7 +36,7 @@ public protocol Transport: Sendable {
     /// Cancels the running exchanges, closes the connections, and returns when they are closed.
     ///
     /// Later sends fail with ``ClientError/Code/cancelled``. The client waits for running exchanges
-    /// before it calls this method (``Client/shutdown(grace:)``).
+    /// before it calls this method (``Client/shutdown(grace:cancellingWith:)``).
     func shutdown() async
 }
 

@@ -53,12 +53,4 @@ extension Client {
     ) -> Call {
         request(.patch, target, query: query, headers: headers, body: body)
     }
-
-    /// Describes an upload with POST or another method.
-    public func upload(
-        _ body: RequestBody, to target: some TargetConvertible, method: HTTPMethod = .post,
-        headers: HTTPHeaders = [:]
-    ) -> Call {
-        request(method, target, headers: headers, body: body)
-    }
 }

@@ -13,7 +13,7 @@ import TurnpikeSupport
 ///
 /// Create a client once and share it: it owns its connections, the state of its gates and its
 /// serializers. Nothing is global. Releasing a client closes its idle connections;
-/// ``shutdown(grace:)`` also waits for its calls.
+/// ``shutdown(grace:cancellingWith:)`` also waits for its calls.
 public final class Client: Sendable {
     private struct State {
         var plan: Plan
@@ -89,26 +89,14 @@ public final class Client: Sendable {
     ///
     /// Running calls keep their stack and transport; later calls use the new ones. A replaced
     /// transport closes after its last call.
-    public func replace(stack: Stack, transport: (any Transport)? = nil) {
-        put(stack, transport, state.withLock { $0.onShutdown })
-    }
-
-    /// Replaces the stack, the transport if one is given, and what ends with the client.
     /// - Parameters:
     ///   - stack: The new stack.
-    ///   - transport: The new transport, or nil.
-    ///   - onShutdown: Runs in ``shutdown(grace:)`` after the gates have shut down, to end their
-    ///     shared state; it replaces the former closure.
+    ///   - transport: The new transport; nil keeps the present one.
+    ///   - onShutdown: Runs in ``shutdown(grace:cancellingWith:)`` after the gates have shut down, to
+    ///     end their shared state; nil keeps the present closure.
     public func replace(
         stack: Stack, transport: (any Transport)? = nil,
-        onShutdown: @escaping @Sendable () async -> Void
-    ) {
-        put(stack, transport, onShutdown)
-    }
-
-    private func put(
-        _ stack: Stack, _ transport: (any Transport)?,
-        _ onShutdown: (@Sendable () async -> Void)?
+        onShutdown: (@Sendable () async -> Void)? = nil
     ) {
         stack.placeGates()
         let old = state.withLock { state in
@@ -116,7 +104,7 @@ public final class Client: Sendable {
             state.plan = Plan(
                 gates: stack.gates, transport: transport ?? state.plan.transport,
                 generation: state.plan.generation + 1)
-            state.onShutdown = onShutdown
+            state.onShutdown = onShutdown ?? state.onShutdown
             return old
         }
         // The old plan is destroyed outside the lock.
@@ -215,7 +203,7 @@ public final class Client: Sendable {
 
     /// Rejects new calls, waits for running calls, and shuts down the gates and the transport.
     ///
-    /// Calls that outlast the grace period are cancelled: they end with `CancellationError`. Later
+    /// Calls that outlast the grace period are cancelled: they end with the error. Later
     /// calls fail as ``ClientError/Code/cancelled``, and so does a call under way when it begins
     /// another exchange: a download that resumes, an event stream that reconnects.
     ///
@@ -224,24 +212,18 @@ public final class Client: Sendable {
     /// down one after the other, outermost first, each in its own time: nothing bounds the sum.
     /// Their shared state ends after them (``replace(stack:transport:onShutdown:)``). Cancelling
     /// the task ends only the grace period: when this method returns, everything is closed.
-    /// - Parameter grace: How long running calls may continue.
-    public func shutdown(grace: Duration = .zero) async { await shutdown(grace: grace, .handle) }
-
-    /// Does what ``shutdown(grace:)`` does, and says why to calls that outlast the grace period.
     /// - Parameters:
     ///   - grace: How long running calls may continue.
-    ///   - error: What the calls that are cancelled then end with, instead of `CancellationError`.
-    public func shutdown(grace: Duration, cancellingWith error: any Error) async {
-        await shutdown(grace: grace, CancelReason(.handle, error: error))
-    }
-
-    private func shutdown(grace: Duration, _ reason: CancelReason) async {
+    ///   - error: What the calls that are cancelled then end with.
+    public func shutdown(
+        grace: Duration = .zero, cancellingWith error: any Error = CancellationError()
+    ) async {
         let (generation, plan, onShutdown) = state.withLock { state in
             state.isShutDown = true
             return (state.generation, state.plan, state.onShutdown)
         }
         await waitUntilIdle(for: grace, isCancellable: true)
-        generation.cancel(reason)
+        generation.cancel(CancelReason(.handle, error: error))
         // Cancelled calls end soon, unless somebody holds a response.
         await waitUntilIdle(for: .seconds(1), isCancellable: false)
         for gate in plan.gates { await gate.shutdown() }

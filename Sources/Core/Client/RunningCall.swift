@@ -8,7 +8,7 @@ import TurnpikeSupport
 /// cancelling it.
 ///
 /// ```swift
-/// let running = client.upload(.file(part), to: "files/1?part=2").start(.data)
+/// let running = client.post("files/1?part=2", body: .file(part)).start(.data)
 /// for await progress in running.progress { show(progress.fractionSent) }
 /// let answer = try await running.value
 /// let tag = running.head?.headers[.eTag]

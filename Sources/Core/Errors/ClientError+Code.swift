@@ -30,8 +30,8 @@ extension ClientError {
         /// client.
         ///
         /// A call that is cancelled ends with `CancellationError`, whether by its task, its handle,
-        /// ``Client/cancelAll()``, or the end of the grace period of ``Client/shutdown(grace:)``;
-        /// ``Client/shutdown(grace:cancellingWith:)`` names another error.
+        /// ``Client/cancelAll()``, or the end of the grace period of
+        /// ``Client/shutdown(grace:cancellingWith:)``, which may name another error.
         public static let cancelled = Self(rawValue: "cancelled")
         /// The deadline of the call passed.
         public static let deadlineExceeded = Self(rawValue: "deadlineExceeded")

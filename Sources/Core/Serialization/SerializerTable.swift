@@ -6,7 +6,7 @@ public import Foundation
 ///
 /// The table belongs to its client; nothing is registered globally. Of several entries that match a
 /// media type, one that names it comes first, then one that names its suffix (`+json`), then one with
-/// a range (`text/*`). Among equals, and in `Accept`, the order of the table counts.
+/// a range (`text/*`). Among equals, the latest comes first. `Accept` has the order of the table.
 ///
 /// ```swift
 /// var table = SerializerTable.standard
@@ -16,9 +16,9 @@ public import Foundation
 /// let same = try await client.get("report").auto() as? [[String]]
 /// ```
 ///
-/// A *serializer* makes a value of its own type of a response: `auto()` takes the first one for the
-/// media type. A *decoder* makes any `Decodable` type of content: `decode(_:)` takes the first one. So
-/// `auto()` uses the CSV above, and `decode(_:)` does not.
+/// A *serializer* makes a value of its own type of a response: `auto()` takes the one for the media
+/// type. A *decoder* makes any `Decodable` type of content: `decode(_:)` takes the one for the media
+/// type. So `auto()` uses the CSV above, and `decode(_:)` does not.
 public struct SerializerTable: Sendable {
     private enum Maker: Sendable {
         case serializer(any ResponseSerializer)
@@ -86,8 +86,7 @@ public struct SerializerTable: Sendable {
         return serializer as? Serializer
     }
 
-    /// Returns the first serializer whose ranges include a media type, or match its suffix
-    /// (`+json`).
+    /// Returns the serializer for a media type.
     public func serializer(for type: MediaType) -> (any ResponseSerializer)? {
         for entry in matching(type) {
             if case .serializer(let serializer) = entry.maker { return serializer }
@@ -95,7 +94,7 @@ public struct SerializerTable: Sendable {
         return nil
     }
 
-    /// Returns the first decoder whose ranges include a media type, or match its suffix (`+json`).
+    /// Returns the decoder for a media type.
     public func decoder(for type: MediaType) -> (any ValueDecoder)? {
         for entry in matching(type) {
             if case .decoder(let decoder) = entry.maker { return decoder }
@@ -111,10 +110,10 @@ public struct SerializerTable: Sendable {
         }?.name
     }
 
-    /// The first decoder of the table.
+    /// The decoder for content without a media type: that for the type of the first decoder.
     public var firstDecoder: (any ValueDecoder)? {
         for entry in entries {
-            if case .decoder(let decoder) = entry.maker { return decoder }
+            if case .decoder = entry.maker { return entry.ranges.first.flatMap(decoder(for:)) }
         }
         return nil
     }
@@ -145,15 +144,20 @@ public struct SerializerTable: Sendable {
         ranges.reduce(into: []) { if !$0.contains($1) { $0.append($1) } }
     }
 
-    // Exact ranges take precedence over suffixes, and suffixes over wildcards (RFC 6838 §4.2.8).
+    // Exact ranges take precedence over suffixes, and suffixes over wildcards (RFC 6838 §4.2.8);
+    // the latest entry over equal ones, so that a user's is not hidden by one of the standard table.
     private func matching(_ type: MediaType) -> [Entry] {
-        let exact = entries.filter { $0.ranges.contains { $0.essence == type.essence } }
-        let bySuffix = entries.filter { entry in
+        let latest = entries.reversed()
+        let exact = latest.filter { $0.ranges.contains { $0.essence == type.essence } }
+        let bySuffix = latest.filter { entry in
             guard let suffix = type.suffix else { return false }
             return entry.ranges.contains { $0.subtype == suffix || $0.suffix == suffix }
         }
-        let byRange = entries.filter { $0.ranges.contains { $0.contains(type) } }
-        return exact + bySuffix + byRange
+        let byRange = latest.filter { $0.ranges.contains { $0.contains(type) } }
+        let byType = byRange.filter { entry in
+            entry.ranges.contains { $0.type == type.type && $0.contains(type) }
+        }
+        return exact + bySuffix + byType + byRange
     }
 }
 

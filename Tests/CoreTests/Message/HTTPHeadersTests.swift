@@ -59,8 +59,8 @@ struct HTTPHeadersTests {
         headers[HTTPHeaders.Name(name)] = value
         #expect(headers.count == 1)
         let defect = try #require(headers.defect)
-        #expect(!defect.description.contains("s3cret"))
-        #expect(!defect.description.contains { $0.isNewline })
+        #expect(!defect.contains("s3cret"))
+        #expect(!defect.contains { $0.isNewline })
         expectError(.invalidRequest) { try HTTPHeaders(validating: [(name, value)]) }
         do {
             try headers.add(HTTPHeaders.Name(name), value)

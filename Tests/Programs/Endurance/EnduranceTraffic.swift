@@ -110,7 +110,7 @@ struct EnduranceTraffic {
         case .reset: try await post(.text("x"), to: "reset")
         case .cancelled: try await cancel(client.get("silence"))
         case .halfSent:
-            try await cancel(client.upload(.stream { Chunks(left: .max) }, to: "unread"))
+            try await cancel(client.post("unread", body: .stream { Chunks(left: .max) }))
         }
     }
 

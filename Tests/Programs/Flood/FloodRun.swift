@@ -110,7 +110,7 @@ struct FloodRun {
     }
 
     private func upload(_ body: RequestBody) async throws -> Int64 {
-        Int64(try await client.upload(body, to: "up").string()) ?? 0
+        Int64(try await client.post("up", body: body).string()) ?? 0
     }
 
     private func number(_ value: Double) -> JSONValue {

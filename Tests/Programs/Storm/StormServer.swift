@@ -38,9 +38,9 @@ struct StormServer {
         case .found: client.get("found")
         case .kept: client.post("kept", body: small)
         case .sendData: client.post("sink", body: small)
-        case .sendFile: client.upload(.file(file), to: "sink")
+        case .sendFile: client.post("sink", body: .file(file))
         case .sendStream:
-            client.upload(.stream(replayable: true) { Chunks(left: Self.largeUpload) }, to: "sink")
+            client.post("sink", body: .stream(replayable: true) { Chunks(left: Self.largeUpload) })
         case .held:
             plan.cancelAfter == nil
                 ? client.get("held").deadline(.microseconds(plan.deadline)) : client.get("held")

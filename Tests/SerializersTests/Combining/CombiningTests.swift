@@ -30,13 +30,13 @@ struct CombiningTests {
             ("for", "for(;;);{}", "{}"), ("text", ")]}' is text\nx", " is text\nx"),
         ])
     func xssi(id: String, content: String, expected: String) async throws {
-        let text = StringSerializer().preprocessed(by: .removingXSSIPrefix)
+        let text = StringSerializer().removingXSSIPrefix()
         #expect(try await call(content).serialize(with: text) == expected)
     }
 
     @Test("A preprocessor's error has the head and the content")
     func preprocessorError() async throws {
-        let failing = DataSerializer().preprocessed(by: ContentPreprocessor { _ in throw Thrown() })
+        let failing = DataSerializer().preprocessed { _ in throw Thrown() }
         let error = await #expect(throws: ClientError.self) {
             try await call("abc").serialize(with: failing)
         }

@@ -147,7 +147,7 @@ func makeSnakeCaseClient(_ transport: any Transport) -> Client {
         return decoder
     }
     var serializers = SerializerTable.standard
-    serializers.register(decoder, as: "json-decoder", for: [.json])
+    serializers.register(decoder, as: "snake-case", for: [.json])
     return Client(
         baseURL: "https://api.example.com/v1/", transport: transport, stack: .standard,
         serializers: serializers)

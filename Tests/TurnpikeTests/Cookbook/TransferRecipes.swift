@@ -58,7 +58,7 @@ func exportOrders(_ orders: [Order], _ client: Client) async throws {
 }
 
 func send(_ video: URL, _ client: Client, _ show: (Double) -> Void) async throws -> JSONValue {
-    let running = client.upload(.file(video, type: "video/mp4"), to: "videos", method: .put)
+    let running = client.put("videos", body: .file(video, type: "video/mp4"))
         .deadline(.seconds(3600)).start(.json)
     for await progress in running.progress {
         show(progress.fractionSent ?? 0)

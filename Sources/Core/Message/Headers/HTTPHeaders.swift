@@ -15,7 +15,7 @@ import TurnpikeSupport
 /// ```
 ///
 /// Names that are not tokens, and values with CR, LF, NUL or another control character, are never
-/// stored. A subscript cannot throw, so it records a ``Defect``; a request with a defect fails with
+/// stored. A subscript cannot throw, so it records a ``defect``; a request with a defect fails with
 /// ``ClientError/Code/invalidRequest`` before anything is sent. ``init(validating:)`` and
 /// ``add(_:_:)`` throw at once. Printing redacts secrets (``Redaction/standard``).
 public struct HTTPHeaders: Sendable {
@@ -32,18 +32,10 @@ public struct HTTPHeaders: Sendable {
         }
     }
 
-    /// The fault of the first rejected field.
-    ///
-    /// It never contains the value.
-    public struct Defect: Hashable, Sendable, CustomStringConvertible {
-        /// The field and the reason: `header "X-A": …`.
-        public let description: String
-    }
-
     var fields: [Field] = []
 
-    /// The first rejected field, or nil.
-    public internal(set) var defect: Defect?
+    /// Why the first rejected field was rejected, with its name but not its value, or nil.
+    public private(set) var defect: String?
 
     /// Whether a peer sent a value that must not be sent to anyone else.
     private(set) var hasUnsendableValue = false
@@ -116,7 +108,7 @@ public struct HTTPHeaders: Sendable {
     /// - Throws: ``ClientError/Code/invalidRequest``, naming the field but not its value.
     public mutating func add(_ name: Name, _ value: String) throws {
         if let defect = Self.fault(name, value) {
-            throw ClientError(.invalidRequest, defect.description)
+            throw ClientError(.invalidRequest, defect)
         }
         fields.append(Field(name: name, value: Grammar.trimmed(value)))
     }
@@ -140,9 +132,9 @@ public struct HTTPHeaders: Sendable {
 
     /// The reason why the section cannot be sent, or nil.
     public var sendingFault: String? {
-        if let defect { return defect.description }
+        if let defect { return defect }
         guard hasUnsendableValue else { return nil }
-        return fields.lazy.compactMap { Self.fault($0.name, $0.value)?.description }.first
+        return fields.lazy.compactMap { Self.fault($0.name, $0.value) }.first
     }
 
     /// Sets a field unless there is already one with this name.
@@ -171,18 +163,14 @@ public struct HTTPHeaders: Sendable {
         return Field(name: name, value: Grammar.trimmed(value))
     }
 
-    private static func fault(_ name: Name, _ value: String) -> Defect? {
+    private static func fault(_ name: Name, _ value: String) -> String? {
         if !Grammar.isToken(name.rawValue) {
-            return Defect(
-                description:
-                    "the header name \"\(Grammar.escaped(name.rawValue, upTo: 64))\""
-                    + " is not a token (RFC 9110 §5.6.2); use letters, digits and hyphens")
+            return "the header name \"\(Grammar.escaped(name.rawValue, upTo: 64))\""
+                + " is not a token (RFC 9110 §5.6.2); use letters, digits and hyphens"
         }
         if let position = Grammar.firstIllegalValueByte(value) {
-            return Defect(
-                description:
-                    "the value of header \"\(name.rawValue)\" has a control character at byte"
-                    + " \(position); remove CR, LF, NUL and the like")
+            return "the value of header \"\(name.rawValue)\" has a control character at byte"
+                + " \(position); remove CR, LF, NUL and the like"
         }
         return nil
     }

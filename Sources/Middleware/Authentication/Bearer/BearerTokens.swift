@@ -18,7 +18,7 @@ import TurnpikeSupport
 /// - A refresh runs in a task of its own, and its result is kept even if all callers have given up:
 ///   if a refresh token works only once, the answer holds the only valid token. Cancelled calls,
 ///   ``/TurnpikeCore/Client/cancelAll()`` and the time limits of gates do not end a refresh.
-///   ``/TurnpikeCore/Client/shutdown(grace:)`` waits for it, as long as a call would.
+///   ``/TurnpikeCore/Client/shutdown(grace:cancellingWith:)`` waits for it, as long as a call would.
 /// - A call waits for a refresh at most ``RefreshPolicy/timeLimit``. It stops waiting when it is
 ///   cancelled or meets its deadline. If the provider spends refresh tokens
 ///   (``BearerTokenProvider/spendsRefreshToken``), later calls wait for the same answer, up to

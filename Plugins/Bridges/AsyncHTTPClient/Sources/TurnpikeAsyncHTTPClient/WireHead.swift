@@ -16,7 +16,7 @@ enum WireHead {
         for (name, value) in head.headers {
             headers.appendReceived(TurnpikeEssentials.HTTPHeaders.Name(name), value)
         }
-        if let defect = headers.defect { return .failure(broken(defect.description)) }
+        if let defect = headers.defect { return .failure(broken(defect)) }
         let status = HTTPStatus(Int(head.status.code))
         let hasContent = request.method != .head && !status.endsWithHead
         // A length beside it has no meaning (RFC 9112 §6.3).

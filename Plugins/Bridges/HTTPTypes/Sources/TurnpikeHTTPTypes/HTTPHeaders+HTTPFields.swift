@@ -25,7 +25,7 @@ extension HTTPHeaders {
             }
             appendReceived(HTTPHeaders.Name(name), value)
         }
-        if let defect { throw ClientError(.invalidRequest, defect.description) }
+        if let defect { throw ClientError(.invalidRequest, defect) }
     }
 }
 
@@ -41,7 +41,7 @@ extension HTTPFields {
     ///   hold, if it has a defect (`HTTPHeaders.defect`), or if it has more than 65,534 fields. The
     ///   error names the field but not its value.
     public init(_ headers: HTTPHeaders) throws {
-        if let defect = headers.defect { throw ClientError(.protocol, defect.description) }
+        if let defect = headers.defect { throw ClientError(.protocol, defect) }
         if headers.count > Self.maxCount {
             throw ClientError(
                 .protocol,
