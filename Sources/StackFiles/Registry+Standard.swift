@@ -39,6 +39,11 @@ extension SettingDescription {
         a meter that the program has registered.
         """
 
+    static let control: SettingDescription = """
+        Puts the gate behind a switch: the share of the calls that pass it, 1 for all and 0 for none. A \
+        reload sets it, and says so in the log.
+        """
+
     static let shared: SettingDescription = """
         Whether the gate uses the shared state of the file: true, or the name in `shared.use`.
         """
@@ -54,6 +59,18 @@ extension SettingDescription {
         The origins that receive fields with secrets, such as `Authorization`. Without it, that \
         where a call begins.
         """, type: .list(of: .string))
+}
+
+extension Settings {
+    /// Returns the gate, behind a switch if the file sets one (`switch`).
+    func switched(_ gate: any Gate) -> any Gate {
+        guard let share = optionalDouble("switch", in: 0...1) else { return gate }
+        let name = "the stack file"
+        let control = reloadable(
+            "switch", for: true, updating: { $0.set(share: share, by: name) },
+            { Switch(share: share, by: share < 1 ? name : nil) })
+        return Switched(by: control, [gate])
+    }
 }
 
 extension ConfiguredClient {

@@ -23,9 +23,11 @@ public struct Stack: Sendable {
     public init(@StackBuilder _ content: () -> [any Gate]) { gates = content() }
 
     /// Returns the stack that a call with these options passes: it adds the gates of options that
-    /// no gate of the stack handles (``RequestOptionKey/gate(for:)``).
+    /// no gate of the stack handles (``RequestOptionKey/gate(for:)``), and lacks those that the call
+    /// leaves out.
     public func completed(for options: RequestOptions) -> Stack {
         if options.isEmpty { return self }
+        let gates = (try? gates.remaining(for: options)) ?? gates
         let handled = Set(gates.lazy.flatMap(\.handledOptions).map { ObjectIdentifier($0) })
         return Stack(
             options.gates(at: .outermost, unless: handled) + gates

@@ -175,7 +175,7 @@ public struct Call: Sendable {
             }
             request.describeBody()
             request.moveUserInformation()
-            plan = extended(running.plan, for: request.options)
+            plan = try extended(running.plan, for: request.options)
             if let fault = plan.fault { throw fault }
         } catch {
             context.left(.failure(error))
@@ -193,9 +193,11 @@ public struct Call: Sendable {
         }
     }
 
-    /// Adds the gates of this call, and gates for options that the stack would ignore.
-    private func extended(_ plan: Plan, for options: RequestOptions) -> Plan {
+    /// Adds the gates of this call, and gates for options that the stack would ignore, to those that the
+    /// call does not leave out.
+    private func extended(_ plan: Plan, for options: RequestOptions) throws -> Plan {
         if gates.isEmpty && options.isEmpty { return plan }
+        let plan = try plan.remaining(for: options)
         let handled = plan.handledOptions
         return plan.extended(
             outside: options.gates(at: .outermost, unless: handled),

@@ -176,7 +176,7 @@ extension Registry {
                     How many times the usual wait for a head an attempt may take while calls are \
                     refused; longer ones count as rejected. null leaves waits out of account.
                     """,
-                    "metrics": .metrics,
+                    "metrics": .metrics, "switch": .control,
                 ],
                 example: #"{"use": "admissionControl", "recovery": 15, "id": "admission"}"#)
         ) { settings in
@@ -187,9 +187,10 @@ extension Registry {
                     ? nil : settings.double("slowness", default: 4, in: 1...1_000_000),
                 meter: settings.meter())
             // An origin that rejects calls still does, whatever the rules are now.
-            return settings.reloadable("shares", for: true, updating: { $0.update(to: control) }) {
-                control
-            }
+            return settings.switched(
+                settings.reloadable("shares", for: true, updating: { $0.update(to: control) }) {
+                    control
+                })
         }
         register(
             gate: "coalesce",

@@ -45,8 +45,9 @@ struct RandomStack: Sendable {
             let first = dice.roll(0...(gates.count - 2))
             let inner = Stack(Array(gates[first...(first + 1)]))
             let group: any Gate =
-                switch dice.roll(0...3) {
+                switch dice.roll(0...4) {
                 case 0: Group(inner)
+                case 4: Switched(by: Switch(share: dice.one(of: [0, 0.5, 1])), inner)
                 case 1: When({ $0.method == .get }, then: inner)
                 case 2: When({ $0.headers.contains("X-Mark") }, then: inner)
                 default: Only(for: [Self.home], inner)

@@ -145,6 +145,7 @@ extension NumberRow {
             try await call([limit], simulation)
         },
         .whole("Redirect.limit") { Redirect(limit: $0) },
+        .real("Switch.share") { Switched(by: Switch(share: $0), [.retry()]) },
         .time("SharedState.timeLimit") {
             SharedRateLimit([rule], shared: SharedState(MemorySharedStore(), timeLimit: $0))
         },

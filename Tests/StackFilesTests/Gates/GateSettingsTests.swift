@@ -44,6 +44,26 @@ struct GateSettingsTests {
         #expect(try file(gate).check(with: registry).map(\.path) == [path])
     }
 
+    @Test(
+        "A reload turns a gate off and on again, and keeps what it has",
+        arguments: [
+            #"{"use": "retry", "base": 0"#, #"{"use": "hedge""#, #"{"use": "admissionControl""#,
+            #"{"use": "rateLimit", "perSecond": 1000"#,
+        ])
+    func switching(gate: String) async throws {
+        let configured = try configured(gate + "}")
+        #expect(!(configured.client.stack.gates[0] is Switched))
+        try configured.reload(file(gate + #", "switch": 0}"#))
+        let control = try #require(configured.client.stack.gates[0] as? Switched).control
+        #expect(control.share == 0 && control.setBy == "the stack file")
+        #expect(try await configured.client.get(anywhere).response().attempts == 1)
+        try configured.reload(file(gate + #", "switch": 0.5}"#))
+        #expect(control.share == 0.5, "the same switch")
+        #expect(
+            try file(gate + #", "switch": 2}"#).check(with: registry).map(\.path)
+                == ["stack[0].switch"])
+    }
+
     @Test("A breaker stays open over a reload, whatever its rules become")
     func breaker() async throws {
         let configured = try configured(#"{"use": "circuitBreaker", "minimum": 2}"#)
