@@ -23,6 +23,7 @@ extension Registry {
         registerRetries()
         registerRateLimits()
         registerLoadLimits()
+        registerChaos()
         registerCredentials()
         registerBearer()
         registerHeaderFields()
@@ -64,12 +65,15 @@ extension SettingDescription {
 extension Settings {
     /// Returns the gate, behind a switch if the file sets one (`switch`).
     func switched(_ gate: any Gate) -> any Gate {
-        guard let share = optionalDouble("switch", in: 0...1) else { return gate }
+        optionalDouble("switch", in: 0...1).map { Switched(by: control($0), [gate]) } ?? gate
+    }
+
+    /// Returns the switch of a gate, which a reload keeps, and sets to what the file says.
+    func control(_ share: Double) -> Switch {
         let name = "the stack file"
-        let control = reloadable(
-            "switch", for: true, updating: { $0.set(share: share, by: name) },
-            { Switch(share: share, by: share < 1 ? name : nil) })
-        return Switched(by: control, [gate])
+        return reloadable("switch", for: true, updating: { $0.set(share: share, by: name) }) {
+            Switch(share: share, by: share < 1 ? name : nil)
+        }
     }
 }
 

@@ -77,7 +77,7 @@ final class Plan: Sendable {
             gates: outside + gates + inside, transport: transport, generation: generation)
     }
 
-    /// Returns the plan without the gates that a call leaves out (``Call/without(_:)-(String...)``).
+    /// Returns the plan without the gates that a call leaves out (``LeftOutOption``).
     func remaining(for options: RequestOptions) throws -> Plan {
         if options[LeftOutOption.self] == nil { return self }
         return Plan(

@@ -205,6 +205,29 @@ public struct Call: Sendable {
     }
 }
 
+extension Call {
+    /// Leaves gates of the client's stack out of this call, by their names (``Gate/gateName``), in upper
+    /// or lower case: `without("cache")`.
+    ///
+    /// The call fails as ``ClientError/Code/configuration`` if no gate has the name, or if the facts of
+    /// a gate say that it checks targets, upgrades the scheme, follows redirects, sets credentials, or
+    /// limits content, decoding, the rate or concurrency. With a group, the gates inside it are left out.
+    public func without(_ names: String...) -> Call {
+        names.reduce(self) { call, name in
+            call.without(LeftOut(name: name) { $0.gateName.lowercased() == name.lowercased() })
+        }
+    }
+
+    /// Leaves the gates of a type out of this call, as it would leave them out by their names.
+    public func without<Left: Gate>(_ type: Left.Type) -> Call {
+        without(LeftOut(name: String(describing: type)) { $0 is Left })
+    }
+
+    private func without(_ gates: LeftOut) -> Call {
+        option(LeftOutOption.self, (request.options[LeftOutOption.self] ?? []) + [gates])
+    }
+}
+
 extension Context {
     /// Notes that the call has returned a value.
     fileprivate func didMakeValue(of response: Response) {

@@ -98,9 +98,12 @@ public struct Switched: GateGroup {
 
     /// States that the gates apply only if the switch says so.
     public func facts(for request: Request?) -> GateFacts? {
-        GateFacts(
+        let share = control.share
+        var facts = GateFacts(
             "applies as its switch is set, which is \(control.text)", .selects(byOrigin: false),
-            passedOver: request != nil && control.share == 0 ? "its switch is off" : nil)
+            passedOver: request != nil && share == 0 ? "its switch is off" : nil)
+        facts.appliesByLot = share > 0 && share < 1
+        return facts
     }
 
     /// Whether the switch is on for the call.

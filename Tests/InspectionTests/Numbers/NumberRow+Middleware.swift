@@ -90,6 +90,7 @@ extension NumberRow {
         .real("AdmissionControl.threshold") { AdmissionControl(threshold: $0) },
         .time("AdmissionControl.recovery") { AdmissionControl(recovery: $0) },
         .real("AdmissionControl.slowness") { AdmissionControl(slowness: $0) },
+        .real("Chaos.rate") { Chaos(.latency(.seconds(1)), rate: $0, switch: Switch()) },
         .real("CircuitBreaker.failureRatio") { CircuitBreaker(failureRatio: $0, minimum: 1) },
         .whole("CircuitBreaker.minimum") { CircuitBreaker(minimum: $0) },
         .time("CircuitBreaker.window") { CircuitBreaker(minimum: 1, window: $0) },

@@ -64,6 +64,33 @@ struct GateSettingsTests {
                 == ["stack[0].switch"])
     }
 
+    @Test("Chaos is off until the file says otherwise, and off again when it says so")
+    func chaos() async throws {
+        let gate = #"{"use": "chaos", "fault": "status", "status": 500, "path": "/x""#
+        let configured = try configured(gate + "}", transport: "well")
+        func statuses() async throws -> [Int] {
+            [
+                try await configured.client.get(anywhere).response().status.code,
+                try await configured.client.get("http://a.example/y").response().status.code,
+            ]
+        }
+        #expect(try await statuses() == [200, 200])
+        try configured.reload(file(gate + #", "switch": 1}"#, transport: "well"))
+        #expect(try await statuses() == [500, 200])
+        try configured.reload(file(gate + "}", transport: "well"))
+        #expect(try await statuses() == [200, 200])
+    }
+
+    @Test("The next server is told the time left in the form of the file")
+    func propagatedDeadline() async throws {
+        let told = #"{"use": "propagateDeadline", "header": "X-T", "form": "milliseconds"}"#
+        let configured = try configured(
+            #"{"use": "deadline", "seconds": 2}, "# + told, transport: "well")
+        _ = try await configured.client.get(anywhere).response()
+        let transport = try #require(configured.client.transport as? MockTransport)
+        #expect(transport.sent.first?.request.headers["X-T"] == "2000")
+    }
+
     @Test("A breaker stays open over a reload, whatever its rules become")
     func breaker() async throws {
         let configured = try configured(#"{"use": "circuitBreaker", "minimum": 2}"#)
