@@ -43,6 +43,7 @@ let package = Package(
         .library(name: "TurnpikeSharedStateStackFiles", targets: ["TurnpikeSharedStateStackFiles"]),
         .library(name: "TurnpikeXML", targets: ["TurnpikeXML"]),
         .library(name: "TurnpikeReachability", targets: ["TurnpikeReachability"]),
+        .library(name: "TurnpikeWebSocket", targets: ["TurnpikeWebSocket"]),
         .library(name: "TurnpikeValkey", targets: ["TurnpikeValkey"]),
         .library(name: "TurnpikeValkeyCache", targets: ["TurnpikeValkeyCache"]),
         .library(name: "TurnpikeValkeyStackFiles", targets: ["TurnpikeValkeyStackFiles"]),
@@ -155,6 +156,13 @@ let package = Package(
         .target(
             name: "TurnpikeReachability", dependencies: ["TurnpikeCore", "TurnpikeSupport"],
             path: "Plugins/Reachability", exclude: ["README.md"], packageAccess: false,
+            swiftSettings: settings),
+        .target(
+            name: "TurnpikeWebSocket",
+            dependencies: [
+                "TurnpikeCore", "TurnpikeMiddleware", "TurnpikeSerializers", "TurnpikeSupport",
+            ],
+            path: "Plugins/WebSocket", exclude: ["README.md"], packageAccess: false,
             swiftSettings: settings),
         .target(
             name: "CTurnpikeValkey", path: "Plugins/Valkey/CHiredis",
@@ -330,6 +338,14 @@ let package = Package(
                 "TurnpikeTesting",
             ],
             path: "Tests/ReachabilityTests", swiftSettings: settings),
+        .testTarget(
+            name: "WebSocketTests",
+            dependencies: [
+                "ChildProcess", "TestSupport", "TurnpikeCore", "TurnpikeCurl",
+                "TurnpikeMiddleware", "TurnpikeSerializers", "TurnpikeSupport",
+                "TurnpikeTesting", "TurnpikeWebSocket",
+            ],
+            path: "Tests/WebSocketTests", swiftSettings: settings),
         .testTarget(
             name: "TestingTests",
             dependencies: [

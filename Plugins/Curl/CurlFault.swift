@@ -255,7 +255,7 @@ enum CurlFault {
             return Kind(.connection, "the connection was lost before a response came")
         case .connecting:
             let what = has(text, "connect tunnel", "proxy") ? "the proxy refused" : "it failed"
-            return Kind(.connection, "no connection could be had: \(what)")
+            return Kind(.connection, "the connection could not be opened: \(what)")
         }
     }
 
@@ -330,7 +330,7 @@ extension CurlFault {
 
     static func tlsMessage(_ code: Int32) -> String {
         switch code {
-        case 90: "the server's public key is none of the pinned ones"
+        case 90: "the server's public key is not one of the pinned keys"
         case 58, 98: "the client's certificate could not be used, or was refused"
         case 77: "the certificate authorities could not be read"
         default: "the TLS handshake failed"

@@ -57,7 +57,7 @@ enum CurlHead {
     ) -> Result<Exchange.Head, ClientError> {
         var lines = unsafe HeadLines(bytes: bytes)
         guard let first = unsafe lines.next(), let status = unsafe StatusLine(first) else {
-            return .failure(broken("its first line is none of HTTP"))
+            return .failure(broken("its first line is not an HTTP status line"))
         }
         // A line feed alone may end lines (RFC 9112 §2.2); among lines that end in CRLF it is part
         // of a value that somebody smuggled in.
@@ -112,7 +112,7 @@ enum CurlHead {
             ClientError(
                 .decompression,
                 "the response's transfer coding \(Grammar.escaped(coding, upTo: 40)) cannot be decoded"
-                    + " and was not asked for; if the request has a TE, take it out",
+                    + " and was not asked for; if the request has a TE field, remove it",
                 transfer: TransferState(.receiving))
         }
     }

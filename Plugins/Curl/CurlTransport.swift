@@ -29,11 +29,12 @@ public import TurnpikeCore
 /// - `Expect: 100-continue` is sent where the request has it, and then the content waits for the
 ///   server up to a second. Other interim responses are passed over.
 public final class CurlTransport: Transport {
-    private let library: CurlLibrary
+    let library: CurlLibrary
     let configuration: Configuration
-    private let trustFiles: TrustFiles?
+    let trustFiles: TrustFiles?
     private let engines: [CurlEngine]
-    private let options: CurlOptions
+    let options: CurlOptions
+    let upgrades: UpgradeLoop
     /// Whether HTTP/2 is offered to servers over TLS.
     public let offersHTTP2: Bool
 
@@ -58,6 +59,7 @@ public final class CurlTransport: Transport {
         self.configuration = configuration
         let options = try CurlOptions(configuration, library: library)
         self.options = options
+        upgrades = UpgradeLoop(options)
         trustFiles = options.trustFiles
         offersHTTP2 = options.offersHTTP2
         var engines: [CurlEngine] = []
@@ -116,7 +118,10 @@ public final class CurlTransport: Transport {
 
     /// Sends a request.
     public func send(_ request: Request, context: Context) async throws -> Response {
-        try await send(request, context: context) { engine, transfer in
+        if !request.options.isEmpty, let name = request.options.upgrade {
+            return try await upgrade(request, to: name, context: context)
+        }
+        return try await send(request, context: context) { engine, transfer in
             engine.start(transfer, isQuick: !transfer.request.isSecure)
         }
         .response
@@ -181,11 +186,12 @@ public final class CurlTransport: Transport {
     /// ``/TurnpikeCore/Client/shutdown(grace:)`` allows. A transport that is let go of without a
     /// shutdown lets bodies come to their end, then closes its connections by itself.
     public func shutdown() async {
+        upgrades.shutdown()
         for engine in engines { await engine.shutdown() }
         await configuration.meter?.flush()
     }
 
-    private func route(of request: Request) throws -> CurlRoute? {
+    func route(of request: Request) throws -> CurlRoute? {
         let options = request.options
         if options.connectTarget == nil, options.addressRule == nil { return nil }
         return try CurlRoute(request, self.options)

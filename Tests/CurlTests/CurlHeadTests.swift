@@ -43,7 +43,7 @@ struct CurlHeadTests {
     }
 
     @Test(
-        "A first line of another form is none of HTTP",
+        "A first line of another form is not an HTTP status line",
         arguments: [
             "", "\r\n", "HTTP/1.1\r\n", "HTTP/1.1 \r\n", "HTTP/1.1 20\r\n", "HTTP/1.1 2000 x\r\n",
             "HTTP/1.1 2x0 OK\r\n", "HTTP/1.1 099 x\r\n", "HTTP/1.1 000 x\r\n", "HTTP 1.1/200\r\n",

@@ -159,7 +159,7 @@ struct CurlSettingsTests {
         let capabilities = try CurlTransport().capabilities
         #expect(
             capabilities == [
-                .liveUpload, .phaseTimes, .trailers, .requestTrailers, .encodedSizes,
+                .liveUpload, .phaseTimes, .trailers, .requestTrailers, .encodedSizes, .upgrades,
                 .connectTargets, .addressRules,
             ])
     }

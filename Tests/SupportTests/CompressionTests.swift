@@ -49,6 +49,34 @@ struct CompressionTests {
         }
     }
 
+    @Test(
+        "Raw streams are inflated message by message, with and without the window before",
+        arguments: [9, 12, 15], [false, true])
+    func rawStreams(bits: Int, forgets: Bool) throws {
+        let deflater = try Deflater(rawWindowBits: bits, level: 6)
+        let inflater = try Inflater(rawWindowBits: bits)
+        var sizes: [Int] = []
+        for _ in 0..<3 {
+            let message = Data((0..<400).map { UInt8(truncatingIfNeeded: $0 &* $0 &* 31 >> 3) })
+            let coded = try deflater.add(message) + deflater.flush()
+            #expect(coded.suffix(4) == Data([0, 0, 0xFF, 0xFF]))
+            sizes.append(coded.count)
+            var output = Data(count: 1000)
+            let step = try unsafe coded.withUnsafeBytes { input in
+                try unsafe output.withUnsafeMutableBytes {
+                    try unsafe inflater.inflate(input, into: $0)
+                }
+            }
+            #expect(output.prefix(step.produced) == message && step.consumed == coded.count)
+            if forgets {
+                deflater.reset()
+                try inflater.reset()
+            }
+        }
+        // A message that came before costs next to nothing, unless it was forgotten.
+        #expect(forgets ? sizes[1] == sizes[0] : sizes[1] < sizes[0] / 3)
+    }
+
     @Test("Content that is cut off has not ended")
     func cut() throws {
         let coded = try compressed(Self.content, .gzip)

@@ -187,6 +187,8 @@ typedef struct {
     F(easy_setopt, int, (CURL *, int, ...)) \
     F(easy_getinfo, int, (CURL *, int, ...)) \
     F(easy_pause, int, (CURL *, int)) \
+    F(easy_recv, int, (CURL *, void *, size_t, size_t *)) \
+    F(easy_send, int, (CURL *, const void *, size_t, size_t *)) \
     F(url, CURLU *, (void)) \
     F(url_set, int, (CURLU *, int, const char *, unsigned)) \
     F(url_cleanup, void, (CURLU *)) \

@@ -15,7 +15,8 @@ import TurnpikeCore
         var limits = limits
         guard let pointer = unsafe tpc_loop_create(&limits) else {
             throw ClientError(
-                .connection, "no event loop could be made; are there descriptors left?")
+                .connection,
+                "no event loop could be made; check the limit of open files (ulimit -n)")
         }
         unsafe self.pointer = pointer
     }
@@ -26,6 +27,8 @@ import TurnpikeCore
         unsafe tpc_loop_watch(pointer, &watcher)
     }
 
+    /// What can be read from when the sockets have events.
+    var descriptor: Int32 { unsafe tpc_loop_descriptor(pointer) }
     func close() { unsafe tpc_loop_close(pointer) }
     func free() { unsafe tpc_loop_free(pointer) }
     func enter(name: String) { unsafe tpc_loop_enter(pointer, name) }

@@ -42,7 +42,9 @@ struct CurlOptions: Sendable {
         case .file(let path): try Self.checkFile(path, "the certificate authorities")
         case .data(let data):
             if library.version < 0x074D00 { throw library.unsupported("authorities in memory") }
-            if data.isEmpty { throw ClientError(.configuration, "there are no authorities") }
+            if data.isEmpty {
+                throw ClientError(.configuration, "the text of certificate authorities is empty")
+            }
         }
         if let certificate = trust.clientCertificate {
             try Self.checkFile(certificate.certificate, "the client's certificate")
@@ -73,6 +75,7 @@ struct CurlOptions: Sendable {
     var capabilities: TransportCapabilities {
         var capabilities: TransportCapabilities = [
             .liveUpload, .phaseTimes, .trailers, .requestTrailers, .encodedSizes,
+            .upgrades,
         ]
         if proxies.takeAll { return capabilities }
         capabilities.insert(.connectTargets)

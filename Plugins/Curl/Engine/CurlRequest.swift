@@ -57,7 +57,7 @@ struct CurlRequest: Sendable {
         isShareable = isSecure && !hasTrailers && route?.needsHTTP1 != true
         if method == .connect {
             throw ClientError(
-                .unsupported, "CONNECT is a proxy's business; name one in the transport")
+                .unsupported, "CONNECT cannot be sent; set a proxy in the transport instead")
         }
         if isHead, !body.isEmpty {
             throw ClientError(

@@ -62,7 +62,7 @@ extension Registry {
                 The URL of a proxy (`http`, `socks5` or `socks5h`), or `"environment"` for those \
                 that the environment names.
                 """,
-                "trust": "Whom TLS trusts, and what the client shows of itself.",
+                "trust": "The servers that TLS trusts, and the client's own certificate.",
                 "trust.ca": "A PEM file with the authorities, in place of the system's.",
                 "trust.pins": """
                 The public keys that a server may have, as `sha256/` and Base64. Name a backup too.

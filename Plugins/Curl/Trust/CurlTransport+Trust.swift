@@ -5,7 +5,7 @@ import TurnpikeCore
 import TurnpikeSupport
 
 extension CurlTransport {
-    /// Whom TLS trusts, and what the client shows of itself.
+    /// The servers that TLS trusts, and the client's own certificate.
     ///
     /// A certificate is always verified, its host name too; pins come on top of that.
     ///

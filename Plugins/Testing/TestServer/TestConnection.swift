@@ -154,6 +154,9 @@ final class TestConnection: Sendable {
                 return .abandoned
             case .hold(let hold):
                 if !wait(upTo: .seconds(3600), until: { hold.isOpen }) { return .abandoned }
+            case .serve(let serve):
+                serve(TestPeer(socket: socket))
+                return .closed
             case .close: return .closed
             case .reset:
                 socket.resetOnClose()

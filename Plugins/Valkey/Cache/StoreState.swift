@@ -92,7 +92,7 @@ struct StoreState {
 enum StoreFault {
     /// The server is not asked at the moment.
     static let away = ClientError(
-        .connection, "the cache's server is away, and is not asked for a moment")
+        .connection, "the cache's server is away; it is not asked for a moment")
 
     /// Whether an error concerns one key, and not the server.
     static func isOfOneKey(_ error: any Error) -> Bool {

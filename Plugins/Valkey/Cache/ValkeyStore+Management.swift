@@ -85,7 +85,10 @@ extension ValkeyStore {
             within: options.managementLimit)
         guard case .array(let parts) = reply, parts.count == 2, case .bytes(let next) = parts[0],
             case .array(let names) = parts[1]
-        else { throw ClientError(.protocol, "the server's reply to SCAN is none") }
+        else {
+            throw ClientError(
+                .protocol, "the server's reply to SCAN has another form than SCAN's replies")
+        }
         return (
             String(decoding: next, as: UTF8.self),
             names.compactMap { name in

@@ -49,7 +49,8 @@ extension ValkeyEngine: TaskExecutor {
     init() throws {
         guard let pointer = unsafe tpv_poller_create() else {
             throw ClientError(
-                .connection, "no event loop could be made; are there descriptors left?")
+                .connection,
+                "no event loop could be made; check the limit of open files (ulimit -n)")
         }
         unsafe self.pointer = pointer
     }

@@ -216,7 +216,8 @@ final class ValkeyEngine: Sendable {
         }
         let text = (error as? ClientError)?.message ?? "the protocol is broken"
         return ClientError(
-            .protocol, "\(connection.address) sent what breaks the protocol or a limit: \(text)")
+            .protocol,
+            "\(connection.address) sent a reply that breaks the protocol or a limit: \(text)")
     }
 
     private static func lost(

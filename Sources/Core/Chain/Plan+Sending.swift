@@ -26,6 +26,12 @@ extension Plan {
         {
             throw unmet
         }
+        if !request.options.isEmpty, request.options.upgrade != nil,
+            let unmet = transport.capabilities.fault(
+                missing: .upgrades, for: "the request for another protocol")
+        {
+            throw unmet
+        }
         var request = request
         // For a body that a gate has set. The call has described its own body already.
         request.describeBody()
@@ -102,6 +108,11 @@ extension Plan {
         response.history = record
         response.headAt = headAt
         response.exchange = number
+        if let connection = response.upgradedConnection {
+            // The registration keeps the call running until the connection is closed.
+            let registration = context.onCancel { [weak connection] _ in connection?.close() }
+            connection.whenClosed { registration.end() }
+        }
         response.body.storage.attach(
             to: context.call, ExchangeDetails(history: record, head: response.head),
             exchange: number)

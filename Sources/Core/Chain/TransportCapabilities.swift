@@ -43,11 +43,16 @@ public struct TransportCapabilities: OptionSet, Hashable, Sendable {
     /// itself.
     public static let addressRules = Self(rawValue: 1 << 6)
 
+    /// A connection can switch to another protocol (``RequestOptions/upgrade``).
+    ///
+    /// Requests that ask for it fail without it.
+    public static let upgrades = Self(rawValue: 1 << 7)
+
     private static let names: [(Self, String)] = [
         (.liveUpload, "live upload"), (.requestTrailers, "request trailers"),
         (.trailers, "trailers"), (.phaseTimes, "phase times"),
         (.encodedSizes, "encoded sizes"), (.connectTargets, "connect targets"),
-        (.addressRules, "address rules"),
+        (.addressRules, "address rules"), (.upgrades, "upgrades"),
     ]
 
     /// Returns an error if required capabilities are missing, or nil.

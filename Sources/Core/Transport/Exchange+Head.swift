@@ -18,3 +18,13 @@ extension Exchange {
         }
     }
 }
+
+/// A head that has arrived and is parsed by its reader.
+///
+/// The thread that uses the result then also allocates it. Memory that one thread allocates and another
+/// one frees makes both wait.
+public protocol LazyResponseHead: AnyObject, Sendable {
+    /// What the head says; called once at most.
+    /// - Throws: The fault of the head.
+    func read() throws -> Exchange.Head
+}

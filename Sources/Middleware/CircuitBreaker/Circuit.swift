@@ -29,11 +29,14 @@ struct Circuit: OriginEntry {
         case pass(generation: UInt64)
         /// It may not; at that time the circuit half-opens, or admits new probes.
         case refuse(until: MonotonicInstant)
+        /// It may not until someone closes the circuit, which that person has opened by hand.
+        case isolate(by: String)
     }
 
     private enum Phase {
         case closed
         case open(until: MonotonicInstant)
+        case isolated(by: String)
         case halfOpen(until: MonotonicInstant, admitted: Int, succeeded: Int)
     }
 
@@ -52,20 +55,43 @@ struct Circuit: OriginEntry {
         self.window = SlidingWindow(span: window, slots: 10)
     }
 
-    // Dropping a circuit closes it; a probe that ends later does no harm.
-    var isInUse: Bool { false }
+    // Dropping a circuit closes it. A probe that ends later does no harm, but only a person closes
+    // what a person has opened.
+    var isInUse: Bool {
+        if case .isolated = phase { true } else { false }
+    }
 
     var state: CircuitState {
         switch phase {
         case .closed: .closed
-        case .open: .open
+        case .open, .isolated: .open
         case .halfOpen: .halfOpen
+        }
+    }
+
+    /// Refuses all calls until the circuit is closed by hand; calls under way count no more.
+    mutating func isolate(by name: String) { enter(.isolated(by: name)) }
+
+    /// Lets all calls through, and counts anew; calls under way count no more.
+    mutating func close() {
+        enter(.closed)
+        openings = 0
+    }
+
+    /// The time until calls may pass: zero where they may, and nil where only a person says when.
+    func remaining(at now: MonotonicInstant, _ rules: Rules) -> Duration? {
+        switch phase {
+        case .closed: .zero
+        case .isolated: nil
+        case .halfOpen(_, let admitted, _) where admitted < rules.probes: .zero
+        case .open(let until), .halfOpen(let until, _, _): max(now.duration(to: until), .zero)
         }
     }
 
     mutating func admit(at now: MonotonicInstant, _ rules: Rules) -> Admission {
         switch phase {
         case .closed: return .pass(generation: generation)
+        case .isolated(let name): return .isolate(by: name)
         case .open(let until):
             if now < until { return .refuse(until: until) }
             return beginProbes(at: now, rules)
@@ -86,7 +112,7 @@ struct Circuit: OriginEntry {
     ) -> CircuitState? {
         guard generation == self.generation else { return nil }
         switch (phase, verdict) {
-        case (.open, _), (.closed, .ignored): return nil
+        case (.open, _), (.isolated, _), (.closed, .ignored): return nil
         case (.closed, _):
             window.advance(to: now)
             window.add(first: 1, second: verdict == .failure ? 1 : 0)
@@ -103,8 +129,7 @@ struct Circuit: OriginEntry {
                 phase = .halfOpen(until: until, admitted: admitted, succeeded: succeeded + 1)
                 return nil
             }
-            enter(.closed)
-            openings = 0
+            close()
             return .closed
         }
     }

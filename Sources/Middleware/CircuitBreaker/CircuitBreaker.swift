@@ -65,6 +65,29 @@ public struct CircuitBreaker: Interceptor {
     /// The state of an origin's circuit after its last call.
     public func state(of origin: Origin) -> CircuitState { circuits.state(of: origin) }
 
+    /// Opens an origin's circuit by hand: calls to it fail until ``close(_:)``, whatever they meet.
+    ///
+    /// No probe is let through, and the circuit is not dropped. A call that is under way goes on,
+    /// but its outcome no longer counts.
+    /// - Parameters:
+    ///   - origin: The origin that gets no more calls.
+    ///   - name: Who isolates it. The errors of refused calls name that person or program.
+    public func isolate(_ origin: Origin, by name: String) { circuits.isolate(origin, by: name) }
+
+    /// Closes an origin's circuit by hand, whether it was isolated or failures have opened it.
+    ///
+    /// It counts anew, so that it opens again if the origin still fails.
+    public func close(_ origin: Origin) { circuits.close(origin) }
+
+    /// How long an origin's circuit still refuses calls.
+    /// - Parameters:
+    ///   - origin: The origin.
+    ///   - timeSource: The time of the client that uses the breaker.
+    /// - Returns: The time left; zero if the circuit admits calls, nil if it is isolated.
+    public func remaining(
+        of origin: Origin, on timeSource: any TimeSource = SystemTimeSource()
+    ) -> Duration? { circuits.remaining(of: origin, at: timeSource.now) }
+
     /// States that the gate refuses requests while a circuit is open.
     public func facts(for request: Request?) -> GateFacts? {
         GateFacts(
@@ -94,6 +117,15 @@ public struct CircuitBreaker: Interceptor {
         for origin in answer.changed { circuits.tell(of: origin) }
         switch answer.admission {
         case .pass(let generation): return generation
+        case .isolate(let name):
+            context.report(
+                count: "turnpike.circuit_breaker.refusals", labels: origin.meterLabels,
+                of: circuits.figures)
+            throw ClientError(
+                .circuitOpen,
+                "the circuit for \(origin) was opened by hand (\(name)); it refuses calls until it"
+                    + " is closed by hand",
+                transfer: TransferState(.connecting))
         case .refuse(let until):
             context.report(
                 count: "turnpike.circuit_breaker.refusals", labels: origin.meterLabels,

@@ -67,6 +67,34 @@ final class Circuits: Sendable {
         }
     }
 
+    // MARK: By hand
+
+    /// Opens an origin's circuit, known or not, until it is closed by hand.
+    func isolate(_ origin: Origin, by name: String) {
+        let evicted = state.withLock { state in
+            let window = state.window
+            var evicted: [Origin] = []
+            state.circuits.update(
+                origin, orMake: Circuit(window: window),
+                evicting: { origin, _ in evicted.append(origin) }, { $0.isolate(by: name) })
+            return evicted
+        }
+        for origin in [origin] + evicted { tell(of: origin) }
+    }
+
+    /// Closes an origin's circuit; one that is not known is closed.
+    func close(_ origin: Origin) {
+        _ = state.withLock { $0.circuits.updateIfPresent(origin) { $0.close() } }
+        tell(of: origin)
+    }
+
+    func remaining(of origin: Origin, at now: MonotonicInstant) -> Duration? {
+        state.withLock { state in
+            guard let circuit = state.circuits[origin] else { return .zero }
+            return circuit.remaining(at: now, state.rules)
+        }
+    }
+
     func record(
         _ verdict: CircuitVerdict, _ origin: Origin, generation: UInt64, at now: MonotonicInstant
     ) -> CircuitState? {

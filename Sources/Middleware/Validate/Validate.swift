@@ -46,6 +46,8 @@ public struct Validate: ResponseValidator {
     /// Accepts the response, or throws ``/TurnpikeCore/ClientError/Code/validation``.
     public func validate(_ response: Response, for request: Request, context: Context) throws {
         let rules = request.options[ValidateOption.self] ?? self
+        // The server has done what was asked.
+        if response.status == 101, request.options.upgrade != nil { return }
         guard rules.statuses.contains(response.status) else {
             throw ClientError(
                 .validation, "the status \(response.status) is not accepted",

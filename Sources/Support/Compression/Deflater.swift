@@ -14,12 +14,24 @@ public import Foundation
     ///   - format: The framing.
     ///   - level: From 1 (fastest) to 9 (smallest).
     /// - Throws: ``CompressionFault/noLibrary`` if the system has no zlib.
-    public init(_ format: CompressionFormat, level: Int) throws(CompressionFault) {
+    public convenience init(_ format: CompressionFormat, level: Int) throws(CompressionFault) {
+        try self.init(windowBits: format == .gzip ? 31 : 15, level: level)
+    }
+
+    /// Begins a stream of raw deflate (RFC 1951), without any framing, for the messages of a protocol.
+    /// - Parameters:
+    ///   - rawWindowBits: The size of the window, from 9 to 15; zlib has no window of 8 bits.
+    ///   - level: From 1 (fastest) to 9 (smallest).
+    /// - Throws: ``CompressionFault/noLibrary`` if the system has no zlib.
+    public convenience init(rawWindowBits: Int, level: Int) throws(CompressionFault) {
+        try self.init(windowBits: -CInt(min(max(rawWindowBits, 9), 15)), level: level)
+    }
+
+    private init(windowBits: CInt, level: Int) throws(CompressionFault) {
         guard let zlib = Zlib.shared else { throw .noLibrary }
         self.zlib = zlib
         unsafe stream = .allocate(capacity: 1)
         unsafe stream.initialize(to: Zlib.Stream())
-        let windowBits: CInt = format == .gzip ? 31 : 15
         let level = CInt(min(max(level, 1), 9))
         guard unsafe zlib.beginDeflating(stream, level: level, windowBits: windowBits) else {
             throw .noLibrary
@@ -38,6 +50,14 @@ public import Foundation
     public func add(_ chunk: Data) throws(CompressionFault) -> Data {
         try run(chunk, Zlib.noFlush)
     }
+
+    /// Returns all bytes of what was added, so that the reader can inflate all of it (sync flush).
+    ///
+    /// They end with an empty stored block: 00 00 FF FF.
+    public func flush() throws(CompressionFault) -> Data { try run(Data(), Zlib.syncFlush) }
+
+    /// Begins a new stream, which does not refer to earlier content.
+    public func reset() { unsafe zlib.resetDeflating(stream) }
 
     /// Ends the content.
     /// - Returns: The last compressed bytes.
@@ -60,7 +80,7 @@ public import Foundation
                 if code == Zlib.streamEnd || code == Zlib.bufferError { return true }
                 guard code == Zlib.ok else { return false }
                 if unsafe stream.pointee.availableIn == 0, count < output.count,
-                    flush == Zlib.noFlush
+                    flush != Zlib.finish
                 {
                     return true
                 }

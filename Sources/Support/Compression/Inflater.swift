@@ -24,7 +24,8 @@
     }
 
     private let zlib: Zlib
-    private let format: CompressionFormat
+    // Nil: raw deflate.
+    private let format: CompressionFormat?
     private let stream: Zlib.Handle
     private var isOpen = false
     private var state = State.undecided(start: [])
@@ -46,6 +47,26 @@
             guard open(windowBits: 31) else { throw .noLibrary }
             state = .inflating
         }
+    }
+
+    /// Begins the inflation of raw deflate (RFC 1951), for the messages of a protocol.
+    /// - Parameter rawWindowBits: The size of the sender's window, from 8 to 15.
+    /// - Throws: ``CompressionFault/noLibrary`` if the system has no zlib.
+    public init(rawWindowBits: Int) throws(CompressionFault) {
+        guard let zlib = Zlib.shared else { throw .noLibrary }
+        self.zlib = zlib
+        format = nil
+        unsafe stream = .allocate(capacity: 1)
+        unsafe stream.initialize(to: Zlib.Stream())
+        // Some senders use 9 bits after they have agreed to 8, as zlib once did.
+        guard open(windowBits: -CInt(min(max(rawWindowBits, 9), 15))) else { throw .noLibrary }
+        state = .inflating
+    }
+
+    /// Begins a new stream, which does not refer to earlier content.
+    public func reset() throws(CompressionFault) {
+        guard isOpen, unsafe zlib.resetInflating(stream) else { throw .corrupt }
+        state = .inflating
     }
 
     deinit {
@@ -90,7 +111,7 @@
         while isFirst || consumed < input.count {
             isFirst = false
             if case .ended = state {
-                if consumed == input.count { break }
+                if consumed == input.count || format == nil { break }
                 // Several members form one content (RFC 1952 §2.2); anything else after the end is
                 // ignored.
                 guard format == .gzip, unsafe input[consumed] == 0x1F else {

@@ -58,6 +58,7 @@ public enum CompressionFault: Error, Equatable {
 
     private let beginDeflating: BeginDeflating
     private let deflateStep: Step
+    private let deflateReset: End
     private let deflateEnd: End
     private let beginInflating: BeginInflating
     private let inflateStep: Step
@@ -65,6 +66,7 @@ public enum CompressionFault: Error, Equatable {
     private let inflateEnd: End
 
     static let noFlush: CInt = 0
+    static let syncFlush: CInt = 2
     static let finish: CInt = 4
     static let ok: CInt = 0
     static let streamEnd: CInt = 1
@@ -82,6 +84,7 @@ public enum CompressionFault: Error, Equatable {
             guard let library = unsafe dlopen(name, RTLD_NOW | RTLD_LOCAL) else { continue }
             guard let beginDeflating = unsafe dlsym(library, "deflateInit2_"),
                 let deflate = unsafe dlsym(library, "deflate"),
+                let deflateReset = unsafe dlsym(library, "deflateReset"),
                 let deflateEnd = unsafe dlsym(library, "deflateEnd"),
                 let beginInflating = unsafe dlsym(library, "inflateInit2_"),
                 let inflate = unsafe dlsym(library, "inflate"),
@@ -91,6 +94,7 @@ public enum CompressionFault: Error, Equatable {
             return unsafe Zlib(
                 beginDeflating: unsafeBitCast(beginDeflating, to: BeginDeflating.self),
                 deflateStep: unsafeBitCast(deflate, to: Step.self),
+                deflateReset: unsafeBitCast(deflateReset, to: End.self),
                 deflateEnd: unsafeBitCast(deflateEnd, to: End.self),
                 beginInflating: unsafeBitCast(beginInflating, to: BeginInflating.self),
                 inflateStep: unsafeBitCast(inflate, to: Step.self),
@@ -105,12 +109,14 @@ public enum CompressionFault: Error, Equatable {
 
     /// Begins compression.
     ///
-    /// The window bits determine the framing: 15 means zlib, 31 gzip.
+    /// The window bits determine the framing: 15 means zlib, 31 gzip, -15 none.
     func beginDeflating(_ stream: Handle, level: CInt, windowBits: CInt) -> Bool {
         unsafe beginDeflating(stream, level, 8, windowBits, 8, 0, "1", Self.streamBytes) == Self.ok
     }
 
     func deflate(_ stream: Handle, _ flush: CInt) -> CInt { unsafe deflateStep(stream, flush) }
+
+    func resetDeflating(_ stream: Handle) { _ = unsafe deflateReset(stream) }
 
     func endDeflating(_ stream: Handle) { _ = unsafe deflateEnd(stream) }
 

@@ -40,6 +40,7 @@ struct BreakerLawsTests {
                         }
                     case .refuse(let until):
                         Law.holds(before != .closed && now < until, run)
+                    case .isolate: Law.holds(false, run, "nobody has isolated it")
                     }
                 case 5...8 where !underWay.isEmpty:
                     let generation = underWay.remove(at: dice.roll(0...(underWay.count - 1)))
@@ -56,6 +57,46 @@ struct BreakerLawsTests {
                         openUntil = now.advanced(by: rules.open)
                     }
                 default: now = now.advanced(by: .milliseconds(dice.roll(1...9000)))
+                }
+            }
+        }
+    }
+
+    @Test("An isolated circuit admits nothing until it is closed by hand, whatever ends meanwhile")
+    func byHand() {
+        for run in Law.runs {
+            var dice = Dice(seed: Law.seed(run))
+            let rules = Circuit.Rules(
+                failureRatio: 0.5, minimum: dice.roll(1...4), open: .seconds(2),
+                maxOpen: .seconds(8), probes: dice.roll(1...3))
+            var circuit = Circuit(window: .seconds(30))
+            var now = MonotonicInstant(nanoseconds: 0)
+            var underWay: [UInt64] = []
+            var isIsolated = false
+            for _ in 0..<dice.roll(10...80) {
+                switch dice.roll(0...9) {
+                case 0...3:
+                    let wait = circuit.remaining(at: now, rules)
+                    switch circuit.admit(at: now, rules) {
+                    case .pass(let generation):
+                        Law.holds(!isIsolated && wait == .zero, run)
+                        underWay.append(generation)
+                    case .refuse(let until):
+                        Law.holds(!isIsolated && wait == now.duration(to: until), run)
+                    case .isolate: Law.holds(isIsolated && wait == nil, run)
+                    }
+                case 4...6 where !underWay.isEmpty:
+                    let change = circuit.record(
+                        dice.one(of: [CircuitVerdict.success, .failure, .ignored]),
+                        generation: underWay.removeFirst(), at: now, rules)
+                    Law.holds(change == nil || !isIsolated, run)
+                case 7:
+                    circuit.isolate(by: "Ann")
+                    isIsolated = true
+                case 8:
+                    circuit.close()
+                    isIsolated = false
+                default: now = now.advanced(by: .milliseconds(dice.roll(1...4000)))
                 }
             }
         }

@@ -50,7 +50,7 @@ struct ReadingATraceExamples {
     func served() async throws {
         let traces = TraceStore()
         let server = try TraceServer(traces)
-        print(server.url)  // for this machine alone, with a random token
+        print(server.url)  // only for this machine, with a random token
         let reader = Client()
         let address = Target(server.url)
         #expect(try await reader.get(address).string().contains("role=\"treegrid\""))

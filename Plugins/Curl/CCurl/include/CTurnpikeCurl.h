@@ -307,6 +307,23 @@ void tpc_transfer_pause(tpc_transfer *transfer, int directions);
 /// Makes libcurl try the next address for a transfer that is connecting.
 void tpc_transfer_nudge(tpc_transfer *transfer);
 
+// A connection that is to be handed to another protocol. Its transfer has a loop of its own: in that of other transfers, libcurl would
+// count the connection with theirs, and close it for their sake.
+
+/// Makes the transfer connect only, through a tunnel if there is an HTTP proxy.
+int tpc_upgrade_prepare(tpc_transfer *transfer);
+/// Returns the descriptor that can be read from when the sockets of a loop have events.
+int tpc_loop_descriptor(const tpc_loop *loop);
+/// Returns the socket of a transfer that has connected; -1 if it has gone.
+int tpc_upgrade_socket(tpc_transfer *transfer);
+/// Returns the number of bytes, 0 at the end, or a TPC_READ_… value.
+long tpc_upgrade_read(tpc_transfer *transfer, void *bytes, size_t room);
+/// Returns the number of bytes that were taken, or a TPC_READ_… value. After TPC_READ_WAIT the same bytes must be offered again, at
+/// the same address.
+long tpc_upgrade_write(tpc_transfer *transfer, const void *bytes, size_t count);
+/// Ends the sending side of a connection without TLS.
+void tpc_upgrade_finish(tpc_transfer *transfer);
+
 /// Any thread may call it.
 void tpc_free(void *memory);
 /// Returns the pages of unused memory to the system.

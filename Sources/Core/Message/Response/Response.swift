@@ -14,6 +14,7 @@ public struct Response: Sendable {
         var headAt: MonotonicInstant?
         var exchange: Int?
         var serialization: SerializationContext?
+        var upgradedConnection: UpgradedConnection?
     }
 
     @CopyOnWrite private var parts: Parts
@@ -65,6 +66,13 @@ public struct Response: Sendable {
 
     /// The redirects that were followed.
     public var hops: [Hop] { parts.history?.hops ?? [] }
+
+    /// The connection, if it has switched to the protocol that the request asked for
+    /// (``RequestOptions/upgrade``); a transport sets it with the status 101.
+    public var upgradedConnection: UpgradedConnection? {
+        get { parts.upgradedConnection }
+        set { parts.upgradedConnection = newValue }
+    }
 
     /// When the transport returned the head; nil if the response does not come from a transport.
     var headAt: MonotonicInstant? {

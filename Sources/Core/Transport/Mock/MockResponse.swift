@@ -9,6 +9,7 @@ public struct MockResponse: Sendable {
         case data(Data)
         case chunks([Data], interval: Duration, failure: (any Error)?)
         case failure(any Error)
+        case upgrade(String, @Sendable (UpgradedConnection) async -> Void)
     }
 
     /// The status.
@@ -78,6 +79,22 @@ public struct MockResponse: Sendable {
         Self(status: 0, headers: [:], content: .failure(error))
     }
 
+    /// 101, and a connection whose other end a closure plays.
+    /// - Parameters:
+    ///   - name: The protocol that the connection has switched to.
+    ///   - headers: The other header fields.
+    ///   - serve: Plays the server; its end of the connection is closed when it returns.
+    /// - Returns: The answer.
+    public static func upgrade(
+        to name: String, headers: HTTPHeaders = [:],
+        _ serve: @escaping @Sendable (UpgradedConnection) async -> Void
+    ) -> Self {
+        var headers = headers
+        headers[.upgrade] = name
+        headers[.connection] = "Upgrade"
+        return Self(status: 101, headers: headers, content: .upgrade(name, serve))
+    }
+
     /// Returns the same response with trailer fields after its content, which the caller gets as
     /// ``ResponseBody/trailers``.
     public func followed(by trailers: HTTPHeaders) -> Self {
@@ -117,6 +134,17 @@ public struct MockResponse: Sendable {
                 source: MockBodySource(
                     chunks: chunks, interval: interval, failure: failure,
                     trailers: trailers ?? [:], context: context.child()))
+        case .upgrade(let name, let serve):
+            let (near, far) = MockChannel.pair()
+            var response = Response(to: request, status: status, headers: headers)
+            response.upgradedConnection = UpgradedConnection(near, protocolName: name)
+            let peer = UpgradedConnection(far, protocolName: name)
+            // Not awaited: it ends with the closure of the test, whose reads end with the connection.
+            Task {
+                await serve(peer)
+                peer.close()
+            }
+            return response
         }
         return Response(to: request, status: status, headers: headers, body: body)
     }

@@ -197,7 +197,9 @@ enum Fault {
     private static func lost(_ phase: TransferState.Phase) -> Kind {
         switch phase {
         case .connecting:
-            Kind(code: .connection, message: "no connection could be had", phase: .connecting)
+            Kind(
+                code: .connection, message: "the connection could not be opened", phase: .connecting
+            )
         case .sending:
             Kind(code: .connection, message: "the connection was lost before a response came")
         case .receiving:
@@ -224,8 +226,8 @@ enum Fault {
     }
 
     private static let followsRedirects =
-        "the HTTPClient follows redirects, although the transport was told that it returns them;"
-        + " set its redirectConfiguration to .disallow, or take out .returnsRedirects"
+        "the HTTPClient follows redirects, but the transport has the trait .returnsRedirects;"
+        + " set its redirectConfiguration to .disallow, or remove the trait"
 }
 
 extension Fault {

@@ -30,7 +30,7 @@ extension Registry {
                 "maxConnectionsPerHost": "The HTTP/1.1 connections to one host; more calls wait.",
                 "idleConnectionTimeout": "How long an idle connection is kept.",
                 "http2": "Whether HTTP/2 is offered.",
-                "trust": "Whom TLS trusts, and what the client shows of itself.",
+                "trust": "The servers that TLS trusts, and the client's own certificate.",
                 "trust.ca": "A PEM file with the authorities, in place of the system's.",
                 "trust.clientCertificate": "A PEM file with the client's certificate.",
                 "trust.clientKey": """

@@ -87,7 +87,7 @@ enum WireHead {
             ClientError(
                 .decompression,
                 "the response's transfer coding \(Grammar.escaped(coding, upTo: 40)) cannot be"
-                    + " decoded and was not asked for; if the request has a TE, take it out",
+                    + " decoded and was not asked for; if the request has a TE field, remove it",
                 transfer: TransferState(.receiving))
         }
     }

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// A connection that libcurl only makes, and that another protocol then uses. It knows library.c.
+
+#include "engine.h"
+#include <sys/socket.h>
+
+enum { CURLOPT_HTTPPROXYTUNNEL = 61, CURLOPT_CONNECT_ONLY = 141, CURLINFO_ACTIVESOCKET = 0x50002C, CURLE_AGAIN = 81 };
+
+static CURL *easy_of(tpc_transfer *transfer) { return ((transfer_t *)transfer)->easy; }
+
+int tpc_loop_descriptor(const tpc_loop *loop) { return loop->poller.descriptor; }
+
+int tpc_upgrade_prepare(tpc_transfer *transfer) {
+    int code = tpc_curl.easy_setopt(easy_of(transfer), CURLOPT_CONNECT_ONLY, 1L);
+    // An HTTP proxy would read the other protocol as requests.
+    return code ? code : tpc_curl.easy_setopt(easy_of(transfer), CURLOPT_HTTPPROXYTUNNEL, 1L);
+}
+
+int tpc_upgrade_socket(tpc_transfer *transfer) {
+    int descriptor = -1;
+    return tpc_curl.easy_getinfo(easy_of(transfer), CURLINFO_ACTIVESOCKET, &descriptor) == 0 ? descriptor : -1;
+}
+
+long tpc_upgrade_read(tpc_transfer *transfer, void *bytes, size_t room) {
+    size_t count = 0;
+    int code = tpc_curl.easy_recv(easy_of(transfer), bytes, room, &count);
+    return code == 0 ? (long)count : code == CURLE_AGAIN ? TPC_READ_WAIT : TPC_READ_FAIL;
+}
+
+long tpc_upgrade_write(tpc_transfer *transfer, const void *bytes, size_t count) {
+    size_t taken = 0;
+    int code = tpc_curl.easy_send(easy_of(transfer), bytes, count, &taken);
+    // 7.88 may also say that it has taken nothing.
+    return code == CURLE_AGAIN || (code == 0 && taken == 0) ? TPC_READ_WAIT : code == 0 ? (long)taken : TPC_READ_FAIL;
+}
+
+void tpc_upgrade_finish(tpc_transfer *transfer) {
+    int descriptor = tpc_upgrade_socket(transfer);
+    if (descriptor >= 0) shutdown(descriptor, SHUT_WR);
+}

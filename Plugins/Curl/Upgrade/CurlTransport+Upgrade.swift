@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import TurnpikeCore
+import TurnpikeSupport
+
+extension CurlTransport {
+    /// Sends a request for another protocol over a connection of its own.
+    ///
+    /// The connection does not count among those that the configuration limits.
+    func upgrade(
+        _ request: Request, to name: String, context: Context
+    ) async throws -> Response {
+        try context.checkCancellation()
+        guard request.method == .get, request.body.isEmpty else {
+            throw ClientError(
+                .unsupported, "a request for another protocol must be a GET without content")
+        }
+        guard !name.isEmpty, name.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F }) else {
+            throw ClientError(
+                .invalidRequest,
+                "found \(Grammar.escaped(name, upTo: 40)) as the protocol to switch"
+                    + " to; expected a name of visible ASCII")
+        }
+        let begin = context.timeSource.now
+        let transfer = CurlTransfer(
+            request,
+            wire: try CurlRequest(
+                request, body: .empty, length: nil, decodes: false, isFresh: true,
+                route: try route(of: request)),
+            upload: nil, offersHTTP2: false)
+        // By HTTP/2 there is no upgrade (RFC 9113 §8.6).
+        transfer.need(.http1, of: nil)
+        if transfer.request.isSecure, let (trust, news) = trustFiles?.currentWithNews() {
+            transfer.trust = trust
+            if let news { context.report(news, by: "CurlTransport") }
+        }
+        let channel = try CurlUpgrade(transfer, in: upgrades)
+        let registration = context.onCancel { [weak channel] _ in channel?.close() }
+        defer { registration.end() }
+        do {
+            let times = try await channel.connect()
+            times.report(in: context, since: begin, at: transfer.request.route?.target)
+            try await channel.write(request.headAsking(for: name))
+            var answer = UpgradeAnswer(channel)
+            let head = try await answer.head(request.url)
+            guard head.response.status == 101 else {
+                let content = try await answer.content(of: head)
+                channel.close()
+                return Response(head: head.response, body: ResponseBody(content))
+            }
+            guard let agreed = head.response.headers[.upgrade] else {
+                throw CurlHead.broken("its status is 101 and it names no protocol")
+            }
+            answer.leaveRest()
+            try context.checkCancellation()
+            var response = Response(head: head.response)
+            response.upgradedConnection = UpgradedConnection(channel, protocolName: agreed)
+            return response
+        } catch {
+            channel.close()
+            try context.checkCancellation()
+            throw error
+        }
+    }
+}
+
+extension Request {
+    /// The bytes of a request for another protocol.
+    fileprivate func headAsking(for name: String) -> Data {
+        let uri = targetURI
+        let form = uri.absoluteForm
+        let start = form.range(of: "://")?.upperBound ?? form.startIndex
+        let authority = form[start...].prefix { !"/?#".contains($0) }
+        var text = "GET \(uri.originForm) HTTP/1.1\r\nHost: \(authority)\r\n"
+        text += "Connection: Upgrade\r\nUpgrade: \(name)\r\n"
+        for field in headers where field.name != .host && field.name != .contentLength {
+            text += "\(field.name.rawValue): \(field.value)\r\n"
+        }
+        if headers[.userAgent] == nil { text += "User-Agent: turnpike\r\n" }
+        return Data((text + "\r\n").utf8)
+    }
+}

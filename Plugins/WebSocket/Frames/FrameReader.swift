@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+
+/// What a frame is (RFC 6455 §11.8).
+enum Opcode: UInt8 {
+    case continuation = 0
+    case text = 1
+    case binary = 2
+    case close = 8
+    case ping = 9
+    case pong = 10
+
+    var isControl: Bool { rawValue >= 8 }
+}
+
+/// A violation of the protocol by the peer: the code to close with, and what the peer did.
+struct Violation: Error, Equatable {
+    let code: WebSocket.CloseCode
+    let message: String
+
+    init(_ code: WebSocket.CloseCode, _ message: String) {
+        self.code = code
+        self.message = message
+    }
+}
+
+/// Reads the frames of a server, from bytes that are cut anywhere (RFC 6455 §5).
+///
+/// It has no side effects. Content is returned as it comes, so that only the head of a frame and the
+/// content of a control frame, at most 125 bytes, are kept here. A head is checked before its content
+/// is waited for.
+struct FrameReader {
+    enum Event: Equatable {
+        /// Content of a message, as it is in the frame.
+        case content(Data, Message, isLast: Bool)
+        case ping(Data)
+        case pong(Data)
+        /// The code is nil if the peer sent none.
+        case close(WebSocket.CloseCode?, reason: String)
+    }
+
+    /// The message that is under way.
+    struct Message: Equatable {
+        let isText: Bool
+        let isCompressed: Bool
+    }
+
+    private enum State {
+        case head
+        case content(left: Int, isFinal: Bool)
+        case control(Opcode, left: Int)
+    }
+
+    private var state = State.head
+    // The head of a frame, or the content of a control frame, as far as it has come.
+    private var kept: [UInt8] = []
+    private var input = Data()
+    private var message: Message?
+    private var messageBytes = 0
+    private let maxMessageBytes: Int
+    private let mayBeCompressed: Bool
+
+    init(maxMessageBytes: Int, mayBeCompressed: Bool) {
+        self.maxMessageBytes = maxMessageBytes
+        self.mayBeCompressed = mayBeCompressed
+    }
+
+    /// Adds bytes, after all events of the bytes before were taken.
+    mutating func add(_ bytes: Data) { input = bytes }
+
+    /// Returns the next event, or nil if it needs more bytes.
+    mutating func next() throws(Violation) -> Event? {
+        while true {
+            switch state {
+            case .head:
+                guard let byte = input.popFirst() else { return nil }
+                kept.append(byte)
+                try readHead()
+                if case .content(0, let isFinal) = state, let event = content(Data(), isFinal) {
+                    return event
+                }
+            case .content(let left, let isFinal):
+                if input.isEmpty { return nil }
+                let part = Data(input.prefix(left))
+                input = input.dropFirst(part.count)
+                state = .content(left: left - part.count, isFinal: isFinal)
+                if let event = content(part, isFinal) { return event }
+            case .control(let opcode, let left):
+                if left > 0 {
+                    if input.isEmpty { return nil }
+                    let part = input.prefix(left)
+                    kept += part
+                    input = input.dropFirst(part.count)
+                    state = .control(opcode, left: left - part.count)
+                    continue
+                }
+                let content = Data(kept)
+                kept = []
+                state = .head
+                return try event(opcode, content)
+            }
+        }
+    }
+
+    private mutating func content(_ part: Data, _ isFinal: Bool) -> Event? {
+        guard let message, case .content(let left, _) = state else { return nil }
+        let isLast = left == 0 && isFinal
+        if left == 0 { state = .head }
+        if isLast { self.message = nil }
+        return part.isEmpty && !isLast ? nil : .content(part, message, isLast: isLast)
+    }
+
+    // MARK: Heads
+
+    private mutating func readHead() throws(Violation) {
+        guard kept.count >= 2 else { return try checkFirstByte() }
+        if kept.count == 2 { try checkSecondByte() }
+        let short = Int(kept[1] & 0x7F)
+        let size = short < 126 ? 2 : short == 126 ? 4 : 10
+        guard kept.count == size else { return }
+        let length = size == 2 ? UInt64(short) : kept[2...].reduce(0) { $0 << 8 | UInt64($1) }
+        if length >> 63 != 0 {
+            throw Violation(.protocolError, "the peer sent a frame of 2^63 bytes or more")
+        }
+        if size == 4 && length < 126 || size == 10 && length < 65_536 {
+            throw Violation(.protocolError, "the peer did not write a length in the fewest bytes")
+        }
+        guard let opcode = Opcode(rawValue: kept[0] & 0x0F) else { return }
+        let isFinal = kept[0] & 0x80 != 0
+        let isCompressed = kept[0] & 0x40 != 0
+        kept = []
+        if opcode.isControl {
+            state = .control(opcode, left: Int(length))
+            return
+        }
+        if opcode != .continuation {
+            message = Message(isText: opcode == .text, isCompressed: isCompressed)
+            messageBytes = 0
+        }
+        // An empty fragment counts too, so that fragments that never end reach the limit.
+        let size64 = max(length, isFinal ? 0 : 1)
+        guard size64 <= UInt64(maxMessageBytes - messageBytes) else {
+            throw Violation(
+                .messageTooBig, "the peer sent a message of more than \(maxMessageBytes) bytes")
+        }
+        messageBytes += Int(size64)
+        state = .content(left: Int(length), isFinal: isFinal)
+    }
+
+    private func checkFirstByte() throws(Violation) {
+        let first = kept[0]
+        guard let opcode = Opcode(rawValue: first & 0x0F) else {
+            throw Violation(.protocolError, "the peer sent the reserved opcode \(first & 0x0F)")
+        }
+        let mayBeCompressed = mayBeCompressed && (opcode == .text || opcode == .binary)
+        if first & (mayBeCompressed ? 0x30 : 0x70) != 0 {
+            throw Violation(.protocolError, "the peer set a reserved bit that was not agreed on")
+        }
+        if opcode.isControl, first & 0x80 == 0 {
+            throw Violation(.protocolError, "the peer sent a control frame in fragments")
+        }
+        if opcode == .continuation, message == nil {
+            throw Violation(.protocolError, "the peer continued a message that it had not begun")
+        }
+        if opcode == .text || opcode == .binary, message != nil {
+            throw Violation(.protocolError, "the peer began a message within another")
+        }
+    }
+
+    private func checkSecondByte() throws(Violation) {
+        if kept[1] & 0x80 != 0 {
+            throw Violation(.protocolError, "the peer sent a masked frame, which only clients do")
+        }
+        if kept[0] & 0x08 != 0, kept[1] > 125 {
+            throw Violation(.protocolError, "the peer sent a control frame of more than 125 bytes")
+        }
+    }
+
+    // MARK: Control frames
+
+    private func event(_ opcode: Opcode, _ content: Data) throws(Violation) -> Event {
+        switch opcode {
+        case .ping: return .ping(content)
+        case .pong: return .pong(content)
+        default: return try Self.close(content)
+        }
+    }
+
+    private static func close(_ content: Data) throws(Violation) -> Event {
+        if content.isEmpty { return .close(nil, reason: "") }
+        guard content.count >= 2 else {
+            throw Violation(.protocolError, "the peer sent a close code of one byte")
+        }
+        let code = WebSocket.CloseCode(rawValue: UInt16(content[0]) << 8 | UInt16(content[1]))
+        guard code.mayBeSent else {
+            throw Violation(
+                .protocolError, "the peer sent the close code \(code.rawValue), which no peer may")
+        }
+        guard let reason = String(validating: content.dropFirst(2), as: UTF8.self) else {
+            throw Violation(.invalidContent, "the peer sent a close reason that is no UTF-8")
+        }
+        return .close(code, reason: reason)
+    }
+}

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+
+/// Checks that text is UTF-8, from pieces that may cut a character (RFC 3629 §4).
+struct UTF8Check {
+    // How many bytes the character still needs, and what the next of them may be.
+    private var needed = 0
+    private var allowed: ClosedRange<UInt8> = 0x80...0xBF
+
+    /// Whether no character is incomplete.
+    var isComplete: Bool { needed == 0 }
+
+    /// Returns false as soon as the text cannot become UTF-8.
+    mutating func add(_ bytes: Data) -> Bool { bytes.allSatisfy { add($0) } }
+
+    private mutating func add(_ byte: UInt8) -> Bool {
+        if needed > 0 {
+            guard allowed.contains(byte) else { return false }
+            needed -= 1
+            allowed = 0x80...0xBF
+            return true
+        }
+        switch byte {
+        case ..<0x80: return true
+        case 0xC2...0xDF: needed = 1
+        case 0xE0: (needed, allowed) = (2, 0xA0...0xBF)
+        // The surrogates are no characters.
+        case 0xED: (needed, allowed) = (2, 0x80...0x9F)
+        case 0xE1...0xEF: needed = 2
+        case 0xF0: (needed, allowed) = (3, 0x90...0xBF)
+        case 0xF1...0xF3: needed = 3
+        case 0xF4: (needed, allowed) = (3, 0x80...0x8F)
+        default: return false
+        }
+        return true
+    }
+}

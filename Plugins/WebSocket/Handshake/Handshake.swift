@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import TurnpikeCore
+import TurnpikeSupport
+
+/// The opening handshake (RFC 6455 §4): what is asked, and what the answer must say.
+struct Handshake {
+    let protocols: [String]
+    let offersDeflate: Bool
+    let key: String
+
+    /// What the answer agreed on.
+    struct Agreement: Equatable {
+        let protocolName: String?
+        let deflate: DeflateAgreement?
+    }
+
+    init(protocols: [String], offersDeflate: Bool, key: String = Handshake.newKey()) {
+        self.protocols = protocols
+        self.offersDeflate = offersDeflate
+        self.key = key
+    }
+
+    /// Sixteen bytes of the system's generator.
+    static func newKey() -> String {
+        var generator = SystemRandomNumberGenerator()
+        return Data((0..<16).map { _ in UInt8(truncatingIfNeeded: generator.next()) })
+            .base64EncodedString()
+    }
+
+    /// What the server answers to a key (RFC 6455 §4.2.2).
+    static func accept(for key: String) -> String {
+        SHA1.digest(of: Data((key + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11").utf8))
+            .base64EncodedString()
+    }
+
+    /// Returns the call of the handshake.
+    func call(_ call: Call) -> Call {
+        var call = call.streaming()
+            .header("Sec-WebSocket-Version", "13")
+            .header("Sec-WebSocket-Key", key)
+        if !protocols.isEmpty {
+            call = call.header("Sec-WebSocket-Protocol", protocols.joined(separator: ", "))
+        }
+        if offersDeflate { call = call.header("Sec-WebSocket-Extensions", DeflateAgreement.offer) }
+        call.request.options.upgrade = "websocket"
+        call.request.targetURI = Self.overHTTP(call.request.targetURI)
+        return call
+    }
+
+    /// The same URI with http for ws and https for wss, so that all gates know the scheme.
+    static func overHTTP(_ uri: TargetURI) -> TargetURI {
+        let lowercased = uri.text.prefix(6).lowercased()
+        for (name, other) in [("wss:", "https:"), ("ws:", "http:")]
+        where lowercased.hasPrefix(name) {
+            let text = other + uri.text.dropFirst(name.count)
+            return URL(string: text).map { TargetURI($0) } ?? uri
+        }
+        return uri
+    }
+
+    /// Checks the head of an answer that switches to a protocol (101).
+    func check(
+        _ headers: HTTPHeaders, switchingTo upgrade: String
+    ) throws(Violation) -> Agreement {
+        guard Grammar.equalsIgnoringCase(upgrade, "websocket") else {
+            throw refusal("the server switched to another protocol than websocket")
+        }
+        guard headers["Sec-WebSocket-Accept"].map({ Grammar.trimmed($0) }) == Self.accept(for: key)
+        else { throw refusal("the server's Sec-WebSocket-Accept does not belong to the key") }
+        let protocolName = headers["Sec-WebSocket-Protocol"]
+        if let protocolName, !protocols.contains(protocolName) {
+            throw refusal("the server chose a protocol that was not offered")
+        }
+        let deflate = try DeflateAgreement.read(
+            headers["Sec-WebSocket-Extensions"], wasOffered: offersDeflate)
+        return Agreement(protocolName: protocolName, deflate: deflate)
+    }
+
+    private func refusal(_ message: String) -> Violation { Violation(.protocolError, message) }
+}

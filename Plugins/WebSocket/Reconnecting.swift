@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+public import TurnpikeCore
+public import TurnpikeMiddleware
+
+/// Messages of a socket that is opened again when it is lost.
+///
+/// ```swift
+/// let prices = client.get("wss://stream.example.com/prices").reconnectingWebSocket { socket in
+///     try await socket.send(.text(#"{"subscribe": "EURUSD"}"#))
+/// }
+/// for try await event in prices {
+///     if case .message(let message) = event { print(message) }
+/// }
+/// ```
+///
+/// The rules of a retry decide what ends the sequence: by default lost connections and busy servers
+/// (503, and the close codes 1001, 1011, 1012, 1013 and 1014) are tried again. Messages that the
+/// server sent meanwhile are missed, which ``Event/reconnected(_:after:)`` tells. Nothing that was sent
+/// is sent again; that is left to `subscribe`, which runs on each new socket. The sequence ends when
+/// the server closes with 1000 or without a code.
+public struct ReconnectingWebSocket: AsyncSequence, Sendable {
+    /// What happens.
+    public enum Event: Sendable {
+        /// The first socket is open.
+        case connected(WebSocket)
+        /// Another socket is open, so long after the loss of the one before.
+        case reconnected(WebSocket, after: Duration)
+        /// A message has come.
+        case message(WebSocket.Message)
+    }
+
+    fileprivate let call: Call
+    fileprivate let protocols: [String]
+    fileprivate let options: WebSocket.Options
+    fileprivate let retry: any RequestRetrier
+    fileprivate let subscribe: @Sendable (WebSocket) async throws -> Void
+
+    /// Returns the iterator; nothing is sent before its first event is asked for.
+    public func makeAsyncIterator() -> Iterator { Iterator(self) }
+
+    /// Connects, reads, and connects again.
+    public struct Iterator: AsyncIteratorProtocol {
+        private let source: ReconnectingWebSocket
+        private var socket: WebSocket?
+        private var openedAt: MonotonicInstant?
+        private var lostAt: MonotonicInstant?
+        private var failures = 0
+        private var previousDelay: Duration?
+        private var hasEnded = false
+
+        // A socket that has lasted so long was a success, even if no message came.
+        private static let settled = Duration.seconds(60)
+
+        fileprivate init(_ source: ReconnectingWebSocket) { self.source = source }
+
+        /// Returns the next event.
+        public mutating func next() async throws -> Event? {
+            while !hasEnded {
+                do {
+                    guard let socket else { return try await connect() }
+                    var messages = socket.messages
+                    if let message = try await messages.next() {
+                        failures = 0
+                        return .message(message)
+                    }
+                    hasEnded = true
+                } catch {
+                    try await wait(after: error)
+                }
+            }
+            return nil
+        }
+
+        private mutating func connect() async throws -> Event {
+            let socket = try await source.call.webSocket(
+                protocols: source.protocols, options: source.options)
+            try await source.subscribe(socket)
+            self.socket = socket
+            let now = source.call.timeSource.now
+            openedAt = now
+            guard let lostAt else { return .connected(socket) }
+            self.lostAt = nil
+            return .reconnected(socket, after: lostAt.duration(to: now))
+        }
+
+        private mutating func wait(after error: any Error) async throws {
+            if error is CancellationError { throw error }
+            let now = source.call.timeSource.now
+            if socket != nil { lostAt = now }
+            if let openedAt, openedAt.duration(to: now) > Self.settled { failures = 0 }
+            socket = nil
+            openedAt = nil
+            failures += 1
+            let outcome = Outcome(
+                request: source.call.request, result: .failure(error), attempts: failures,
+                previousDelay: failures > 1 ? previousDelay : nil)
+            let context = Context(timeSource: source.call.timeSource)
+            switch await source.retry.retry(outcome, context: context) {
+            case .retry(let delay):
+                previousDelay = delay
+                try await source.call.wait(for: delay)
+            case .stop:
+                hasEnded = true
+                throw error
+            case .fail(let other):
+                hasEnded = true
+                throw other
+            }
+        }
+    }
+}
+
+extension Call {
+    /// Describes a socket that is opened again when it is lost.
+    /// - Parameters:
+    ///   - protocols: What is offered to the server, most wanted first.
+    ///   - options: The limits of each socket.
+    ///   - retry: Decides whether to connect again, and when. Its attempts are counted from the last
+    ///     message on.
+    ///   - subscribe: Runs on each new socket before its messages are read, and sends what the server
+    ///     needs to know; its error counts like a lost connection's.
+    /// - Returns: The events; nothing is sent before they are read.
+    public func reconnectingWebSocket(
+        protocols: [String] = [], options: WebSocket.Options = WebSocket.Options(),
+        retry: any RequestRetrier = Retry(
+            attempts: 10, backoff: Backoff(base: .milliseconds(500), max: .seconds(30))),
+        subscribe: @escaping @Sendable (WebSocket) async throws -> Void = { _ in }
+    ) -> ReconnectingWebSocket {
+        ReconnectingWebSocket(
+            call: self, protocols: protocols, options: options, retry: retry, subscribe: subscribe)
+    }
+}

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Synchronization
+import TurnpikeCore
+import TurnpikeSupport
+
+// What a socket writes: messages, control frames, and pings of its own.
+extension SocketCore {
+    /// Sends a message.
+    func send(_ opcode: Opcode, _ content: Data) async throws {
+        try await messageTurn.run { try await write(opcode, content, isFirst: true, isLast: true) }
+    }
+
+    /// Sends a message of fragments, and calls a closure for each until it returns nil.
+    func send(
+        _ opcode: Opcode, fragments next: () async throws -> Data?
+    ) async throws {
+        try await messageTurn.run {
+            var isFirst = true
+            do {
+                while let content = try await next() {
+                    try await write(opcode, content, isFirst: isFirst, isLast: false)
+                    isFirst = false
+                }
+                try await write(opcode, Data(), isFirst: isFirst, isLast: true)
+            } catch {
+                // A message that was begun cannot be given up.
+                if !isFirst { close(.serverError, reason: "") }
+                throw error
+            }
+        }
+    }
+
+    private func write(
+        _ opcode: Opcode, _ content: Data, isFirst: Bool, isLast: Bool
+    ) async throws {
+        try await frameTurn.run {
+            guard isOpen else { throw closedError }
+            try Task.checkCancellation()
+            do {
+                let content = try deflater?.deflate(content, isLast: isLast) ?? content
+                // Pings that came before the message that may have caused this one are answered first.
+                try await connection.write(
+                    takePongs()
+                        + FrameWriter.frame(
+                            isFirst ? opcode : .continuation, content, isFinal: isLast,
+                            isCompressed: isFirst && deflater != nil))
+            } catch let error as CancellationError {
+                throw error
+            } catch {
+                throw isOpen ? Self.lost(error) : closedError
+            }
+        }
+    }
+
+    private var closedError: ClientError {
+        let closure = closure
+        let error = ClientError(
+            .webSocketClosed,
+            "the socket is closed, and sends nothing more" + (closure.map { " (\($0))" } ?? ""))
+        return closure.map { error.attaching($0) } ?? error
+    }
+
+    func writeControls() {
+        let isFirst = state.withLock { state in
+            defer { state.isWritingControls = true }
+            return !state.isWritingControls
+        }
+        // Not awaited: it ends when no control frame is left, or when the connection is closed, which
+        // ends each write.
+        if isFirst { Task { await writeAllControls() } }
+    }
+
+    private func writeAllControls() async {
+        // A frame is taken in its turn, so that no message goes before it.
+        while let control = try? await frameTurn.run({
+            let control = takeControl()
+            if let control { try? await connection.write(control.frame) }
+            return control
+        }) {
+            if control.isClose { handle(.closeWritten) }
+        }
+    }
+
+    private func takePongs() -> Data {
+        let pongs = state.withLock { state in
+            defer { state.pongs = [] }
+            return state.pongs
+        }
+        return pongs.reduce(Data()) { $0 + FrameWriter.frame(.pong, $1) }
+    }
+
+    private func takeControl() -> (frame: Data, isClose: Bool)? {
+        state.withLock { state in
+            if state.machine.state == .open {
+                if !state.pongs.isEmpty {
+                    return (FrameWriter.frame(.pong, state.pongs.removeFirst()), false)
+                }
+                if let ping = state.ping.take() { return (FrameWriter.frame(.ping, ping), false) }
+            }
+            if let close = state.close.take() { return (close, true) }
+            state.isWritingControls = false
+            return nil
+        }
+    }
+
+    // MARK: Keep-alive
+
+    func schedulePing() {
+        guard let interval = options.keepAlive else { return }
+        schedule(after: interval) { $0.sendPing() }
+    }
+
+    private func schedule(
+        after delay: Duration, _ act: @escaping @Sendable (SocketCore) -> Void
+    ) {
+        let timer = timeSource.schedule(after: delay) { [weak self] in
+            if let self { act(self) }
+        }
+        state.withLock { $0.pingTimer = timer }
+        cancelTimersIfEnded()
+    }
+
+    private func sendPing() {
+        guard isOpen else { return }
+        state.withLock { state in
+            state.pingCount &+= 1
+            let content = Data(String(state.pingCount).utf8)
+            state.ping = content
+            state.awaitedPong = content
+        }
+        schedule(after: options.pongLimit) { $0.checkPong() }
+        writeControls()
+    }
+
+    private func checkPong() {
+        guard state.withLock({ $0.awaitedPong != nil }) else { return }
+        // The pong may lie in what was not read, because nobody reads the messages.
+        if inbox.isFull { return schedule(after: options.pongLimit) { $0.checkPong() } }
+        handle(
+            .pongMissed,
+            ending: .failure(
+                ClientError(
+                    .idleTimeout, "no pong came within \(options.pongLimit.text) of a ping")))
+    }
+
+    func didReceivePong(_ content: Data) {
+        let timer = state.withLock { state -> (any TimerToken)? in
+            guard state.awaitedPong == content else { return nil }
+            state.awaitedPong = nil
+            return state.pingTimer.take()
+        }
+        guard let timer else { return }
+        timer.cancel()
+        schedulePing()
+    }
+}

@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Synchronization
+import TurnpikeCore
+import TurnpikeSupport
+
+/// The socket without its owner: reads frames, writes frames, and carries out what the state machine
+/// decides.
+final class SocketCore: Sendable {
+    struct State {
+        var machine = SocketStateMachine()
+        var closure: WebSocket.Closure?
+        // Control frames that are to be written.
+        var pongs: [Data] = []
+        var ping: Data?
+        var close: Data?
+        var isWritingControls = false
+        var limit: (any TimerToken)?
+        var pingTimer: (any TimerToken)?
+        var pingCount: UInt32 = 0
+        var awaitedPong: Data?
+    }
+
+    let inbox = Inbox()
+    let connection: UpgradedConnection
+    let options: WebSocket.Options
+    let timeSource: any TimeSource
+    private let agreement: DeflateAgreement?
+    let deflater: MessageDeflater?
+    let state = Mutex(State())
+    private let end = SharedValue<Void>()
+    // Messages are written one after the other; so are frames, and a control frame may stand between
+    // two fragments of a message.
+    let messageTurn = Turn()
+    let frameTurn = Turn()
+
+    private static let readBytes = 16_384
+    private static let maxPongs = 64
+
+    init(
+        _ connection: UpgradedConnection, deflate agreement: DeflateAgreement?,
+        options: WebSocket.Options, timeSource: any TimeSource
+    ) {
+        self.connection = connection
+        self.agreement = agreement
+        self.options = options
+        self.timeSource = timeSource
+        deflater =
+            options.compression == .both ? agreement.map { MessageDeflater($0) } : nil
+    }
+
+    var closure: WebSocket.Closure? { state.withLock { $0.closure } }
+
+    var isOpen: Bool { state.withLock { $0.machine.state == .open } }
+
+    /// Begins to read.
+    func start() {
+        // Not awaited: it ends when the connection does, which `WebSocket.deinit`, the end of the
+        // client, or a time limit closes at the latest.
+        Task { await read() }
+        schedulePing()
+    }
+
+    // MARK: Reading
+
+    private func read() async {
+        var reader = FrameReader(
+            maxMessageBytes: options.maxMessageBytes, mayBeCompressed: agreement != nil)
+        let inflater = agreement.map {
+            MessageInflater($0, maxMessageBytes: options.maxMessageBytes)
+        }
+        var text = UTF8Check()
+        do {
+            while true {
+                try await inbox.waitForRoom()
+                guard let bytes = try await connection.read(upTo: Self.readBytes) else { break }
+                // What follows a close frame or a violation is not looked at.
+                guard mayReceive else { continue }
+                do {
+                    reader.add(bytes)
+                    while mayReceive, let event = try reader.next() {
+                        try await take(event, inflater, &text)
+                    }
+                } catch let violation as Violation {
+                    handle(
+                        .violated, closing: FrameWriter.close(violation.code, reason: ""),
+                        ending: .failure(violation.error))
+                }
+            }
+            handle(.connectionEnded, ending: .failure(Self.lost(nil)))
+        } catch {
+            handle(.connectionEnded, ending: .failure(Self.lost(error)))
+        }
+    }
+
+    private var mayReceive: Bool {
+        state.withLock { $0.machine.state == .open || $0.machine.state == .closing }
+    }
+
+    private func take(
+        _ event: FrameReader.Event, _ inflater: MessageInflater?, _ text: inout UTF8Check
+    ) async throws {
+        switch event {
+        case .ping(let content):
+            state.withLock { state in
+                // Of many pings, the last ones suffice (RFC 6455 §5.5.3).
+                if state.pongs.count == Self.maxPongs { state.pongs.removeFirst() }
+                state.pongs.append(content)
+            }
+            writeControls()
+        case .pong(let content): didReceivePong(content)
+        case .close(let code, let reason): peerClosed(code, reason)
+        case .content(let content, let message, let isLast):
+            guard message.isCompressed, let inflater else {
+                return try await deliver(content, message.isText, isLast: isLast, &text)
+            }
+            inflater.add(content, isLast: isLast)
+            while let (piece, isLast) = try inflater.next() {
+                try await deliver(piece, message.isText, isLast: isLast, &text)
+            }
+        }
+    }
+
+    private func deliver(
+        _ content: Data, _ isText: Bool, isLast: Bool, _ check: inout UTF8Check
+    ) async throws {
+        if isText {
+            guard check.add(content), !isLast || check.isComplete else {
+                throw Violation(.invalidContent, "the peer sent text that is no UTF-8")
+            }
+        }
+        if content.isEmpty && !isLast { return }
+        try await inbox.waitForRoom()
+        inbox.put(WebSocket.Fragment(content: content, isText: isText, isLast: isLast))
+    }
+
+    private func peerClosed(_ code: WebSocket.CloseCode?, _ reason: String) {
+        let closure = WebSocket.Closure(code: code, reason: reason)
+        state.withLock { $0.closure = $0.closure ?? closure }
+        let error = closure.error
+        handle(
+            .peerClosed, closing: FrameWriter.close(code, reason: ""),
+            ending: error.map { .failure($0) } ?? .success(()))
+    }
+
+    // MARK: The end
+
+    /// Begins the closing handshake.
+    func close(_ code: WebSocket.CloseCode, reason: String) {
+        handle(.closeAsked, closing: FrameWriter.close(code, reason: reason))
+    }
+
+    func waitForEnd() async throws { try await end.value() }
+
+    func abandon() { handle(.abandoned) }
+
+    func handle(
+        _ event: SocketStateMachine.Event, closing frame: Data = Data(),
+        ending result: Result<Void, any Error> = .success(())
+    ) {
+        let (before, actions) = state.withLock { state in
+            let before = state.machine.state
+            let actions = state.machine.handle(event)
+            if actions.contains(.sendClose) { state.close = frame }
+            return (before, actions)
+        }
+        if actions.contains(.dropContent) { inbox.dropContent() }
+        if actions.contains(.endMessages) {
+            // Whoever closes a socket need not learn how the server took it.
+            let isAsked = before == .closing && event != .violated
+            inbox.end(isAsked ? .success(()) : result)
+        }
+        if actions.contains(.startLimit) { startLimit() }
+        if actions.contains(.sendClose) { writeControls() }
+        if actions.contains(.closeConnection) { closeConnection() }
+    }
+
+    private func startLimit() {
+        let timer = timeSource.schedule(after: options.closeLimit) { [weak self] in
+            self?.handle(.limitPassed)
+        }
+        state.withLock { $0.limit = timer }
+        cancelTimersIfEnded()
+    }
+
+    private func closeConnection() {
+        connection.close()
+        cancelTimersIfEnded()
+        end.settle(.success(()))
+    }
+
+    func cancelTimersIfEnded() {
+        let timers = state.withLock { state -> [(any TimerToken)?] in
+            guard state.machine.state == .ended else { return [] }
+            return [state.limit.take(), state.pingTimer.take()]
+        }
+        for timer in timers { timer?.cancel() }
+    }
+
+    static func lost(_ error: (any Error)?) -> ClientError {
+        ClientError(
+            .connection, "the connection ended without a close frame of the server",
+            underlying: error)
+    }
+}
+
+extension Violation {
+    /// The error that the reader of the messages gets.
+    var error: ClientError {
+        ClientError(code == .messageTooBig ? .tooLarge : .protocol, message)
+    }
+}
+
+extension WebSocket.Closure: CustomStringConvertible {
+    /// The code and the reason.
+    public var description: String {
+        let code = code.map { String($0.rawValue) } ?? "no code"
+        return reason.isEmpty ? code : "\(code): \(Grammar.escaped(reason))"
+    }
+
+    /// The error for it; nil if all was said.
+    var error: ClientError? {
+        guard let code, code != .normal else { return nil }
+        return ClientError(
+            code.isPassing ? .connection : .webSocketClosed,
+            "the server closed the socket (\(self))"
+        ).attaching(self)
+    }
+}

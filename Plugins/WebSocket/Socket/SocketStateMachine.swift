@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// The life of a socket: the state it is in, and what each event makes of it.
+///
+/// This file has no side effects. ``SocketCore`` turns what happens into events, and carries out the
+/// actions that ``handle(_:)`` returns.
+///
+///     open ── closeAsked ──▶ closing ── peerClosed ──▶ draining ── connectionEnded ──▶ ended
+///     open ── peerClosed, violated ──▶ answering ── closeWritten ──▶ draining
+///
+/// A client lets the server close the connection (RFC 6455 §7.1.1). A time limit leads to `ended` from
+/// every state but `open`, and the end of the connection or a socket that is given up from all.
+struct SocketStateMachine {
+    enum State: Equatable {
+        /// Messages go both ways.
+        case open
+        /// The client closes, and the server has not answered.
+        case closing
+        /// The server has closed or violated the protocol, and the close frame of the client is not
+        /// written yet.
+        case answering
+        /// Nothing more is to be said; the server closes the connection.
+        case draining
+        /// The connection is closed.
+        case ended
+    }
+
+    enum Event: CaseIterable {
+        case closeAsked
+        case peerClosed
+        /// The peer violated the protocol.
+        case violated
+        /// The close frame of the client was written.
+        case closeWritten
+        /// The connection has ended or failed.
+        case connectionEnded
+        /// The closing handshake took too long.
+        case limitPassed
+        /// No pong came in time.
+        case pongMissed
+        /// Nobody has the socket any more.
+        case abandoned
+    }
+
+    /// The actions to carry out, in the order of this list.
+    struct Actions: OptionSet {
+        let rawValue: UInt8
+        /// Drop content that arrives from now on.
+        static let dropContent = Actions(rawValue: 1 << 0)
+        /// Tell the reader how the socket ended; it may be an error.
+        static let endMessages = Actions(rawValue: 1 << 1)
+        /// Begin the time limit of the closing handshake.
+        static let startLimit = Actions(rawValue: 1 << 2)
+        static let sendClose = Actions(rawValue: 1 << 3)
+        /// Close the connection, end all timers, and tell those who wait for the end.
+        static let closeConnection = Actions(rawValue: 1 << 4)
+    }
+
+    private(set) var state = State.open
+
+    /// Moves to the next state.
+    ///
+    /// An event that means nothing in the current state changes nothing.
+    /// - Returns: The actions to carry out.
+    mutating func handle(_ event: Event) -> Actions {
+        switch (state, event) {
+        case (.ended, _): return []
+        case (.open, .closeAsked):
+            return move(to: .closing, [.dropContent, .startLimit, .sendClose])
+        case (.open, .peerClosed), (.open, .violated):
+            return move(to: .answering, [.endMessages, .startLimit, .sendClose])
+        case (.open, .connectionEnded), (.open, .pongMissed), (.open, .abandoned):
+            return move(to: .ended, [.endMessages, .closeConnection])
+        case (.open, _): return []
+        case (.closing, .peerClosed): return move(to: .draining, .endMessages)
+        case (.closing, .violated), (.closing, .connectionEnded), (.closing, .limitPassed),
+            (.closing, .abandoned):
+            return move(to: .ended, [.endMessages, .closeConnection])
+        case (.answering, .closeWritten): return move(to: .draining)
+        case (_, .connectionEnded), (_, .limitPassed), (_, .abandoned):
+            return move(to: .ended, .closeConnection)
+        default: return []
+        }
+    }
+
+    private mutating func move(to next: State, _ actions: Actions = []) -> Actions {
+        state = next
+        return actions
+    }
+}

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Testing
+import TurnpikeSupport
+
+@Suite("SHA-1")
+struct SHA1Tests {
+    @Test(
+        "SHA-1 gives the digests of the standard's examples",
+        arguments: [
+            ("", "da39a3ee5e6b4b0d3255bfef95601890afd80709"),
+            ("abc", "a9993e364706816aba3e25717850c26c9cd0d89d"),
+            (
+                "abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq",
+                "84983e441c3bd26ebaae4aa1f95129e5e54670f1"
+            ),
+            (String(repeating: "a", count: 1000), "291e9a6c66994949b57ba5e650361e98fc36b1ba"),
+        ])
+    func examples(text: String, digest: String) {
+        #expect(SHA1.digest(of: Data(text.utf8)).hexadecimal == digest)
+    }
+}
