@@ -87,11 +87,12 @@ public struct ConcurrencyLimit: Interceptor {
             try await wait(waiter, for: origin, in: context)
         }
         let permit = Permit(permits, origin)
+        let sentAt = context.timeSource.now
         do {
             let response = try await next(request)
             permits.observe(
                 Outcome(request: request, result: .success(response)), origin,
-                at: context.timeSource.now)
+                sentAt: sentAt, at: context.timeSource.now)
             if response.body.isEmpty {
                 permit.giveBack()
             } else {
@@ -101,7 +102,7 @@ public struct ConcurrencyLimit: Interceptor {
         } catch {
             permits.observe(
                 Outcome(request: request, result: .failure(error)), origin,
-                at: context.timeSource.now)
+                sentAt: sentAt, at: context.timeSource.now)
             permit.giveBack()
             throw error
         }

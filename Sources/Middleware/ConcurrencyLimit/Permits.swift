@@ -22,9 +22,11 @@ final class Permits: Sendable {
             self.queue = max(queue, 0)
             // Values that were set later have the same bounds as in the initialiser.
             self.adaptive = adaptive.map {
-                AdaptiveLimit(
+                var rule = AdaptiveLimit(
                     initial: $0.initial, min: $0.min, decrease: $0.decrease, pause: $0.pause,
                     isOverload: $0.isOverload)
+                rule.followsLatency = $0.followsLatency
+                return rule
             }
         }
 
@@ -229,7 +231,9 @@ final class Permits: Sendable {
     // MARK: Adapting
 
     /// Adapts the limit of an origin to an outcome.
-    func observe(_ outcome: Outcome, _ origin: Origin, at now: MonotonicInstant) {
+    func observe(
+        _ outcome: Outcome, _ origin: Origin, sentAt: MonotonicInstant, at now: MonotonicInstant
+    ) {
         guard isAdaptive.load(ordering: .relaxed), !outcome.isCancellation else { return }
         let rules = state.withLock { $0.rules }
         guard let adaptive = rules.adaptive else { return }
@@ -243,9 +247,18 @@ final class Permits: Sendable {
                 if !isOverload {
                     // A limit that is not in use says nothing about the server.
                     guard share.held * 2 >= Int(share.limit) else { return }
+                    if adaptive.followsLatency {
+                        var probe = share.probe ?? LatencyProbe(limit: share.limit)
+                        share.limit = probe.record(
+                            sentAt: sentAt, at: now, limit: share.limit,
+                            within: rules.lowest...Double(rules.perOrigin))
+                        share.probe = probe
+                        return
+                    }
                     share.limit = min(share.limit + 1 / share.limit, Double(rules.perOrigin))
                 } else if now >= share.mayShrinkFrom ?? now {
                     share.limit = max(share.limit * adaptive.decrease, rules.lowest)
+                    share.probe?.lower(by: adaptive.decrease)
                     share.mayShrinkFrom = now.advanced(by: adaptive.pause)
                 }
             }

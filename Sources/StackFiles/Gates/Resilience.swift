@@ -170,6 +170,7 @@ extension Registry {
                     "adaptive.min": "The lowest limit.",
                     "adaptive.decrease": "The factor that overload lowers the limit by.",
                     "adaptive.pause": "The time after a decrease without another one.",
+                    "adaptive.latency": "Whether latency sets the limit, too.",
                     "metrics": .metrics,
                 ],
                 example: #"{"use": "concurrencyLimit", "perOrigin": 32, "adaptive": {"min": 8}}"#)
@@ -296,6 +297,7 @@ extension AdaptiveLimit {
             min: settings.int("min", default: standard.min, in: 1...1_000_000),
             decrease: settings.double("decrease", default: standard.decrease, in: 0...0.99),
             pause: settings.seconds("pause", default: standard.pause, orZero: true))
+        followsLatency = settings.bool("latency", default: false)
         settings.finish()
     }
 }
