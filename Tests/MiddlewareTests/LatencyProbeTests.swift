@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import TestSupport
 import Testing
 import TurnpikeSupport
 import TurnpikeTesting
@@ -46,11 +47,12 @@ struct LatencyProbeTests {
                 let (end, sent) = busy.removeLast()
                 now = end
                 if now >= 30 { times.append(now - sent) }
-                if probe != nil {
-                    limit = probe!.record(
+                if var current = probe {
+                    limit = current.record(
                         sentAt: MonotonicInstant(nanoseconds: Int64(sent * 1e9)),
                         at: MonotonicInstant(nanoseconds: Int64(now * 1e9)), limit: limit,
                         within: 4...500)
+                    probe = current
                 }
                 if head < line.count {
                     start(line[head], service(inFlight))
@@ -80,5 +82,39 @@ struct LatencyProbeTests {
         let p99 = runs.map(\.p99).sorted()[10] / best.p99
         #expect(rate >= 0.9, "\(rate)")
         #expect(p99 <= 2, "\(p99)")
+    }
+
+    @Test("The clock is read once more for a call only where latency sets the limit")
+    func clockReads() async throws {
+        final class Counting: TimeSource {
+            let clock = ManualClock()
+            let reads = Tally()
+            var now: MonotonicInstant {
+                reads.add()
+                return clock.now
+            }
+            var date: Date { clock.date }
+            func schedule(
+                after delay: Duration, _ handler: @escaping @Sendable () -> Void
+            ) -> any TimerToken { clock.schedule(after: delay, handler) }
+        }
+        func reads(_ adaptive: AdaptiveLimit?) async throws -> Int {
+            let source = Counting()
+            let client = Client(
+                MockTransport { _ in .ok() }, clock: source,
+                [ConcurrencyLimit(adaptive: adaptive)])
+            _ = try await client.get("http://a.example/").response()
+            return source.reads.count
+        }
+        #expect(try await reads(AdaptiveLimit()) == reads(nil))
+        #expect(try await reads(.latency) == reads(nil) + 1)
+    }
+
+    @Test("A limit by latency wants its place inside a retry and a cache, and says what it follows")
+    func facts() {
+        let gate = ConcurrencyLimit(adaptive: .latency)
+        #expect(gate.facts(for: nil)?.order.map(\.kind) == [.retry, .cache])
+        #expect(gate.facts(for: nil)?.summary.hasSuffix("adapts to latency") == true)
+        #expect(ConcurrencyLimit(adaptive: AdaptiveLimit()).facts(for: nil)?.order.isEmpty == true)
     }
 }

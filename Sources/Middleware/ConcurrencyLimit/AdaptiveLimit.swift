@@ -33,6 +33,9 @@ public struct AdaptiveLimit: Sendable {
     /// those at the whole limit, requests wait for each other at the server, and the limit falls;
     /// otherwise it rises. Latency is the time to the head of a good response. Signs of overload
     /// lower the limit as with the other rules.
+    ///
+    /// It is for one client of a server, or few: each learns only from its own part of the requests. With
+    /// four or more that all wait for permits, limits may rise to `perOrigin`, as without the rule.
     public static var latency: AdaptiveLimit {
         var rule = AdaptiveLimit()
         rule.followsLatency = true

@@ -75,11 +75,13 @@ final class Permits: Sendable {
 
     // Avoids the lock if outcomes do not change the limits.
     private let isAdaptive: Atomic<Bool>
+    private let measures: Atomic<Bool>
 
     init(_ rules: Rules, meter: (any GateMeter)? = nil) {
         figures = GateFigures(meter, help: Self.help)
         state = Mutex(State(rules: rules))
         isAdaptive = Atomic(rules.adaptive != nil)
+        measures = Atomic(rules.adaptive?.followsLatency == true)
     }
 
     convenience init(
@@ -102,6 +104,7 @@ final class Permits: Sendable {
 
     private func update(_ rules: Rules) {
         isAdaptive.store(rules.adaptive != nil, ordering: .relaxed)
+        measures.store(rules.adaptive?.followsLatency == true, ordering: .relaxed)
         let (served, origins) = state.withLock { state in
             state.rules = rules
             state.shares.updateAll { $0.limit = rules.limit(after: $0.limit) }
@@ -230,9 +233,12 @@ final class Permits: Sendable {
 
     // MARK: Adapting
 
+    /// Whether it needs to know when requests were sent.
+    var followsLatency: Bool { measures.load(ordering: .relaxed) }
+
     /// Adapts the limit of an origin to an outcome.
     func observe(
-        _ outcome: Outcome, _ origin: Origin, sentAt: MonotonicInstant, at now: MonotonicInstant
+        _ outcome: Outcome, _ origin: Origin, sentAt: MonotonicInstant?, at now: MonotonicInstant
     ) {
         guard isAdaptive.load(ordering: .relaxed), !outcome.isCancellation else { return }
         let rules = state.withLock { $0.rules }
@@ -248,6 +254,8 @@ final class Permits: Sendable {
                     // A limit that is not in use says nothing about the server.
                     guard share.held * 2 >= Int(share.limit) else { return }
                     if adaptive.followsLatency {
+                        // A reload has turned it on while the request was under way.
+                        guard let sentAt else { return }
                         var probe = share.probe ?? LatencyProbe(limit: share.limit)
                         share.limit = probe.record(
                             sentAt: sentAt, at: now, limit: share.limit,
