@@ -199,6 +199,7 @@ let package = Package(
                 "TurnpikeCurlStackFiles", "TurnpikeEndpointsStackFiles", "TurnpikeInspection",
                 "TurnpikeSharedStateStackFiles", "TurnpikeStackFiles", "TurnpikeSupport",
                 "TurnpikeTesting", "TurnpikeValkey", "TurnpikeValkeyStackFiles",
+                "TurnpikeWebSocket",
             ],
             path: "Plugins/CommandLine", exclude: ["Program"], packageAccess: false,
             swiftSettings: settings),
@@ -342,8 +343,8 @@ let package = Package(
             name: "WebSocketTests",
             dependencies: [
                 "ChildProcess", "TestSupport", "TurnpikeCore", "TurnpikeCurl",
-                "TurnpikeMiddleware", "TurnpikeSerializers", "TurnpikeSupport",
-                "TurnpikeTesting", "TurnpikeWebSocket",
+                "TurnpikeInspection", "TurnpikeMiddleware", "TurnpikeSerializers",
+                "TurnpikeSupport", "TurnpikeTesting", "TurnpikeWebSocket",
             ],
             path: "Tests/WebSocketTests", swiftSettings: settings),
         .testTarget(
@@ -383,7 +384,7 @@ let package = Package(
                 "ChildProcess", "TestSupport", "Turnpike", "TurnpikeCurl",
                 "TurnpikeCurlStackFiles", "TurnpikeEndpoints", "TurnpikeStackFiles",
                 "TurnpikeSupport",
-                "TurnpikeTesting",
+                "TurnpikeTesting", "TurnpikeWebSocket",
             ],
             path: "Tests/CurlTests", swiftSettings: settings),
         .testTarget(

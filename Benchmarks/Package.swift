@@ -18,10 +18,14 @@ let package = Package(
         .target(
             name: "CHiredisPeer",
             linkerSettings: [.linkedLibrary("dl", .when(platforms: [.linux]))]),
+        // Echoes messages through libcurl in C, for comparison.
+        .target(
+            name: "CCurlSocketPeer",
+            linkerSettings: [.linkedLibrary("dl", .when(platforms: [.linux]))]),
         .executableTarget(
             name: "bench",
             dependencies: [
-                "CHiredisPeer", "ChildProcess", "MallocCounter",
+                "CCurlSocketPeer", "CHiredisPeer", "ChildProcess", "MallocCounter",
                 .product(name: "Turnpike", package: "turnpike"),
                 .product(name: "TurnpikeCache", package: "turnpike"),
                 .product(name: "TurnpikeCurl", package: "turnpike"),
@@ -32,6 +36,7 @@ let package = Package(
                 .product(name: "TurnpikeTesting", package: "turnpike"),
                 .product(name: "TurnpikeValkey", package: "turnpike"),
                 .product(name: "TurnpikeValkeyCache", package: "turnpike"),
+                .product(name: "TurnpikeWebSocket", package: "turnpike"),
             ],
             swiftSettings: [.swiftLanguageMode(.v6)]
         ),

@@ -97,6 +97,9 @@ enum Help: String, CaseIterable {
               picture, call.json for a program, call.otlp.json for an OpenTelemetry collector
           turnpike send https://example.com/users/1 --json
               status, header fields, value and events, as one JSON object
+          turnpike send wss://example.com/prices
+              a WebSocket: each line of standard input is sent as a message, each message that comes
+              is written as a line; the end of the input closes it; --timeout bounds its opening
           turnpike send --stack stack.json users/1
               uses the client that a stack file describes
 

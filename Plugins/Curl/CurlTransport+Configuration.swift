@@ -29,8 +29,10 @@ extension CurlTransport {
         /// More calls wait for a connection, within ``connectTimeout``. A server with few workers
         /// serves only a few connections, and idle ones count too. So if a connection waits a
         /// second for its first byte, an idle connection to the same address is closed.
+        ///
+        /// Upgraded connections count apart, as <doc:ConnectionPool> explains.
         public var maxConnectionsPerHost = 64
-        /// Connections at a time; nil for no bound of their own.
+        /// Connections at a time; nil for no bound of their own. Upgraded connections count apart.
         public var maxConnections: Int?
         /// Connections that are kept for later requests.
         public var maxIdleConnections = 1024

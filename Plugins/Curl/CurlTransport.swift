@@ -21,9 +21,9 @@ public import TurnpikeCore
 ///   to be dead, the exchange fails, and the client sends again what is repeatable
 ///   (``/TurnpikeCore/TransferState/lostReusedConnection``). A request that an HTTP/2 server has
 ///   not processed (RFC 9113 §8.7) does not count as sent.
-/// - gzip and deflate are asked for and decoded, and content that is cut short is an error. A
-///   request with an `Accept-Encoding` of its own gets the bytes as they come, whatever coding the
-///   server has chosen: `Content-Encoding` tells.
+/// - Brotli, Zstandard, gzip and deflate are asked for, as far as the system can decode them, and
+///   decoded. Content that is cut short is an error. A request with an `Accept-Encoding` of its own
+///   gets the bytes as they come, whatever coding the server has chosen: `Content-Encoding` tells.
 /// - Trailer fields of a request (``/TurnpikeCore/RequestBody/followed(by:_:)``) go out by HTTP/1.1, over
 ///   TLS too: libcurl sends none by HTTP/2.
 /// - `Expect: 100-continue` is sent where the request has it, and then the content waits for the
@@ -141,7 +141,7 @@ public final class CurlTransport: Transport {
         let transfer = CurlTransfer(
             request,
             wire: try CurlRequest(
-                request, body: body, length: upload?.length, decodes: library.hasZlib,
+                request, body: body, length: upload?.length, decodes: true,
                 isFresh: isFresh,
                 route: request.options.isEmpty ? nil : try route(of: request)),
             upload: upload, offersHTTP2: offersHTTP2)
@@ -186,7 +186,7 @@ public final class CurlTransport: Transport {
     /// ``/TurnpikeCore/Client/shutdown(grace:)`` allows. A transport that is let go of without a
     /// shutdown lets bodies come to their end, then closes its connections by itself.
     public func shutdown() async {
-        upgrades.shutdown()
+        await upgrades.shutdown()
         for engine in engines { await engine.shutdown() }
         await configuration.meter?.flush()
     }

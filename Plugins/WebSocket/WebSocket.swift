@@ -160,15 +160,22 @@ public final class WebSocket: Sendable {
     public var messages: Messages { Messages(socket: self) }
 
     /// The messages, each as a value that the client's decoder for JSON makes of it.
+    ///
+    /// Its error is ``/TurnpikeCore/ClientError/Code/serialization``, with up to 1 KiB of the message,
+    /// and ends the sequence, but not the socket.
     public func messages<Value: Decodable & Sendable>(
         of type: Value.Type
     ) -> AsyncThrowingMapSequence<Messages, Value> {
         let decoder = serializers.decoder(for: .json) ?? serializers.firstDecoder
-        return messages.map { message in
+        return messages.map { [head] message in
             guard let decoder else {
                 throw ClientError(.serialization, "the client has no decoder; register one")
             }
-            return try decoder.decode(type, from: message.content)
+            do {
+                return try decoder.decode(type, from: message.content)
+            } catch {
+                throw ClientError.serialization(error, of: head, content: message.content)
+            }
         }
     }
 
@@ -193,7 +200,7 @@ public final class WebSocket: Sendable {
     /// Says that nothing more comes, and waits until the server has said so too, at most for
     /// ``Options/closeLimit``.
     ///
-    /// Messages that arrive from now on are dropped. Closing a closed socket has no effect.
+    /// Messages that arrive until then are still delivered, unless 64 KiB lie unread. Closing a closed socket has no effect.
     /// - Parameters:
     ///   - code: Why.
     ///   - reason: The same for people; at most 123 bytes are sent.

@@ -65,6 +65,17 @@ struct ExplainTests {
         #expect(terminal.text.contains("/GET  over "))
     }
 
+    @Test("A WebSocket is explained by its handshake, which is all that time limits bound")
+    func socket() throws {
+        #expect(try explain(file, "wss://stream.example.com/prices") == 0)
+        #expect(terminal.text.hasPrefix("GET https://stream.example.com/prices  over "))
+        #expect(terminal.text.contains("1  Deadline  ends the call after 7 s, up to its head"))
+        #expect(terminal.text.contains("needs upgrades, which the transport does not support"))
+        #expect(try explain(["transport": ["use": "curl"], "stack": []], "WS://localhost/") == 0)
+        #expect(terminal.text.contains("GET http://localhost/  over "))
+        #expect(terminal.text.components(separatedBy: "needs upgrades").count == 2)
+    }
+
     @Test("Each form is printed")
     func forms() throws {
         #expect(try explain(file, "--json") == 0)

@@ -38,13 +38,16 @@ struct WireCosts {
 
     private static let start: [UInt8] = [0x1F, 0x8B, 8, 0, 0, 0, 0, 0, 0, 3]
 
-    private static func coded(_ name: String, _ unit: [UInt8], _ cut: Cut) -> Hostile {
-        Hostile("gzip of \(name), \(cut)", size: cut == .bytes ? 500 : 50_000) { size in
+    private static func coded(
+        _ name: String, _ unit: [UInt8], _ cut: Cut, coding: String = "gzip",
+        after start: [UInt8] = start
+    ) -> Hostile {
+        Hostile("\(coding) of \(name), \(cut)", size: cut == .bytes ? 500 : 50_000) { size in
             var content = Data(start)
             for _ in 0..<size / unit.count { content += unit }
             return cut.chunks(content)
         } reading: { chunks, simulation in
-            let client = simulation.client(chunks, type: "a/b", Coded())
+            let client = simulation.client(chunks, type: "a/b", Coded(coding: coding))
             let response = try await client.get("http://a.example/").response()
             _ = try await response.decoded().body.collect(upTo: .max)
         }
@@ -55,6 +58,14 @@ struct WireCosts {
             [
                 coded("empty blocks", [0, 0, 0, 0xFF, 0xFF], cut),
                 coded("empty members", [3, 0, 0, 0, 0, 0, 0, 0, 0, 0] + start, cut),
+                coded(
+                    "empty frames", [0x28, 0xB5, 0x2F, 0xFD, 0, 0x58, 1, 0, 0], cut,
+                    coding: "zstd", after: []),
+                coded(
+                    "skippable frames", [0x50, 0x2A, 0x4D, 0x18, 0, 0, 0, 0], cut, coding: "zstd",
+                    after: []),
+                // Metadata of no bytes (RFC 7932 §9.2).
+                coded("empty blocks", [0x06], cut, coding: "br", after: [0x0C]),
             ]
         }
     }
@@ -107,10 +118,12 @@ struct WireCosts {
 
     /// Says that what comes is coded.
     private struct Coded: Interceptor {
+        let coding: String
+
         func intercept(_ request: Request, context: Context, next: Next) async throws -> Response {
             var response = try await next(request)
             response.head = ResponseHead(
-                status: 200, headers: ["Content-Encoding": "gzip"], url: request.url)
+                status: 200, headers: ["Content-Encoding": coding], url: request.url)
             return response
         }
     }

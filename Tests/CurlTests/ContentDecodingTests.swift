@@ -4,6 +4,7 @@ import Foundation
 import TestSupport
 import Testing
 import Turnpike
+import TurnpikeSupport
 import TurnpikeTesting
 
 @testable import TurnpikeCurl
@@ -49,7 +50,50 @@ struct ContentDecodingTests {
         #expect(response.body.encodedLength != nil)
         let wanted = coding == "twice" ? Self.content + Self.content : Self.content
         #expect(try await response.body.collect(upTo: 20_000) == wanted)
-        #expect(server.requests.first?.headers[.acceptEncoding] == "gzip, deflate")
+        #expect(
+            server.requests.first?.headers[.acceptEncoding] == CompressionFormat.acceptEncoding)
+    }
+
+    @Test("Each coding that is asked for is decoded", arguments: CompressionFormat.written)
+    func each(format: CompressionFormat) async throws {
+        let coded = try format.coded(Self.content)
+        answer(coded, format.rawValue)
+        let response = try await client.get("/").response()
+        #expect(try await response.body.collect(upTo: 20_000) == Self.content)
+        #expect(response.body.encodedBytes == Int64(coded.count))
+        #expect(response.body.encodedLength == Int64(coded.count))
+        let accepted = server.requests.first?.headers[.acceptEncoding] ?? ""
+        #expect(accepted.split(separator: ", ").contains { $0 == format.rawValue })
+        // Cut where its length is told, and where it is not.
+        answer(coded.dropLast(), format.rawValue)
+        await expectError(.decompression) { try await client.get("/").data() }
+        let fields: HTTPHeaders = ["Content-Encoding": format.rawValue]
+        server.route("/", .chunked([coded.dropLast()], headers: fields))
+        await expectError(.decompression) { try await client.get("/").data() }
+    }
+
+    @Test(
+        "A recording has the decoded content, and the size of what came",
+        arguments: CompressionFormat.written, [false, true])
+    func recording(format: CompressionFormat, isChunked: Bool) async throws {
+        let coded = try format.coded(Self.content)
+        let fields: HTTPHeaders = ["Content-Encoding": format.rawValue]
+        server.route(
+            "/", isChunked ? .chunked([coded], headers: fields) : .ok(data: coded, headers: fields))
+        let folder = TemporaryFolder()
+        let file = folder.url.appending(path: "tape.har")
+        let cassette = try CassetteTransport(
+            file: file, mode: .record, transport: try CurlTransport())
+        let recorder = Client(baseURL: server.target, transport: cassette)
+        #expect(try await recorder.get("/").data() == Self.content)
+        try cassette.save()
+        let har = try JSONValue(parsing: Data(contentsOf: file))
+        let size = har["log"]?["entries"]?[0]?["response"]?["bodySize"]
+        #expect(size == .number(JSONNumber(coded.count)))
+        let replay = Client(
+            baseURL: server.target, transport: try CassetteTransport(file: file))
+        #expect(try await replay.get("/").data() == Self.content)
+        #expect(server.requests.count == 1)
     }
 
     @Test("Content that is cut or damaged is an error", arguments: [1, 10, 30, 45])
@@ -65,7 +109,7 @@ struct ContentDecodingTests {
 
     @Test("A coding that nobody asked for, and too many of them, are errors")
     func unknown() async throws {
-        for coding in ["br", Array(repeating: "gzip", count: 6).joined(separator: ",")] {
+        for coding in ["compress", Array(repeating: "gzip", count: 6).joined(separator: ",")] {
             answer(Self.gzip, coding)
             let error = await #expect(throws: ClientError.self) { try await client.get("/").data() }
             #expect(error?.code == .decompression)
@@ -138,7 +182,8 @@ struct ContentDecodingTests {
     }
 
     @Test(
-        "Coded content of no bytes is empty, where its end is told", arguments: ["gzip", "deflate"])
+        "Coded content of no bytes is empty, where its end is told",
+        arguments: ["gzip", "deflate", "br", "zstd"])
     func nothing(coding: String) async throws {
         server.route("/", .chunked([], headers: ["Content-Encoding": coding]))
         #expect(try await client.get("/").data().isEmpty)

@@ -10,23 +10,11 @@ import TurnpikeTesting
 
 @Suite("Upgraded connections over libcurl", .timeLimit(.minutes(1)))
 struct CurlUpgradeTests {
-    private func call(_ client: Client) -> Call {
-        var call = client.get("/")
-        call.request.options.upgrade = "echo"
-        return call
-    }
-
-    private static func answer(first: String = "") -> TestAnswer {
-        .upgrade(to: "echo", first: Data(first.utf8)) { peer in
-            while let bytes = peer.read() { peer.write(bytes) }
-        }
-    }
-
     @Test("Bytes go both ways, and those behind the head are the first")
     func bothWays() async throws {
         let fixture = try CurlFixture()
-        fixture.server.route("/", Self.answer(first: "early"))
-        let response = try await call(fixture.client).response()
+        fixture.server.route("/", TestAnswer.echoing(first: "early"))
+        let response = try await fixture.client.upgrading().response()
         #expect(response.status == 101)
         let connection = try #require(response.upgradedConnection)
         #expect(try await connection.read(upTo: 100) == Data("early".utf8))
@@ -41,9 +29,8 @@ struct CurlUpgradeTests {
     @Test("Content larger than all buffers arrives whole, both ways")
     func large() async throws {
         let fixture = try CurlFixture()
-        fixture.server.route("/", Self.answer())
-        let connection = try #require(
-            try await call(fixture.client).response().upgradedConnection)
+        fixture.server.route("/", TestAnswer.echoing())
+        let connection = try await fixture.client.upgraded()
         let sent = Data((0..<4_000_000).map { UInt8(truncatingIfNeeded: $0 &* 31) })
         async let writing: Void = {
             for start in stride(from: 0, to: sent.count, by: 100_000) {
@@ -65,7 +52,7 @@ struct CurlUpgradeTests {
             "/", .status(401, body: Data("who".utf8)),
             .chunked([Data("not ".utf8), Data("now".utf8)], status: 503))
         for (status, text) in [(401, "who"), (503, "not now")] {
-            let response = try await call(fixture.client).response()
+            let response = try await fixture.client.upgrading().response()
             #expect(response.status.code == status && response.upgradedConnection == nil)
             #expect(try await response.body.collect(upTo: 100) == Data(text.utf8))
         }
@@ -75,46 +62,94 @@ struct CurlUpgradeTests {
     @Test("Closing, letting go, cancelling and shutting down end the connection for the server")
     func ends() async throws {
         let fixture = try CurlFixture()
-        fixture.server.route("/", Self.answer())
-        let closed = try #require(try await call(fixture.client).response().upgradedConnection)
+        fixture.server.route("/", TestAnswer.echoing())
+        let closed = try await fixture.client.upgraded()
         closed.close()
-        _ = try await call(fixture.client).response()
+        _ = try await fixture.client.upgrading().response()
         try await fixture.server.wait { $0.accepted == 2 && $0.open == 0 }
-        let held = try #require(try await call(fixture.client).response().upgradedConnection)
+        let held = try await fixture.client.upgraded()
         fixture.client.cancelAll()
         try await fixture.server.wait { $0.open == 0 }
         await expectError(.connection) { try await held.read(upTo: 10) }
-        let last = try #require(try await call(fixture.client).response().upgradedConnection)
+        let last = try await fixture.client.upgraded()
         await fixture.client.shutdown(grace: .milliseconds(1))
         try await fixture.server.wait { $0.accepted == 4 && $0.open == 0 }
         await expectError(.connection) { try await last.write(Data([1])) }
     }
 
-    @Test("An ordinary call goes to the same host at its limit of connections")
-    func atLimit() async throws {
-        let fixture = try CurlFixture { $0.maxConnectionsPerHost = 1 }
-        fixture.server.route("/", Self.answer(first: "unread"))
-        fixture.server.route("/plain", .ok(text: "here"))
-        let connection = try #require(
-            try await call(fixture.client).response().upgradedConnection)
-        #expect(try await fixture.client.get("/plain").string() == "here")
-        #expect(try await connection.read(upTo: 100) == Data("unread".utf8))
+    @Test("An address rule may cancel its own call")
+    func ruleThatCancels() async throws {
+        let fixture = try CurlFixture()
+        fixture.server.route("/", TestAnswer.echoing())
+        var call = fixture.client.upgrading()
+        call.request.options.addressRule = AddressRule { _ in
+            fixture.client.cancelAll()
+            return true
+        }
+        let asking = call
+        await #expect(throws: (any Error).self) { try await asking.response() }
+        #expect(fixture.server.counts.requests == 0)
+        #expect(try await fixture.client.upgrading().response().status == 101)
     }
 
-    @Test("Through an HTTP proxy it goes by CONNECT")
-    func proxied() async throws {
-        let server = try TestServer()
-        server.route("/", Self.answer(first: "early"))
-        let proxy = try ProxyServer(to: server.port)
-        defer { proxy.stop() }
-        var configuration = CurlTransport.Configuration()
-        configuration.proxy = .through(.init(.http, host: "127.0.0.1", port: proxy.port))
-        let client = Client(
-            baseURL: "http://origin.invalid:81/",
-            transport: try CurlTransport(configuration: configuration), stack: [])
-        let connection = try #require(try await call(client).response().upgradedConnection)
-        #expect(try await connection.read(upTo: 100) == Data("early".utf8))
-        #expect(proxy.asked.map(\.host) == ["origin.invalid:81"])
-        #expect(server.requests.first?.headers[.host] == "origin.invalid:81")
+    @Test("A send that fails ends the connection at once; what had come before is still read")
+    func failedSend() async throws {
+        let fixture = try CurlFixture { $0.maxConnectionsPerHost = 1 }
+        fixture.server.route("/", .upgrade(to: "echo", first: Data("why".utf8)) { _ in })
+        let connection = try await fixture.client.upgraded()
+        try await fixture.server.wait { $0.open == 0 }
+        await expectError(.connection) {
+            // The system takes the first bytes, and learns by them that the server has gone.
+            while true { try await connection.write(Data([1])) }
+        }
+        // Its place is free, though it is neither read nor closed.
+        _ = try await fixture.client.upgraded()
+        #expect(try await connection.read(upTo: 100) == Data("why".utf8))
+        await expectError(.connection) { try await connection.read(upTo: 100) }
+    }
+
+    @Test("A server that goes away ends the waits to write and to read")
+    func waitingEnds() async throws {
+        let fixture = try CurlFixture()
+        fixture.server.route("/", .upgrade(to: "echo") { _ = $0.read() })
+        let connection = try await fixture.client.upgraded()
+        async let reading = (try? await connection.read(upTo: 10))?.count
+        await expectError(.connection) { try await connection.write(Data(count: 32_000_000)) }
+        #expect(await reading == nil)
+        await expectError(.connection) { try await connection.write(Data([1])) }
+    }
+}
+
+extension Client {
+    /// A call that asks for the protocol `echo`.
+    func upgrading(_ target: Target = "/") -> Call {
+        var call = get(target)
+        call.request.options.upgrade = "echo"
+        return call
+    }
+
+    /// The connection that such a call gets.
+    func upgraded(_ target: Target = "/") async throws -> UpgradedConnection {
+        let response = try await upgrading(target).response()
+        return try #require(response.upgradedConnection, "the status is \(response.status)")
+    }
+}
+
+extension TestAnswer {
+    /// 101, then the bytes that come.
+    static func echoing(first: String = "") -> TestAnswer {
+        .upgrade(to: "echo", first: Data(first.utf8)) { peer in
+            while let bytes = peer.read() { peer.write(bytes) }
+        }
+    }
+}
+
+extension UpgradedConnection {
+    /// Whether bytes come back.
+    func echoes(_ text: String = "hello") async throws -> Bool {
+        try await write(Data(text.utf8))
+        var got = Data()
+        while got.count < text.utf8.count, let bytes = try await read(upTo: 1000) { got += bytes }
+        return got == Data(text.utf8)
     }
 }

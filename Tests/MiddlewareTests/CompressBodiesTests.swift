@@ -4,6 +4,7 @@ import Foundation
 import Synchronization
 import TestSupport
 import Testing
+import TurnpikeSupport
 import TurnpikeTesting
 
 @testable import TurnpikeCore
@@ -135,6 +136,31 @@ struct CompressBodiesTests {
         }
         let reached = wasAsked.load(ordering: .relaxed)
         #expect(!reached)
+    }
+
+    @Test(
+        "Zstandard is sent from memory and from a stream, and states its memory",
+        .needs("libzstd1", if: CompressionFormat.zstd.isThere))
+    func zstd() async throws {
+        let gate = CompressBodies(.zstd, level: 9)
+        let stream = RequestBody.stream(replayable: true) { Pieces(content) }
+        for body in [RequestBody.data(content), stream] {
+            let (request, bytes) = try await sent(body, gate)
+            #expect(request.headers[.contentEncoding] == "zstd")
+            #expect(bytes.count < content.count / 10)
+            // The window of its one frame is one that each recipient has room for (RFC 9659).
+            let response = Response(
+                head: ResponseHead(
+                    status: 200, headers: ["Content-Encoding": "zstd"], url: URL(filePath: "/")),
+                body: ResponseBody(bytes))
+            #expect(try await response.decoded().body.collect(upTo: 1 << 20) == content)
+            let facts = gate.facts(for: Request(.post, anywhere, body: body))
+            let least: Int64 = 16 << 20
+            #expect(
+                facts?.effects.contains {
+                    if case .holdsMemory(let bytes?) = $0 { bytes > least } else { false }
+                } == true)
+        }
     }
 
     @Test("gzip has its own framing: magic, checksum, size")

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import TestSupport
 import Testing
 import TurnpikeCore
 import TurnpikeCurl
@@ -11,31 +12,7 @@ import TurnpikeTesting
 
 @Suite("A WebSocket over libcurl", .timeLimit(.minutes(2)))
 struct CurlSocketTests {
-    // Returns each short message of the client as it was, and answers its close.
-    private static func echo(_ peer: TestPeer) {
-        var bytes = Data()
-        while true {
-            while bytes.count < 6 || bytes.count < 6 + Int(bytes[1] & 0x7F) {
-                guard let more = peer.read() else { return }
-                bytes = Data(bytes + more)
-            }
-            let count = Int(bytes[1] & 0x7F)
-            let mask = bytes[2..<6]
-            let content = Data(bytes[6..<(6 + count)].enumerated().map { $1 ^ mask[2 + $0 % 4] })
-            peer.write(RawFrame(bytes[0], content).bytes)
-            if bytes[0] == 0x88 { return }
-            bytes = Data(bytes.dropFirst(6 + count))
-        }
-    }
-
-    private static let answer = TestAnswer.handler { request in
-        .upgrade(
-            to: "websocket",
-            headers: [
-                "Sec-WebSocket-Accept": Handshake.accept(
-                    for: request.headers["Sec-WebSocket-Key"] ?? "")
-            ], first: RawFrame(0x81, "welcome").bytes, echo)
-    }
+    private static let answer = TestAnswer.webSocketEcho(first: RawFrame(0x81, "welcome").bytes)
 
     @Test("Messages go both ways, the first behind the head; the close is answered")
     func messages() async throws {

@@ -102,10 +102,42 @@ struct DeflateTests {
             while let (piece, _) = try inflater.next() { inflated += piece.count }
         }
         #expect(violation?.code == .messageTooBig && inflated <= 100_000)
+        #expect(violation?.message.contains("more than 100000 bytes") == true)
         let broken = #expect(throws: Violation.self) {
             try inflate(
                 MessageInflater(DeflateAgreement(), maxMessageBytes: 1000), Data([0xFF, 0xFF]))
         }
         #expect(broken?.code == .invalidContent)
+    }
+
+    @Test(
+        "Of a large message, more than a hundred times what came so far is refused before it is inflated"
+    )
+    func ratio() throws {
+        let agreement = DeflateAgreement()
+        let inflater = MessageInflater(agreement, maxMessageBytes: 100_000_000)
+        // Of these, 1 MiB is inflated and not one byte more, although the message is within its size.
+        let bomb = try MessageDeflater(agreement).deflate(Data(count: 10_000_000), isLast: true)
+        inflater.add(bomb.dropLast(), isLast: false)
+        var inflated = 0
+        let violation = #expect(throws: Violation.self) {
+            while let (piece, _) = try inflater.next() { inflated += piece.count }
+        }
+        #expect(violation?.code == .messageTooBig)
+        #expect(violation?.message.contains("100 times its size") == true)
+        #expect(inflated <= max(1_048_576, 100 * bomb.count))
+
+        // 1 MiB is always allowed, to each message anew, and larger ones at a lower ratio.
+        let other = MessageInflater(agreement, maxMessageBytes: 100_000_000)
+        let deflater = MessageDeflater(agreement)
+        var generator = SeededGenerator(seed: 1)
+        let noise = Data((0..<50_000).map { _ in UInt8(truncatingIfNeeded: generator.next()) })
+        for message in [
+            Data(count: 1_048_576), Data(count: 1_048_576), noise + Data(count: 4_000_000),
+        ] {
+            #expect(try inflate(other, deflater.deflate(message, isLast: true)) == message)
+        }
+        let tooLarge = try deflater.deflate(Data(count: 1_048_577), isLast: true)
+        #expect(throws: Violation.self) { try inflate(other, tooLarge) }
     }
 }

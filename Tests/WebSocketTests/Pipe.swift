@@ -94,33 +94,6 @@ final class Pipe: UpgradedChannel {
     }
 }
 
-/// A frame as a server sees or writes it.
-struct RawFrame: Equatable {
-    var first: UInt8
-    var content: Data
-
-    init(_ first: UInt8, _ content: Data = Data()) { (self.first, self.content) = (first, content) }
-
-    init(_ first: UInt8, _ text: String) { self.init(first, Data(text.utf8)) }
-
-    static func close(_ code: UInt16, _ reason: String = "") -> RawFrame {
-        RawFrame(0x88, Data([UInt8(code >> 8), UInt8(code & 0xFF)]) + Data(reason.utf8))
-    }
-
-    /// The bytes without a mask.
-    var bytes: Data {
-        var bytes = Data([first])
-        switch content.count {
-        case ..<126: bytes.append(UInt8(content.count))
-        case ..<65_536: bytes += [126, UInt8(content.count >> 8), UInt8(content.count & 0xFF)]
-        default:
-            bytes.append(127)
-            bytes += (0..<8).map { UInt8(truncatingIfNeeded: content.count >> (56 - 8 * $0)) }
-        }
-        return bytes + content
-    }
-}
-
 /// The server's end of a socket: reads masked frames, and writes what the test says.
 final class Peer: Sendable {
     let channel: UpgradedConnection
@@ -161,7 +134,8 @@ final class Peer: Sendable {
 /// Opens a socket over a pipe.
 func openSocket(
     _ options: WebSocket.Options = WebSocket.Options(), deflate: DeflateAgreement? = nil,
-    highWater: Int = 65_536, timeSource: any TimeSource = SystemTimeSource()
+    highWater: Int = 65_536, timeSource: any TimeSource = SystemTimeSource(),
+    serializers: SerializerTable = SerializerTable()
 ) -> (socket: WebSocket, peer: Peer, pipe: Pipe) {
     let (near, far) = Pipe.pair(highWater: highWater)
     let url = URL(filePath: "/")
@@ -169,6 +143,6 @@ func openSocket(
         UpgradedConnection(near, protocolName: "websocket"),
         Handshake.Agreement(protocolName: nil, deflate: deflate),
         head: ResponseHead(status: 101, url: url), options: options, timeSource: timeSource,
-        serializers: SerializerTable())
+        serializers: serializers)
     return (socket, Peer(UpgradedConnection(far, protocolName: "websocket")), far)
 }

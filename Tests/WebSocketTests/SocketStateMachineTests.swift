@@ -15,7 +15,7 @@ struct SocketStateMachineTests {
     @Test("A closing handshake that the client begins, and one that the server begins")
     func handshakes() {
         var machine = SocketStateMachine()
-        #expect(machine.handle(.closeAsked) == [.dropContent, .startLimit, .sendClose])
+        #expect(machine.handle(.closeAsked) == [.dropExcess, .startLimit, .sendClose])
         #expect(machine.handle(.closeWritten) == [] && machine.state == .closing)
         #expect(machine.handle(.peerClosed) == .endMessages && machine.state == .draining)
         #expect(machine.handle(.connectionEnded) == .closeConnection && machine.state == .ended)

@@ -5,6 +5,7 @@ import Synchronization
 import TestSupport
 import Testing
 import TurnpikeCore
+import TurnpikeSerializers
 import TurnpikeSupport
 import TurnpikeTesting
 
@@ -18,12 +19,22 @@ struct WebSocketTests {
         let frames: Data
         let code: UInt16
         var isDeflated = false
+        var maxMessageBytes = 1000
 
         init(_ name: String, _ frames: [RawFrame], _ code: UInt16, isDeflated: Bool = false) {
             testDescription = name
             self.frames = frames.reduce(Data()) { $0 + $1.bytes }
             self.code = code
             self.isDeflated = isDeflated
+        }
+
+        // The reader gets what was inflated of it, and no message.
+        static func bomb(_ name: String, of bytes: Int, maxMessageBytes: Int) -> Fault {
+            let content = try? MessageDeflater(DeflateAgreement()).deflate(
+                Data(count: bytes), isLast: true)
+            var fault = Fault(name, [RawFrame(0xC2, content ?? Data())], 1009, isDeflated: true)
+            fault.maxMessageBytes = maxMessageBytes
+            return fault
         }
 
         init(_ name: String, bytes: [UInt8], _ code: UInt16) {
@@ -49,14 +60,8 @@ struct WebSocketTests {
         Fault("text that ends within a character", [RawFrame(0x81, Data([0xC3]))], 1007),
         Fault("close code 1005", [.close(1005)], 1002),
         Fault("broken compression", [RawFrame(0xC1, Data([0xFF, 0xFF]))], 1007, isDeflated: true),
-        Fault(
-            "a bomb",
-            [
-                RawFrame(
-                    0xC2,
-                    (try? MessageDeflater(DeflateAgreement()).deflate(
-                        Data(count: 100_000), isLast: true)) ?? Data())
-            ], 1009, isDeflated: true),
+        .bomb("a bomb", of: 100_000, maxMessageBytes: 1000),
+        .bomb("a bomb within the largest message", of: 10_000_000, maxMessageBytes: 16_777_216),
     ]
 
     @Test(
@@ -64,19 +69,19 @@ struct WebSocketTests {
         arguments: faults)
     func violations(fault: Fault) async throws {
         let (socket, peer, pipe) = openSocket(
-            WebSocket.Options(maxMessageBytes: 1000),
+            WebSocket.Options(maxMessageBytes: fault.maxMessageBytes),
             deflate: fault.isDeflated ? DeflateAgreement() : nil)
         try await peer.send(RawFrame(0x81, "before"))
         try await peer.channel.write(fault.frames + RawFrame(0x81, "after").bytes)
-        let answer = try await peer.next()
-        #expect(answer == .close(fault.code))
-        peer.channel.close()
         var received: [WebSocket.Message] = []
         let error = await #expect(throws: ClientError.self) {
             for try await message in socket.messages { received.append(message) }
         }
         #expect(error?.code == (fault.code == 1009 ? .tooLarge : .protocol))
         #expect(received == [.text("before")])
+        let answer = try await peer.next()
+        #expect(answer == .close(fault.code))
+        peer.channel.close()
         await expectError(.webSocketClosed) {
             try await socket.send(.text("x"))
         }
@@ -144,15 +149,61 @@ struct WebSocketTests {
         let (socket, peer, pipe) = openSocket()
         async let closed: Void = socket.close(.goingAway, reason: "bye")
         #expect(try await peer.next() == .close(1001, "bye"))
-        // What the server sent before it knew is dropped.
+        // What the server sent before it knew is delivered, and nothing behind its answer.
         try await peer.send(RawFrame(0x81, "late"), .close(1001), RawFrame(0x81, "too late"))
         peer.channel.close()
         try await closed
         var messages = socket.messages.makeAsyncIterator()
+        #expect(try await messages.next() == .text("late"))
         #expect(try await messages.next() == nil)
         #expect(socket.closure == nil || socket.closure?.code == .goingAway)
         #expect(pipe.isClosed)
         try await socket.close()
+    }
+
+    @Test("Messages that nobody reads do not hold up a closing: those that do not fit are dropped")
+    func closingUnread() async throws {
+        let (socket, peer, _) = openSocket()
+        async let closed: Void = socket.close()
+        #expect(try await peer.next() == .close(1000))
+        let large = Data(count: 40_000)
+        try await peer.send(
+            RawFrame(0x82, large), RawFrame(0x82, large), RawFrame(0x82, "small"), .close(1000))
+        peer.channel.close()
+        try await closed
+        var messages = socket.messages.makeAsyncIterator()
+        #expect(try await messages.next() == .binary(large))
+        // Of the second one a part was dropped, and so all behind it.
+        #expect(try await messages.next() == nil)
+    }
+
+    @Test(
+        "Messages become values by the client's decoder, and a wrong one is an error that shows it")
+    func values() async throws {
+        struct Price: Codable, Equatable { let pair: String }
+        let (socket, peer, _) = openSocket(serializers: .standard)
+        try await socket.send(json: Price(pair: "EURUSD"))
+        let frame = try #require(try await peer.next())
+        try await peer.send(
+            RawFrame(frame.first, frame.content), RawFrame(0x82, frame.content),
+            RawFrame(0x81, "[1]"), RawFrame(0x81, "after"))
+        var prices = socket.messages(of: Price.self).makeAsyncIterator()
+        #expect(try await prices.next() == Price(pair: "EURUSD"))
+        #expect(try await prices.next() == Price(pair: "EURUSD"))
+        do {
+            _ = try await prices.next()
+            Issue.record("an array is no price")
+        } catch let error as ClientError {
+            #expect(error.code == .serialization && error.responseBody == Data("[1]".utf8))
+        }
+        var messages = socket.messages.makeAsyncIterator()
+        #expect(try await messages.next() == .text("after"))
+        let (bare, other, _) = openSocket()
+        try await other.send(RawFrame(0x81, "{}"))
+        await expectError(.serialization) {
+            var prices = bare.messages(of: Price.self).makeAsyncIterator()
+            _ = try await prices.next()
+        }
     }
 
     @Test(

@@ -41,10 +41,13 @@ enum Bench {
         case "instructions":
             try NestedPackage.peers.run(["instructions"] + rest + (json ? ["--json"] : []))
         case "loopback": try LoopbackBench(rest).run(report)
+        case "sockets": try SocketsBench.run(report)
         case "values": try await ValuesBench.run(report)
-        // Subcommands that `loopback` runs in separate processes.
+        // Subcommands that `loopback` and `sockets` run in separate processes.
         case LoopbackServer.subcommand: try LoopbackServer.run()
         case LoopbackClient.subcommand: try await LoopbackClient(rest).run()
+        case SocketsBench.serverSubcommand: try SocketsBench.serve()
+        case SocketClient.subcommand: try await SocketClient.run(rest)
         default:
             print(
                 """
@@ -59,6 +62,7 @@ enum Bench {
                                        [--seconds S] [--svg FILE] [--json]
                            bench peers chart FILE… [--svg FILE]
                            bench instructions [--clients curl,…] [--json]
+                           bench sockets [--json]
                            bench values [--json]
                            bench loopback [--url URL] [--rounds N] [--seconds S] [--json]
                 """

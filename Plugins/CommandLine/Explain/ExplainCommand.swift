@@ -112,7 +112,15 @@ enum ExplainCommand {
             throw ClientError(
                 .invalidRequest, "found no URL; expected one, since the file has no baseURL")
         }
-        var request = Request(options.method, Target(options.target ?? ""))
+        var text = options.target ?? ""
+        // What `Call.webSocket()` sends: a web socket is https, asks for an upgrade, and has no end.
+        let isSocket = text.isWebSocketURL
+        if isSocket { text = "http" + text.dropFirst(2) }
+        var request = Request(options.method, Target(text))
+        if isSocket {
+            request.options.upgrade = "websocket"
+            request.options.isStreaming = true
+        }
         if let base { request.resolve(against: base) }
         if let fault = request.fault { throw ClientError(.invalidRequest, fault) }
         return request

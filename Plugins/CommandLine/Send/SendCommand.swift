@@ -8,7 +8,7 @@ import TurnpikeCurl
 import TurnpikeStackFiles
 import TurnpikeSupport
 
-/// The command `turnpike send`: one request, for interactive use.
+/// The command `turnpike send`: one request or one WebSocket, for interactive use.
 enum SendCommand {
     /// Sends the request of the command line and prints the result.
     static func run(
@@ -24,7 +24,10 @@ enum SendCommand {
             try await options.askForPassword(terminal)
             let exchange = SendExchange(options, terminal)
             let client = try client(for: options, exchange.trace, registry)
-            let status = await exchange.run(with: client)
+            let status =
+                options.isSocket
+                ? await SendSocket(options: options, terminal: terminal, trace: exchange.trace)
+                    .run(with: client) : await exchange.run(with: client)
             await client.shutdown()
             return terminal.ended(status, with: registry)
         } catch is CancellationError {
@@ -107,6 +110,22 @@ extension SendOptions {
         guard let user, user.password == nil else { return }
         let name = Grammar.escaped(user.name)
         set(password: try await terminal.password("Password of \(name): "))
+    }
+
+    /// The header fields of the request.
+    var fields: HTTPHeaders {
+        var fields = HTTPHeaders()
+        for (name, value) in headers { fields.append(HTTPHeaders.Name(name), value) }
+        fields.authorize(user)
+        return fields
+    }
+}
+
+extension String {
+    /// Whether it is a URL of the scheme ws or wss.
+    var isWebSocketURL: Bool {
+        let start = prefix(4).lowercased()
+        return start.hasPrefix("ws:") || start == "wss:"
     }
 }
 

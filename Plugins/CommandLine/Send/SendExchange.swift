@@ -32,7 +32,7 @@ struct SendExchange: Sendable {
             if terminal.outputIsTerminal { bar?.end() }
         }
         var call = client.request(
-            options.method, Target(options.url), headers: headers(), body: body())
+            options.method, Target(options.url), headers: options.fields, body: body())
         if let timeout = options.timeout { call = call.deadline(timeout) }
         if options.trace != nil { call = call.traced() }
         let reading = SendReading(
@@ -68,13 +68,6 @@ struct SendExchange: Sendable {
     }
 
     // MARK: The request
-
-    private func headers() -> HTTPHeaders {
-        var headers = HTTPHeaders()
-        for (name, value) in options.headers { headers.append(HTTPHeaders.Name(name), value) }
-        headers.authorize(options.user)
-        return headers
-    }
 
     private func body() -> RequestBody {
         switch options.content {

@@ -36,6 +36,8 @@ struct SendOptions: Sendable {
 
     /// The method; if none was given, POST with content and GET without.
     var method: HTTPMethod { namedMethod ?? (content == .none ? .get : .post) }
+    /// Whether the target is a WebSocket.
+    var isSocket: Bool { url.isWebSocketURL }
     /// The target, absolute or relative to the base URL of a stack file.
     private(set) var url = ""
     private(set) var headers: [(name: String, value: String)] = []
@@ -149,6 +151,11 @@ struct SendOptions: Sendable {
     private func checkTogether() throws {
         if showsHead, asJSON {
             throw Self.wrong("-i and --json exclude each other: the report of --json has the head")
+        }
+        if isSocket, method != .get || content != .none || output != nil || asJSON {
+            throw Self.wrong(
+                "a WebSocket excludes -d, -F, -o, --json and any method but GET: it sends the lines of"
+                    + " standard input")
         }
         if stack != nil, transport != nil {
             throw Self.wrong(

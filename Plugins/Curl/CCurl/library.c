@@ -114,6 +114,14 @@ void *tpc_malloc(size_t size) {
     return memory ? memory : malloc(size);
 }
 
+// glibc's calloc takes nothing of what the thread has just freed, which malloc does.
+static void *clear_malloc(size_t count, size_t size) {
+    size_t bytes;
+    if (__builtin_mul_overflow(count, size, &bytes)) return NULL;
+    void *memory = tpc_malloc(bytes);
+    return memory ? memset(memory, 0, bytes) : NULL;
+}
+
 void tpc_free(void *memory) {
     // libcurl often frees NULL.
     if (!memory) return;
@@ -271,7 +279,7 @@ const char *tpc_load(const char *file, unsigned oldest) {
         return reason;
     }
     // If this process already uses libcurl, libcurl keeps the memory functions that it has.
-    int code = found.global_init_mem(CURL_GLOBAL_DEFAULT, tpc_malloc, tpc_free, tpc_realloc, strdup, calloc);
+    int code = found.global_init_mem(CURL_GLOBAL_DEFAULT, tpc_malloc, tpc_free, tpc_realloc, strdup, clear_malloc);
     if (code != 0) {
         snprintf(reason, sizeof reason, "libcurl %s could not be set up", version->version);
         return reason;

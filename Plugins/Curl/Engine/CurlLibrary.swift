@@ -2,7 +2,6 @@
 
 import CTurnpikeCurl
 import TurnpikeCore
-import TurnpikeSupport
 
 /// The libcurl of this system, which is loaded when it is first needed.
 struct CurlLibrary: Sendable {
@@ -22,8 +21,6 @@ struct CurlLibrary: Sendable {
     /// OpenSSL.
     private let tellsHTTP2: Bool
     let hasUnixSockets: Bool
-    /// Whether content can be decoded.
-    let hasZlib: Bool
 
     private static let shared: Result<CurlLibrary, ClientError> = {
         if let fault = fault(loading: nil) { return .failure(fault) }
@@ -36,7 +33,7 @@ struct CurlLibrary: Sendable {
                     + " \(String(cString: tpc_tls_text()))",
                 hasTLS: has(TPC_HAS_TLS), hasHTTP2: has(TPC_HAS_HTTP2),
                 tellsHTTP2: tpc_tells_http2(),
-                hasUnixSockets: has(TPC_HAS_UNIX_SOCKETS), hasZlib: Zlib.isThere))
+                hasUnixSockets: has(TPC_HAS_UNIX_SOCKETS)))
     }()
 
     /// Loads the library from a file; nil means the usual files.

@@ -3,6 +3,7 @@
 import CTurnpikeCurl
 import Foundation
 import TurnpikeCore
+import TurnpikeSupport
 
 /// A request in the form that libcurl takes.
 struct CurlRequest: Sendable {
@@ -179,7 +180,9 @@ private struct FieldLines {
         // RFC 9110 §10.1.4. libcurl does not send it over HTTP/2.
         if hasTE { add("Connection: TE") }
         if !hasUserAgent { add("User-Agent: turnpike") }
-        if decodes, !hasAcceptEncoding { add("Accept-Encoding: gzip, deflate") }
+        if decodes, !hasAcceptEncoding {
+            bytes += "Accept-Encoding: \(CompressionFormat.acceptEncoding)\0".utf8
+        }
     }
 
     private mutating func add(_ line: StaticString) {

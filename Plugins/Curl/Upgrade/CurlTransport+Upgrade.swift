@@ -7,7 +7,7 @@ import TurnpikeSupport
 extension CurlTransport {
     /// Sends a request for another protocol over a connection of its own.
     ///
-    /// The connection does not count among those that the configuration limits.
+    /// It has a place among the upgraded connections, within the limits of the configuration.
     func upgrade(
         _ request: Request, to name: String, context: Context
     ) async throws -> Response {
@@ -35,7 +35,7 @@ extension CurlTransport {
             transfer.trust = trust
             if let news { context.report(news, by: "CurlTransport") }
         }
-        let channel = try CurlUpgrade(transfer, in: upgrades)
+        let channel = CurlUpgrade(transfer, in: upgrades)
         let registration = context.onCancel { [weak channel] _ in channel?.close() }
         defer { registration.end() }
         do {

@@ -1,100 +1,70 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import CTurnpikeCurl
 import Foundation
 import Synchronization
 import TurnpikeCore
 import TurnpikeSupport
 
-/// A connection that libcurl has made for another protocol.
+/// A connection that libcurl makes for another protocol.
 ///
-/// Its reader and its writers use libcurl on their own threads. If they must wait, the thread of
-/// ``UpgradeLoop`` tells them when to go on, and sends what is left.
+/// ``UpgradeStateMachine`` decides. Its reader and its writers use libcurl on their own threads. If they
+/// must wait, the thread of ``UpgradeLoop`` tells them when to go on, and sends what is left.
 final class CurlUpgrade: UpgradedChannel {
-    private enum Phase {
-        case connecting
-        case open
-        /// Open, until all bytes are sent.
-        case finishing
-        /// Only the other side is open.
-        case finished
-        case closed
-    }
-
-    /// Bytes to be sent, which stay at their address: libcurl must be offered the same ones again.
-    // SAFETY: the memory is its own.
-    @safe private final class Chunk: @unchecked Sendable {
-        let memory: UnsafeMutableRawBufferPointer
-        var sent = 0
-
-        init(_ bytes: Data) {
-            unsafe memory = .allocate(byteCount: bytes.count, alignment: 1)
-            unsafe memory.copyBytes(from: bytes)
-        }
-
-        deinit { unsafe memory.deallocate() }
-    }
-
-    // SAFETY: inside the lock.
-    private struct State: @unchecked Sendable {
-        let handle: CurlHandle
-        let loop: CurlLoop
-        var phase = Phase.connecting
+    private struct State {
+        var life: UpgradeStateMachine
+        var link: UpgradeLink?
         var socket: Int32 = -1
-        // Bytes that came behind the head.
+        // Bytes that came behind the head, or before a failure.
         var early = Data()
-        var queue: [Chunk] = []
+        var queue: [UpgradeLink.Chunk] = []
         var queued = 0
         var reader: OneShot<Void>?
         var writers: [OneShot<Void>] = []
-        var fault: ClientError?
+        var fault: (any Error)?
     }
 
     private enum Reading {
         case bytes(Data?)
         case later(OneShot<Void>)
+        case failed(any Error)
+    }
+
+    /// What is left to be done without the lock.
+    private struct FollowUp {
+        var actions: UpgradeStateMachine.Actions = []
+        var fault: (any Error)?
+        var link: UpgradeLink?
+        // Those who may go on, and those whose bytes are not sent any more.
+        var ready: [OneShot<Void>] = []
+        var failed: [OneShot<Void>] = []
     }
 
     private static let highWater = 65_536
-    private static let pieceBytes = 65_536
 
+    /// The place that it connects to.
+    let destination: Destination?
     private let transfer: CurlTransfer
     private let upgrades: UpgradeLoop
+    // When it must have a connection, by the clock of the loop.
+    private let connectDue: Int64
     private let connected = OneShot<CurlTimes>()
     private let state: Mutex<State>
 
-    /// - Throws: The errors of an engine for a transfer that cannot begin.
-    init(_ transfer: CurlTransfer, in upgrades: UpgradeLoop) throws {
+    init(_ transfer: CurlTransfer, in upgrades: UpgradeLoop) {
         self.transfer = transfer
         self.upgrades = upgrades
-        let options = upgrades.options
-        let loop = try CurlLoop(options.limits)
-        var made: CurlHandle?
-        do {
-            let handle = try loop.makeHandle(options)
-            made = handle
-            if let trust = transfer.trust { try options.apply(trust, to: handle) }
-            var code = unsafe tpc_upgrade_prepare(handle.pointer)
-            if code == 0 { code = handle.begin(transfer) }
-            if code != 0 {
-                throw CurlFault.of(code, text: handle.faultText(code), handle: handle, transfer)
-            }
-            state = Mutex(State(handle: handle, loop: loop))
-        } catch {
-            made?.end()
-            made?.free()
-            loop.free()
-            throw error
-        }
+        destination = transfer.destination
+        connectDue = CurlLoop.now + Int64(upgrades.options.connectTimeout)
+        state = Mutex(State(life: UpgradeStateMachine(isSecure: transfer.request.isSecure)))
     }
 
-    deinit { close() }
-
-    // MARK: The connection
+    // MARK: From any thread
 
     /// Waits until there is a connection.
     func connect() async throws -> CurlTimes {
         try upgrades.add(self)
+        // It may have been closed before it was there to be removed.
+        if state.withLock({ $0.life.state == .closed }) { upgrades.remove(self) }
         return try await connected.value { [self] in close() }
     }
 
@@ -103,8 +73,11 @@ final class CurlUpgrade: UpgradedChannel {
 
     func read(upTo maxBytes: Int) async throws -> Data? {
         while true {
-            switch try state.withLock({ try tryRead(&$0, upTo: max(1, maxBytes)) }) {
+            let (reading, followUp) = state.withLock { tryRead(&$0, upTo: max(1, maxBytes)) }
+            carryOut(followUp)
+            switch reading {
             case .bytes(let bytes): return bytes
+            case .failed(let fault): throw fault
             case .later(let moment):
                 upgrades.wake()
                 try await moment.value { moment.settle(.failure(CancellationError())) }
@@ -112,86 +85,46 @@ final class CurlUpgrade: UpgradedChannel {
         }
     }
 
-    private func tryRead(_ state: inout State, upTo maxBytes: Int) throws -> Reading {
-        if state.phase == .closed { throw state.fault ?? Self.isClosed }
-        if !state.early.isEmpty {
-            defer { state.early = Data(state.early.dropFirst(maxBytes)) }
-            return .bytes(Data(state.early.prefix(maxBytes)))
-        }
-        var bytes = Data(count: min(maxBytes, Self.pieceBytes))
-        let count = unsafe bytes.withUnsafeMutableBytes {
-            unsafe tpc_upgrade_read(state.handle.pointer, $0.baseAddress, $0.count)
-        }
-        if count == Int(TPC_READ_WAIT) {
-            let moment = OneShot<Void>()
-            state.reader = moment
-            return .later(moment)
-        }
-        if count < 0 { throw Self.isBroken }
-        return .bytes(count == 0 ? nil : bytes.prefix(count))
-    }
-
     func write(_ bytes: Data) async throws {
-        let moment = try state.withLock { state -> OneShot<Void>? in
-            guard state.phase == .open else { throw state.fault ?? Self.isClosed }
-            if bytes.isEmpty { return nil }
-            state.queue.append(Chunk(bytes))
+        let (moment, followUp) = try state.withLock { state in
+            guard state.life.state == .open else { throw state.fault ?? Self.isClosed }
+            if !bytes.isEmpty { state.queue.append(UpgradeLink.Chunk(bytes)) }
             state.queued += bytes.count
-            send(&state)
-            if let fault = state.fault { throw fault }
-            guard state.queued > Self.highWater else { return nil }
-            let moment = OneShot<Void>()
-            state.writers.append(moment)
-            return moment
+            let followUp = send(&state)
+            let moment = state.queued > Self.highWater ? OneShot<Void>() : nil
+            if let moment { state.writers.append(moment) }
+            return (moment, followUp)
         }
-        upgrades.wake()
+        carryOut(followUp)
+        if let fault = followUp.fault { throw fault }
         try await moment?.value { moment?.settle(.failure(CancellationError())) }
     }
 
     func finishWriting() async throws {
-        state.withLock { state in
-            guard state.phase == .open else { return }
-            state.phase = .finishing
-            send(&state)
+        let followUp = state.withLock { state in
+            _ = state.life.handle(.finishAsked)
+            return send(&state)
         }
-        upgrades.wake()
-        if transfer.request.isSecure, state.withLock({ $0.phase == .finished }) { close() }
+        carryOut(followUp)
+        if let fault = followUp.fault { throw fault }
     }
 
-    func close() { end(nil) }
+    func close() { advance(.ended) }
 
-    private func end(_ fault: ClientError?) {
-        let waiting = state.withLock { state -> [OneShot<Void>]? in
-            if state.phase == .closed { return nil }
-            state.phase = .closed
-            state.fault = fault
-            state.queue = []
-            defer {
-                state.reader = nil
-                state.writers = []
-            }
-            state.handle.end()
-            state.handle.free()
-            state.loop.free()
-            return state.writers + [state.reader].compactMap(\.self)
-        }
-        guard let waiting else { return }
-        upgrades.remove(self)
-        connected.settle(.failure(fault ?? CancellationError()))
-        // They find out why when they try again.
-        for moment in waiting {
-            moment.settle(fault.map { .failure($0) } ?? .failure(Self.isClosed))
-        }
-    }
+    func end(failing fault: any Error) { advance(.ended, failing: fault) }
 
     // MARK: The thread of the loop
 
     /// What the connection waits for, or nil.
     var interest: (descriptor: Int32, events: Int16, due: Int64)? {
         state.withLock { state in
-            switch state.phase {
+            switch state.life.state {
             case .closed: return nil
-            case .connecting: return (state.loop.descriptor, Int16(POLLIN), state.loop.due)
+            case .abandoned: return (-1, 0, 0)
+            case .waiting: return (-1, 0, connectDue)
+            case .connecting:
+                guard let wait = state.link?.wait else { return (-1, 0, connectDue) }
+                return (wait.descriptor, Int16(POLLIN), min(wait.due, connectDue))
             case .open, .finishing, .finished:
                 let events =
                     (state.reader == nil ? 0 : POLLIN) | (state.queue.isEmpty ? 0 : POLLOUT)
@@ -200,72 +133,143 @@ final class CurlUpgrade: UpgradedChannel {
         }
     }
 
-    /// Goes on after a wait.
-    func act(isReady: Bool) {
-        var ended = false
-        var fault: ClientError?
-        let ready = state.withLock { state -> [OneShot<Void>] in
-            switch state.phase {
-            case .closed: return []
-            case .connecting:
-                fault = step(&state)
-                return []
-            case .open, .finishing, .finished:
-                guard isReady else { return [] }
-                send(&state)
-                fault = state.fault
-                ended = transfer.request.isSecure && state.phase == .finished
-                var ready = [state.reader].compactMap(\.self)
-                state.reader = nil
-                if state.queued <= Self.highWater {
-                    ready += state.writers
-                    state.writers = []
-                }
-                return ready
-            }
+    /// Begins to connect, once it has a place.
+    func begin() {
+        guard state.withLock({ $0.life.handle(.admitted) }).contains(.begin) else { return }
+        do {
+            let link = try UpgradeLink(transfer, upgrades.options)
+            state.withLock { $0.link = link }
+        } catch {
+            end(failing: error)
         }
-        if ended || fault != nil { end(fault) }
-        for moment in ready { moment.settle(.success(())) }
     }
 
-    private func step(_ state: inout State) -> ClientError? {
-        let (loop, handle) = (state.loop, state.handle)
-        loop.wait(0)
-        loop.beginIteration()
-        loop.act()
-        loop.runTimers()
-        if loop.takeRefusal() { handle.nudge() }
-        loop.endIteration()
-        while loop.nextReady() != nil {}
-        guard let code = handle.result else { return nil }
-        state.socket = code == 0 ? unsafe tpc_upgrade_socket(handle.pointer) : -1
-        guard state.socket >= 0 else {
-            return CurlFault.of(code, text: handle.faultText(code), handle: handle, transfer)
+    /// Goes on after a wait.
+    func act(isReady: Bool) {
+        let (present, link) = state.withLock { ($0.life.state, $0.link) }
+        switch present {
+        case .closed: return
+        case .open, .finishing, .finished: if isReady { goOn() }
+        case .waiting: failIfLate(hadPlace: false)
+        case .connecting, .abandoned:
+            // Without the lock: libcurl calls the address rule, which may close this connection.
+            if let link, present == .connecting { connect(link) }
+            failIfLate(hadPlace: true)
+            advance(.threadPassed)
         }
-        state.phase = .open
-        connected.settle(.success(handle.times))
-        return nil
+    }
+
+    private func connect(_ link: UpgradeLink) {
+        do {
+            guard let (socket, times) = try link.connect(transfer) else { return }
+            let actions = state.withLock { state in
+                state.socket = socket
+                return state.life.handle(.connected)
+            }
+            if actions.contains(.open) { connected.settle(.success(times)) }
+        } catch {
+            end(failing: error)
+        }
+    }
+
+    private func failIfLate(hadPlace: Bool) {
+        guard !connected.isSettled, connectDue <= CurlLoop.now else { return }
+        let target = transfer.request.route?.target
+        end(failing: CurlFault.noConnection(to: target, hadPlace: hadPlace))
+    }
+
+    private func goOn() {
+        carryOut(
+            state.withLock { state in
+                var followUp = send(&state)
+                followUp.actions.remove(.wake)
+                followUp.ready += [state.reader.take()].compactMap(\.self)
+                if state.queued <= Self.highWater {
+                    followUp.ready += state.writers
+                    state.writers = []
+                }
+                return followUp
+            })
+    }
+
+    // MARK: Under the lock
+
+    private func tryRead(_ state: inout State, upTo maxBytes: Int) -> (Reading, FollowUp) {
+        if !state.early.isEmpty {
+            defer { state.early = Data(state.early.dropFirst(maxBytes)) }
+            return (.bytes(Data(state.early.prefix(maxBytes))), FollowUp())
+        }
+        guard let link = state.link, state.life.state != .connecting else {
+            return (.failed(state.fault ?? Self.isClosed), FollowUp())
+        }
+        switch link.read(upTo: min(maxBytes, Self.highWater)) {
+        case .moved(let bytes): return (.bytes(bytes.isEmpty ? nil : bytes), FollowUp())
+        case .failed:
+            return (.failed(Self.isBroken), handle(.ended, &state, failing: Self.isBroken))
+        case .later:
+            let moment = OneShot<Void>()
+            state.reader = moment
+            return (.later(moment), FollowUp())
+        }
     }
 
     // Sends what the connection takes now.
-    private func send(_ state: inout State) {
-        while let chunk = state.queue.first {
-            let rest = unsafe UnsafeRawBufferPointer(rebasing: chunk.memory[chunk.sent...])
-            let count = unsafe tpc_upgrade_write(
-                state.handle.pointer, rest.baseAddress, rest.count)
-            if count == Int(TPC_READ_WAIT) { return }
-            if count < 0 {
-                state.fault = Self.isBroken
-                return
+    private func send(_ state: inout State) -> FollowUp {
+        while let chunk = state.queue.first, let link = state.link {
+            switch link.send(chunk) {
+            case .later: return FollowUp(actions: .wake)
+            case .failed:
+                // The peer may have told why it takes no more.
+                while state.early.count < Self.highWater,
+                    case .moved(let bytes) = link.read(upTo: Self.highWater), !bytes.isEmpty
+                {
+                    state.early += bytes
+                }
+                return handle(.ended, &state, failing: Self.isBroken)
+            case .moved(let count):
+                state.queued -= count
+                if chunk.isSent { state.queue.removeFirst() }
             }
-            chunk.sent += count
-            state.queued -= count
-            if count == rest.count { state.queue.removeFirst() }
         }
-        guard state.phase == .finishing else { return }
-        state.phase = .finished
-        // TLS ends both sides at once.
-        if !transfer.request.isSecure { unsafe tpc_upgrade_finish(state.handle.pointer) }
+        return handle(.allSent, &state)
+    }
+
+    // MARK: Events and actions
+
+    private func advance(
+        _ event: UpgradeStateMachine.Event, failing fault: (any Error)? = nil
+    ) {
+        carryOut(state.withLock { handle(event, &$0, failing: fault) })
+    }
+
+    private func handle(
+        _ event: UpgradeStateMachine.Event, _ state: inout State, failing fault: (any Error)? = nil
+    ) -> FollowUp {
+        var followUp = FollowUp(actions: state.life.handle(event))
+        if followUp.actions.contains(.endSending) { state.link?.endSending() }
+        if followUp.actions.contains(.notify) {
+            followUp.fault = fault
+            // The reader finds out when it tries again.
+            followUp.ready = [state.reader.take()].compactMap(\.self)
+            followUp.failed = state.writers
+            (state.fault, state.queue, state.queued, state.writers) = (fault, [], 0, [])
+            if fault == nil { state.early = Data() }
+        }
+        if followUp.actions.contains(.free) { followUp.link = state.link.take() }
+        return followUp
+    }
+
+    private func carryOut(_ followUp: FollowUp) {
+        if followUp.actions.contains(.notify) {
+            connected.settle(.failure(followUp.fault ?? CancellationError()))
+        }
+        for moment in followUp.ready { moment.settle(.success(())) }
+        for moment in followUp.failed {
+            moment.settle(.failure(followUp.fault ?? Self.isClosed))
+        }
+        if followUp.actions.contains(.wake) { upgrades.wake() }
+        followUp.link?.free()
+        if followUp.actions.contains(.leave) { upgrades.remove(self) }
     }
 
     private static var isClosed: ClientError {

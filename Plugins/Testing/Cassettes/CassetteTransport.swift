@@ -72,8 +72,13 @@ public final class CassetteTransport: Transport {
     }
 
     /// The capabilities of the wrapped transport; in ``Mode/replay``, all except trailers.
+    ///
+    /// A cassette has no upgraded connections, so only ``Mode/pass`` lets them be.
     public var capabilities: TransportCapabilities {
-        wrapped?.capabilities ?? TransportCapabilities(rawValue: .max).subtracting(.trailers)
+        if mode == .pass, let wrapped { return wrapped.capabilities }
+        let all =
+            wrapped?.capabilities ?? TransportCapabilities(rawValue: .max).subtracting(.trailers)
+        return all.subtracting(.upgrades)
     }
 
     /// That of the wrapped transport; false in ``Mode/replay``.
@@ -259,7 +264,7 @@ public final class CassetteTransport: Transport {
                     request: request, sent: hides ? nil : sent(), head: head,
                     received: received.content ?? Data(),
                     marks: RecordingMarks(chunks: received.sizes, isPartial: !isWhole),
-                    encodedLength: encodedLength, started: date,
+                    encodedLength: encodedLength ?? end.encodedBytes, started: date,
                     wait: begin.duration(to: headTime),
                     receive: headTime.duration(to: timeSource.now)),
                 at: place)

@@ -21,7 +21,9 @@ public enum TransportConformance {
     public typealias Check = ConformanceCheck<any Transport>
 
     /// All checks.
-    public static var checks: [Check] { messages + bodies + ends + faults + life + connections }
+    public static var checks: [Check] {
+        messages + bodies + ends + faults + life + connections + upgrades
+    }
 
     /// The environment of a check: a server, and a client with an empty stack over the transport.
     struct Road: Sendable {
@@ -53,7 +55,10 @@ public enum TransportConformance {
             } catch {
                 server.stop()
                 await transport.shutdown()
-                throw error
+                guard server.counts.accepted == 0 else { throw error }
+                let finding = (error as? ConformanceFailure)?.description ?? "it threw: \(error)"
+                throw ConformanceFailure(
+                    "\(finding); the server of the check got no connection from the transport")
             }
             server.stop()
             await transport.shutdown()

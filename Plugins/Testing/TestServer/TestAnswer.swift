@@ -21,7 +21,7 @@ public struct TestAnswer: Sendable {
     var sendsContinue = true
     var readingHold: TestHold?
 
-    private init(_ make: @escaping @Sendable (ReceivedRequest) -> [Step]) { self.make = make }
+    init(_ make: @escaping @Sendable (ReceivedRequest) -> [Step]) { self.make = make }
 
     func steps(for request: ReceivedRequest) -> [Step] { make(request) }
 
@@ -205,25 +205,6 @@ public struct TestAnswer: Sendable {
     /// Sends nothing until the client or the server closes the connection.
     public static var silence: TestAnswer { TestAnswer { _ in [.hold(TestHold())] } }
 
-    /// 101, and a connection whose other end a closure plays.
-    /// - Parameters:
-    ///   - name: The protocol that the connection has switched to.
-    ///   - headers: The other header fields.
-    ///   - first: Bytes that are sent together with the head.
-    ///   - serve: Plays the server on the connection's thread; the connection ends when it returns.
-    /// - Returns: The answer.
-    public static func upgrade(
-        to name: String, headers: HTTPHeaders = [:], first: Data = Data(),
-        _ serve: @escaping @Sendable (TestPeer) -> Void
-    ) -> TestAnswer {
-        TestAnswer { _ in
-            var fields = headers
-            fields[.upgrade] = name
-            fields[.connection] = "Upgrade"
-            return [.write(head(101, fields) + first), .serve(serve)]
-        }
-    }
-
     // MARK: Modifiers
 
     /// Returns the same response after a delay.
@@ -306,7 +287,7 @@ public struct TestAnswer: Sendable {
         return .status(.ok, headers: headers, body: body)
     }
 
-    private static func head(_ status: HTTPStatus, _ headers: HTTPHeaders) -> Data {
+    static func head(_ status: HTTPStatus, _ headers: HTTPHeaders) -> Data {
         Data("HTTP/1.1 \(status.code) \(status.reasonPhrase)\r\n".utf8) + lines(headers)
             + Data("\r\n".utf8)
     }
@@ -314,16 +295,4 @@ public struct TestAnswer: Sendable {
     private static func lines(_ headers: HTTPHeaders) -> Data {
         Data(headers.map { "\($0.name.rawValue): \($0.value)\r\n" }.joined().utf8)
     }
-}
-
-/// The server's end of a connection that has switched to another protocol (``TestAnswer/upgrade(to:headers:first:_:)``).
-public struct TestPeer: Sendable {
-    let socket: TestSocket
-
-    /// Waits for the next bytes; nil when the client has ended the connection or its side of it.
-    public func read() -> Data? { socket.read() }
-
-    /// Writes all bytes, and returns whether the client has taken them.
-    @discardableResult
-    public func write(_ bytes: Data) -> Bool { socket.write(bytes) }
 }

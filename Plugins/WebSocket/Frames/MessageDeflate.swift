@@ -44,10 +44,16 @@ final class MessageInflater {
     private var input = Data()
     private var isLast = false
     private var mayHaveMore = false
+    // Of the message: the bytes that came, and those that they inflated to.
+    private var encodedBytes = 0
     private var messageBytes = 0
 
     /// The most bytes of one piece.
     static let pieceBytes = 65_536
+
+    // Like the limits of contents: a message may inflate to so many times its size, but to 1 MiB always.
+    private static let ratio = 100
+    private static let freeBytes = 1_048_576
 
     init(_ agreement: DeflateAgreement, maxMessageBytes: Int) {
         self.agreement = agreement
@@ -58,6 +64,7 @@ final class MessageInflater {
     func add(_ content: Data, isLast: Bool) {
         // The sender leaves out the end of the flush (RFC 7692 §7.2.1).
         input = isLast ? content + [0, 0, 0xFF, 0xFF] : content
+        encodedBytes += content.count
         self.isLast = isLast
         mayHaveMore = true
     }
@@ -77,7 +84,9 @@ final class MessageInflater {
     private func nextPiece() throws -> (piece: Data, isLast: Bool) {
         let inflater = try inflater ?? Inflater(rawWindowBits: agreement.serverWindowBits)
         self.inflater = inflater
-        var output = Data(count: Self.pieceBytes)
+        // One byte more than is allowed shows that the message is too large, and no more is inflated.
+        let bound = min(maxMessageBytes, max(Self.ratio * encodedBytes, Self.freeBytes))
+        var output = Data(count: min(Self.pieceBytes, bound - messageBytes + 1))
         let step = try unsafe input.withUnsafeBytes { input in
             try unsafe output.withUnsafeMutableBytes {
                 try unsafe inflater.inflate(input, into: $0)
@@ -85,17 +94,17 @@ final class MessageInflater {
         }
         input = Data(input.dropFirst(step.consumed))
         messageBytes += step.produced
-        guard messageBytes <= maxMessageBytes else {
+        guard messageBytes <= bound else {
+            let bytes = bound == maxMessageBytes ? "\(bound) bytes" : "\(Self.ratio) times its size"
             throw Violation(
-                .messageTooBig,
-                "the peer sent a message that inflates to more than \(maxMessageBytes) bytes")
+                .messageTooBig, "the peer sent a message that inflates to more than \(bytes)")
         }
         // A sender may end the stream with a message; the next one then begins another.
         if step.hasEnded { try inflater.reset() }
-        mayHaveMore = step.produced == Self.pieceBytes || step.hasEnded && !input.isEmpty
+        mayHaveMore = step.produced == output.count || step.hasEnded && !input.isEmpty
         let endsMessage = isLast && !mayHaveMore
         if endsMessage {
-            messageBytes = 0
+            (encodedBytes, messageBytes) = (0, 0)
             if agreement.serverForgets, !step.hasEnded { try inflater.reset() }
         }
         return (output.prefix(step.produced), endsMessage)

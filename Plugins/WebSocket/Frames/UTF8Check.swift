@@ -12,7 +12,9 @@ struct UTF8Check {
     var isComplete: Bool { needed == 0 }
 
     /// Returns false as soon as the text cannot become UTF-8.
-    mutating func add(_ bytes: Data) -> Bool { bytes.allSatisfy { add($0) } }
+    mutating func add(_ bytes: Data) -> Bool {
+        unsafe bytes.withUnsafeBytes { bytes in unsafe bytes.allSatisfy { add($0) } }
+    }
 
     private mutating func add(_ byte: UInt8) -> Bool {
         if needed > 0 {

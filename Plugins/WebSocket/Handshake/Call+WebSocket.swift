@@ -20,7 +20,8 @@ extension Call {
         protocols: [String] = [], options: WebSocket.Options = WebSocket.Options()
     ) async throws -> WebSocket {
         let handshake = Handshake(
-            protocols: protocols, offersDeflate: options.compression != .none && Zlib.isThere)
+            protocols: protocols,
+            offersDeflate: options.compression != .none && CompressionFormat.deflate.isThere)
         let response = try await handshake.call(self).response()
         guard response.status == 101, let connection = response.upgradedConnection else {
             response.body.cancel(.handle)

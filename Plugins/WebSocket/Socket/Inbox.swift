@@ -14,12 +14,14 @@ final class Inbox: Sendable {
         var start = 0
         var bytes = 0
         var end: Result<Void, any Error>?
+        // Whether content that does not fit is dropped, instead of waited with; then all behind it is.
+        var dropsExcess = false
         var dropsContent = false
         // Settled when there is something to read, and when there is room.
         var reader: OneShot<Void>?
         var writer: OneShot<Void>?
 
-        var isFull: Bool { bytes >= Inbox.maxBytes && end == nil && !dropsContent }
+        var isFull: Bool { bytes >= Inbox.maxBytes && end == nil && !dropsExcess }
 
         mutating func takeFirst() -> WebSocket.Fragment? {
             guard start < fragments.count else { return nil }
@@ -50,6 +52,7 @@ final class Inbox: Sendable {
     /// Adds content, unless it ended.
     func put(_ fragment: WebSocket.Fragment) {
         let reader = state.withLock { state -> OneShot<Void>? in
+            if state.dropsExcess, state.bytes >= Self.maxBytes { state.dropsContent = true }
             guard state.end == nil, !state.dropsContent else { return nil }
             state.fragments.append(fragment)
             state.bytes += Self.size(fragment)
@@ -58,10 +61,10 @@ final class Inbox: Sendable {
         reader?.settle(.success(()))
     }
 
-    /// Drops what is put from now on.
-    func dropContent() {
+    /// Waits no longer for a slow reader, and drops what does not fit from now on.
+    func dropExcess() {
         let writer = state.withLock { state in
-            state.dropsContent = true
+            state.dropsExcess = true
             return state.writer.take()
         }
         writer?.settle(.success(()))

@@ -165,7 +165,7 @@ final class SocketCore: Sendable {
             if actions.contains(.sendClose) { state.close = frame }
             return (before, actions)
         }
-        if actions.contains(.dropContent) { inbox.dropContent() }
+        if actions.contains(.dropExcess) { inbox.dropExcess() }
         if actions.contains(.endMessages) {
             // Whoever closes a socket need not learn how the server took it.
             let isAsked = before == .closing && event != .violated

@@ -45,8 +45,8 @@ struct SocketStateMachine {
     /// The actions to carry out, in the order of this list.
     struct Actions: OptionSet {
         let rawValue: UInt8
-        /// Drop content that arrives from now on.
-        static let dropContent = Actions(rawValue: 1 << 0)
+        /// Drop content for which the inbox has no room from now on.
+        static let dropExcess = Actions(rawValue: 1 << 0)
         /// Tell the reader how the socket ended; it may be an error.
         static let endMessages = Actions(rawValue: 1 << 1)
         /// Begin the time limit of the closing handshake.
@@ -66,7 +66,7 @@ struct SocketStateMachine {
         switch (state, event) {
         case (.ended, _): return []
         case (.open, .closeAsked):
-            return move(to: .closing, [.dropContent, .startLimit, .sendClose])
+            return move(to: .closing, [.dropExcess, .startLimit, .sendClose])
         case (.open, .peerClosed), (.open, .violated):
             return move(to: .answering, [.endMessages, .startLimit, .sendClose])
         case (.open, .connectionEnded), (.open, .pongMissed), (.open, .abandoned):

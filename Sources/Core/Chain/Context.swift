@@ -17,10 +17,17 @@ import TurnpikeSupport
 public final class Context: Sendable {
     let call: CallState
     let observers: ObserverList?
-    let scope: CancelScope
+    let mark = CancelMark()
     private let parent: Context?
     let beginsAttempt: Bool
     let place: CallPlace
+    /// Whether its cancellation decides the result of the rest of the chain.
+    let isLimit: Bool
+    /// The timer of the time limit that the context was created for.
+    // SAFETY: set once, by the one who created the context, before anyone else knows it.
+    nonisolated(unsafe) var timer: ContextTimer?
+    // Whether it can be cancelled apart from its parent.
+    private let hasScope: Bool
     // The values of the attempt, if one begins here.
     private let values = ContextValues()
 
@@ -39,8 +46,8 @@ public final class Context: Sendable {
     /// How long a body that an inner retry keeps may be idle; nil if no gate limits it.
     let idleBound: IdleBound?
 
-    /// Decides about a second send after a lost connection (``ResendRule``).
-    let resendRule: ResendRule
+    /// What the gate that created this context says of a second send after a lost connection.
+    let resendRule: ResendRule?
 
     /// How many bytes of the response content are read before the caller gets a value: `Int.max`
     /// for all of it, 0 if the caller gets a stream (``ResponseSerializer/collectedBytes(in:)``).
@@ -67,14 +74,15 @@ public final class Context: Sendable {
 
     private init(
         call: CallState, observers: ObserverList?, place: CallPlace,
-        resendRule: ResendRule = .ownOnce([])
+        resendRule: ResendRule? = nil
     ) {
         self.resendRule = resendRule
         self.call = call
         self.observers = observers
         self.place = place
-        scope = CancelScope(inside: call.parent?.scope)
         parent = nil
+        hasScope = true
+        isLimit = false
         beginsAttempt = false
         attempt = 1
         deadline = nil
@@ -85,11 +93,12 @@ public final class Context: Sendable {
     private init(
         parent: Context, freshAttempt: Int? = nil, deadline: MonotonicInstant?,
         isLimitedToHead: Bool = false, idleBound: IdleBound? = nil, resendRule: ResendRule? = nil,
-        observers: ObserverList?
+        isLimit: Bool = false, observers: ObserverList?
     ) {
-        self.resendRule = resendRule ?? parent.resendRule
+        self.isLimit = isLimit
+        self.resendRule = resendRule
         call = parent.call
-        scope = CancelScope(inside: parent.scope)
+        hasScope = true
         place = parent.place
         self.parent = parent
         attempt = freshAttempt ?? parent.attempt
@@ -102,9 +111,10 @@ public final class Context: Sendable {
 
     /// Creates a context that differs from another one only in its place.
     private init(_ parent: Context, place: CallPlace) {
-        resendRule = parent.resendRule
+        isLimit = false
+        resendRule = nil
         call = parent.call
-        scope = parent.scope
+        hasScope = false
         self.place = place
         self.parent = parent
         attempt = parent.attempt
@@ -115,10 +125,12 @@ public final class Context: Sendable {
         observers = parent.observers
     }
 
-    deinit {
-        // Another context with the same scope may outlive this one.
-        if scope.isAwaited, parent?.scope !== scope { call.cancelTree.removeAll(in: scope) }
-    }
+    deinit { if mark.isAwaited { call.cancelTree.removeAll(in: self) } }
+
+    /// The context that this one was created in.
+    var outer: Context? { parent }
+
+    func isInside(_ outer: Context) -> Bool { parent === outer }
 
     // MARK: Identity, time and chance
 
@@ -222,12 +234,13 @@ public final class Context: Sendable {
             if let deadline, let outer = self.deadline { min(deadline, outer) } else {
                 deadline ?? self.deadline
             }
-        return Context(parent: self, deadline: strictest, observers: observers)
+        return Context(parent: self, deadline: strictest, isLimit: true, observers: observers)
     }
 
     /// Creates a child for a time limit that ends at the head of the response.
     func childUpToHead() -> Context {
-        Context(parent: self, deadline: deadline, isLimitedToHead: true, observers: observers)
+        Context(
+            parent: self, deadline: deadline, isLimitedToHead: true, isLimit: true, observers: observers)
     }
 
     /// Creates a child that limits how long a body kept by an inner retry may be idle.
@@ -241,7 +254,8 @@ public final class Context: Sendable {
     /// calls share. The creator must cancel it; otherwise it ends with the client. The loggers
     /// outside this context receive its events.
     public func detached() -> Context {
-        Context(call: call, observers: observers, place: place, resendRule: resendRule)
+        Context(
+            call: call, observers: observers, place: place, resendRule: .several(resendRules))
     }
 
     /// Returns the same context for what happens within a part of the call.
@@ -288,8 +302,15 @@ public final class Context: Sendable {
 
     // MARK: Cancellation
 
+    /// The context in whose scope this one is: itself, unless it differs from its parent only in its place.
+    var scope: Context {
+        var context = self
+        while !context.hasScope, let outer = context.parent { context = outer }
+        return context
+    }
+
     /// Why this context or an outer one was cancelled; nil if it was not.
-    public var cancelReason: CancelReason? { call.cancelTree.reason(of: scope) }
+    public var cancelReason: CancelReason? { call.cancelTree.reason(of: self) }
 
     /// Cancels everything that runs under this context: sends, waits and bodies.
     ///
@@ -313,5 +334,26 @@ public final class Context: Sendable {
     public func checkCancellation() throws {
         try Task.checkCancellation()
         if let cancelReason { throw cancelReason.error }
+    }
+}
+
+extension Context {
+    /// Why this context or an outer one was cancelled.
+    var reason: CancelReason? {
+        var context = self
+        while true {
+            if let reason = context.mark.reason { return reason }
+            guard let outer = context.parent ?? context.call.parent else { return nil }
+            context = outer
+        }
+    }
+
+    func isInside(scope other: Context) -> Bool {
+        var context = self
+        while context !== other {
+            guard let outer = context.parent ?? context.call.parent else { return false }
+            context = outer
+        }
+        return true
     }
 }

@@ -2,28 +2,35 @@
 
 // A call whose value needs the whole content is retried as a whole.
 extension Plan {
-    /// Returns the outcome of an attempt after reading as much of a successful response's content
-    /// as the retrier keeps for a call that collects it.
+    /// How much of a successful response's content the retrier keeps for a call that collects it; nil for
+    /// nothing.
+    func keptBytes(
+        of outcome: Outcome, for retrier: any RequestRetrier, in context: Context
+    ) -> Int? {
+        guard case .success(let response) = outcome.result, response.status.kind == .successful,
+            context.collectedBytes > 0, !outcome.request.options.isStreaming,
+            // A caller that waits for the head must not wait for the body.
+            !context.isLimitedToHead,
+            // The content is complete and can no longer break off.
+            !response.body.storage.isSettled
+        else { return nil }
+        let limit = min(
+            retrier.keptBytes(outcome, context: context), context.collectedBytes,
+            context.maxBytes)
+        let known = max(response.body.length ?? 0, response.body.encodedLength ?? 0)
+        return limit > 0 && known <= limit ? limit : nil
+    }
+
+    /// Returns the outcome of an attempt after reading content of its response.
     ///
     /// Content that breaks off becomes a failed outcome.
     ///
     /// The limits of the body outside the retry apply here too: cancellation, deadline,
     /// ``IdleBound`` and ``Context/maxBytes``.
     func keepingContent(
-        of outcome: Outcome, for retrier: any RequestRetrier, in context: Context
+        of outcome: Outcome, upTo limit: Int, in context: Context
     ) async -> Outcome {
-        guard var response = outcome.response, response.status.kind == .successful,
-            context.collectedBytes > 0, !outcome.request.options.isStreaming,
-            // A caller that waits for the head must not wait for the body.
-            !context.isLimitedToHead,
-            // The content is complete and can no longer break off.
-            !response.body.storage.isSettled
-        else { return outcome }
-        let limit = min(
-            retrier.keptBytes(outcome, context: context), context.collectedBytes,
-            context.maxBytes)
-        let known = max(response.body.length ?? 0, response.body.encodedLength ?? 0)
-        guard limit > 0, known <= limit else { return outcome }
+        guard var response = outcome.response else { return outcome }
         let begin = context.timeSource.now
         do {
             response.body = try await response.body.kept(upTo: limit, in: context)
@@ -74,28 +81,21 @@ struct IdleBound: Sendable {
 }
 
 extension Next {
-    /// Runs the rest of the chain, and ends the body of its response as
-    /// ``ClientError/Code/idleTimeout`` if it stalls, or arrives too slowly, while its reader
-    /// waits.
+    /// Creates a child context that limits how long content may be idle which an inner retry reads
+    /// before it returns a response.
     ///
-    /// The same limit applies to content that an inner retry reads before it returns a response.
+    /// For a ``PhasedInterceptor``, which also limits the body of the response that it gets
+    /// (``ResponseBody/limitIdleTime(to:minBytes:window:timeSource:)``).
     /// - Parameters:
-    ///   - request: The request.
     ///   - limit: The longest wait for a chunk.
     ///   - minBytes: The fewest bytes in a window; 0 sets no rate.
     ///   - window: How much time of waiting the rate is measured over.
-    /// - Returns: The response.
-    /// - Throws: The error of the rest of the chain.
-    public func callAsFunction(
-        _ request: Request, idleFor limit: Duration, minBytes: Int = 0,
-        window: Duration = .seconds(10)
-    ) async throws -> Response {
-        let bound = IdleBound(limit: limit, minBytes: minBytes, window: window)
-        let response =
-            plan.retries(from: position)
-            ? try await self(request, context: context.child(idleBound: bound))
-            : try await self(request)
-        bound.limit(response.body, context.timeSource)
-        return response
+    /// - Returns: The child, or the same context if no gate inside retries.
+    public func context(
+        idleFor limit: Duration, minBytes: Int = 0, window: Duration = .seconds(10)
+    ) -> Context {
+        guard plan.retries(from: position) else { return context }
+        return context.child(
+            idleBound: IdleBound(limit: limit, minBytes: minBytes, window: window))
     }
 }

@@ -15,9 +15,11 @@ extension Plan {
     @TaskLocal static var retryPass = RetryPass.over
 
     func retry(
-        _ retrier: any RequestRetrier, _ request: Request, from position: Int, in context: Context
+        _ kept: Kept<any RequestRetrier>, _ request: Request, from position: Int,
+        in context: Context
     ) async throws -> Response {
-        let rule: ResendRule? = retrier.decidesResend(of: request) ? .retried : nil
+        let retrier = kept.value
+        let rule = ResendRule.retried(by: kept, request)
         let present = Plan.retryPass
         let outer = present.hasEnded ? nil : present
         if let outer, !outer.belongs(to: context.call) {
@@ -34,55 +36,64 @@ extension Plan {
         while true {
             attempts += 1
             let begin = context.timeSource.now
-            let attempt = context.freshAttempt(number, rule)
+            let inner = context.freshAttempt(number, rule)
             let result: Result<Response, any Error>
             do {
                 result = .success(
                     try await Plan.$retryPass.withValue(pass) {
-                        try await run(request, from: position, in: attempt)
+                        try await run(request, from: position, in: inner)
                     })
             } catch {
                 result = .failure(error)
             }
-            let atHead = Outcome(
+            var outcome = Outcome(
                 request: request, result: result, attempts: attempts,
                 elapsed: begin.duration(to: context.timeSource.now), previousDelay: previousDelay)
-            let outcome = await keepingContent(of: atHead, for: retrier, in: context)
+            if let limit = keptBytes(of: outcome, for: retrier, in: context) {
+                outcome = await keepingContent(of: outcome, upTo: limit, in: context)
+            }
             // Recorded for the error that the call may end with.
             if attempts > 1 {
                 context.call.record.add(AttemptSummary(outcome, number: number))
             }
-            if outcome.isCancellation || context.cancelReason != nil {
-                return try outcome.result.get()
+            guard !outcome.isCancellation, context.cancelReason == nil,
+                // An inner retrier has ended the call, in this attempt or in a parallel one.
+                !context.call.record.retriesForbidden, !retrier.settles(outcome, context: context),
+                let further = try await attempt(after: outcome, number, by: retrier, in: context)
+            else { return try outcome.result.get() }
+            (number, previousDelay) = further
+        }
+    }
+
+    /// Asks for a further attempt.
+    /// - Returns: Its number, once the wait for it is over, and how long that was; nil if the outcome stands.
+    private func attempt(
+        after outcome: Outcome, _ number: Int, by retrier: any RequestRetrier, in context: Context
+    ) async throws -> (number: Int, delay: Duration)? {
+        switch await retrier.retry(outcome, context: context) {
+        case .stop: return nil
+        case .fail(let error):
+            context.call.record.fail()
+            context.report(
+                "ends the call with the outcome \(outcome.label)", by: retrier.gateName)
+            await outcome.response?.discard(in: context)
+            throw (error as? ClientError)?.caused(by: outcome) ?? error
+        case .retry(let delay):
+            guard outcome.isReplayable else {
+                context.call.record.lastStop = RetryStop(
+                    outcome, "its body cannot be sent a second time")
+                retrier.retryWasAbandoned(outcome, context: context)
+                return nil
             }
-            // An inner retrier has ended the call, in this attempt or in a parallel one.
-            if context.call.record.retriesForbidden { return try outcome.result.get() }
-            switch await retrier.retry(outcome, context: context) {
-            case .stop: return try outcome.result.get()
-            case .fail(let error):
-                context.call.record.fail()
-                context.report(
-                    "ends the call with the outcome \(outcome.label)", by: retrier.gateName)
-                await outcome.response?.discard(in: context)
-                throw (error as? ClientError)?.caused(by: outcome) ?? error
-            case .retry(let delay):
-                guard outcome.isReplayable else {
-                    context.call.record.lastStop = RetryStop(
-                        outcome, "its body cannot be sent a second time")
-                    retrier.retryWasAbandoned(outcome, context: context)
-                    return try outcome.result.get()
-                }
-                if attempts == 1 {
-                    context.call.record.add(AttemptSummary(outcome, number: number))
-                }
-                previousDelay = delay
-                await outcome.response?.discard(in: context)
-                do {
-                    number = try await wait(delay, for: outcome, in: context)
-                } catch {
-                    retrier.retryWasAbandoned(outcome, context: context)
-                    throw error
-                }
+            if outcome.attempts == 1 {
+                context.call.record.add(AttemptSummary(outcome, number: number))
+            }
+            await outcome.response?.discard(in: context)
+            do {
+                return (try await wait(delay, for: outcome, in: context), delay)
+            } catch {
+                retrier.retryWasAbandoned(outcome, context: context)
+                throw error
             }
         }
     }
@@ -107,10 +118,9 @@ extension Plan {
     // MARK: Validate
 
     func validate(
-        _ validator: any ResponseValidator, _ request: Request, from position: Int,
+        _ response: Response, by validator: any ResponseValidator, for request: Request,
         in context: Context
     ) async throws -> Response {
-        let response = try await run(request, from: position, in: context)
         do {
             try await validator.validate(response, for: request, context: context)
             return response
@@ -127,15 +137,21 @@ extension Plan {
 
     // MARK: Log
 
-    func log(
-        _ logger: any RequestLogger, _ request: Request, from position: Int, in context: Context
-    ) async throws -> Response {
+    /// Begins the pass through a logger.
+    /// - Returns: The context of the rest of the chain.
+    func begin(_ logger: any RequestLogger, _ request: Request, in context: Context) -> Context {
         let began = context.timeSource.now
         let logger = logger.loggerForPass() ?? logger
         let context = context.observed(by: logger, since: began)
         tell(logger, .began, request, context, since: began)
-        do {
-            let response = try await run(request, from: position, in: context)
+        return context
+    }
+
+    /// Ends the pass that made a context.
+    func end(_ request: Request, _ result: Result<Response, any Error>, in context: Context) {
+        guard let (logger, began) = context.observers.map({ ($0.logger, $0.began) }) else { return }
+        switch result {
+        case .success(let response):
             tell(logger, .responded, request, context, since: began, head: response.head)
             let peek = logger.peekBytes > 0 ? ResponseBodyPeek(limit: logger.peekBytes) : nil
             if let peek { response.body.onChunk { peek.add($0) } }
@@ -147,12 +163,10 @@ extension Plan {
                         .bodyEnded(end), context: context, since: began, request: request,
                         head: head, error: error, peeked: peek))
             }
-            return response
-        } catch {
+        case .failure(let error):
             tell(
                 logger, .failed, request, context, since: began,
                 head: (error as? ClientError)?.response, error: error)
-            throw error
         }
     }
 

@@ -38,17 +38,17 @@ extension Plan {
         if body.hasTrailers { request.announceTrailers() }
         request.uniteCookies()
         request.askForPlainRange()
-        do {
-            return try await exchange(request, in: context)
-        } catch {
-            guard mayResend(request, after: error, in: context) else { throw error }
-            context.report(
-                "a kept-alive connection ended before an answer; the request is sent once more",
-                by: "Client")
+        var isSecond = false
+        while true {
             do {
                 return try await exchange(request, in: context)
-            } catch let error as ClientError {
-                throw error.behindASend
+            } catch {
+                if isSecond { throw (error as? ClientError)?.behindASend ?? error }
+                guard mayResend(request, after: error, in: context) else { throw error }
+                isSecond = true
+                context.report(
+                    "a kept-alive connection ended before an answer; the request is sent once more",
+                    by: "Client")
             }
         }
     }
@@ -63,7 +63,7 @@ extension Plan {
         guard (error as? ClientError)?.transfer?.lostReusedConnection == true else { return false }
         let record = context.call.record
         record.didLoseConnection()
-        guard case .ownOnce(let limits) = context.resendRule, request.isRepeatable,
+        guard let limits = context.resendLimits, request.isRepeatable,
             request.body.isReplayable, !request.options.isOneTime, !Task.isCancelled,
             context.cancelReason == nil, record.takeResend(limit: Self.sendLimit)
         else { return false }
@@ -79,6 +79,7 @@ extension Plan {
     }
 
     /// Passes a request to the transport, and records it.
+    @inline(__always)
     private func exchange(_ request: Request, in context: Context) async throws -> Response {
         let record = context.call.record
         let now = context.timeSource.now

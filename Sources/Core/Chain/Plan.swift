@@ -10,15 +10,16 @@ import Synchronization
 /// followed by those nodes.
 final class Plan: Sendable {
     enum Node: Sendable {
-        case group(any GateGroup, count: Int)
-        case interceptor(any Interceptor)
-        case metrics(any MetricsRecorder)
-        case log(any RequestLogger)
-        case retry(any RequestRetrier)
-        case validate(any ResponseValidator)
-        case adapt(any RequestAdapter)
-        case adaptNow(any SynchronousRequestAdapter)
-        case idle(any Gate)
+        case group(Kept<any GateGroup>, count: Int)
+        case interceptor(Kept<any Interceptor>)
+        case phased(any PhasedGate)
+        case metrics(Kept<any MetricsRecorder>)
+        case log(Kept<any RequestLogger>)
+        case retry(Kept<any RequestRetrier>)
+        case validate(Kept<any ResponseValidator>)
+        case adapt(Kept<any RequestAdapter>)
+        case adaptNow(Kept<any SynchronousRequestAdapter>)
+        case idle(Kept<any Gate>)
     }
 
     let gates: [any Gate]
@@ -87,20 +88,21 @@ final class Plan: Sendable {
     private static func lower(_ gate: any Gate) -> [Node] {
         if let group = gate as? any GateGroup {
             let inner = group.gates.flatMap(lower)
-            return [.group(group, count: inner.count)] + inner
+            return [.group(Kept(group), count: inner.count)] + inner
         }
-        if let gate = gate as? any Interceptor { return [.interceptor(gate)] }
+        if let gate = gate as? any PhasedInterceptor { return [.phased(gate.kept)] }
+        if let gate = gate as? any Interceptor { return [.interceptor(Kept(gate))] }
         var nodes: [Node] = []
-        if let gate = gate as? any MetricsRecorder { nodes.append(.metrics(gate)) }
-        if let gate = gate as? any RequestLogger { nodes.append(.log(gate)) }
-        if let gate = gate as? any RequestRetrier { nodes.append(.retry(gate)) }
-        if let gate = gate as? any ResponseValidator { nodes.append(.validate(gate)) }
+        if let gate = gate as? any MetricsRecorder { nodes.append(.metrics(Kept(gate))) }
+        if let gate = gate as? any RequestLogger { nodes.append(.log(Kept(gate))) }
+        if let gate = gate as? any RequestRetrier { nodes.append(.retry(Kept(gate))) }
+        if let gate = gate as? any ResponseValidator { nodes.append(.validate(Kept(gate))) }
         if let gate = gate as? any SynchronousRequestAdapter {
-            nodes.append(.adaptNow(gate))
+            nodes.append(.adaptNow(Kept(gate)))
         } else if let gate = gate as? any RequestAdapter {
-            nodes.append(.adapt(gate))
+            nodes.append(.adapt(Kept(gate)))
         }
-        return nodes.isEmpty ? [.idle(gate)] : nodes
+        return nodes.isEmpty ? [.idle(Kept(gate))] : nodes
     }
 
     private static func promptEnds(_ nodes: [Node], _ transport: any Transport) -> [Bool] {
@@ -147,62 +149,108 @@ final class Plan: Sendable {
         _ request: Request, from start: Int, in context: Context, isEntered: Bool = false
     ) async throws -> Response {
         let tells = !isEntered && context.isRead
-        if tells, context.beginsAttempt {
-            return try await context.passing(.attempt(context.attempt)) { context in
-                try await run(request, from: start, in: context)
-            }
-        }
+        if tells, context.beginsAttempt { return try await runAttempt(request, from: start, in: context) }
         var position = start
         var request = request
         while position < nodes.count {
-            let node = nodes[position]
-            // What wraps the rest of the chain comes back here once its pass has begun.
-            if tells, node.wraps {
-                return try await context.passing(.gate(pass(at: position))) {
-                    [request, position] context in
-                    try await run(request, from: position, in: context, isEntered: true)
-                }
-            }
-            switch node {
+            switch nodes[position] {
             case .group(let group, let count):
-                position += group.applies(to: request, context: context) ? 1 : 1 + count
+                position += group.value.applies(to: request, context: context) ? 1 : 1 + count
+                continue
             case .adaptNow(let adapter):
                 let inner = tells ? context.entering(.gate(pass(at: position))) : nil
                 do {
-                    try adapt(adapter, &request, inner ?? context)
+                    try adapt(adapter.value, &request, inner ?? context)
                     inner?.left(.success(nil))
                 } catch {
                     inner?.left(.failure(error))
                     throw error
                 }
-                position += 1
             case .adapt(let adapter):
                 let inner = tells ? context.entering(.gate(pass(at: position))) : nil
                 do {
-                    try await adapter.adapt(&request, context: inner ?? context)
+                    try await adapter.value.adapt(&request, context: inner ?? context)
                     inner?.left(.success(nil))
                 } catch {
                     inner?.left(.failure(error))
                     throw error
                 }
-                position += 1
-            case .interceptor(let interceptor):
-                return try await interceptor.intercept(
-                    request, context: context,
-                    next: Next(plan: self, position: position + 1, context: context))
-            case .metrics(let recorder):
-                return try await measure(recorder, request, from: position + 1, in: context)
-            case .log(let logger):
-                return try await log(logger, request, from: position + 1, in: context)
-            case .retry(let retrier):
-                return try await retry(retrier, request, from: position + 1, in: context)
-            case .validate(let validator):
-                return try await validate(validator, request, from: position + 1, in: context)
             // Never reached: calls fail earlier, with the fault of the plan.
-            case .idle: position += 1
+            case .idle: break
+            default:
+                // What wraps the rest of the chain comes back once its pass has begun.
+                return tells
+                    ? try await enter(request, at: position, in: context)
+                    : try await wrap(request, from: position, in: context)
             }
+            position += 1
         }
         return try await send(request, in: context)
+    }
+
+    /// Runs the gates at a position and after it that wrap the rest of the chain, and the rest.
+    ///
+    /// Inlined, because each asynchronous frame costs an allocation now and then.
+    @inline(__always)
+    private func wrap(
+        _ request: Request, from position: Int, in context: Context
+    ) async throws -> Response {
+        var pass = PhasedPass(self, request, from: position, in: context)
+        var result: Result<Response, any Error>
+        do {
+            try pass.enter()
+            let (inside, inner) = (pass.position, pass.context)
+            if pass.needsTask {
+                result = .success(try await runInTask(request, from: inside, in: inner))
+            } else if inside == nodes.count {
+                result = .success(try await send(request, in: inner))
+            } else if case .retry(let retrier) = nodes[inside], inside == position || !inner.isRead {
+                result = .success(try await retry(retrier, request, from: inside + 1, in: inner))
+            } else if case .interceptor(let gate) = nodes[inside], inside == position || !inner.isRead {
+                let next = Next(plan: self, position: inside + 1, context: inner)
+                result = .success(try await gate.value.intercept(request, context: inner, next: next))
+            } else if case .metrics(let recorder) = nodes[inside], inside == position {
+                return try await measure(recorder.value, request, from: inside + 1, in: inner)
+            } else {
+                result = .success(try await run(request, from: inside, in: inner))
+            }
+        } catch {
+            result = .failure(error)
+        }
+        while !pass.leave(&result) {
+            do {
+                result = .success(try await pass.resume(result))
+            } catch {
+                result = .failure(error)
+            }
+        }
+        return try result.get()
+    }
+
+    private func runAttempt(
+        _ request: Request, from start: Int, in context: Context
+    ) async throws -> Response {
+        try await context.passing(.attempt(context.attempt)) { context in
+            try await run(request, from: start, in: context)
+        }
+    }
+
+    private func enter(
+        _ request: Request, at position: Int, in context: Context
+    ) async throws -> Response {
+        try await context.passing(.gate(pass(at: position))) { context in
+            try await run(request, from: position, in: context, isEntered: true)
+        }
+    }
+
+    func runInTask(
+        _ request: Request, from position: Int, in context: Context
+    ) async throws -> Response {
+        try await context.running {
+            try await self.run(request, from: position, in: context)
+        } orAbandoning: {
+            $0.body.cancel(.drop)
+        }
     }
 
     private func pass(at position: Int) -> GatePass { GatePass(plan: self, position: position) }
@@ -227,7 +275,7 @@ final class Plan: Sendable {
 extension Plan.Node {
     /// The fault of the gate, or nil.
     fileprivate var fault: ClientError? {
-        guard case .idle(let gate) = self else { return nil }
+        guard case .idle = self else { return nil }
         return ClientError(
             .configuration,
             "the gate \(gate.gateName) plays no role and would do nothing; conform it to"
@@ -237,23 +285,16 @@ extension Plan.Node {
 
     fileprivate var gate: any Gate {
         switch self {
-        case .group(let gate, _): gate
-        case .interceptor(let gate): gate
-        case .metrics(let gate): gate
-        case .log(let gate): gate
-        case .retry(let gate): gate
-        case .validate(let gate): gate
-        case .adapt(let gate): gate
-        case .adaptNow(let gate): gate
-        case .idle(let gate): gate
-        }
-    }
-
-    /// Whether the rest of the chain runs inside the gate.
-    fileprivate var wraps: Bool {
-        switch self {
-        case .interceptor, .metrics, .log, .retry, .validate: true
-        case .group, .adapt, .adaptNow, .idle: false
+        case .group(let gate, _): gate.value
+        case .interceptor(let gate): gate.value
+        case .phased(let gate): gate.gate
+        case .metrics(let gate): gate.value
+        case .log(let gate): gate.value
+        case .retry(let gate): gate.value
+        case .validate(let gate): gate.value
+        case .adapt(let gate): gate.value
+        case .adaptNow(let gate): gate.value
+        case .idle(let gate): gate.value
         }
     }
 
@@ -261,7 +302,7 @@ extension Plan.Node {
     fileprivate var mayProveClient: Bool {
         switch self {
         case .group, .metrics, .log, .retry, .validate, .idle: return false
-        case .interceptor, .adapt, .adaptNow: break
+        case .interceptor, .phased, .adapt, .adaptNow: break
         }
         guard let facts = gate.facts(for: nil) else { return true }
         return !facts.kinds.isDisjoint(with: [.authentication, .cookies])
@@ -274,14 +315,45 @@ extension Plan.Node {
     fileprivate var promptness: Promptness {
         switch self {
         case .group, .metrics, .log, .adaptNow, .idle: .withInside
-        case .interceptor(let gate): Self.promptness(of: gate)
-        case .retry(let gate): Self.promptness(of: gate)
-        case .validate(let gate): Self.promptness(of: gate)
-        case .adapt(let gate): Self.promptness(of: gate)
+        case .interceptor: Self.promptness(of: gate)
+        case .phased: Self.promptness(of: gate)
+        case .retry: Self.promptness(of: gate)
+        case .validate: Self.promptness(of: gate)
+        case .adapt: Self.promptness(of: gate)
         }
     }
 
     private static func promptness(of gate: any Gate) -> Promptness {
         (gate as? any PromptlyCancellable)?.promptness ?? .unknown
     }
+}
+
+/// A gate of a plan behind one reference, because copies of the gate itself cost more.
+final class Kept<Gate: Sendable>: Sendable {
+    let value: Gate
+
+    init(_ value: Gate) { self.value = value }
+}
+
+/// A gate that acts before and after the rest of the chain, behind one reference.
+protocol PhasedGate: AnyObject, Sendable {
+    var gate: any PhasedInterceptor { get }
+    func before(_ request: Request, _ context: Context, _ next: Next) throws -> Context
+    func after(_ response: Response, _ request: Request, _ context: Context) throws -> Bool
+}
+
+extension Kept: PhasedGate where Gate: PhasedInterceptor {
+    var gate: any PhasedInterceptor { value }
+
+    func before(_ request: Request, _ context: Context, _ next: Next) throws -> Context {
+        try value.before(request, context: context, next: next)
+    }
+
+    func after(_ response: Response, _ request: Request, _ context: Context) throws -> Bool {
+        try value.after(response, to: request, context: context)
+    }
+}
+
+extension PhasedInterceptor {
+    fileprivate var kept: any PhasedGate { Kept(self) }
 }

@@ -24,28 +24,8 @@ extension Next {
         _ request: Request, within limit: Duration, upToHead isUpToHead: Bool = false,
         orThrow fault: @escaping @Sendable (_ limit: Duration) -> ClientError
     ) async throws -> Response {
-        let timeSource = context.timeSource
-        let inner =
-            isUpToHead
-            ? context.childUpToHead()
-            : context.child(deadline: timeSource.now.advanced(by: limit))
-        let timer = timeSource.schedule(after: limit) {
-            let fault = fault(limit)
-            if fault.code == .deadlineExceeded { inner.call.record.deadlinePasses() }
-            inner.cancel(.expired(fault))
-        }
-        do {
-            let response = try await promptly(request, in: inner)
-            if isUpToHead {
-                timer.cancel()
-            } else {
-                response.body.keepLimit(timer, of: inner) { fault(limit) }
-            }
-            return response
-        } catch {
-            timer.cancel()
-            throw error
-        }
+        let inner = context.child(within: limit, upToHead: isUpToHead, orThrow: fault)
+        return try await promptly(request, in: inner)
     }
 
     /// Runs the rest of the chain so that the caller returns at once when the context or the task
@@ -60,47 +40,94 @@ extension Next {
     /// - Returns: The response.
     /// - Throws: The error of the rest of the chain, or of the cancellation.
     public func promptly(_ request: Request, in inner: Context) async throws -> Response {
-        let response: Response
+        var result: Result<Response, any Error>
         do {
-            if plan.endsPromptly(from: position) {
-                response = try await self(request, context: inner)
-            } else {
-                response = try await inner.running {
-                    try await self(request, context: inner)
-                } orAbandoning: {
-                    $0.body.cancel(.drop)
-                }
-            }
+            result = .success(
+                plan.endsPromptly(from: position)
+                    ? try await self(request, context: inner)
+                    : try await plan.runInTask(request, from: position, in: inner))
         } catch {
-            // The error of the limit takes precedence over the errors that the cancellation caused.
-            if !Task.isCancelled, let reason = inner.cancelReason { throw reason.error }
-            throw error
+            result = .failure(error)
         }
-        // An inner gate may have turned the cancellation into a response.
-        guard let reason = inner.cancelReason else { return response }
-        response.body.cancel(.drop)
-        throw reason.error
+        inner.finish(&result)
+        return try result.get()
     }
+}
+
+extension Context {
+    /// Creates a child with a time limit, for a ``PhasedInterceptor``.
+    ///
+    /// The limit does what ``Next/callAsFunction(_:within:upToHead:orThrow:)`` does. It runs from now on,
+    /// so pass the child on.
+    /// - Parameters:
+    ///   - limit: The time limit.
+    ///   - isUpToHead: Whether the limit ends with the head of the response; otherwise it runs until the
+    ///     body is complete.
+    ///   - fault: Creates the error for the limit.
+    /// - Returns: The child.
+    public func child(
+        within limit: Duration, upToHead isUpToHead: Bool = false,
+        orThrow fault: @escaping @Sendable (_ limit: Duration) -> ClientError
+    ) -> Context {
+        let inner = isUpToHead ? childUpToHead() : child(deadline: timeSource.now.advanced(by: limit))
+        unsafe inner.timer = ContextTimer(
+            token: timeSource.schedule(after: limit) { inner.expire() }, limit: limit,
+            isUpToHead: isUpToHead, makeFault: fault)
+        return inner
+    }
+
+    private func expire() {
+        guard let fault = unsafe timer?.fault else { return }
+        if fault.code == .deadlineExceeded { call.record.deadlinePasses() }
+        cancel(.expired(fault))
+    }
+
+    /// Ends what this context limits, and takes the error of a limit before the errors that its
+    /// cancellation caused.
+    func finish(_ result: inout Result<Response, any Error>) {
+        switch result {
+        case .failure:
+            unsafe timer?.token.cancel()
+            if !Task.isCancelled, let reason = cancelReason { result = .failure(reason.error) }
+        case .success(let response):
+            // An inner gate may have turned the cancellation into a response.
+            if let reason = cancelReason {
+                unsafe timer?.token.cancel()
+                response.body.cancel(.drop)
+                result = .failure(reason.error)
+            } else if unsafe timer?.isUpToHead == true {
+                unsafe timer?.token.cancel()
+            } else if let timer = unsafe timer {
+                response.body.keepLimit(timer, of: self)
+            }
+        }
+    }
+}
+
+/// The timer of a context's time limit.
+struct ContextTimer: Sendable {
+    let token: any TimerToken
+    let limit: Duration
+    let isUpToHead: Bool
+    let makeFault: @Sendable (Duration) -> ClientError
+
+    var fault: ClientError { makeFault(limit) }
 }
 
 extension ResponseBody {
     /// Ends the body when the context is cancelled, and the time limit when the body ends.
-    fileprivate func keepLimit(
-        _ timer: any TimerToken, of context: Context,
-        orThrow fault: @escaping @Sendable () -> ClientError
-    ) {
+    fileprivate func keepLimit(_ timer: ContextTimer, of context: Context) {
         // A small body needs no check: it is read faster than the time could be checked.
         if let deadline = context.deadline, storage.length ?? .max > ResponseBodyExpiry.smallest {
             storage.expire(
-                ResponseBodyExpiry(deadline: deadline, timeSource: context.timeSource, fault: fault)
-            )
+                ResponseBodyExpiry(deadline: deadline, timeSource: context.timeSource) { timer.fault })
         }
         // The body arrived in time, even if it is read later.
-        if storage.arrival != .underWay { return timer.cancel() }
+        if storage.arrival != .underWay { return timer.token.cancel() }
         let canceller = canceller
         let registration = context.onCancel { canceller.cancel($0) }
         onEnd { _ in
-            timer.cancel()
+            timer.token.cancel()
             registration.end()
         }
     }

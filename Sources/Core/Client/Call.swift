@@ -101,7 +101,7 @@ public struct Call: Sendable {
     public func serialize<Serializer: ResponseSerializer>(
         with serializer: Serializer
     ) async throws -> Serializer.Output {
-        try await serialized(with: serializer).value
+        try await serialized(with: serializer, in: try begin(for: serializer)).value
     }
 
     /// Sends the request, and returns both the value and the response that it was made of.
@@ -162,6 +162,8 @@ public struct Call: Sendable {
             maxLineBytes: context.maxLineBytes)
     }
 
+    // Inlined, because each asynchronous frame costs an allocation now and then.
+    @inline(__always)
     private func send(
         accept: [MediaType], in running: (plan: Plan, context: Context)
     ) async throws -> (response: Response, request: Request) {

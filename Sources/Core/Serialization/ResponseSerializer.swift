@@ -78,7 +78,9 @@ extension ContentSerializer {
     public func serialize(_ response: Response, context: SerializationContext) async throws
         -> Output
     {
-        try await serialize(response, context: context) { try serialize($0, of: $1) }
+        // Not by the next function, which would take one asynchronous frame more.
+        let content = try await response.body.collect(upTo: context.maxBytes)
+        return try serialize(content, of: response, context) { try serialize($0, of: $1) }
     }
 
     /// Collects the content and converts it with `read`, in the way in which
@@ -88,6 +90,13 @@ extension ContentSerializer {
         by read: (Data, ResponseHead) throws -> Output
     ) async throws -> Output {
         let content = try await response.body.collect(upTo: context.maxBytes)
+        return try serialize(content, of: response, context, by: read)
+    }
+
+    private func serialize(
+        _ content: Data, of response: Response, _ context: SerializationContext,
+        by read: (Data, ResponseHead) throws -> Output
+    ) throws -> Output {
         let head = response.head
         if content.isEmpty, context.expectsNoContent(of: head.status) {
             return try serializeNothing(head, by: read)

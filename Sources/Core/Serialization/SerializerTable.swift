@@ -4,8 +4,9 @@ public import Foundation
 
 /// The serializers and decoders of a client: named entries with media ranges, in order.
 ///
-/// The table belongs to its client; nothing is registered globally. The order is the order of
-/// preference in `Accept`, and among several entries that match a media type.
+/// The table belongs to its client; nothing is registered globally. Of several entries that match a
+/// media type, one that names it comes first, then one that names its suffix (`+json`), then one with
+/// a range (`text/*`). Among equals, and in `Accept`, the order of the table counts.
 ///
 /// ```swift
 /// var table = SerializerTable.standard

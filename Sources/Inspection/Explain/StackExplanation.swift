@@ -138,12 +138,13 @@ extension Stack {
     private static func fault(_ request: Request, _ transport: any Transport) -> String? {
         let needs: [(Bool, TransportCapabilities)] = [
             (request.body.isLive, .liveUpload), (request.body.hasTrailers, .requestTrailers),
+            (request.options.upgrade != nil, .upgrades),
         ]
         let missing = needs.filter { $0.0 && !transport.capabilities.contains($0.1) }.map {
             "\($0.1)"
         }
         if missing.isEmpty { return nil }
-        return "the request body needs \(missing.joined(separator: " and ")), which the transport"
+        return "the request needs \(missing.joined(separator: " and ")), which the transport"
             + " does not support"
     }
 }

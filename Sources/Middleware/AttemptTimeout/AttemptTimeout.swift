@@ -9,7 +9,7 @@ import TurnpikeSupport
 /// less time is left to the deadline than the limit, the deadline decides. The attempt fails as
 /// ``/TurnpikeCore/ClientError/Code/attemptTimeout``, which a retry may try again.
 /// ``TurnpikeCore/Call/attemptTimeout(_:)`` sets another limit for one call.
-public struct AttemptTimeout: Interceptor {
+public struct AttemptTimeout: PhasedInterceptor {
     // Nil if only calls with their own limit are limited.
     private let limit: Duration?
 
@@ -38,21 +38,17 @@ public struct AttemptTimeout: Interceptor {
                 ? "the request can be sent only once" : nil)
     }
 
-    /// Runs the rest of the chain within the limit.
-    public func intercept(
-        _ request: Request, context: Context, next: Next
-    ) async throws -> Response {
+    /// Begins the limit.
+    public func before(_ request: Request, context: Context, next: Next) throws -> Context {
         let options = request.options
         var limit = limit
         if !options.isEmpty {
-            if options.isOneTime { return try await next(request) }
+            if options.isOneTime { return context }
             limit = options[AttemptTimeoutOption.self] ?? limit
         }
-        guard let limit else { return try await next(request) }
-        if let left = context.timeLeft, left <= limit {
-            return try await next.promptly(request, in: context.child())
-        }
-        return try await next(request, within: limit, upToHead: true) { limit in
+        guard let limit else { return context }
+        if let left = context.timeLeft, left <= limit { return context.child() }
+        return context.child(within: limit, upToHead: true) { limit in
             ClientError(
                 .attemptTimeout, "no response came within \(limit.text)",
                 transfer: TransferState(.sending))

@@ -16,7 +16,7 @@ import TurnpikeSupport
 /// if it has trailer fields, which may describe the original bytes. Use this gate only for servers
 /// that are known to accept compressed requests: most do not.
 ///
-/// The system's zlib is loaded when it is first needed. Without one, the call fails with
+/// The system's zlib or Zstandard is loaded when it is first needed. Without it, the call fails with
 /// ``/TurnpikeCore/ClientError/Code/unsupported`` before anything is sent.
 public struct CompressBodies: SynchronousRequestAdapter {
     /// A content coding (RFC 9110 §8.4.1).
@@ -25,8 +25,16 @@ public struct CompressBodies: SynchronousRequestAdapter {
         case gzip
         /// Deflate in zlib's framing.
         case deflate
+        /// Zstandard (RFC 8878), with a window that each recipient has room for (RFC 9659).
+        case zstd
 
-        var format: CompressionFormat { self == .gzip ? .gzip : .deflate }
+        fileprivate var format: CompressionFormat {
+            switch self {
+            case .gzip: .gzip
+            case .deflate: .deflate
+            case .zstd: .zstd
+            }
+        }
     }
 
     private let coding: Coding
@@ -54,11 +62,15 @@ public struct CompressBodies: SynchronousRequestAdapter {
             return facts
         }
         facts.passedOver = obstacle(to: request)
-        // The extra size for content that cannot be compressed, as in zlib's deflateBound().
+        // What Zstandard itself takes at its level 9; zlib takes less than the rounding.
+        let own: Int64 = coding == .zstd ? 17 << 20 : 0
+        // The extra size for content that cannot be compressed, as in zlib's deflateBound() and
+        // ZSTD_compressBound().
         if let count = (request.body.inMemory?.count).map(Int64.init) {
-            facts.effects.append(.holdsMemory(atMost: count + count / 1000 + 1024))
+            let extra = count / (coding == .zstd ? 256 : 1000) + 1024
+            facts.effects.append(.holdsMemory(atMost: count + extra + own))
         } else {
-            facts.effects.append(.holdsMemory(atMost: 1 << 20))
+            facts.effects.append(.holdsMemory(atMost: (1 << 20) + own))
         }
         return facts
     }
@@ -83,28 +95,35 @@ public struct CompressBodies: SynchronousRequestAdapter {
         let type = body.contentType
         if let data = body.inMemory {
             request.body = .data(
-                try Self.explained {
-                    let deflater = try Deflater(coding.format, level: level)
-                    return try deflater.add(data) + deflater.finish()
+                try explained {
+                    let compressor = try compressor()
+                    return try compressor.add(data) + compressor.finish()
                 }, type: type)
         } else {
             // Created now, so that a missing library fails the call before it is sent.
-            try Self.explained { _ = try Deflater(coding.format, level: level) }
+            _ = try compressor()
             request.body = .stream(
                 replayable: body.canOpenAgain, live: body.isLive, type: type
-            ) { [coding, level] in CompressedChunks(body: body, coding: coding, level: level) }
+            ) { CompressedChunks(body: body, gate: self) }
         }
         request.headers[.contentEncoding] = coding.rawValue
     }
 
-    // Converts an error of zlib into the error of a call.
-    fileprivate static func explained<Value>(_ work: () throws -> Value) throws -> Value {
+    fileprivate func compressor() throws -> any Compressor {
+        try explained {
+            if coding == .zstd { return try ZstdCompressor(level: level) }
+            return try Deflater(coding.format, level: level)
+        }
+    }
+
+    // Converts an error of the library into the error of a call.
+    fileprivate func explained<Value>(_ work: () throws -> Value) throws -> Value {
         do {
             return try work()
         } catch CompressionFault.noLibrary {
             throw ClientError(
                 .unsupported,
-                "this system has no zlib (libz.so.1) that can compress a request body")
+                "this system has no \(coding.format.library) that can compress a request body")
         } catch CompressionFault.corrupt {
             throw ClientError(.upload, "the request body cannot be compressed")
         }
@@ -137,13 +156,12 @@ private struct CompressedChunks: AsyncSequence, Sendable {
     typealias Element = Data
 
     let body: RequestBody
-    let coding: CompressBodies.Coding
-    let level: Int
+    let gate: CompressBodies
 
     struct AsyncIterator: AsyncIteratorProtocol {
         let chunks: CompressedChunks
         var reader: RequestBodyReader?
-        var deflater: Deflater?
+        var compressor: (any Compressor)?
         var hasEnded = false
 
         mutating func next() async throws -> Data? { try await next(isolation: nil) }
@@ -151,17 +169,15 @@ private struct CompressedChunks: AsyncSequence, Sendable {
         mutating func next(isolation actor: isolated (any Actor)?) async throws -> Data? {
             if hasEnded { return nil }
             if reader == nil {
-                deflater = try CompressBodies.explained {
-                    try Deflater(chunks.coding.format, level: chunks.level)
-                }
+                compressor = try chunks.gate.compressor()
                 reader = try chunks.body.open()
             }
             while let chunk = try await reader?.next(isolation: actor) {
-                let data = try CompressBodies.explained { try deflater?.add(chunk) }
+                let data = try chunks.gate.explained { try compressor?.add(chunk) }
                 if let data, !data.isEmpty { return data }
             }
             hasEnded = true
-            return try CompressBodies.explained { try deflater?.finish() }
+            return try chunks.gate.explained { try compressor?.finish() }
         }
     }
 

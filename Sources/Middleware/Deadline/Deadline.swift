@@ -29,7 +29,7 @@ import TurnpikeSupport
 /// The gate can stop waiting for asynchronous work, but not for a synchronous hook. An adapter,
 /// logger, condition or policy that blocks its thread keeps the caller waiting past the limit, for
 /// as long as it blocks.
-public struct Deadline: Interceptor {
+public struct Deadline: PhasedInterceptor {
     private let limit: Duration
 
     /// Creates a deadline.
@@ -52,12 +52,10 @@ public struct Deadline: Interceptor {
                 ? "the request can be sent only once" : nil)
     }
 
-    /// Runs the rest of the chain within the limit.
-    public func intercept(
-        _ request: Request, context: Context, next: Next
-    ) async throws -> Response {
+    /// Begins the limit.
+    public func before(_ request: Request, context: Context, next: Next) throws -> Context {
         let options = request.options
-        if options.isOneTime { return try await next(request) }
+        if options.isOneTime { return context }
         var limit = options[DeadlineOption.self] ?? limit
         if let end = options[CallerDeadlineOption.self] {
             let left = context.timeSource.now.duration(to: end)
@@ -66,7 +64,7 @@ public struct Deadline: Interceptor {
             }
             limit = min(limit, left)
         }
-        return try await next(request, within: limit, upToHead: options.isStreaming) { limit in
+        return context.child(within: limit, upToHead: options.isStreaming) { limit in
             ClientError(
                 .deadlineExceeded, "the call did not finish within its deadline of \(limit.text)")
         }

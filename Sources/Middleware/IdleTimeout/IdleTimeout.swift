@@ -10,7 +10,7 @@ import TurnpikeSupport
 /// ``/TurnpikeCore/ClientError/Code/idleTimeout``. A call that is
 /// ``/TurnpikeCore/Call/streaming()`` has no limit, unless it sets one itself:
 /// ``TurnpikeCore/Call/idleTimeout(_:minBytesPerSecond:window:)`` replaces this limit for one call.
-public struct IdleTimeout: Interceptor {
+public struct IdleTimeout: PhasedInterceptor {
     // Nil if only calls with their own limit are limited.
     private let limit: Duration?
     private let minBytes: Int
@@ -58,23 +58,26 @@ public struct IdleTimeout: Interceptor {
             passedOver: passedOver)
     }
 
-    /// Limits the idle time of the response's body.
-    public func intercept(
-        _ request: Request, context: Context, next: Next
-    ) async throws -> Response {
+    /// Limits the content that an inner retry reads.
+    public func before(_ request: Request, context: Context, next: Next) throws -> Context {
+        guard let rule = rule(for: request), let limit = rule.limit else { return context }
+        return next.context(idleFor: limit, minBytes: rule.minBytes, window: rule.window)
+    }
+
+    /// Limits the response's body.
+    public func after(_ response: Response, to request: Request, context: Context) throws -> Bool {
+        guard let rule = rule(for: request), let limit = rule.limit else { return true }
+        response.body.limitIdleTime(
+            to: limit, minBytes: rule.minBytes, window: rule.window,
+            timeSource: context.timeSource)
+        return true
+    }
+
+    private func rule(for request: Request) -> IdleTimeout? {
         let options = request.options
-        var rule = self
-        if !options.isEmpty {
-            if options.isOneTime { return try await next(request) }
-            if let own = options[IdleTimeoutOption.self] {
-                rule = own
-            } else if options.isStreaming {
-                return try await next(request)
-            }
-        }
-        guard let limit = rule.limit else { return try await next(request) }
-        return try await next(
-            request, idleFor: limit, minBytes: rule.minBytes, window: rule.window)
+        if options.isEmpty { return self }
+        if options.isOneTime { return nil }
+        return options[IdleTimeoutOption.self] ?? (options.isStreaming ? nil : self)
     }
 }
 

@@ -10,7 +10,7 @@ import TurnpikeSupport
 /// that are followed, if this gate stands inside the gates that do so. A response that exceeds a
 /// limit fails as ``/TurnpikeCore/ClientError/Code/tooLarge``. ``TurnpikeCore/Call/limits(_:)``
 /// sets other limits for one call.
-public struct Limits: Interceptor {
+public struct Limits: PhasedInterceptor {
     private let bounds: Bounds
 
     /// The bounds.
@@ -70,20 +70,29 @@ public struct Limits: Interceptor {
             .limitsContent(body), .limitsDecoding(ratio: bounds.ratio))
     }
 
-    /// Checks the head, and the body as it is read.
-    public func intercept(
-        _ request: Request, context: Context, next: Next
-    ) async throws -> Response {
-        let bounds = request.options[LimitsOption.self] ?? bounds
+    /// Bounds what the call collects.
+    public func before(_ request: Request, context: Context, next: Next) throws -> Context {
+        let bounds = bounds(for: request)
         if let body = bounds.body { context.maxBytes = body }
-        if bounds.line != Bounds().line { context.maxLineBytes = bounds.line }
-        let response = try await next(request)
+        if bounds.line != Self.standardLine { context.maxLineBytes = bounds.line }
+        return context
+    }
+
+    /// Checks the head, and the body as it is read.
+    public func after(_ response: Response, to request: Request, context: Context) throws -> Bool {
+        let bounds = bounds(for: request)
         if let fault = Self.fault(response, bounds) {
             response.body.cancel(.drop)
             throw fault
         }
         watch(response.body, bounds, isStreaming: request.options.isStreaming)
-        return response
+        return true
+    }
+
+    private static let standardLine = Bounds().line
+
+    private func bounds(for request: Request) -> Bounds {
+        request.options[LimitsOption.self] ?? bounds
     }
 
     private static func fault(_ response: Response, _ bounds: Bounds) -> ClientError? {

@@ -24,7 +24,7 @@ public import TurnpikeCore
 ///     Redirect { proposal in proposal.changesOrigin ? .answer : .follow }
 /// }
 /// ```
-public struct Redirect: Interceptor {
+public struct Redirect: PhasedInterceptor {
     private let limit: Int
     private let rules: RedirectRules
     private let onRedirect: (@Sendable (RedirectProposal) async throws -> RedirectDecision)?
@@ -58,19 +58,19 @@ public struct Redirect: Interceptor {
         return facts
     }
 
+    /// Passes on what is no redirect.
+    public func after(_ response: Response, to request: Request, context: Context) throws -> Bool {
+        response.status.kind != .redirection
+    }
+
     /// Runs the rest of the chain for each hop.
-    public func intercept(
-        _ request: Request, context: Context, next: Next
+    public func resume(
+        after first: Result<Response, any Error>, to request: Request, context: Context, next: Next
     ) async throws -> Response {
         var request = request
+        var result = first
         var path = RedirectPath()
         while true {
-            let result: Result<Response, any Error>
-            do {
-                result = .success(try await next(request))
-            } catch {
-                result = .failure(path.hasEffect ? Self.behindAnAnswer(error) : error)
-            }
             if case .success(let response) = result, response.status.kind != .redirection {
                 return response
             }
@@ -93,6 +93,11 @@ public struct Redirect: Interceptor {
             }
             context.didRedirect(request, to: following, because: head)
             request = following
+            do {
+                result = .success(try await next(request))
+            } catch {
+                result = .failure(path.hasEffect ? Self.behindAnAnswer(error) : error)
+            }
         }
     }
 

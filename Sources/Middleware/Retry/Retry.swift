@@ -84,6 +84,15 @@ public struct Retry: RequestRetrier {
         return mayRepeat ? maxKeptBytes : 0
     }
 
+    /// Whether the policy does not list the outcome, so that nothing is left to decide.
+    public func settles(_ outcome: Outcome, context: Context) -> Bool {
+        guard cooldowns == nil, policy.ignores(outcome) else { return false }
+        if outcome.attempts == 1 {
+            budget?.depositForRetry(outcome.request.origin, in: context)
+        }
+        return true
+    }
+
     /// Decides whether an outcome is retried.
     public func retry(_ outcome: Outcome, context: Context) async -> RetryDecision {
         let origin = outcome.request.origin

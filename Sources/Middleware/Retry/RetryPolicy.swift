@@ -127,6 +127,11 @@ public struct RetryPolicy: Sendable {
         return verdict
     }
 
+    /// Whether an outcome is not listed, and no condition could want it retried.
+    func ignores(_ outcome: Outcome) -> Bool {
+        condition == nil && !isListed(outcome) && alternatives.allSatisfy { $0.ignores(outcome) }
+    }
+
     /// Whether the caller's condition asks for a retry, independently of the lists.
     func insists(on outcome: Outcome) -> Bool {
         condition?(outcome) == true || alternatives.contains { $0.insists(on: outcome) }

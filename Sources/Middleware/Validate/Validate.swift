@@ -43,6 +43,13 @@ public struct Validate: ResponseValidator {
     /// The option that sets the rules of one call.
     public var handledOptions: [any RequestOptionKey.Type] { [ValidateOption.self] }
 
+    /// Whether the status is right, and the content type does not matter.
+    public func accepts(_ response: Response, for request: Request, context: Context) -> Bool {
+        request.options.isEmpty && statuses.contains(response.status)
+            && (contentType == .any
+                || contentType == .accept && !request.headers.contains(.accept))
+    }
+
     /// Accepts the response, or throws ``/TurnpikeCore/ClientError/Code/validation``.
     public func validate(_ response: Response, for request: Request, context: Context) throws {
         let rules = request.options[ValidateOption.self] ?? self

@@ -4,7 +4,7 @@ public import Foundation
 
 // SAFETY: the stream's memory belongs to this object alone, which frees it at its end.
 /// Compresses content chunk by chunk with the system's zlib.
-@safe public final class Deflater {
+@safe public final class Deflater: Compressor {
     private let zlib: Zlib
     private let stream: Zlib.Handle
     private var output = [UInt8](repeating: 0, count: 65_536)
@@ -13,8 +13,10 @@ public import Foundation
     /// - Parameters:
     ///   - format: The framing.
     ///   - level: From 1 (fastest) to 9 (smallest).
-    /// - Throws: ``CompressionFault/noLibrary`` if the system has no zlib.
+    /// - Throws: ``CompressionFault/noLibrary`` if the system has no zlib, or if the format is not
+    ///   one of zlib's.
     public convenience init(_ format: CompressionFormat, level: Int) throws(CompressionFault) {
+        guard format.isOfZlib else { throw .noLibrary }
         try self.init(windowBits: format == .gzip ? 31 : 15, level: level)
     }
 

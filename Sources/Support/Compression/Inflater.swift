@@ -5,7 +5,7 @@
 ///
 /// It produces at most as many bytes at a time as the caller provides room for, so content that
 /// inflates to a large size does not exhaust memory.
-@safe public final class Inflater {
+@safe public final class Inflater: Decompressor {
     /// The result of one step.
     public struct Step: Sendable {
         /// How many bytes of the input were consumed.
@@ -36,9 +36,10 @@
     /// Begins the inflation of one content.
     /// - Parameter format: The framing. ``CompressionFormat/deflate`` also accepts the raw deflate
     ///   that some servers send.
-    /// - Throws: ``CompressionFault/noLibrary`` if the system has no zlib.
+    /// - Throws: ``CompressionFault/noLibrary`` if the system has no zlib, or if the format is not
+    ///   one of zlib's.
     public init(_ format: CompressionFormat) throws(CompressionFault) {
-        guard let zlib = Zlib.shared else { throw .noLibrary }
+        guard let zlib = Zlib.shared, format.isOfZlib else { throw .noLibrary }
         self.zlib = zlib
         self.format = format
         unsafe stream = .allocate(capacity: 1)
@@ -112,13 +113,8 @@
             isFirst = false
             if case .ended = state {
                 if consumed == input.count || format == nil { break }
-                // Several members form one content (RFC 1952 §2.2); anything else after the end is
-                // ignored.
-                guard format == .gzip, unsafe input[consumed] == 0x1F else {
-                    consumed = input.count
-                    break
-                }
-                guard unsafe zlib.resetInflating(stream) else { throw .corrupt }
+                // Only another member may follow (RFC 1952 §2.2).
+                guard format == .gzip, unsafe zlib.resetInflating(stream) else { throw .corrupt }
                 state = .inflating
             }
             if produced == room.count { break }

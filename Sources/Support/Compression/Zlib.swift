@@ -1,33 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#elseif canImport(Darwin)
-import Darwin
-#endif
-
-/// A framing of compressed bytes, named like its content coding (RFC 9110 §8.4.1).
-public enum CompressionFormat: String, Sendable, CaseIterable {
-    /// gzip (RFC 1952).
-    case gzip
-    /// The framing of zlib (RFC 1950), which HTTP calls deflate.
-    case deflate
-}
-
-/// Why bytes could not be compressed or inflated.
-public enum CompressionFault: Error, Equatable {
-    /// The system has no zlib, or an incompatible one.
-    case noLibrary
-    /// The bytes do not have the format.
-    case corrupt
-}
-
 /// The system's zlib, loaded when it is first needed, so that nothing has to be linked against it.
 ///
-/// All compression in Turnpike uses ``Deflater`` and ``Inflater``.
-@safe public struct Zlib: Sendable {
+/// ``Deflater`` and ``Inflater`` use it.
+@safe struct Zlib: Sendable {
     // `z_stream` of zlib.h; its layout is part of the stable interface of the library.
     @unsafe struct Stream {
         var nextIn: UnsafePointer<UInt8>?
@@ -73,33 +49,26 @@ public enum CompressionFault: Error, Equatable {
     // `Z_BUF_ERROR`: no progress was possible.
     static let bufferError: CInt = -5
 
-    /// Whether this system has the library.
-    public static var isThere: Bool { shared != nil }
-
     /// The library, or nil if the system has none.
     static let shared: Zlib? = load()
 
     private static func load() -> Zlib? {
         for name in ["libz.so.1", "/usr/lib/libz.1.dylib", "libz.so"] {
-            guard let library = unsafe dlopen(name, RTLD_NOW | RTLD_LOCAL) else { continue }
-            guard let beginDeflating = unsafe dlsym(library, "deflateInit2_"),
-                let deflate = unsafe dlsym(library, "deflate"),
-                let deflateReset = unsafe dlsym(library, "deflateReset"),
-                let deflateEnd = unsafe dlsym(library, "deflateEnd"),
-                let beginInflating = unsafe dlsym(library, "inflateInit2_"),
-                let inflate = unsafe dlsym(library, "inflate"),
-                let inflateReset = unsafe dlsym(library, "inflateReset"),
-                let inflateEnd = unsafe dlsym(library, "inflateEnd")
+            guard let library = SystemLibrary(name),
+                let beginDeflating: BeginDeflating = library.function("deflateInit2_"),
+                let deflateStep: Step = library.function("deflate"),
+                let deflateReset: End = library.function("deflateReset"),
+                let deflateEnd: End = library.function("deflateEnd"),
+                let beginInflating: BeginInflating = library.function("inflateInit2_"),
+                let inflateStep: Step = library.function("inflate"),
+                let inflateReset: End = library.function("inflateReset"),
+                let inflateEnd: End = library.function("inflateEnd")
             else { continue }
             return unsafe Zlib(
-                beginDeflating: unsafeBitCast(beginDeflating, to: BeginDeflating.self),
-                deflateStep: unsafeBitCast(deflate, to: Step.self),
-                deflateReset: unsafeBitCast(deflateReset, to: End.self),
-                deflateEnd: unsafeBitCast(deflateEnd, to: End.self),
-                beginInflating: unsafeBitCast(beginInflating, to: BeginInflating.self),
-                inflateStep: unsafeBitCast(inflate, to: Step.self),
-                inflateReset: unsafeBitCast(inflateReset, to: End.self),
-                inflateEnd: unsafeBitCast(inflateEnd, to: End.self))
+                beginDeflating: beginDeflating, deflateStep: deflateStep,
+                deflateReset: deflateReset, deflateEnd: deflateEnd,
+                beginInflating: beginInflating, inflateStep: inflateStep,
+                inflateReset: inflateReset, inflateEnd: inflateEnd)
         }
         return nil
     }

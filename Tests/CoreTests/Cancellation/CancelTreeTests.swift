@@ -40,15 +40,16 @@ struct CancelTreeTests {
     func model(seed: UInt64) throws {
         var random = SeededGenerator(seed: seed)
         var model = Model()
-        let (tree, notes) = (CancelTree(inside: nil), Notes())
-        var scopes = [CancelScope(inside: nil)]
+        let notes = Notes()
+        var scopes = [Context(timeSource: ManualClock())]
+        let tree = scopes[0].call.cancelTree
         var places: [(id: Int, place: CancelPlace)] = []
         var expected: [String] = []
         for step in 0..<300 {
             let scope = Int.random(in: scopes.indices, using: &random)
             switch Int.random(in: 0..<20, using: &random) {
             case 0..<4:
-                scopes.append(CancelScope(inside: scopes[scope]))
+                scopes.append(scopes[scope].child())
                 model.outer.append(scope)
                 model.reasons.append(nil)
             case 4..<14:
@@ -88,8 +89,10 @@ struct CancelTreeTests {
         let inside = outer.child()
         let notes = Notes()
         let around = [inside, inside, inside, outer]
-        let trees = around.map { CancelTree(inside: ($0.call.cancelTree, $0.scope)) }
-        let scopes = around.map { CancelScope(inside: $0.scope) }
+        let scopes = around.map {
+            Context(call: CallState(id: $0.id, environment: $0.call.environment, parent: $0))
+        }
+        let trees = scopes.map(\.call.cancelTree)
         for (number, tree) in trees.enumerated() {
             _ = tree.add(scopes[number]) { _ in notes.add("\(number)") }
         }

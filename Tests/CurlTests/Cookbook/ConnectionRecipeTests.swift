@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import Synchronization
 import TestSupport
 import Testing
 import Turnpike
@@ -103,5 +104,31 @@ struct ConnectionRecipeTests {
         defer { server.stop() }
         let client = try makeSocketClient(server.path)
         #expect(try await client.get("info").string() == "/v1.47/info at localhost")
+    }
+
+    @Test("A feed goes on after its server has restarted, and asks for the same prices again")
+    func followFeed() async throws {
+        let server = try TestServer()
+        defer { server.stop() }
+        // Each connection tells one price; the first ends as the server's restart does.
+        let connections = Mutex(0)
+        server.route(
+            "/prices",
+            .webSocket { frame, peer in
+                guard frame.content == Data(#"{"subscribe":"EURUSD"}"#.utf8) else { return }
+                let number = connections.withLock { connections in
+                    connections += 1
+                    return connections
+                }
+                let price = #"{"pair":"EURUSD","bid":1.\#(number)}"#
+                peer.write(RawFrame(0x81, price).bytes)
+                peer.write(RawFrame.close(number == 1 ? 1012 : 1000).bytes)
+            })
+        let client = Client(
+            baseURL: server.target, transport: try CurlTransport(), stack: .standard)
+        var bids: [Double] = []
+        try await followPrices(client, of: "EURUSD") { bids.append($0.bid) }
+        #expect(bids == [1.1, 1.2])
+        await client.shutdown()
     }
 }

@@ -3,6 +3,7 @@
 import Foundation
 import Turnpike
 import TurnpikeCurl
+import TurnpikeWebSocket
 
 // The code of the page "Cookbook: connections"; a test compares them.
 
@@ -52,4 +53,27 @@ func makeSocketClient(_ path: String) throws -> Client {
     return Client(
         baseURL: "http://localhost/v1.47/",
         transport: try CurlTransport(configuration: configuration), stack: .standard)
+}
+
+struct Price: Decodable {
+    let pair: String
+    let bid: Double
+}
+
+func followPrices(
+    _ client: Client, of pair: String, _ take: (Price) throws -> Void
+) async throws {
+    let feed = client.get("prices").reconnectingWebSocket(
+        options: WebSocket.Options(keepAlive: .seconds(30))
+    ) { socket in
+        try await socket.send(json: ["subscribe": pair])
+    }
+    for try await event in feed {
+        switch event {
+        case .connected: break
+        case .reconnected(_, let gap): print("no prices were heard for \(gap)")
+        case .message(let message):
+            try take(JSONDecoder().decode(Price.self, from: message.content))
+        }
+    }
 }

@@ -4,7 +4,7 @@ import Foundation
 import Turnpike
 
 /// The cost of converting bytes in memory into values: JSON compared with Foundation, lines and
-/// events.
+/// events; and of decoding content, compared with a loop over the same library.
 enum ValuesBench {
     private struct Item: Codable, Sendable {
         let id: Int
@@ -75,19 +75,49 @@ enum ValuesBench {
             precondition(count > 0)
         }
         line(report, "events", events.data, sse, nil)
+        try await codings(report, of: Data(json.prefix(1 << 20)))
+    }
+
+    private static func codings(_ report: Report, of content: Data) async throws {
+        let room = UnsafeMutableRawBufferPointer.allocate(byteCount: 65_536, alignment: 16)
+        defer { room.deallocate() }
+        for loop in [CodingLoops.brotli, CodingLoops.zstd].compactMap(\.self) {
+            let chunks = Chunks(data: try loop.encode(content))
+            let head = ResponseHead(
+                status: 200, headers: ["Content-Encoding": loop.name], url: URL(filePath: "/"))
+            let plain = time {
+                let count = chunks.data.withUnsafeBytes { loop.decode($0, room) }
+                precondition(count == content.count)
+            }
+            let ours = try await timeAsync {
+                let response = Response(head: head, body: ResponseBody(source: chunks.source()))
+                var count = 0
+                for try await piece in try response.decoded().body { count += piece.count }
+                precondition(count == content.count)
+            }
+            line(report, "\(loop.name) in a loop", content, plain, nil)
+            report.line(
+                fields(loop.name, content, ours), "ratio", ours / plain, .atMost(1 / 0.9))
+        }
     }
 
     private static func line(
         _ report: Report, _ name: String, _ data: Data, _ seconds: Double, _ ratio: Double?
     ) {
-        var fields: [(String, Report.Value)] = [
+        var figures = fields(name, data, seconds)
+        if let ratio { figures.append(("ratio", .number(ratio))) }
+        report.line(figures)
+    }
+
+    private static func fields(
+        _ name: String, _ data: Data, _ seconds: Double
+    ) -> [(String, Report.Value)] {
+        [
             ("bench", "values"), ("case", .text(name)),
             ("megabytes", .number(Double(data.count) / 1e6)),
             ("milliseconds", .number(seconds * 1e3)),
             ("megabytesPerSecond", .number(Double(data.count) / 1e6 / seconds)),
         ]
-        if let ratio { fields.append(("ratio", .number(ratio))) }
-        report.line(fields)
     }
 
     // The best of several runs; the others were disturbed.

@@ -9,6 +9,11 @@ public protocol RequestRetrier: Gate {
     /// Judges the outcome of an attempt.
     func retry(_ outcome: Outcome, context: Context) async -> RetryDecision
 
+    /// Whether an outcome needs no judgement, because it is a plain success.
+    ///
+    /// If true, ``retry(_:context:)`` is not called. The default false leaves every outcome to it.
+    func settles(_ outcome: Outcome, context: Context) -> Bool
+
     /// Called if a decided attempt is not made, because the call ended during the wait.
     func retryWasAbandoned(_ outcome: Outcome, context: Context)
 
@@ -31,6 +36,9 @@ public protocol RequestRetrier: Gate {
 }
 
 extension RequestRetrier {
+    /// False: each outcome is judged.
+    public func settles(_ outcome: Outcome, context: Context) -> Bool { false }
+
     /// Does nothing.
     public func retryWasAbandoned(_ outcome: Outcome, context: Context) {}
 

@@ -14,6 +14,11 @@
 /// ``ClientError/Code/validation`` keeps the head and the beginning of the body. Inside a retry, a
 /// rejected status can be retried.
 public protocol ResponseValidator: Gate {
+    /// Whether a response is plainly right, so that ``validate(_:for:context:)`` is not called.
+    ///
+    /// The default false leaves every response to it.
+    func accepts(_ response: Response, for request: Request, context: Context) -> Bool
+
     /// Returns to accept the response, or throws to reject it.
     func validate(_ response: Response, for request: Request, context: Context) async throws
 
@@ -25,6 +30,9 @@ public protocol ResponseValidator: Gate {
 }
 
 extension ResponseValidator {
+    /// False: each response is judged.
+    public func accepts(_ response: Response, for request: Request, context: Context) -> Bool { false }
+
     /// 4 KiB.
     public func keptBytes(for request: Request) -> Int { 4096 }
 }

@@ -36,6 +36,8 @@ final class ResponseBodyStorage: Sendable {
     let length: Int64?
     let encodedLength: Int64?
     private let content: ResponseBodyContent
+    // Asked often, and a look at the content copies it.
+    private let isInMemory: Bool
     private let state: Mutex<State>
 
     /// Bytes in memory, and their trailer fields; without bytes, the body has ended.
@@ -44,6 +46,7 @@ final class ResponseBodyStorage: Sendable {
         encodedBytes: Int64? = nil
     ) {
         content = .memory(trailers: trailers, encodedBytes: encodedBytes)
+        isInMemory = true
         length = Int64(data.count)
         self.encodedLength = encodedLength
         state = Mutex(State(phase: .unread, data: data))
@@ -52,12 +55,13 @@ final class ResponseBodyStorage: Sendable {
 
     init(_ content: ResponseBodyContent, length: Int64?, encodedLength: Int64?) {
         self.content = content
+        isInMemory = false
         self.length = length
         self.encodedLength = encodedLength
         state = Mutex(State(phase: .unread))
     }
 
-    deinit { cancel(.drop) }
+    deinit { if !hasEnded { cancel(.drop) } }
 
     // MARK: Reading
 
@@ -161,10 +165,10 @@ final class ResponseBodyStorage: Sendable {
     }
 
     /// How much of the content has arrived.
-    var arrival: ResponseBodyArrival { content.arrival }
+    var arrival: ResponseBodyArrival { isInMemory ? .complete : content.arrival }
 
     /// Whether no pull can fail any more.
-    var isSettled: Bool { content.isSettled }
+    var isSettled: Bool { isInMemory || content.isSettled }
 
     /// Whether the end was told.
     var hasEnded: Bool { state.withLock { $0.phase == .ended } }

@@ -100,19 +100,19 @@ public struct Request: Sendable {
 
     /// The header fields.
     public var headers: HTTPHeaders {
-        get { parts.headers }
+        _read { yield parts.headers }
         _modify { yield &parts.headers }
     }
 
     /// The content.
     public var body: RequestBody {
-        get { parts.body }
-        set { parts.body = newValue }
+        _read { yield parts.body }
+        _modify { yield &parts.body }
     }
 
     /// The options for gates and the transport.
     public var options: RequestOptions {
-        get { parts.options }
+        _read { yield parts.options }
         _modify { yield &parts.options }
     }
 

@@ -56,7 +56,7 @@ public struct Target: Sendable {
                     ?? TargetURI(fault: "the client has no base URL that names the server; set one")
             case .text(let text): Self.resolve(text, against: base)
             }
-        return uri.appending(encodedQuery: addedQuery)
+        return addedQuery.isEmpty ? uri : uri.appending(encodedQuery: addedQuery)
     }
 
     private static func fault(ofText text: String) -> String? {

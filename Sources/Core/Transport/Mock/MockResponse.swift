@@ -17,7 +17,7 @@ public struct MockResponse: Sendable {
     /// The header fields.
     public var headers: HTTPHeaders
     private var content: Content
-    private var latency = MockLatency.none
+    private var latency: MockLatency?
     private var trailers: HTTPHeaders?
 
     private init(status: HTTPStatus, headers: HTTPHeaders, content: Content) {
@@ -116,8 +116,9 @@ public struct MockResponse: Sendable {
     /// Returns the response after its latency, for test transports other than ``MockTransport``.
     /// - Throws: The error of the answer, if it is a failure; the error of a cancellation.
     public func response(to request: Request, in context: Context) async throws -> Response {
-        let delay = latency.draw(from: context.random)
-        if delay > .zero { try await context.sleep(for: delay) }
+        if let delay = latency?.draw(from: context.random), delay > .zero {
+            try await context.sleep(for: delay)
+        }
         let body: ResponseBody
         switch content {
         case .failure(let error): throw error

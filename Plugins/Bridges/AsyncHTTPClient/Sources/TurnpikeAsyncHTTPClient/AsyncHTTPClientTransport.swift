@@ -23,9 +23,9 @@ public import TurnpikeEssentials
 /// - A failure says whether a byte of the request may have been written, so that a retry is safe.
 /// - No redirect is followed, whatever the configuration of the `HTTPClient` says
 ///   (``ClientTraits/returnsRedirects``).
-/// - gzip and deflate are asked for and decoded, by the transport or by the `HTTPClient`
-///   (``ClientTraits/decodesContent``). A request with an `Accept-Encoding` of its own gets the bytes
-///   as they come.
+/// - Content is decoded by the transport (Brotli, Zstandard, gzip and deflate, as far as the system
+///   can), or by the `HTTPClient` (gzip and deflate; ``ClientTraits/decodesContent``). A request with
+///   an `Accept-Encoding` of its own gets the bytes as they come.
 /// - The transport sets no time limit. Those of the `HTTPClient` stay in force; they fail as
 ///   `connectTimeout` and `idleTimeout`.
 /// - Spans are those of a gate. The `HTTPClient` would make its own on an event loop, where the

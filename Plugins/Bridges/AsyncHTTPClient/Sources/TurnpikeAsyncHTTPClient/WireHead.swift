@@ -51,9 +51,11 @@ enum WireHead {
         }
     }
 
-    // The codings that async-http-client decodes; it does not decode lists of codings.
+    /// The codings that async-http-client decodes; it does not decode lists of codings.
+    static let codings = ["gzip", "deflate"]
+
     private static func isDecoded(_ headers: TurnpikeEssentials.HTTPHeaders) -> Bool {
-        ["gzip", "deflate"].contains(headers.first(.contentEncoding)?.lowercased() ?? "")
+        codings.contains(headers.first(.contentEncoding)?.lowercased() ?? "")
     }
 
     private static func version(_ version: HTTPVersion) -> String {

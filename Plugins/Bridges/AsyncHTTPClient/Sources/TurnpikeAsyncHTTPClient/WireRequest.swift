@@ -4,6 +4,7 @@ import AsyncHTTPClient
 import Foundation
 import NIOHTTP1
 import TurnpikeEssentials
+import TurnpikeSupport
 
 /// A request in the form that async-http-client takes.
 struct WireRequest {
@@ -37,8 +38,14 @@ struct WireRequest {
             headers.add(name: field.name.rawValue, value: field.value)
         }
         if !hasAgent { headers.add(name: "User-Agent", value: "turnpike") }
-        if !hasAcceptEncoding { headers.add(name: "Accept-Encoding", value: "gzip, deflate") }
-        isDecoded = !hasAcceptEncoding && !traits.contains(.decodesContent)
+        let leavesDecoding = traits.contains(.decodesContent)
+        if !hasAcceptEncoding {
+            let codings =
+                leavesDecoding
+                ? WireHead.codings.joined(separator: ", ") : CompressionFormat.acceptEncoding
+            headers.add(name: "Accept-Encoding", value: codings)
+        }
+        isDecoded = !hasAcceptEncoding && !leavesDecoding
         do {
             self.request = try HTTPClient.Request(
                 url: url, method: NIOHTTP1.HTTPMethod(rawValue: request.method.rawValue),

@@ -2,87 +2,25 @@
 
 import Synchronization
 
-/// The reason for ending something early.
-public struct CancelReason: Sendable {
-    /// Who gives it up.
-    public enum Owner: Sendable {
-        /// The task that waits for it.
-        case task
-        /// The running handle, or the client's shutdown.
-        case handle
-        /// The value was released.
-        case drop
-        /// A gate: a limit, a check.
-        case gate
-        /// A gate whose time limit has passed; see ``CancelReason/expired(_:)``.
-        case timeLimit
-    }
-
-    /// Who gives it up.
-    public let owner: Owner
-    /// The error for the waiting caller.
-    public let error: any Error
-
-    /// Creates a reason.
-    public init(_ owner: Owner, error: any Error = CancellationError()) {
-        self.owner = owner
-        self.error = error
-    }
-
-    /// The task that waits was cancelled.
-    public static let task = CancelReason(.task)
-    /// The handle was cancelled.
-    public static let handle = CancelReason(.handle)
-    /// The value was released.
-    public static let drop = CancelReason(.drop)
-
-    /// A gate gives it up with an error.
-    public static func failed(_ error: any Error) -> CancelReason {
-        CancelReason(.gate, error: error)
-    }
-
-    /// The time limit of a gate is over: what is still under way ends with the error.
-    ///
-    /// A body that is complete or broken is not affected (``ResponseBodyArrival``): a complete body
-    /// can be read at any later time, and one that broke off fails with the error that ended it.
-    public static func expired(_ error: any Error) -> CancelReason {
-        CancelReason(.timeLimit, error: error)
-    }
-
-    /// The reason once it is known that the time limit came first: it then ends everything.
-    var decided: CancelReason { owner == .timeLimit ? .failed(error) : self }
-}
-
-/// A scope that can be cancelled.
-///
-/// Each context has one, inside the scopes of its outer contexts.
-final class CancelScope: Sendable {
-    private let outer: CancelScope?
+/// What a context keeps of its cancellation.
+struct CancelMark: ~Copyable {
     private let isCancelled = Atomic(false)
     private let kept = Mutex<CancelReason?>(nil)
     private let wasAwaited = Atomic(false)
 
-    init(inside outer: CancelScope?) { self.outer = outer }
-
-    /// Why this scope or an outer scope was cancelled.
-    fileprivate var reason: CancelReason? {
-        if isCancelled.load(ordering: .acquiring) { return kept.withLock { $0 } }
-        return outer?.reason
+    var reason: CancelReason? {
+        isCancelled.load(ordering: .acquiring) ? kept.withLock { $0 } : nil
     }
 
-    /// Whether a handler was ever registered in this scope.
-    var isAwaited: Bool { wasAwaited.load(ordering: .relaxed) }
-
-    fileprivate func beAwaited() { wasAwaited.store(true, ordering: .relaxed) }
-
-    fileprivate func cancel(_ reason: CancelReason) {
+    func keep(_ reason: CancelReason) {
         kept.withLock { $0 = reason }
         isCancelled.store(true, ordering: .releasing)
     }
 
-    fileprivate func isInside(_ other: CancelScope) -> Bool {
-        self === other || outer?.isInside(other) == true
-    }
+    /// Whether a handler was ever registered.
+    var isAwaited: Bool { wasAwaited.load(ordering: .relaxed) }
+
+    func beAwaited() { wasAwaited.store(true, ordering: .relaxed) }
 }
 
 /// The handlers that wait for the cancellation of a call's contexts.
@@ -91,24 +29,23 @@ final class CancelScope: Sendable {
 /// trees of a client's calls are linked to the tree of the client's current generation. Lock order:
 /// a thread may lock an outer tree while it holds the lock of an inner tree, never the reverse.
 final class CancelTree: Sendable {
-    typealias Handler = @Sendable (CancelReason) -> Void
 
     private struct State {
         var link: CancelPlace?
         var list = CancelList()
     }
 
-    private let outer: (tree: CancelTree, scope: CancelScope)?
+    private let outer: (tree: CancelTree, scope: Context)?
     private let state = Mutex(State())
     // Lets calls that are never cancelled skip the walk through their scopes.
     private let hasReasons = Atomic(false)
 
     /// Creates a tree.
     /// - Parameter outer: A scope of another call, whose cancellation also cancels this call.
-    init(inside outer: (tree: CancelTree, scope: CancelScope)?) { self.outer = outer }
+    init(inside outer: (tree: CancelTree, scope: Context)?) { self.outer = outer }
 
     /// Why a scope or an outer scope was cancelled.
-    func reason(of scope: CancelScope) -> CancelReason? { mayHoldReason ? scope.reason : nil }
+    func reason(of scope: Context) -> CancelReason? { mayHoldReason ? scope.reason : nil }
 
     private var mayHoldReason: Bool {
         hasReasons.load(ordering: .acquiring) || outer?.tree.mayHoldReason == true
@@ -117,7 +54,7 @@ final class CancelTree: Sendable {
     /// Registers a handler for the cancellation of a scope or an outer scope.
     ///
     /// Returns nil if that scope is already cancelled.
-    func add(_ scope: CancelScope, _ handler: @escaping Handler) -> CancelPlace? {
+    func add(_ scope: Context, _ handler: @escaping CancelHandler) -> CancelPlace? {
         state.withLock { state in
             // Link before checking the reason: `cancel` records its reason first and then follows
             // the links.
@@ -125,7 +62,7 @@ final class CancelTree: Sendable {
                 state.link = outer.tree.insert(outer.scope, .tree(self))
             }
             if reason(of: scope) != nil { return nil }
-            scope.beAwaited()
+            scope.mark.beAwaited()
             return state.list.insert(scope, .handler(handler))
         }
     }
@@ -137,7 +74,7 @@ final class CancelTree: Sendable {
     }
 
     /// Removes the handlers of a scope that is being destroyed.
-    func removeAll(in scope: CancelScope) {
+    func removeAll(in scope: Context) {
         _ = state.withLock { state in
             state.list.places { $0 === scope }.map { state.list.remove($0) }
         }
@@ -152,34 +89,40 @@ final class CancelTree: Sendable {
     /// Cancels a scope and calls the handlers in it and in its inner scopes.
     ///
     /// The first reason counts.
-    func cancel(_ scope: CancelScope, _ reason: CancelReason) {
+    func cancel(_ scope: Context, _ reason: CancelReason) {
         let places = state.withLock { state -> [CancelPlace] in
             if scope.reason != nil { return [] }
             hasReasons.store(true, ordering: .releasing)
-            scope.cancel(reason)
-            return state.list.places { $0.isInside(scope) }
+            scope.mark.keep(reason)
+            return state.list.places { $0.isInside(scope: scope) }
         }
         tell(places, scope, reason)
     }
 
-    private func insert(_ scope: CancelScope, _ listener: CancelList.Listener) -> CancelPlace {
+    private func insert(_ scope: Context, _ listener: CancelList.Listener) -> CancelPlace {
         state.withLock { $0.list.insert(scope, listener) }
     }
 
-    private func tell(_ places: [CancelPlace], _ scope: CancelScope, _ reason: CancelReason) {
+    private func tell(_ places: [CancelPlace], _ scope: Context, _ reason: CancelReason) {
         for place in places.sorted(by: { $0.number < $1.number }) {
             // Removed one at a time: a handler may remove others, which must then not be called.
-            guard let entry = state.withLock({ $0.list.remove(place) }) else { continue }
-            switch entry.listener {
-            // An inner scope may have been cancelled earlier for another reason.
-            case .handler(let handler): handler(entry.scope.reason ?? reason)
+            // The reason is read under the lock, because the scope may be released without it.
+            let found = state.withLock { state in
+                // An inner scope may have been cancelled earlier for another reason.
+                state.list.remove(place).map { unsafe ($0.listener, $0.scope.reason ?? reason) }
+            }
+            guard let (listener, reason) = found else { continue }
+            switch listener {
+            case .handler(let handler): handler(reason)
             case .tree(let tree):
-                let inner = tree.state.withLock { $0.list.places { $0.isInside(scope) } }
+                let inner = tree.state.withLock { $0.list.places { $0.isInside(scope: scope) } }
                 tree.tell(inner, scope, reason)
             }
         }
     }
 }
+
+typealias CancelHandler = @Sendable (CancelReason) -> Void
 
 /// The position of an entry in a cancellation tree.
 struct CancelPlace: Sendable {
@@ -189,13 +132,15 @@ struct CancelPlace: Sendable {
 
 private struct CancelList {
     enum Listener {
-        case handler(CancelTree.Handler)
+        case handler(CancelHandler)
         case tree(CancelTree)
     }
 
     struct Entry {
         let number: UInt64
-        let scope: CancelScope
+        // SAFETY: a scope removes its entries, under the lock of the tree, before its memory is freed. It is
+        // used only under that lock.
+        unowned(unsafe) let scope: Context
         let listener: Listener
     }
 
@@ -205,7 +150,7 @@ private struct CancelList {
     private var others: [Entry?] = []
     private var free: [Int] = []
 
-    mutating func insert(_ scope: CancelScope, _ listener: Listener) -> CancelPlace {
+    mutating func insert(_ scope: Context, _ listener: Listener) -> CancelPlace {
         last += 1
         let entry = Entry(number: last, scope: scope, listener: listener)
         if first == nil {
@@ -227,13 +172,13 @@ private struct CancelList {
         return others[index].take()
     }
 
-    func places(where isWanted: (CancelScope) -> Bool) -> [CancelPlace] {
+    func places(where isWanted: (Context) -> Bool) -> [CancelPlace] {
         var places: [CancelPlace] = []
-        if let first, isWanted(first.scope) {
+        if let first, unsafe isWanted(first.scope) {
             places.append(CancelPlace(index: nil, number: first.number))
         }
         for (index, entry) in others.enumerated() {
-            guard let entry, isWanted(entry.scope) else { continue }
+            guard let entry, unsafe isWanted(entry.scope) else { continue }
             places.append(CancelPlace(index: index, number: entry.number))
         }
         return places

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// The life of an upgraded connection: the state it is in, and what each event makes of it.
+///
+/// This file has no side effects. ``CurlUpgrade`` turns what happens into events, and carries out the
+/// actions that ``handle(_:)`` returns.
+///
+///     waiting ── admitted ──▶ connecting ── connected ──▶ open ── finishAsked ──▶ finishing
+///      ── allSent ──▶ finished ── ended ──▶ closed
+///
+/// A connection that ends leads to `closed` from every state; from `connecting` by way of `abandoned`,
+/// because the thread of ``UpgradeLoop`` may be inside libcurl, or in an address rule that it calls.
+struct UpgradeStateMachine {
+    enum State: Equatable {
+        /// There is no place for it among the connections.
+        case waiting
+        /// It has a place, and the thread of the loop alone uses libcurl for it.
+        case connecting
+        /// Bytes go both ways; whoever has the lock uses libcurl.
+        case open
+        /// Open, until all bytes are sent.
+        case finishing
+        /// Only the other side is open.
+        case finished
+        /// It ended while it was connecting, and the thread of the loop has not noticed.
+        case abandoned
+        case closed
+    }
+
+    enum Event: CaseIterable {
+        case admitted
+        case connected
+        /// The caller has no more bytes to send.
+        case finishAsked
+        case allSent
+        /// The caller gave it up, or it failed.
+        case ended
+        /// The thread of the loop is not inside libcurl.
+        case threadPassed
+    }
+
+    /// The actions to carry out, in the order of this list; those from ``notify`` on without the lock.
+    struct Actions: OptionSet {
+        let rawValue: UInt8
+        /// Have libcurl connect.
+        static let begin = Actions(rawValue: 1 << 0)
+        /// End the sending side.
+        static let endSending = Actions(rawValue: 1 << 1)
+        /// Tell the caller that there is a connection.
+        static let open = Actions(rawValue: 1 << 2)
+        /// Tell those who wait that it has ended.
+        static let notify = Actions(rawValue: 1 << 3)
+        /// Make the thread of the loop pass by.
+        static let wake = Actions(rawValue: 1 << 4)
+        /// Free what libcurl has of it, which closes the socket.
+        static let free = Actions(rawValue: 1 << 5)
+        /// Leave the loop, and give up the place.
+        static let leave = Actions(rawValue: 1 << 6)
+    }
+
+    private(set) var state = State.waiting
+    private let isSecure: Bool
+
+    /// - Parameter isSecure: Whether TLS is below, which ends both sides at once.
+    init(isSecure: Bool) { self.isSecure = isSecure }
+
+    /// Moves to the next state.
+    ///
+    /// An event that means nothing in the current state changes nothing.
+    /// - Returns: The actions to carry out.
+    mutating func handle(_ event: Event) -> Actions {
+        switch (state, event) {
+        case (.waiting, .admitted): return move(to: .connecting, .begin)
+        case (.waiting, .ended): return move(to: .closed, [.notify, .leave])
+        case (.connecting, .connected): return move(to: .open, .open)
+        case (.connecting, .ended): return move(to: .abandoned, [.notify, .wake])
+        case (.abandoned, .threadPassed): return move(to: .closed, [.free, .leave])
+        case (.open, .finishAsked): return move(to: .finishing)
+        case (.finishing, .allSent) where !isSecure: return move(to: .finished, .endSending)
+        case (.finishing, .allSent), (.open, .ended), (.finishing, .ended), (.finished, .ended):
+            return move(to: .closed, [.notify, .free, .leave])
+        default: return []
+        }
+    }
+
+    private mutating func move(to next: State, _ actions: Actions = []) -> Actions {
+        state = next
+        return actions
+    }
+}

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// The reason for ending something early.
+public struct CancelReason: Sendable {
+    /// Who gives it up.
+    public enum Owner: Sendable {
+        /// The task that waits for it.
+        case task
+        /// The running handle, or the client's shutdown.
+        case handle
+        /// The value was released.
+        case drop
+        /// A gate: a limit, a check.
+        case gate
+        /// A gate whose time limit has passed; see ``CancelReason/expired(_:)``.
+        case timeLimit
+    }
+
+    /// Who gives it up.
+    public let owner: Owner
+    /// The error for the waiting caller.
+    public let error: any Error
+
+    /// Creates a reason.
+    public init(_ owner: Owner, error: any Error = CancellationError()) {
+        self.owner = owner
+        self.error = error
+    }
+
+    /// The task that waits was cancelled.
+    public static let task = CancelReason(.task)
+    /// The handle was cancelled.
+    public static let handle = CancelReason(.handle)
+    /// The value was released.
+    public static let drop = CancelReason(.drop)
+
+    /// A gate gives it up with an error.
+    public static func failed(_ error: any Error) -> CancelReason {
+        CancelReason(.gate, error: error)
+    }
+
+    /// The time limit of a gate is over: what is still under way ends with the error.
+    ///
+    /// A body that is complete or broken is not affected (``ResponseBodyArrival``): a complete body
+    /// can be read at any later time, and one that broke off fails with the error that ended it.
+    public static func expired(_ error: any Error) -> CancelReason {
+        CancelReason(.timeLimit, error: error)
+    }
+
+    /// The reason once it is known that the time limit came first: it then ends everything.
+    var decided: CancelReason { owner == .timeLimit ? .failed(error) : self }
+}

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// The pass of a request through gates that follow one another and act before and after the rest of the
+/// chain.
+///
+/// ``Plan/run(_:from:in:isEntered:)`` holds it in its own frame while the rest runs. What a gate keeps
+/// until then is in the context that it made, so that a pass has no list of its own.
+struct PhasedPass {
+    private let plan: Plan
+    private let request: Request
+    private let first: Int
+    /// On the way in, the next position; on the way out, that of the gate whose turn it is.
+    private(set) var position: Int
+    /// The context at the position.
+    private(set) var context: Context
+    // A bit for each gate that made a context.
+    private var opened: UInt64 = 0
+    /// Whether the rest of the chain runs in a task of its own, because it may not end soon after a
+    /// cancellation.
+    private(set) var needsTask = false
+
+    init(_ plan: Plan, _ request: Request, from position: Int, in context: Context) {
+        self.plan = plan
+        self.request = request
+        self.context = context
+        self.position = position
+        first = position
+    }
+
+    /// Enters gates, as far as they are of this kind.
+    mutating func enter() throws {
+        while position < plan.nodes.count, position - first < UInt64.bitWidth {
+            switch plan.nodes[position] {
+            case .phased(let gate): try enter(gate)
+            case .log(let logger): open(plan.begin(logger.value, request, in: context))
+            case .validate: break
+            default: return
+            }
+            position += 1
+            // If the call is read, each gate has a pass of its own.
+            if needsTask || context.isRead { return }
+        }
+    }
+
+    private mutating func enter(_ gate: any PhasedGate) throws {
+        let next = Next(plan: plan, position: position + 1, context: context)
+        let inner = try gate.before(request, context, next)
+        if inner === context { return }
+        guard inner.isInside(context) else {
+            throw ClientError(
+                .configuration,
+                "the gate \(gate.gate.gateName) passed on a context that is neither the given one nor a child of it"
+            )
+        }
+        needsTask = inner.isLimit && !plan.endsPromptly(from: position + 1)
+        open(inner)
+    }
+
+    private mutating func open(_ inner: Context) {
+        opened |= 1 << UInt64(position - first)
+        context = inner
+    }
+
+    /// Leaves gates with a result.
+    /// - Returns: False if the gate at the position must ``resume(_:)`` first.
+    mutating func leave(_ result: inout Result<Response, any Error>) -> Bool {
+        while position > first {
+            position -= 1
+            let inner = context
+            if opened & 1 << UInt64(position - first) != 0, let outer = inner.outer {
+                context = outer
+            }
+            switch plan.nodes[position] {
+            case .phased(let gate):
+                if inner.isLimit, inner !== context { inner.finish(&result) }
+                guard case .success(let response) = result else { return false }
+                do {
+                    if try !gate.after(response, request, context) { return false }
+                } catch {
+                    result = .failure(error)
+                }
+            case .log: plan.end(request, result, in: inner)
+            case .validate(let validator):
+                guard case .success(let response) = result else { break }
+                if !validator.value.accepts(response, for: request, context: context) { return false }
+            default: break
+            }
+        }
+        return true
+    }
+
+    /// Lets the gate at the position decide.
+    func resume(_ result: Result<Response, any Error>) async throws -> Response {
+        switch plan.nodes[position] {
+        case .phased(let gate):
+            try await gate.gate.resume(
+                after: result, to: request, context: context,
+                next: Next(plan: plan, position: position + 1, context: context))
+        case .validate(let validator):
+            try await plan.validate(result.get(), by: validator.value, for: request, in: context)
+        default: try result.get()
+        }
+    }
+}

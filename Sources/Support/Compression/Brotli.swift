@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// The system's decoder of Brotli, loaded when it is first needed.
+@safe struct Brotli: Sendable {
+    // Types of brotli/decode.h.
+    typealias Create =
+        @convention(c) (OpaquePointer?, OpaquePointer?, OpaquePointer?) ->
+        OpaquePointer?
+    typealias Destroy = @convention(c) (OpaquePointer) -> Void
+    typealias Decode =
+        @convention(c) (
+            OpaquePointer, UnsafeMutablePointer<Int>, UnsafeMutablePointer<UnsafePointer<UInt8>?>,
+            UnsafeMutablePointer<Int>, UnsafeMutablePointer<UnsafeMutablePointer<UInt8>?>,
+            UnsafeMutablePointer<Int>?
+        ) -> CInt
+
+    let create: Create
+    let destroy: Destroy
+    let decode: Decode
+
+    // `BROTLI_DECODER_RESULT_SUCCESS`; an error is 0, and the others ask for input or room.
+    static let error: CInt = 0
+    static let success: CInt = 1
+
+    /// The library, or nil if the system has none.
+    static let shared: Brotli? = {
+        guard let library = SystemLibrary("libbrotlidec.so.1"),
+            let create: Create = library.function("BrotliDecoderCreateInstance"),
+            let destroy: Destroy = library.function("BrotliDecoderDestroyInstance"),
+            let decode: Decode = library.function("BrotliDecoderDecompressStream")
+        else { return nil }
+        return unsafe Brotli(create: create, destroy: destroy, decode: decode)
+    }()
+}
+
+// SAFETY: the state belongs to this object alone, which frees it at its end.
+/// Decodes content in Brotli. Its window, and so the memory, is at most 16 MiB (RFC 7932 §9.1); the
+/// library refuses the large windows that are no part of the content coding.
+@safe final class BrotliDecompressor: Decompressor {
+    private let brotli: Brotli
+    private let state: OpaquePointer
+    private var hasEnded = false
+
+    init() throws(CompressionFault) {
+        guard let brotli = Brotli.shared, let state = unsafe brotli.create(nil, nil, nil) else {
+            throw .noLibrary
+        }
+        self.brotli = brotli
+        unsafe self.state = state
+    }
+
+    deinit { unsafe brotli.destroy(state) }
+
+    func inflate(
+        _ input: UnsafeRawBufferPointer, into room: UnsafeMutableRawBufferPointer
+    ) throws(CompressionFault) -> Inflater.Step {
+        var (left, space) = (input.count, room.count)
+        if !hasEnded {
+            var source = unsafe input.baseAddress?.assumingMemoryBound(to: UInt8.self)
+            var sink = unsafe room.baseAddress?.assumingMemoryBound(to: UInt8.self)
+            let code = unsafe brotli.decode(state, &left, &source, &space, &sink, nil)
+            if code == Brotli.error { throw .corrupt }
+            hasEnded = code == Brotli.success
+        }
+        if hasEnded, left > 0 { throw .corrupt }
+        return Inflater.Step(
+            consumed: input.count - left, produced: room.count - space, hasEnded: hasEnded)
+    }
+}

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import Foundation
+
+/// A format of compressed bytes, named like its content coding (RFC 9110 §8.4.1).
+///
+/// The order is that of `Accept-Encoding`: servers that have no preference take the first.
+public enum CompressionFormat: String, Sendable, CaseIterable {
+    /// Brotli (RFC 7932), without its large windows.
+    case brotli = "br"
+    /// Zstandard (RFC 8878), with windows up to 8 MiB (RFC 9659).
+    case zstd
+    /// gzip (RFC 1952).
+    case gzip
+    /// The framing of zlib (RFC 1950), which HTTP calls deflate.
+    case deflate
+
+    /// Creates the format of a content coding; nil if there is none of that name.
+    public init?(coding: String) {
+        let name = coding.lowercased()
+        // RFC 9110 §8.4.1.3: a recipient takes both names.
+        self.init(rawValue: name == "x-gzip" ? "gzip" : name)
+    }
+
+    var isOfZlib: Bool { self == .gzip || self == .deflate }
+
+    /// The library that decodes the format, with the package that has it, for messages.
+    public var library: String {
+        switch self {
+        case .brotli: "Brotli (libbrotlidec.so.1, in Debian's package libbrotli1)"
+        case .zstd: "Zstandard (libzstd.so.1, in Debian's package libzstd1)"
+        case .gzip, .deflate: "zlib (libz.so.1, in Debian's package zlib1g)"
+        }
+    }
+
+    /// Whether this system has the library.
+    public var isThere: Bool {
+        switch self {
+        case .brotli: Brotli.shared != nil
+        case .zstd: Zstd.shared != nil
+        case .gzip, .deflate: Zlib.shared != nil
+        }
+    }
+
+    /// The value of `Accept-Encoding` that names what this system can decode.
+    public static let acceptEncoding = acceptEncoding(of: allCases.filter(\.isThere))
+
+    static func acceptEncoding(of formats: [Self]) -> String {
+        // Without the field, a server could take any coding (RFC 9110 §12.5.3).
+        formats.isEmpty ? "identity" : formats.map(\.rawValue).joined(separator: ", ")
+    }
+
+    /// Begins the decoding of one content.
+    /// - Throws: ``CompressionFault/noLibrary`` if this system lacks the library.
+    public func decompressor() throws(CompressionFault) -> any Decompressor {
+        switch self {
+        case .brotli: try BrotliDecompressor()
+        case .zstd: try ZstdDecompressor()
+        case .gzip, .deflate: try Inflater(self)
+        }
+    }
+}
+
+/// Why bytes could not be compressed or inflated.
+public enum CompressionFault: Error, Equatable {
+    /// The system lacks the library of the format, or has an incompatible one.
+    case noLibrary
+    /// The bytes do not have the format, or others follow the end of the content.
+    case corrupt
+}
+
+/// Decodes one content piece by piece, with little memory however large the content becomes.
+///
+/// The content ends with the bytes that arrive: what follows its end is an error in each format. It
+/// was lost, damaged or put there by somebody else. Several gzip members (RFC 1952 §2.2) and
+/// several frames of Zstandard (RFC 8878 §3.1) are one content.
+public protocol Decompressor: AnyObject {
+    /// Decodes some bytes.
+    ///
+    /// If it fills the room, call it again, even without further input: more output may be pending.
+    /// - Parameters:
+    ///   - input: The bytes that follow those already consumed.
+    ///   - room: Receives the decoded bytes.
+    /// - Returns: How many bytes were consumed and produced.
+    /// - Throws: ``CompressionFault/corrupt`` if the bytes do not have the format.
+    func inflate(
+        _ input: UnsafeRawBufferPointer, into room: UnsafeMutableRawBufferPointer
+    ) throws(CompressionFault) -> Inflater.Step
+}
+
+/// Compresses one content chunk by chunk.
+public protocol Compressor: AnyObject {
+    /// Compresses a chunk.
+    /// - Returns: The compressed bytes that are ready; possibly none.
+    func add(_ chunk: Data) throws(CompressionFault) -> Data
+
+    /// Ends the content.
+    /// - Returns: The last compressed bytes.
+    func finish() throws(CompressionFault) -> Data
+}

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import Foundation
+
+/// The system's library of Zstandard, loaded when it is first needed.
+@safe struct Zstd: Sendable {
+    // `ZSTD_inBuffer` and `ZSTD_outBuffer` of zstd.h, which are laid out alike.
+    @unsafe struct Buffer {
+        var start: UnsafeMutableRawPointer?
+        var size: Int
+        var position = 0
+    }
+
+    typealias Create = @convention(c) () -> OpaquePointer?
+    typealias Free = @convention(c) (OpaquePointer) -> Int
+    typealias Set = @convention(c) (OpaquePointer, CInt, CInt) -> Int
+    typealias Decode =
+        @convention(c) (OpaquePointer, UnsafeMutableRawPointer, UnsafeMutableRawPointer) -> Int
+    typealias Encode =
+        @convention(c) (OpaquePointer, UnsafeMutableRawPointer, UnsafeMutableRawPointer, CInt) ->
+        Int
+
+    let isError: @convention(c) (Int) -> CUnsignedInt
+    let createDecoder: Create
+    let freeDecoder: Free
+    let setDecoder: Set
+    let decode: Decode
+    let createEncoder: Create
+    let freeEncoder: Free
+    let setEncoder: Set
+    let encode: Encode
+
+    // `ZSTD_d_windowLogMax`, `ZSTD_c_compressionLevel`, `ZSTD_c_checksumFlag`.
+    static let windowLogMax: CInt = 100
+    static let level: CInt = 100
+    static let checksum: CInt = 201
+
+    /// The library, or nil if the system has none.
+    static let shared: Zstd? = {
+        guard let library = SystemLibrary("libzstd.so.1"),
+            let isError: @convention(c) (Int) -> CUnsignedInt = library.function("ZSTD_isError"),
+            let createDecoder: Create = library.function("ZSTD_createDCtx"),
+            let freeDecoder: Free = library.function("ZSTD_freeDCtx"),
+            let setDecoder: Set = library.function("ZSTD_DCtx_setParameter"),
+            let decode: Decode = library.function("ZSTD_decompressStream"),
+            let createEncoder: Create = library.function("ZSTD_createCCtx"),
+            let freeEncoder: Free = library.function("ZSTD_freeCCtx"),
+            let setEncoder: Set = library.function("ZSTD_CCtx_setParameter"),
+            let encode: Encode = library.function("ZSTD_compressStream2")
+        else { return nil }
+        return unsafe Zstd(
+            isError: isError, createDecoder: createDecoder, freeDecoder: freeDecoder,
+            setDecoder: setDecoder, decode: decode, createEncoder: createEncoder,
+            freeEncoder: freeEncoder, setEncoder: setEncoder, encode: encode)
+    }()
+
+    func isGood(_ code: Int) -> Bool { unsafe isError(code) == 0 }
+}
+
+// SAFETY: the context belongs to this object alone, which frees it at its end.
+/// Decodes content in Zstandard: any number of frames, of which some may be skippable.
+@safe final class ZstdDecompressor: Decompressor {
+    private let zstd: Zstd
+    private let context: OpaquePointer
+    private var hasBegun = false
+    // Between two frames, or before the first.
+    private var isBetween = true
+
+    init() throws(CompressionFault) {
+        guard let zstd = Zstd.shared, let context = unsafe zstd.createDecoder() else {
+            throw .noLibrary
+        }
+        self.zstd = zstd
+        unsafe self.context = context
+        // RFC 9659 §3: a window has at most 8 MiB. The library itself would take 128 MiB.
+        guard unsafe zstd.isGood(zstd.setDecoder(context, Zstd.windowLogMax, 23)) else {
+            throw .noLibrary
+        }
+    }
+
+    deinit { _ = unsafe zstd.freeDecoder(context) }
+
+    func inflate(
+        _ input: UnsafeRawBufferPointer, into room: UnsafeMutableRawBufferPointer
+    ) throws(CompressionFault) -> Inflater.Step {
+        var source = unsafe Zstd.Buffer(
+            start: UnsafeMutableRawPointer(mutating: input.baseAddress), size: input.count)
+        var sink = unsafe Zstd.Buffer(start: room.baseAddress, size: room.count)
+        // Runs also without input, if a frame has begun: its output may be pending.
+        var isFirst = true
+        while unsafe isFirst || (source.position < input.count && sink.position < room.count) {
+            isFirst = false
+            if isBetween {
+                guard unsafe source.position < input.count else { break }
+                // Frames of its first versions, which the library still reads, know no limit of
+                // windows. The magic numbers of others begin with these bytes.
+                let first = unsafe input[source.position]
+                guard first == 0x28 || first >> 4 == 5 else { throw .corrupt }
+                hasBegun = true
+            }
+            let code = unsafe zstd.decode(context, &sink, &source)
+            guard zstd.isGood(code) else { throw .corrupt }
+            // 0 at the end of a frame, when all of its output was given.
+            isBetween = code == 0
+        }
+        return unsafe Inflater.Step(
+            consumed: source.position, produced: sink.position, hasEnded: hasBegun && isBetween)
+    }
+}
+
+// SAFETY: the context belongs to this object alone, which frees it at its end.
+/// Compresses content chunk by chunk into one frame of Zstandard, with a checksum.
+@safe public final class ZstdCompressor: Compressor {
+    private let zstd: Zstd
+    private let context: OpaquePointer
+    private var output = [UInt8](repeating: 0, count: 65_536)
+
+    /// Begins the compression of one content.
+    /// - Parameter level: From 1 (fastest) to 9 (smallest, with 17 MiB of memory), so that the
+    ///   window stays below the 8 MiB that HTTP allows.
+    /// - Throws: ``CompressionFault/noLibrary`` if the system lacks the library.
+    public init(level: Int) throws(CompressionFault) {
+        guard let zstd = Zstd.shared, let context = unsafe zstd.createEncoder() else {
+            throw .noLibrary
+        }
+        self.zstd = zstd
+        unsafe self.context = context
+        let level = CInt(min(max(level, 1), 9))
+        guard unsafe zstd.isGood(zstd.setEncoder(context, Zstd.level, level)),
+            unsafe zstd.isGood(zstd.setEncoder(context, Zstd.checksum, 1))
+        else { throw .noLibrary }
+    }
+
+    deinit { _ = unsafe zstd.freeEncoder(context) }
+
+    /// Compresses a chunk.
+    public func add(_ chunk: Data) throws(CompressionFault) -> Data { try run(chunk, ends: false) }
+
+    /// Ends the content.
+    public func finish() throws(CompressionFault) -> Data { try run(Data(), ends: true) }
+
+    private func run(_ chunk: Data, ends: Bool) throws(CompressionFault) -> Data {
+        var result = Data()
+        let isGood = unsafe chunk.withUnsafeBytes { input in
+            var source = unsafe Zstd.Buffer(
+                start: UnsafeMutableRawPointer(mutating: input.baseAddress), size: input.count)
+            while true {
+                let (code, count) = unsafe output.withUnsafeMutableBytes { room in
+                    var sink = unsafe Zstd.Buffer(start: room.baseAddress, size: room.count)
+                    // `ZSTD_e_continue` and `ZSTD_e_end`.
+                    let code = unsafe zstd.encode(context, &sink, &source, ends ? 2 : 0)
+                    return unsafe (code, sink.position)
+                }
+                guard zstd.isGood(code) else { return false }
+                result += output[..<count]
+                // At the end, the code is what is still to be written.
+                if unsafe ends ? code == 0 : source.position == source.size { return true }
+            }
+        }
+        guard isGood else { throw .corrupt }
+        return result
+    }
+}

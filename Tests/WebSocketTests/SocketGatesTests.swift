@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import TestSupport
+import Testing
+import TurnpikeCore
+import TurnpikeInspection
+import TurnpikeMiddleware
+import TurnpikeSerializers
+import TurnpikeTesting
+
+@testable import TurnpikeWebSocket
+
+@Suite("A WebSocket and the gates of its client", .timeLimit(.minutes(1)))
+struct SocketGatesTests {
+    private static let limits = Stack([
+        .deadline(.seconds(10)), .retry(attempts: 2), .attemptTimeout(.seconds(5)),
+        .idleTimeout(.seconds(5)), .validate(),
+    ])
+
+    /// A server that answers after a delay, and returns each message.
+    private func client(
+        _ stack: Stack, _ clock: ManualClock, after delay: Duration = .zero
+    ) -> Client {
+        let transport = MockTransport(capabilities: .upgrades) { request in
+            MockResponse.upgrade(to: "websocket", headers: accepting(request)) { connection in
+                let peer = Peer(connection)
+                while let frame = try? await peer.next() {
+                    try? await peer.send(frame)
+                    if frame.first == 0x88 { return }
+                }
+            }.delayed(by: delay)
+        }
+        return Client(
+            transport: transport, stack: stack, serializers: .standard, timeSource: clock)
+    }
+
+    @Test(
+        "Time limits bound the handshake, and a socket lives on behind them",
+        arguments: [Self.limits, Stack.standard])
+    func timeLimits(stack: Stack) async throws {
+        let clock = ManualClock()
+        let client = client(stack, clock)
+        let socket = try await client.get("https://a.example/").deadline(.seconds(10)).webSocket()
+        for _ in 0..<3 {
+            clock.advance(by: .seconds(86_400))
+            try await socket.send(.text("still here"))
+            var messages = socket.messages.makeAsyncIterator()
+            #expect(try await messages.next() == .text("still here"))
+        }
+        #expect(clock.timerCount == 0)
+        try await socket.close()
+
+        let late = self.client(stack, clock, after: .seconds(3600))
+        let opening = Task {
+            try await late.get("https://a.example/").deadline(.seconds(10)).webSocket()
+        }
+        try await clock.waitForTimer(in: .seconds(10))
+        clock.advance(by: .seconds(10))
+        await expectError(.deadlineExceeded) { try await opening.value }
+    }
+
+    @Test("The handshake is explained: limits up to the head, and what the transport must have")
+    func explained() {
+        var request = Request(.get, "https://a.example/")
+        request.options.isStreaming = true
+        request.options.upgrade = "websocket"
+        let able = MockTransport(capabilities: .upgrades) { _ in .ok() }
+        let unable = MockTransport(capabilities: []) { _ in .ok() }
+        let explanation = Self.limits.explain(request, on: able)
+        #expect(explanation.fault == nil)
+        #expect(explanation.description.contains("ends the call after 10 s, up to its head"))
+        #expect(
+            Self.limits.explain(request, on: unable).fault
+                == "the request needs upgrades, which the transport does not support")
+        #expect(Stack.standard.lint(for: able).isEmpty)
+    }
+
+    @Test("A trace shows the handshake, and ends with it although the socket is open")
+    func traced() async throws {
+        let clock = ManualClock()
+        let client = client(Self.limits, clock)
+        let call = client.get("https://a.example/prices").traced()
+        let socket = try await call.webSocket()
+        clock.advance(by: .seconds(60))
+        let trace = try #require(call.trace)
+        let waterfall = trace.waterfall(width: 100, color: false)
+        #expect(waterfall.contains("101"), "\(waterfall)")
+        #expect(trace.isComplete, "\(waterfall)")
+        #expect(trace.spans.allSatisfy { $0.duration == .zero }, "\(waterfall)")
+        try await socket.close()
+    }
+}
