@@ -23,6 +23,7 @@ extension Registry {
         registerRetries()
         registerRateLimits()
         registerLoadLimits()
+        registerChaos()
         registerCredentials()
         registerBearer()
         registerHeaderFields()
@@ -37,6 +38,11 @@ extension SettingDescription {
     public static let metrics: SettingDescription = """
         Where figures of the gate are written: a file, or `"stderr"`; or, as `"meter:NAME"`, \
         a meter that the program has registered.
+        """
+
+    static let control: SettingDescription = """
+        Puts the gate behind a switch: the share of the calls that pass it, 1 for all and 0 for none. A \
+        reload sets it, and says so in the log.
         """
 
     static let shared: SettingDescription = """
@@ -54,6 +60,21 @@ extension SettingDescription {
         The origins that receive fields with secrets, such as `Authorization`. Without it, that \
         where a call begins.
         """, type: .list(of: .string))
+}
+
+extension Settings {
+    /// Returns the gate, behind a switch if the file sets one (`switch`).
+    func switched(_ gate: any Gate) -> any Gate {
+        optionalDouble("switch", in: 0...1).map { Switched(by: control($0), [gate]) } ?? gate
+    }
+
+    /// Returns the switch of a gate, which a reload keeps, and sets to what the file says.
+    func control(_ share: Double) -> Switch {
+        let name = "the stack file"
+        return reloadable("switch", for: true, updating: { $0.set(share: share, by: name) }) {
+            Switch(share: share, by: share < 1 ? name : nil)
+        }
+    }
 }
 
 extension ConfiguredClient {

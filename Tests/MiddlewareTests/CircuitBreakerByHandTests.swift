@@ -28,7 +28,7 @@ struct CircuitBreakerByHandTests {
         #expect(breaker.state(of: origin) == .open)
         #expect(breaker.remaining(of: origin, on: clock) == nil)
         #expect(transport.sentCount == 0)
-        breaker.close(origin)
+        breaker.close(origin, by: "Bob")
         #expect(breaker.remaining(of: origin, on: clock) == .zero)
         #expect(try await client.get(anywhere).response().status == 200)
     }
@@ -41,7 +41,7 @@ struct CircuitBreakerByHandTests {
         for _ in 0..<4 { _ = try await client.get(anywhere).response() }
         clock.advance(by: .seconds(5))
         #expect(breaker.remaining(of: origin, on: clock) == .seconds(10))
-        breaker.close(origin)
+        breaker.close(origin, by: "Bob")
         #expect(breaker.state(of: origin) == .closed)
         for _ in 0..<3 { _ = try await client.get(anywhere).response() }
         #expect(breaker.state(of: origin) == .closed, "it counts anew")

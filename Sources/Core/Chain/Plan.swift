@@ -78,6 +78,13 @@ final class Plan: Sendable {
             gates: outside + gates + inside, transport: transport, generation: generation)
     }
 
+    /// Returns the plan without the gates that a call leaves out (``LeftOutOption``).
+    func remaining(for options: RequestOptions) throws -> Plan {
+        if options[LeftOutOption.self] == nil { return self }
+        return Plan(
+            gates: try gates.remaining(for: options), transport: transport, generation: generation)
+    }
+
     private static func lower(_ gate: any Gate) -> [Node] {
         if let group = gate as? any GateGroup {
             let inner = group.gates.flatMap(lower)

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import TurnpikeSupport
+
 /// Gates in order, outermost first.
 ///
 /// A list takes factories, a builder takes types:
@@ -23,9 +25,11 @@ public struct Stack: Sendable {
     public init(@StackBuilder _ content: () -> [any Gate]) { gates = content() }
 
     /// Returns the stack that a call with these options passes: it adds the gates of options that
-    /// no gate of the stack handles (``RequestOptionKey/gate(for:)``).
+    /// no gate of the stack handles (``RequestOptionKey/gate(for:)``), and lacks those that the call
+    /// leaves out.
     public func completed(for options: RequestOptions) -> Stack {
         if options.isEmpty { return self }
+        let gates = (try? gates.remaining(for: options)) ?? gates
         let handled = Set(gates.lazy.flatMap(\.handledOptions).map { ObjectIdentifier($0) })
         return Stack(
             options.gates(at: .outermost, unless: handled) + gates
@@ -58,5 +62,80 @@ extension Stack: CustomStringConvertible {
             let inner = (gate as? any GateGroup).map { lines(of: $0.gates) } ?? []
             return ["\(number + 1). \(gate.gateName)"] + inner.map { "   " + $0 }
         }
+    }
+}
+
+/// What a call leaves out of its stack.
+enum LeftOutOption: OptionKey {
+    typealias Value = [LeftOut]
+}
+
+struct LeftOut: Sendable {
+    let name: String
+    let isMeant: @Sendable (any Gate) -> Bool
+}
+
+extension [any Gate] {
+    /// Returns the gates that a call with these options does not leave out, or throws why it cannot.
+    func remaining(for options: RequestOptions) throws -> [any Gate] {
+        guard let left = options[LeftOutOption.self] else { return self }
+        let names = flatMap(\.flattened)
+        for missing in left where !names.contains(where: missing.isMeant) {
+            throw ClientError(
+                .configuration,
+                "the client has no gate \"\(Grammar.escaped(missing.name, upTo: 100))\" to leave out;"
+                    + " its gates are " + names.map(\.gateName).joined(separator: ", "))
+        }
+        return try remaining { gate in left.contains { $0.isMeant(gate) } }
+    }
+
+    private func remaining(without isLeftOut: (any Gate) -> Bool) throws -> [any Gate] {
+        try compactMap { gate in
+            let inner = gate.flattened
+            guard inner.contains(where: isLeftOut) else { return gate }
+            guard isLeftOut(gate) else {
+                guard let group = gate as? any GateGroup else { return gate }
+                return Remainder(group: group, gates: try group.gates.remaining(without: isLeftOut))
+            }
+            for gate in inner {
+                guard let duty = gate.facts(for: nil)?.duty else { continue }
+                throw ClientError(
+                    .configuration, "\(gate.gateName) cannot be left out of a call: it \(duty)")
+            }
+            return nil
+        }
+    }
+}
+
+/// A group without some of its gates.
+private struct Remainder: GateGroup {
+    let group: any GateGroup
+    let gates: [any Gate]
+
+    var gateName: String { group.gateName }
+    func facts(for request: Request?) -> GateFacts? { group.facts(for: request) }
+    func applies(to request: Request, context: Context) -> Bool {
+        group.applies(to: request, context: context)
+    }
+}
+
+extension GateFacts {
+    // What the gate guards; nil if a call may do without it.
+    fileprivate var duty: String? {
+        if requiresTLS { return "refuses requests that would not go over TLS" }
+        for effect in effects {
+            switch effect {
+            case .checksTarget: return "checks where requests go"
+            case .upgradesScheme: return "turns http into https"
+            case .redirects: return "follows redirects"
+            case .limitsContent: return "limits content"
+            case .limitsDecoding: return "limits decoding"
+            case .limitsRate: return "limits the rate of requests"
+            case .limitsConcurrency: return "limits how many requests are under way"
+            case .setsFields(_, .secret), .keepsCookies: return "sets credentials"
+            default: continue
+            }
+        }
+        return nil
     }
 }

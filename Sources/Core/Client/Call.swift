@@ -177,7 +177,7 @@ public struct Call: Sendable {
             }
             request.describeBody()
             request.moveUserInformation()
-            plan = extended(running.plan, for: request.options)
+            plan = try extended(running.plan, for: request.options)
             if let fault = plan.fault { throw fault }
         } catch {
             context.left(.failure(error))
@@ -195,13 +195,38 @@ public struct Call: Sendable {
         }
     }
 
-    /// Adds the gates of this call, and gates for options that the stack would ignore.
-    private func extended(_ plan: Plan, for options: RequestOptions) -> Plan {
+    /// Adds the gates of this call, and gates for options that the stack would ignore, to those that the
+    /// call does not leave out.
+    private func extended(_ plan: Plan, for options: RequestOptions) throws -> Plan {
         if gates.isEmpty && options.isEmpty { return plan }
+        let plan = try plan.remaining(for: options)
         let handled = plan.handledOptions
         return plan.extended(
             outside: options.gates(at: .outermost, unless: handled),
             inside: gates + options.gates(at: .innermost, unless: handled))
+    }
+}
+
+extension Call {
+    /// Leaves gates of the client's stack out of this call, by their names (``Gate/gateName``), in upper
+    /// or lower case: `without("cache")`.
+    ///
+    /// The call fails as ``ClientError/Code/configuration`` if no gate has the name, or if the facts of
+    /// a gate say that it checks targets, upgrades the scheme, follows redirects, sets credentials, or
+    /// limits content, decoding, the rate or concurrency. With a group, the gates inside it are left out.
+    public func without(_ names: String...) -> Call {
+        names.reduce(self) { call, name in
+            call.without(LeftOut(name: name) { $0.gateName.lowercased() == name.lowercased() })
+        }
+    }
+
+    /// Leaves the gates of a type out of this call, as it would leave them out by their names.
+    public func without<Left: Gate>(_ type: Left.Type) -> Call {
+        without(LeftOut(name: String(describing: type)) { $0 is Left })
+    }
+
+    private func without(_ gates: LeftOut) -> Call {
+        option(LeftOutOption.self, (request.options[LeftOutOption.self] ?? []) + [gates])
     }
 }
 

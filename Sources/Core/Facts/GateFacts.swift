@@ -33,6 +33,9 @@ public struct GateFacts: Sendable {
     /// The end of a sentence: `the request has an Authorization field already`.
     public var passedOver: String?
 
+    /// Whether the gate applies only to some of the requests that nothing else tells apart.
+    public var appliesByLot = false
+
     /// Whether the gate identifies the user of a call by other means than the fields of the
     /// request.
     ///

@@ -84,7 +84,8 @@ struct StackReading {
             (inner, parts) = read(group.gates, request, at: place + ".", skipped: reason)
             // Without facts, it is unknown whether the group applies.
             let isCertain =
-                facts.map { $0.isUnconditional || isPassed && !mayChange } ?? false
+                facts.map { !$0.appliesByLot && ($0.isUnconditional || isPassed && !mayChange) }
+                ?? false
             part =
                 isOut || !isPassed && !mayChange
                 ? nil : .group(number: number, isCertain: isCertain, parts: parts)

@@ -47,6 +47,8 @@ struct Circuit: OriginEntry {
     private var openings = 0
     // Each change of phase begins a new generation: calls admitted before it no longer count.
     private var generation: UInt64 = 0
+    /// What a person has done to it, until a call tells.
+    var act: String?
 
     init(window: Duration) { self.window = SlidingWindow(span: window, slots: 10) }
 
@@ -70,12 +72,17 @@ struct Circuit: OriginEntry {
     }
 
     /// Refuses all calls until the circuit is closed by hand; calls under way count no more.
-    mutating func isolate(by name: String) { enter(.isolated(by: name)) }
+    mutating func isolate(by name: String) {
+        enter(.isolated(by: name))
+        act = "was isolated by hand (\(name))"
+    }
 
     /// Lets all calls through, and counts anew; calls under way count no more.
-    mutating func close() {
+    /// - Parameter name: Who closes it; nil if probes do.
+    mutating func close(by name: String? = nil) {
         enter(.closed)
         openings = 0
+        if let name { act = "was closed by hand (\(name))" }
     }
 
     /// The time until calls may pass: zero where they may, and nil where only a person says when.

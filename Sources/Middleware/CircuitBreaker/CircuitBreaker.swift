@@ -65,7 +65,7 @@ public struct CircuitBreaker: Interceptor {
     /// The state of an origin's circuit after its last call.
     public func state(of origin: Origin) -> CircuitState { circuits.state(of: origin) }
 
-    /// Opens an origin's circuit by hand: calls to it fail until ``close(_:)``, whatever they meet.
+    /// Opens an origin's circuit by hand: calls to it fail until ``close(_:by:)``, whatever they meet.
     ///
     /// No probe is let through, and the circuit is not dropped. A call that is under way goes on,
     /// but its outcome no longer counts.
@@ -77,7 +77,10 @@ public struct CircuitBreaker: Interceptor {
     /// Closes an origin's circuit by hand, whether it was isolated or failures have opened it.
     ///
     /// It counts anew, so that it opens again if the origin still fails.
-    public func close(_ origin: Origin) { circuits.close(origin) }
+    /// - Parameters:
+    ///   - origin: The origin that gets calls again.
+    ///   - name: Who closes it. The next call reports that, as it does what ``isolate(_:by:)`` did.
+    public func close(_ origin: Origin, by name: String) { circuits.close(origin, by: name) }
 
     /// How long an origin's circuit still refuses calls.
     /// - Parameters:
@@ -115,6 +118,7 @@ public struct CircuitBreaker: Interceptor {
         let now = context.timeSource.now
         let answer = circuits.admit(origin, at: now)
         for origin in answer.changed { circuits.tell(of: origin) }
+        if let act = answer.act { context.report("the circuit for \(origin) \(act)", by: gateName) }
         switch answer.admission {
         case .pass(let generation): return generation
         case .isolate(let name):

@@ -9,6 +9,8 @@ final class Circuits: Sendable {
     struct Answer {
         let admission: Circuit.Admission
         var changed: [Origin] = []
+        /// What a person has done since the last call.
+        var act: String?
     }
 
     private struct State {
@@ -53,14 +55,15 @@ final class Circuits: Sendable {
         state.withLock { state in
             let (rules, window) = (state.rules, state.window)
             var evicted: [Origin] = []
-            let (admission, hasChanged) = state.circuits.update(
+            let (admission, hasChanged, act) = state.circuits.update(
                 origin, orMake: Circuit(window: window),
                 evicting: { origin, _ in evicted.append(origin) },
                 { circuit in
                     let before = circuit.state
-                    return (circuit.admit(at: now, rules), circuit.state != before)
+                    defer { if circuit.act != nil { circuit.act = nil } }
+                    return (circuit.admit(at: now, rules), circuit.state != before, circuit.act)
                 })
-            var answer = Answer(admission: admission)
+            var answer = Answer(admission: admission, act: act)
             if hasChanged { answer.changed.append(origin) }
             answer.changed += evicted
             return answer
@@ -83,8 +86,8 @@ final class Circuits: Sendable {
     }
 
     /// Closes an origin's circuit; one that is not known is closed.
-    func close(_ origin: Origin) {
-        _ = state.withLock { $0.circuits.updateIfPresent(origin) { $0.close() } }
+    func close(_ origin: Origin, by name: String) {
+        _ = state.withLock { $0.circuits.updateIfPresent(origin) { $0.close(by: name) } }
         tell(of: origin)
     }
 

@@ -24,6 +24,23 @@ public struct AdaptiveLimit: Sendable {
     public var pause: Duration
     /// Whether an outcome is a sign of overload.
     public var isOverload: @Sendable (Outcome) -> Bool
+    /// Whether latency sets the limit, beside the signs of overload; see ``latency``.
+    public var followsLatency = false
+
+    /// A limit that also reacts to latency, before a server refuses requests.
+    ///
+    /// Every few seconds the limit is halved for one round of requests. If they are faster than
+    /// those at the whole limit, requests wait for each other at the server, and the limit falls;
+    /// otherwise it rises. Latency is the time to the head of a good response. Signs of overload
+    /// lower the limit as with the other rules.
+    ///
+    /// It is for one client of a server, or few: each learns only from its own part of the requests. With
+    /// four or more that all wait for permits, limits may rise to `perOrigin`, as without the rule.
+    public static var latency: AdaptiveLimit {
+        var rule = AdaptiveLimit()
+        rule.followsLatency = true
+        return rule
+    }
 
     /// Creates a rule.
     /// - Parameters:

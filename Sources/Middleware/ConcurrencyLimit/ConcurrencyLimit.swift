@@ -72,9 +72,19 @@ public struct ConcurrencyLimit: Interceptor {
         let rules = permits.currentRules
         var facts = GateFacts(
             "lets \(rules.total) requests at once through, \(rules.perOrigin) to one origin, and"
-                + (rules.queue > 0 ? " the next \(rules.queue) wait" : " refuses the others"),
+                + (rules.queue > 0 ? " the next \(rules.queue) wait" : " refuses the others")
+                + (rules.adaptive.map { $0.followsLatency ? "; adapts to latency" : "; adapts" }
+                    ?? ""),
             .limitsConcurrency(min(rules.total, rules.perOrigin)), .answers(.refusal))
         if rules.queue > 0 { facts.effects.append(.waits(atMost: nil, reason: "a permit")) }
+        if rules.adaptive?.followsLatency == true {
+            facts.order = [.retry, .cache].map {
+                GateOrder(
+                    .inside, $0,
+                    because: "Its back-off, or its stored responses, would pass for the latency of"
+                        + " the server, which sets the limit.")
+            }
+        }
         return facts
     }
 
@@ -87,11 +97,12 @@ public struct ConcurrencyLimit: Interceptor {
             try await wait(waiter, for: origin, in: context)
         }
         let permit = Permit(permits, origin)
+        let sentAt = permits.followsLatency ? context.timeSource.now : nil
         do {
             let response = try await next(request)
             permits.observe(
                 Outcome(request: request, result: .success(response)), origin,
-                at: context.timeSource.now)
+                sentAt: sentAt, at: context.timeSource.now)
             if response.body.isEmpty {
                 permit.giveBack()
             } else {
@@ -101,7 +112,7 @@ public struct ConcurrencyLimit: Interceptor {
         } catch {
             permits.observe(
                 Outcome(request: request, result: .failure(error)), origin,
-                at: context.timeSource.now)
+                sentAt: sentAt, at: context.timeSource.now)
             permit.giveBack()
             throw error
         }

@@ -8,6 +8,7 @@ struct OriginShare: OriginEntry {
     var held = 0
     var line = WaitingLine()
     var mayShrinkFrom: MonotonicInstant?
+    var probe: LatencyProbe?
     /// The time of the last report that calls wait because of the limit of this origin.
     var toldAt: MonotonicInstant?
 

@@ -22,9 +22,11 @@ final class Permits: Sendable {
             self.queue = max(queue, 0)
             // Values that were set later have the same bounds as in the initialiser.
             self.adaptive = adaptive.map {
-                AdaptiveLimit(
+                var rule = AdaptiveLimit(
                     initial: $0.initial, min: $0.min, decrease: $0.decrease, pause: $0.pause,
                     isOverload: $0.isOverload)
+                rule.followsLatency = $0.followsLatency
+                return rule
             }
         }
 
@@ -73,11 +75,13 @@ final class Permits: Sendable {
 
     // Avoids the lock if outcomes do not change the limits.
     private let isAdaptive: Atomic<Bool>
+    private let measures: Atomic<Bool>
 
     init(_ rules: Rules, meter: (any GateMeter)? = nil) {
         figures = GateFigures(meter, help: Self.help)
         state = Mutex(State(rules: rules))
         isAdaptive = Atomic(rules.adaptive != nil)
+        measures = Atomic(rules.adaptive?.followsLatency == true)
     }
 
     convenience init(
@@ -100,6 +104,7 @@ final class Permits: Sendable {
 
     private func update(_ rules: Rules) {
         isAdaptive.store(rules.adaptive != nil, ordering: .relaxed)
+        measures.store(rules.adaptive?.followsLatency == true, ordering: .relaxed)
         let (served, origins) = state.withLock { state in
             state.rules = rules
             state.shares.updateAll { $0.limit = rules.limit(after: $0.limit) }
@@ -228,8 +233,13 @@ final class Permits: Sendable {
 
     // MARK: Adapting
 
+    /// Whether it needs to know when requests were sent.
+    var followsLatency: Bool { measures.load(ordering: .relaxed) }
+
     /// Adapts the limit of an origin to an outcome.
-    func observe(_ outcome: Outcome, _ origin: Origin, at now: MonotonicInstant) {
+    func observe(
+        _ outcome: Outcome, _ origin: Origin, sentAt: MonotonicInstant?, at now: MonotonicInstant
+    ) {
         guard isAdaptive.load(ordering: .relaxed), !outcome.isCancellation else { return }
         let rules = state.withLock { $0.rules }
         guard let adaptive = rules.adaptive else { return }
@@ -243,9 +253,20 @@ final class Permits: Sendable {
                 if !isOverload {
                     // A limit that is not in use says nothing about the server.
                     guard share.held * 2 >= Int(share.limit) else { return }
+                    if adaptive.followsLatency {
+                        // A reload has turned it on while the request was under way.
+                        guard let sentAt else { return }
+                        var probe = share.probe ?? LatencyProbe(limit: share.limit)
+                        share.limit = probe.record(
+                            sentAt: sentAt, at: now, limit: share.limit,
+                            within: rules.lowest...Double(rules.perOrigin))
+                        share.probe = probe
+                        return
+                    }
                     share.limit = min(share.limit + 1 / share.limit, Double(rules.perOrigin))
                 } else if now >= share.mayShrinkFrom ?? now {
                     share.limit = max(share.limit * adaptive.decrease, rules.lowest)
+                    share.probe?.lower(by: adaptive.decrease)
                     share.mayShrinkFrom = now.advanced(by: adaptive.pause)
                 }
             }

@@ -23,7 +23,8 @@ import TurnpikeSupport
 ///
 /// The caller gets ``/TurnpikeCore/ClientError/Code/deadlineExceeded`` at once. The transport
 /// closes afterwards, and nothing more is sent. ``TurnpikeCore/Call/deadline(_:)`` sets another
-/// limit for one call.
+/// limit for one call, and ``TurnpikeCore/Call/deadline(until:)`` ends it when its own caller stops
+/// waiting (``DeadlineField``). ``PropagateDeadline`` tells the next server what is left.
 ///
 /// The gate can stop waiting for asynchronous work, but not for a synchronous hook. An adapter,
 /// logger, condition or policy that blocks its thread keeps the caller waiting past the limit, for
@@ -35,8 +36,10 @@ public struct Deadline: PhasedInterceptor {
     /// - Parameter limit: The longest time a call may take, its body included.
     public init(_ limit: Duration = .seconds(30)) { self.limit = limit }
 
-    /// The option that sets the deadline of one call.
-    public var handledOptions: [any RequestOptionKey.Type] { [DeadlineOption.self] }
+    /// The options that set the deadline of one call.
+    public var handledOptions: [any RequestOptionKey.Type] {
+        [DeadlineOption.self, CallerDeadlineOption.self]
+    }
 
     /// States the limit on the call.
     public func facts(for request: Request?) -> GateFacts? {
@@ -53,7 +56,14 @@ public struct Deadline: PhasedInterceptor {
     public func before(_ request: Request, context: Context, next: Next) throws -> Context {
         let options = request.options
         if options.isOneTime { return context }
-        let limit = options[DeadlineOption.self] ?? limit
+        var limit = options[DeadlineOption.self] ?? limit
+        if let end = options[CallerDeadlineOption.self] {
+            let left = context.timeSource.now.duration(to: end)
+            if left <= .zero {
+                throw ClientError(.deadlineExceeded, "whoever asked for this call waits no longer")
+            }
+            limit = min(limit, left)
+        }
         return context.child(within: limit, upToHead: options.isStreaming) { limit in
             ClientError(
                 .deadlineExceeded, "the call did not finish within its deadline of \(limit.text)")

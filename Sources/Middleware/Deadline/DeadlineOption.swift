@@ -8,7 +8,22 @@ public enum DeadlineOption: RequestOptionKey {
     public static func gate(for value: Duration) -> (any Gate)? { Deadline(value) }
 }
 
+/// When the caller of a service that makes the call stops waiting (``TurnpikeCore/Call/deadline(until:)``).
+enum CallerDeadlineOption: RequestOptionKey {
+    // Beyond all measure, so that the option alone counts.
+    static func gate(for value: MonotonicInstant) -> (any Gate)? { Deadline(.seconds(1 << 40)) }
+}
+
 extension Call {
+    /// Ends this call at an instant of the client's clock at the latest, such as when the caller of a
+    /// service stops waiting (``DeadlineField``); other deadlines stay, and nil adds none.
+    ///
+    /// After that instant the call fails as ``/TurnpikeCore/ClientError/Code/deadlineExceeded``, and
+    /// nothing is sent.
+    public func deadline(until end: MonotonicInstant?) -> Call {
+        end.map { option(CallerDeadlineOption.self, $0) } ?? self
+    }
+
     /// Ends this call if it takes longer than a limit, whatever the client's deadline is.
     ///
     /// The limit covers the call until the last byte of its body has arrived, and up to the head if

@@ -43,13 +43,13 @@ extension Registry {
                     """,
                     "queue": "How many calls may wait, over all origins.",
                     "scope": "Whether the limit is one for each origin, or one for all.",
-                    "metrics": .metrics,
+                    "metrics": .metrics, "switch": .control,
                 ],
                 example: #"""
                     {"use": "rateLimit", "perSecond": 100, "burst": 10, "shared": true,
                      "rules": [{"permits": 500000, "per": 86400, "burst": 20000}]}
                     """#)
-        ) { RateLimits.limit($0) }
+        ) { $0.switched(RateLimits.limit($0)) }
     }
 }
 

@@ -95,6 +95,28 @@ extension Registry {
                 example: #"{"use": "deadline", "seconds": 30}"#)
         ) { Deadline($0.seconds("seconds", default: .seconds(30))) }
         register(
+            gate: "propagateDeadline",
+            description: PartDescription(
+                """
+                Tells the next server in a header field how much time is left until the deadline. \
+                Place it inside `retry`.
+                """,
+                settings: [
+                    "header": .init("The field.", default: "grpc-timeout"),
+                    "form": "What its value is: gRPC's form, with a unit, or a whole number.",
+                ],
+                example: #"""
+                    {"use": "propagateDeadline", "header": "X-Timeout-Ms", "form": "milliseconds"}
+                    """#)
+        ) { settings in
+            let name = settings.headerName("header", default: "grpc-timeout")
+            switch settings.choice("form", default: DeadlineForm.grpc) {
+            case .grpc: return PropagateDeadline(in: .grpc(name))
+            case .milliseconds: return PropagateDeadline(in: .milliseconds(name))
+            case .seconds: return PropagateDeadline(in: .seconds(name))
+            }
+        }
+        register(
             gate: "attemptTimeout",
             description: PartDescription(
                 """
@@ -124,6 +146,10 @@ extension Registry {
     }
 }
 
+private enum DeadlineForm: String, CaseIterable {
+    case grpc, milliseconds, seconds
+}
+
 extension Registry {
     mutating func registerLoadLimits() {
         register(
@@ -144,6 +170,7 @@ extension Registry {
                     "adaptive.min": "The lowest limit.",
                     "adaptive.decrease": "The factor that overload lowers the limit by.",
                     "adaptive.pause": "The time after a decrease without another one.",
+                    "adaptive.latency": "Whether latency sets the limit, too.",
                     "metrics": .metrics,
                 ],
                 example: #"{"use": "concurrencyLimit", "perOrigin": 32, "adaptive": {"min": 8}}"#)
@@ -176,7 +203,7 @@ extension Registry {
                     How many times the usual wait for a head an attempt may take while calls are \
                     refused; longer ones count as rejected. null leaves waits out of account.
                     """,
-                    "metrics": .metrics,
+                    "metrics": .metrics, "switch": .control,
                 ],
                 example: #"{"use": "admissionControl", "recovery": 15, "id": "admission"}"#)
         ) { settings in
@@ -187,9 +214,10 @@ extension Registry {
                     ? nil : settings.double("slowness", default: 4, in: 1...1_000_000),
                 meter: settings.meter())
             // An origin that rejects calls still does, whatever the rules are now.
-            return settings.reloadable("shares", for: true, updating: { $0.update(to: control) }) {
-                control
-            }
+            return settings.switched(
+                settings.reloadable("shares", for: true, updating: { $0.update(to: control) }) {
+                    control
+                })
         }
         register(
             gate: "coalesce",
@@ -204,6 +232,63 @@ extension Registry {
     }
 }
 
+extension Registry {
+    mutating func registerChaos() {
+        register(
+            gate: "chaos",
+            description: PartDescription(
+                """
+                Makes faults on purpose, to see what the gates outside make of them; off until \
+                `switch` is set. Place it next to the transport.
+                """,
+                settings: [
+                    "fault": "What goes wrong.", "status": "The status.",
+                    "latency": "How much later.",
+                    "rate": "The share of the requests that the fault happens to.",
+                    "seed": "Chooses the same requests each time.",
+                    "hosts": "The hosts of the requests that may have it. Without them, any.",
+                    "path": "The beginning of their paths.",
+                    "sparesUnrepeatable": "Whether it spares requests that must not be sent twice.",
+                    "metrics": .metrics,
+                    "switch": "The share of the calls that it is on for: 1 is on, 0 is off.",
+                ],
+                example: #"""
+                    {"use": "chaos", "fault": "latency", "latency": 0.5, "rate": 0.05, "switch": 1}
+                    """#)
+        ) { Chaos(settings: $0) }
+    }
+}
+
+private enum FaultName: String, CaseIterable {
+    case error, status, latency, droppedBody
+}
+
+extension Chaos {
+    fileprivate init(settings: Settings) {
+        let status = HTTPStatus(settings.int("status", default: 503, in: 200...599))
+        let latency = settings.seconds("latency", default: .seconds(1))
+        let hosts = settings.optionalStrings("hosts").map { Set($0.map { $0.lowercased() }) }
+        let path = settings.string("path") ?? ""
+        let fault: Fault =
+            switch settings.requiredChoice("fault", of: FaultName.self) ?? .error {
+            case .error: .error(.connection)
+            case .status: .status(status)
+            case .latency: .latency(latency)
+            case .droppedBody: .droppedBody
+            }
+        self.init(
+            fault, rate: settings.double("rate", default: 1, in: 0...1),
+            seed: settings.optionalInt("seed", in: 0...Int.max).map { UInt64($0) },
+            switch: settings.control(settings.double("switch", default: 0, in: 0...1)),
+            sparesUnrepeatable: settings.bool("sparesUnrepeatable", default: true),
+            meter: settings.meter()
+        ) { request in
+            (hosts.map { $0.contains(request.origin?.host ?? "") } ?? true)
+                && request.url.path().hasPrefix(path)
+        }
+    }
+}
+
 extension AdaptiveLimit {
     fileprivate init(settings: Settings) {
         let standard = AdaptiveLimit()
@@ -212,6 +297,7 @@ extension AdaptiveLimit {
             min: settings.int("min", default: standard.min, in: 1...1_000_000),
             decrease: settings.double("decrease", default: standard.decrease, in: 0...0.99),
             pause: settings.seconds("pause", default: standard.pause, orZero: true))
+        followsLatency = settings.bool("latency", default: false)
         settings.finish()
     }
 }

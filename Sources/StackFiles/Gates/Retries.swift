@@ -40,10 +40,10 @@ extension Registry {
                     complete, so that a body that breaks off is retried; with 0, none are.
                     """,
                     "shared": .shared, "cooldowns": .cooldowns, "keyHeader": .keyHeader,
-                    "metrics": .metrics,
+                    "metrics": .metrics, "switch": .control,
                 ],
                 example: #"{"use": "retry", "attempts": 3, "statuses": [429, 503], "id": "retry"}"#)
-        ) { Retry(settings: $0) }
+        ) { $0.switched(Retry(settings: $0)) }
         register(
             gate: "hedge",
             description: PartDescription(
@@ -60,10 +60,10 @@ extension Registry {
                         "Without `after`: the share of the latest calls that took no longer.",
                     "atLeast": "The shortest wait, if there is no `after`.",
                     "attempts": "How many attempts there are, the first included.",
-                    "budget": .budget, "metrics": .metrics,
+                    "budget": .budget, "metrics": .metrics, "switch": .control,
                 ],
                 example: #"{"use": "hedge", "after": 0.2}"#)
-        ) { Hedge(settings: $0) }
+        ) { $0.switched(Hedge(settings: $0)) }
     }
 }
 

@@ -196,8 +196,10 @@ struct StackFileReferenceTests {
     @Test("The defaults of an adaptive limit are those of a rule in code")
     func adaptive() throws {
         let part = try #require(Self.parts.first { $0.name == "concurrencyLimit" })
-        let members = part.members(of: "adaptive")
-        #expect(members.map(\.ownName) == ["initial", "min", "decrease", "pause"])
+        let all = part.members(of: "adaptive")
+        #expect(all.map(\.ownName) == ["initial", "min", "decrease", "pause", "latency"])
+        #expect(all.last?.defaultValue == .bool(AdaptiveLimit().followsLatency))
+        let members = all.dropLast()
         let rule = AdaptiveLimit()
         #expect(
             try members.map { try #require($0.defaultValue?.double) } == [

@@ -35,6 +35,15 @@ struct RandomStack: Sendable {
         let body: RequestBody = method == .put || method == .post ? .text("content") : .empty
         request = Request(method, anywhere, body: body, options: options)
         var gates = makeGates(&dice)
+        // Of its own, so that the other gates are the same as without it.
+        var other = Dice(seed: ~Law.seed(number))
+        if other.chance(0.1) {
+            let faults: [Chaos.Fault] = [
+                .error(.connection), .status(503), .droppedBody,
+                .latency(.milliseconds(other.roll(0...3000))),
+            ]
+            gates.append(Chaos(other.one(of: faults), rate: 0.7, switch: Switch()))
+        }
         // Most orders are those of the documentation; some are any.
         if dice.chance(0.35), !isOrderly, gates.count > 1 {
             for index in gates.indices.dropLast() {
@@ -46,6 +55,8 @@ struct RandomStack: Sendable {
             let inner = Stack(Array(gates[first...(first + 1)]))
             let group: any Gate =
                 switch dice.roll(0...3) {
+                case 0 where other.chance(0.5):
+                    Switched(by: Switch(share: other.one(of: [0, 0.5, 1])), inner)
                 case 0: Group(inner)
                 case 1: When({ $0.method == .get }, then: inner)
                 case 2: When({ $0.headers.contains("X-Mark") }, then: inner)

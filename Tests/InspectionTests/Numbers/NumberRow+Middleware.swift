@@ -90,6 +90,7 @@ extension NumberRow {
         .real("AdmissionControl.threshold") { AdmissionControl(threshold: $0) },
         .time("AdmissionControl.recovery") { AdmissionControl(recovery: $0) },
         .real("AdmissionControl.slowness") { AdmissionControl(slowness: $0) },
+        .real("Chaos.rate") { Chaos(.latency(.seconds(1)), rate: $0, switch: Switch()) },
         .real("CircuitBreaker.failureRatio") { CircuitBreaker(failureRatio: $0, minimum: 1) },
         .whole("CircuitBreaker.minimum") { CircuitBreaker(minimum: $0) },
         .time("CircuitBreaker.window") { CircuitBreaker(minimum: 1, window: $0) },
@@ -145,6 +146,7 @@ extension NumberRow {
             try await call([limit], simulation)
         },
         .whole("Redirect.limit") { Redirect(limit: $0) },
+        .real("Switch.share") { Switched(by: Switch(share: $0), [.retry()]) },
         .time("SharedState.timeLimit") {
             SharedRateLimit([rule], shared: SharedState(MemorySharedStore(), timeLimit: $0))
         },

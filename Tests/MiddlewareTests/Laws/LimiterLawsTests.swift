@@ -79,6 +79,47 @@ struct LimiterLawsTests {
         }
     }
 
+    @Test(
+        "A limit that follows latency stays in its bounds, whatever it hears, and gives permits by it"
+    )
+    func latency() {
+        let origin = Self.origins[0]
+        let request = Request(.get, "http://a/")
+        for run in Law.runs {
+            var dice = Dice(seed: Law.seed(run))
+            let (lowest, most) = (dice.roll(1...5), dice.roll(5...40))
+            var rule = AdaptiveLimit(initial: dice.roll(lowest...50), min: lowest)
+            rule.followsLatency = true
+            let permits = Permits(total: 1000, perOrigin: most, queue: 0, adaptive: rule)
+            let clock = ManualClock()
+            var held = 0
+            func takes() -> Bool {
+                do { return try permits.take(origin, timeSource: clock) == nil } catch {
+                    return false
+                }
+            }
+            for _ in 0..<500 {
+                let sentAt = clock.now
+                while takes() { held += 1 }
+                Law.holds(held >= min(lowest, most), run, "fewer than the lowest")
+                Law.holds(held <= most, run, "more than the most")
+                clock.advance(by: .milliseconds(dice.roll(0...300)))
+                let status: HTTPStatus = dice.chance(0.02) ? 503 : 200
+                let outcome = Outcome(
+                    request: request, result: .success(Response(to: request, status: status)))
+                permits.observe(
+                    outcome, origin, sentAt: dice.chance(0.05) ? nil : sentAt, at: clock.now)
+                permits.giveBack(origin)
+                held -= 1
+                Law.holds((lowest...most).contains(permits.limit(of: origin)), run, "the limit")
+                while held > permits.limit(of: origin) {
+                    permits.giveBack(origin)
+                    held -= 1
+                }
+            }
+        }
+    }
+
     @Test("A rate is never exceeded, queues are first come, first served, and no call is lost")
     func rates() {
         for run in Law.runs {

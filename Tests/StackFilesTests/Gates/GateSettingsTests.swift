@@ -44,6 +44,53 @@ struct GateSettingsTests {
         #expect(try file(gate).check(with: registry).map(\.path) == [path])
     }
 
+    @Test(
+        "A reload turns a gate off and on again, and keeps what it has",
+        arguments: [
+            #"{"use": "retry", "base": 0"#, #"{"use": "hedge""#, #"{"use": "admissionControl""#,
+            #"{"use": "rateLimit", "perSecond": 1000"#,
+        ])
+    func switching(gate: String) async throws {
+        let configured = try configured(gate + "}")
+        #expect(!(configured.client.stack.gates[0] is Switched))
+        try configured.reload(file(gate + #", "switch": 0}"#))
+        let control = try #require(configured.client.stack.gates[0] as? Switched).control
+        #expect(control.share == 0 && control.setBy == "the stack file")
+        #expect(try await configured.client.get(anywhere).response().attempts == 1)
+        try configured.reload(file(gate + #", "switch": 0.5}"#))
+        #expect(control.share == 0.5, "the same switch")
+        #expect(
+            try file(gate + #", "switch": 2}"#).check(with: registry).map(\.path)
+                == ["stack[0].switch"])
+    }
+
+    @Test("Chaos is off until the file says otherwise, and off again when it says so")
+    func chaos() async throws {
+        let gate = #"{"use": "chaos", "fault": "status", "status": 500, "path": "/x""#
+        let configured = try configured(gate + "}", transport: "well")
+        func statuses() async throws -> [Int] {
+            [
+                try await configured.client.get(anywhere).response().status.code,
+                try await configured.client.get("http://a.example/y").response().status.code,
+            ]
+        }
+        #expect(try await statuses() == [200, 200])
+        try configured.reload(file(gate + #", "switch": 1}"#, transport: "well"))
+        #expect(try await statuses() == [500, 200])
+        try configured.reload(file(gate + "}", transport: "well"))
+        #expect(try await statuses() == [200, 200])
+    }
+
+    @Test("The next server is told the time left in the form of the file")
+    func propagatedDeadline() async throws {
+        let told = #"{"use": "propagateDeadline", "header": "X-T", "form": "milliseconds"}"#
+        let configured = try configured(
+            #"{"use": "deadline", "seconds": 2}, "# + told, transport: "well")
+        _ = try await configured.client.get(anywhere).response()
+        let transport = try #require(configured.client.transport as? MockTransport)
+        #expect(transport.sent.first?.request.headers["X-T"] == "2000")
+    }
+
     @Test("A breaker stays open over a reload, whatever its rules become")
     func breaker() async throws {
         let configured = try configured(#"{"use": "circuitBreaker", "minimum": 2}"#)

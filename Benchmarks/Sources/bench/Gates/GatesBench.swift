@@ -138,6 +138,13 @@ enum GatesBench {
             name: "coalesce", stack: [.coalesce()],
             reason: "the exchange outlives its caller, so it has a task and a context of its own"),
         Row(name: "fallback", stack: [.fallback(status: .ok)]),
+        Row(name: "switched-off", stack: [.switched(by: Switch(share: 0), [.retry()])]),
+        Row(name: "chaos-off", stack: [.chaos(.droppedBody)]),
+        Row(
+            name: "propagateDeadline", stack: [.deadline(), .propagateDeadline()],
+            reason: "beside that of a deadline: the time left is written"),
+        Row(
+            name: "concurrencyLimit-latency", stack: [.concurrencyLimit(adaptive: .latency)]),
         endpoints(1), endpoints(10), endpoints(1000),
         endpoints(10, .peakEWMA, name: "-peakEWMA"),
         endpoints(1000, .peakEWMA, name: "-peakEWMA"),

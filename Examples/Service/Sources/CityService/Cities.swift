@@ -24,7 +24,9 @@ struct Cities: Sendable {
         let name = try context.parameters.require("name")
         do {
             let caller = try HTTPHeaders(request.headers)
-            let limit = Self.limit(caller["X-Envoy-Expected-Rq-Timeout-Ms"])
+            // A tenth of the time is for the way back.
+            let left = Self.patience.timeLeft(in: caller).map { $0 * 9 / 10 }
+            let end = left.map { self.weather.timeSource.now.advanced(by: $0) }
             // The language may change what an upstream answers. Nothing else goes on.
             var headers = HTTPHeaders()
             headers["Accept-Language"] = caller["Accept-Language"]
@@ -32,10 +34,10 @@ struct Cities: Sendable {
             // request, and its trace; and if one fails for good, the other is cancelled.
             async let weather = weather.request(
                 .get, .path("weather/{city}", ["city": name]), headers: headers
-            ).deadline(limit).decode(City.Weather.self)
+            ).deadline(until: end).decode(City.Weather.self)
             async let place = places.request(
                 .get, .path("places/{city}", ["city": name]), headers: headers
-            ).deadline(limit).decode(City.Place.self)
+            ).deadline(until: end).decode(City.Place.self)
             return City(
                 name: name, place: try await place, weather: try? await weather)
         } catch let error as ClientError {
@@ -43,11 +45,8 @@ struct Cities: Sendable {
         }
     }
 
-    /// How long the calls may take: the caller's limit, which Envoy passes in milliseconds, minus a
-    /// tenth for the way back.
-    private static func limit(_ told: String?) -> Duration {
-        .milliseconds(min(max(told.flatMap { Int($0) } ?? 2000, 1), 30_000)) * 9 / 10
-    }
+    /// How Envoy tells how long the caller waits. The clients' own deadlines hold whatever it says.
+    private static let patience = DeadlineField.milliseconds("X-Envoy-Expected-Rq-Timeout-Ms")
 
     /// Says whose fault it is, and when to come again.
     ///

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Synchronization
+public import TurnpikeCore
+
+/// Turns gates on and off, or on for a share of the calls, while calls run.
+///
+/// ```swift
+/// let hedging = Switch()
+/// let client = Client(transport: transport) {
+///     Deadline(.seconds(10))
+///     Switched(by: hedging) { Hedge(after: .milliseconds(200)) }
+/// }
+/// hedging.set(share: 0, by: "Ann, incident 7")
+/// ```
+///
+/// Each act is an event: the next call that meets the switch reports it, with who it was, to the logs
+/// outside and to its trace. In a stack file it is the setting `switch`, which a reload sets.
+public final class Switch: Sendable {
+    // As bits, which an atomic can hold.
+    private let bits: Atomic<UInt64>
+    private let isNews: Atomic<Bool>
+    private let setter: Mutex<String?>
+
+    /// Creates a switch.
+    /// - Parameters:
+    ///   - share: The share of the calls that it is on for: 1 is on, 0 is off.
+    ///   - name: Who says so, if that is an event.
+    public init(share: Double = 1, by name: String? = nil) {
+        bits = Atomic(Self.clamped(share).bitPattern)
+        isNews = Atomic(name != nil)
+        setter = Mutex(name)
+    }
+
+    /// The share of the calls that it is on for, from 0 to 1.
+    public var share: Double { Double(bitPattern: bits.load(ordering: .relaxed)) }
+
+    /// Who has set the share; nil if it is the first one.
+    public var setBy: String? { setter.withLock { $0 } }
+
+    /// Sets the share of the calls, for all that arrive from now on; the same share again is no event.
+    /// - Parameters:
+    ///   - share: The share: 1 is on, 0 is off.
+    ///   - name: Who sets it, a person or a program.
+    public func set(share: Double, by name: String) {
+        let new = Self.clamped(share).bitPattern
+        setter.withLock { setter in
+            if bits.exchange(new, ordering: .relaxed) == new { return }
+            setter = name
+            isNews.store(true, ordering: .relaxed)
+        }
+    }
+
+    /// Whether it is on for a call: always the same answer for one call, while the share is the same.
+    /// - Parameters:
+    ///   - context: The context of the call.
+    ///   - gate: The name of the gate that asks.
+    public func isOn(for context: Context, by gate: @autoclosure () -> String) -> Bool {
+        if isNews.load(ordering: .relaxed), isNews.exchange(false, ordering: .relaxed) {
+            context.report("is \(text) now, set by \(setBy ?? "")", by: gate())
+        }
+        let share = share
+        if share <= 0 || share >= 1 { return share >= 1 }
+        // Mixed, so that these are not the calls that a log samples.
+        var generator = SeededGenerator(seed: context.random.share.bitPattern)
+        return generator.unit() < share
+    }
+
+    /// The share in words.
+    var text: String {
+        switch share {
+        case 0: "off"
+        case 1: "on"
+        default: "on for \((share * 1000).rounded() / 10) % of the calls"
+        }
+    }
+
+    private static func clamped(_ share: Double) -> Double { share > 0 ? min(share, 1) : 0 }
+}
+
+/// Gates behind a ``Switch``. A request that does not pass them costs one check.
+public struct Switched: GateGroup {
+    /// The gates, outermost first.
+    public let gates: [any Gate]
+    /// What turns them on and off.
+    public let control: Switch
+
+    /// Creates gates behind a switch, from a list.
+    public init(by control: Switch, _ stack: Stack) {
+        self.control = control
+        gates = stack.gates
+    }
+
+    /// Creates gates behind a switch, with a builder.
+    public init(by control: Switch, @StackBuilder _ gates: () -> [any Gate]) {
+        self.init(by: control, Stack(gates()))
+    }
+
+    /// States that the gates apply only if the switch says so.
+    public func facts(for request: Request?) -> GateFacts? {
+        let share = control.share
+        var facts = GateFacts(
+            "applies as its switch is set, which is \(control.text)", .selects(byOrigin: false),
+            passedOver: request != nil && share == 0 ? "its switch is off" : nil)
+        facts.appliesByLot = share > 0 && share < 1
+        return facts
+    }
+
+    /// Whether the switch is on for the call.
+    public func applies(to request: Request, context: Context) -> Bool {
+        control.isOn(for: context, by: gates.map(\.gateName).joined(separator: ", "))
+    }
+}
+
+extension Gate where Self == Switched {
+    /// Puts gates behind a switch; see ``Switched``.
+    public static func switched(by control: Switch, _ stack: Stack) -> Self {
+        Switched(by: control, stack)
+    }
+}
