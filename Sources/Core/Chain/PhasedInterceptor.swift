@@ -74,7 +74,7 @@ extension PhasedInterceptor {
         let result: Result<Response, any Error>
         do {
             result = .success(
-                inner.isLimit
+                inner !== context && inner.isLimit
                     ? try await next.promptly(request, in: inner)
                     : try await next(request, context: inner))
         } catch {

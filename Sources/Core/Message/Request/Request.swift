@@ -106,7 +106,7 @@ public struct Request: Sendable {
 
     /// The content.
     public var body: RequestBody {
-        _read { yield parts.body }
+        get { parts.body }
         _modify { yield &parts.body }
     }
 
