@@ -94,16 +94,16 @@ final class Inbox: Sendable {
     /// - Throws: The error at the end, `CancellationError`, or the error of a second reader.
     func next() async throws -> WebSocket.Fragment? {
         while true {
-            let moment = OneShot<Void>()
-            let (fragment, end, writer) = try state.withLock { state in
+            let (fragment, end, writer, moment) = try state.withLock { state in
                 if state.reader?.isSettled == false {
                     throw ClientError(
                         .unsupported, "another task reads the messages of this socket already")
                 }
                 let fragment = state.takeFirst()
-                if fragment == nil, state.end == nil { state.reader = moment }
+                let moment = fragment == nil && state.end == nil ? OneShot<Void>() : nil
+                if let moment { state.reader = moment }
                 let hasRoom = state.bytes < Self.maxBytes / 2
-                return (fragment, state.end, hasRoom ? state.writer.take() : nil)
+                return (fragment, state.end, hasRoom ? state.writer.take() : nil, moment)
             }
             writer?.settle(.success(()))
             if let fragment { return fragment }
@@ -111,7 +111,7 @@ final class Inbox: Sendable {
                 try end.get()
                 return nil
             }
-            try await moment.value { moment.settle(.failure(CancellationError())) }
+            try await moment?.value { moment?.settle(.failure(CancellationError())) }
         }
     }
 }
@@ -128,15 +128,16 @@ final class Turn: Sendable {
     /// Runs an operation when all that came before are done.
     /// - Throws: `CancellationError` if the task is cancelled in line, or the operation's error.
     func run<Value>(_ operation: () async throws -> Value) async throws -> Value {
-        let moment = OneShot<Void>()
-        let isFree = state.withLock { state in
-            defer { state.isTaken = true }
-            if state.isTaken { state.line.append(moment) }
-            return !state.isTaken
+        let moment = state.withLock { state -> OneShot<Void>? in
+            guard state.isTaken else {
+                state.isTaken = true
+                return nil
+            }
+            let moment = OneShot<Void>()
+            state.line.append(moment)
+            return moment
         }
-        if !isFree {
-            try await moment.value { moment.settle(.failure(CancellationError())) }
-        }
+        try await moment?.value { moment?.settle(.failure(CancellationError())) }
         defer { giveBack() }
         return try await operation()
     }

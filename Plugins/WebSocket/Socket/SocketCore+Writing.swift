@@ -40,12 +40,12 @@ extension SocketCore {
             try Task.checkCancellation()
             do {
                 let content = try deflater?.deflate(content, isLast: isLast) ?? content
+                let frame = FrameWriter.frame(
+                    isFirst ? opcode : .continuation, content, isFinal: isLast,
+                    isCompressed: isFirst && deflater != nil)
                 // Pings that came before the message that may have caused this one are answered first.
-                try await connection.write(
-                    takePongs()
-                        + FrameWriter.frame(
-                            isFirst ? opcode : .continuation, content, isFinal: isLast,
-                            isCompressed: isFirst && deflater != nil))
+                let pongs = takePongs()
+                try await connection.write(pongs.isEmpty ? frame : pongs + frame)
             } catch let error as CancellationError {
                 throw error
             } catch {

@@ -47,7 +47,10 @@ struct IdleSockets {
         limit.rlim_cur = limit.rlim_max
         unsafe setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
         var kept: [Any] = []
-        let client = Client(transport: try CurlTransport(), stack: [])
+        var configuration = CurlTransport.Configuration()
+        configuration.maxConnectionsPerHost = count + 1
+        let client = Client(
+            transport: try CurlTransport(configuration: configuration), stack: [])
         // What all of them need is there after the first.
         kept.append(try await open(client))
         let before = Self.resident

@@ -19,6 +19,8 @@ struct SocketRun {
     func report(with server: SocketServer) async throws -> JSONValue {
         // What the runtime opens for itself, for its timers too, is there after the first socket.
         var configuration = CurlTransport.Configuration()
+        // At most so many sockets to one host are open.
+        configuration.maxConnectionsPerHost = sockets + 64
         if let file = server.overTLS?.authority { configuration.trust.authorities = .file(file) }
         let client = Client(
             transport: try CurlTransport(configuration: configuration), stack: .standard)
