@@ -196,10 +196,10 @@ extension Settings {
             guard let name = text(pair[0], at: place + "[0]"),
                 let value = text(pair[1], at: place + "[1]")
             else { continue }
-            do {
-                try headers.add(HTTPHeaders.Name(name), value)
-            } catch {
-                issue(at: place, (error as? ClientError)?.message ?? "\(error)")
+            if let defect = Self.defect(HTTPHeaders.Name(name), value) {
+                issue(at: place, defect)
+            } else {
+                headers.append(HTTPHeaders.Name(name), value)
             }
         }
         return headers

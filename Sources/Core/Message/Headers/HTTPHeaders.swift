@@ -15,9 +15,9 @@ import TurnpikeSupport
 /// ```
 ///
 /// Names that are not tokens, and values with CR, LF, NUL or another control character, are never
-/// stored. A subscript cannot throw, so it records a ``defect``; a request with a defect fails with
-/// ``ClientError/Code/invalidRequest`` before anything is sent. ``init(validating:)`` and
-/// ``add(_:_:)`` throw at once. Printing redacts secrets (``Redaction/standard``).
+/// stored. The first one becomes the ``defect``; a request with a defect fails with
+/// ``ClientError/Code/invalidRequest`` before anything is sent. Printing redacts secrets
+/// (``Redaction/standard``).
 public struct HTTPHeaders: Sendable {
     /// One field line.
     public struct Field: Hashable, Sendable {
@@ -48,13 +48,6 @@ public struct HTTPHeaders: Sendable {
     /// Creates a section of fields in order; an invalid field becomes the ``defect``.
     public init(_ pairs: some Sequence<(String, String)>) {
         for (name, value) in pairs { append(Name(name), value) }
-    }
-
-    /// Creates a section of fields in order.
-    /// - Throws: ``ClientError/Code/invalidRequest``, naming the first invalid field but not its
-    ///   value.
-    public init(validating pairs: some Sequence<(String, String)>) throws {
-        for (name, value) in pairs { try add(Name(name), value) }
     }
 
     /// The value of a field, or nil if there is none.
@@ -102,15 +95,6 @@ public struct HTTPHeaders: Sendable {
     /// Appends a field line; an invalid one becomes the ``defect``.
     public mutating func append(_ name: Name, _ value: String) {
         if let field = checked(name, value) { fields.append(field) }
-    }
-
-    /// Appends a field line.
-    /// - Throws: ``ClientError/Code/invalidRequest``, naming the field but not its value.
-    public mutating func add(_ name: Name, _ value: String) throws {
-        if let defect = Self.fault(name, value) {
-            throw ClientError(.invalidRequest, defect)
-        }
-        fields.append(Field(name: name, value: Grammar.trimmed(value)))
     }
 
     /// Appends a field line that a peer sent.
