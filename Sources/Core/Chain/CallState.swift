@@ -67,3 +67,19 @@ extension CallRecord: ResponseHistory {
 
     func completed(_ error: any Error) -> any Error { completed(error, at: nil) }
 }
+
+/// The parts of a client that all its calls share.
+final class CallEnvironment: Sendable {
+    let timeSource: any TimeSource
+    let randomSource: any RandomSource
+    let baseOrigin: Origin?
+    let running = OpenCalls()
+
+    init(
+        timeSource: any TimeSource, randomSource: any RandomSource, baseOrigin: Origin? = nil
+    ) {
+        self.timeSource = timeSource
+        self.randomSource = randomSource
+        self.baseOrigin = baseOrigin
+    }
+}
