@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension Plan {
-    /// Checks and completes a request, then passes it to the transport.
-    func send(_ request: Request, in context: Context) async throws -> Response {
+    /// Checks and completes a request.
+    ///
+    /// Apart, so that its values do not take room in the frame of a suspended call.
+    @inline(never)
+    private func completed(_ request: Request, in context: Context) throws -> Request {
         try context.checkCancellation()
         let body = request.body
         if let fault = body.fault { throw fault }
@@ -38,6 +41,12 @@ extension Plan {
         if body.hasTrailers { request.announceTrailers() }
         request.uniteCookies()
         request.askForPlainRange()
+        return request
+    }
+
+    /// Checks and completes a request, then passes it to the transport.
+    func send(_ request: Request, in context: Context) async throws -> Response {
+        let request = try completed(request, in: context)
         var isSecond = false
         while true {
             do {
@@ -79,13 +88,27 @@ extension Plan {
     }
 
     /// Passes a request to the transport, and records it.
-    @inline(__always)
     private func exchange(_ request: Request, in context: Context) async throws -> Response {
-        let record = context.call.record
-        let now = context.timeSource.now
+        let (inner, number) = try begin(request, in: context)
+        let response: Response
+        do {
+            response = try await transport.send(request, context: inner)
+        } catch {
+            if inner.isRead { inner.left(.failure(error)) }
+            inner.call.record.didFail(number)
+            throw error
+        }
+        return received(response, to: request, exchange: number, in: inner)
+    }
+
+    /// Records that a request is passed to the transport.
+    /// - Returns: The context and the number of the exchange.
+    @inline(never)
+    private func begin(_ request: Request, in context: Context) throws -> (Context, Int) {
         guard
-            let number = record.willSend(
-                request, attempt: context.attempt, at: now, limit: Self.sendLimit)
+            let number = context.call.record.willSend(
+                request, attempt: context.attempt, at: context.timeSource.now,
+                limit: Self.sendLimit)
         else {
             throw ClientError(
                 .sendLimit,
@@ -93,16 +116,18 @@ extension Plan {
                     + " another retry, or a replay that never succeeds")
         }
         // Of its own, if the call is read.
-        let context = context.entering(.exchange(request)) ?? context
-        context.tell(.sent(request))
-        var response: Response
-        do {
-            response = try await transport.send(request, context: context)
-        } catch {
-            if context.isRead { context.left(.failure(error)) }
-            record.didFail(number)
-            throw error
-        }
+        let inner = context.entering(.exchange(request)) ?? context
+        inner.tell(.sent(request))
+        return (inner, number)
+    }
+
+    /// Records a response of the transport, and attaches its body to the call.
+    @inline(never)
+    private func received(
+        _ response: Response, to request: Request, exchange number: Int, in context: Context
+    ) -> Response {
+        var response = response
+        let record = context.call.record
         let headAt = context.timeSource.now
         record.didReceiveHead(
             of: response, in: number, at: headAt, unless: context.cancelReason != nil)

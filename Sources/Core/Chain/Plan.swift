@@ -145,6 +145,8 @@ final class Plan: Sendable {
     ///   - isEntered: Whether the readers of the call know of the pass through the gate at the position.
     /// - Returns: The response.
     /// - Throws: The error of a gate or of the transport.
+    // Never inlined: the optimizer of Swift 6.3 fails at a copy of it inside a traced pass.
+    @inline(never)
     func run(
         _ request: Request, from start: Int, in context: Context, isEntered: Bool = false
     ) async throws -> Response {
@@ -156,38 +158,62 @@ final class Plan: Sendable {
         var request = request
         while position < nodes.count {
             switch nodes[position] {
-            case .group(let group, let count):
-                position += group.value.applies(to: request, context: context) ? 1 : 1 + count
-                continue
-            case .adaptNow(let adapter):
-                let inner = tells ? context.entering(.gate(pass(at: position))) : nil
-                do {
-                    try adapt(adapter.value, &request, inner ?? context)
-                    inner?.left(.success(nil))
-                } catch {
-                    inner?.left(.failure(error))
-                    throw error
-                }
+            case .group, .adaptNow, .idle:
+                try pass(&position, &request, in: context, tells)
             case .adapt(let adapter):
-                let inner = tells ? context.entering(.gate(pass(at: position))) : nil
-                do {
-                    try await adapter.value.adapt(&request, context: inner ?? context)
-                    inner?.left(.success(nil))
-                } catch {
-                    inner?.left(.failure(error))
-                    throw error
-                }
-            // Never reached: calls fail earlier, with the fault of the plan.
-            case .idle: break
+                request = try await adapted(request, by: adapter, at: position, in: context, tells)
+                position += 1
             default:
                 // What wraps the rest of the chain comes back once its pass has begun.
                 return tells
                     ? try await enter(request, at: position, in: context)
                     : try await wrap(request, from: position, in: context)
             }
-            position += 1
         }
         return try await send(request, in: context)
+    }
+
+    // These two are apart, so that their values do not take room in the frame of a suspended call.
+
+    /// Passes a node that waits for nothing.
+    @inline(never)
+    private func pass(
+        _ position: inout Int, _ request: inout Request, in context: Context, _ tells: Bool
+    ) throws {
+        let node = nodes[position]
+        if case .group(let group, let count) = node,
+            !group.value.applies(to: request, context: context)
+        {
+            position += count
+        }
+        if case .adaptNow(let adapter) = node {
+            let inner = tells ? context.entering(.gate(pass(at: position))) : nil
+            do {
+                try adapt(adapter.value, &request, inner ?? context)
+                inner?.left(.success(nil))
+            } catch {
+                inner?.left(.failure(error))
+                throw error
+            }
+        }
+        position += 1
+    }
+
+    @inline(never)
+    private func adapted(
+        _ request: Request, by adapter: Kept<any RequestAdapter>, at position: Int,
+        in context: Context, _ tells: Bool
+    ) async throws -> Request {
+        var request = request
+        let inner = tells ? context.entering(.gate(pass(at: position))) : nil
+        do {
+            try await adapter.value.adapt(&request, context: inner ?? context)
+            inner?.left(.success(nil))
+            return request
+        } catch {
+            inner?.left(.failure(error))
+            throw error
+        }
     }
 
     /// Runs the gates at a position and after it that wrap the rest of the chain, and the rest.

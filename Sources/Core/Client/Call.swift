@@ -167,8 +167,20 @@ public struct Call: Sendable {
     private func send(
         accept: [MediaType], in running: (plan: Plan, context: Context)
     ) async throws -> (response: Response, request: Request) {
-        let context = running.context
-        let plan: Plan
+        let (plan, request) = try complete(accept: accept, in: running)
+        do {
+            let response = try await plan.run(request, from: 0, in: running.context)
+            return (chosen(response, in: running.context), request)
+        } catch {
+            throw running.context.failed(error)
+        }
+    }
+
+    /// Apart, so that its values do not take room in the frame of a suspended call.
+    @inline(never)
+    private func complete(
+        accept: [MediaType], in running: (plan: Plan, context: Context)
+    ) throws -> (Plan, Request) {
         var request = request
         do {
             try Task.checkCancellation()
@@ -177,22 +189,23 @@ public struct Call: Sendable {
             }
             request.describeBody()
             request.moveUserInformation()
-            plan = try extended(running.plan, for: request.options)
+            let plan = try extended(running.plan, for: request.options)
             if let fault = plan.fault { throw fault }
+            return (plan, request)
         } catch {
-            context.left(.failure(error))
+            running.context.left(.failure(error))
             throw error
         }
-        do {
-            var response = try await plan.run(request, from: 0, in: context)
-            // A gate created it itself.
-            if response.history == nil { response.history = context.call.record }
-            context.call.record.didChoose(response.exchange)
-            context.tell(.responded(response))
-            return (response, request)
-        } catch {
-            throw context.failed(error)
-        }
+    }
+
+    @inline(never)
+    private func chosen(_ response: Response, in context: Context) -> Response {
+        var response = response
+        // A gate created it itself.
+        if response.history == nil { response.history = context.call.record }
+        context.call.record.didChoose(response.exchange)
+        context.tell(.responded(response))
+        return response
     }
 
     /// Adds the gates of this call, and gates for options that the stack would ignore, to those that the
