@@ -135,6 +135,24 @@ struct CurlUpgradePlaceTests {
         #expect(try await connection.echoes())
     }
 
+    private static func descriptors() throws -> Int {
+        try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").count
+    }
+
+    @Test("Once connected, it has three descriptors, libcurl's own")
+    func keeps() async {
+        await #expect(processExitsWith: .success) {
+            let fixture = try CurlFixture { $0.maxConnectionsPerHost = 11 }
+            fixture.server.route("/", .echoing())
+            var connections = [try await fixture.client.upgraded()]
+            let before = try CurlUpgradePlaceTests.descriptors()
+            for _ in 0..<10 { connections.append(try await fixture.client.upgraded()) }
+            // The server has one more.
+            #expect(try CurlUpgradePlaceTests.descriptors() - before <= 10 * 4)
+            for connection in connections { #expect(try await connection.echoes()) }
+        }
+    }
+
     @Test("Two hundred connections that end in each way leave no descriptor, and no place taken")
     func descriptors() async {
         // Other tests have descriptors of their own.
@@ -180,16 +198,13 @@ struct CurlUpgradePlaceTests {
                 ruled.request.options.addressRule = AddressRule { _ in false }
                 await fails(ruled)
             }
-            func descriptors() throws -> Int {
-                try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").count
-            }
             try await round()
             try await server.wait { $0.open == 0 }
-            let before = try descriptors()
+            let before = try CurlUpgradePlaceTests.descriptors()
             for _ in 0..<20 { try await round() }
             try await server.wait { $0.open == 0 }
             try await until("the descriptors to be closed") {
-                (try? descriptors()) ?? .max <= before
+                (try? CurlUpgradePlaceTests.descriptors()) ?? .max <= before
             }
         }
     }

@@ -110,8 +110,13 @@ static void set_interest(tpc_poller *this, int descriptor, int former, int mask)
 }
 #endif
 
-// Returns the interest of a descriptor, or NULL if there is no memory.
+// Returns the interest of a descriptor, or NULL if nothing is known of it.
 static interest_t *interest_of(tpc_loop *loop, int descriptor) {
+    return descriptor >= 0 && descriptor < loop->interest_count ? &loop->interests[descriptor] : NULL;
+}
+
+// Returns the interest of a descriptor, or NULL if there is no memory.
+static interest_t *make_interest(tpc_loop *loop, int descriptor) {
     if (descriptor < 0) return NULL;
     if (descriptor >= loop->interest_count) {
         int count = descriptor + 64 > 2 * loop->interest_count ? descriptor + 64 : 2 * loop->interest_count;
@@ -141,8 +146,8 @@ static void mute(tpc_loop *loop, int descriptor, interest_t *interest, int mask,
 }
 
 bool tpc_connection_want(tpc_loop *loop, int descriptor, int mask, const tpc_transfer *user) {
-    interest_t *interest = interest_of(loop, descriptor);
-    if (!interest) return false;
+    interest_t *interest = mask ? make_interest(loop, descriptor) : interest_of(loop, descriptor);
+    if (!interest) return mask == 0;
     set_wanted(loop, interest, mask);
     if (mask) {
         interest->user = user;
@@ -244,7 +249,7 @@ int tpc_connection_open(tpc_loop *loop, tpc_transfer *transfer, struct curl_sock
     if (descriptor >= 0 && is_loopback(&address->addr))
         setsockopt(descriptor, SOL_SOCKET, SO_SNDBUF, &room, sizeof room);
     if (descriptor < 0) loop->has_refusal = tpc_waits_after_refusal;
-    interest_t *interest = interest_of(loop, descriptor);
+    interest_t *interest = make_interest(loop, descriptor);
     if (!interest) return descriptor;
     set_wanted(loop, interest, 0);
     int64_t due = tpc_loop_now() + FIRST_BYTE_PATIENCE;

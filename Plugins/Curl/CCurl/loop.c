@@ -259,18 +259,24 @@ tpc_loop *tpc_loop_create(const tpc_limits *limits) {
     return loop;
 }
 
-void tpc_loop_close(tpc_loop *loop) {
-    if (loop->multi) tpc_curl.multi_cleanup(loop->multi);
-    loop->multi = NULL;
+void tpc_loop_end_waiting(tpc_loop *loop) {
     loop->timer_due = loop->unmute_due = loop->first_byte_due = loop->unused_due = INT64_MAX;
     loop->event_count = 0;
     close_poller(&loop->poller);
+    free(loop->interests);
+    loop->interests = NULL;
+    loop->interest_count = loop->wanted_count = 0;
+}
+
+void tpc_loop_close(tpc_loop *loop) {
+    if (loop->multi) tpc_curl.multi_cleanup(loop->multi);
+    loop->multi = NULL;
+    tpc_loop_end_waiting(loop);
 }
 
 void tpc_loop_free(tpc_loop *loop) {
     tpc_loop_close(loop);
     if (loop->sessions) tpc_curl.share_cleanup(loop->sessions);
-    free(loop->interests);
     free(loop);
 }
 

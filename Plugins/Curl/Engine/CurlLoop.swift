@@ -29,6 +29,8 @@ import TurnpikeCore
 
     /// What can be read from when the sockets have events.
     var descriptor: Int32 { unsafe tpc_loop_descriptor(pointer) }
+    /// Frees what it waits with, once nothing waits for it any more.
+    func endWaiting() { unsafe tpc_loop_end_waiting(pointer) }
     func close() { unsafe tpc_loop_close(pointer) }
     func free() { unsafe tpc_loop_free(pointer) }
     func enter(name: String) { unsafe tpc_loop_enter(pointer, name) }

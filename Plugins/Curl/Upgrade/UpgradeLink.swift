@@ -84,6 +84,9 @@ struct UpgradeLink: @unchecked Sendable {
         guard socket >= 0 else {
             throw CurlFault.of(code, text: handle.faultText(code), handle: handle, transfer)
         }
+        // From now on the thread of ``UpgradeLoop`` waits for the socket itself. What this loop knows of its
+        // sockets has room for every descriptor of the process.
+        loop.endWaiting()
         return (socket, handle.times)
     }
 

@@ -51,6 +51,8 @@ final class UpgradeLoop: Sendable {
     let options: CurlOptions
     private let limit, hostLimit: Int
     private let state = Mutex(State())
+    // False while the thread has yet to ask the connections before it waits again.
+    private let needsWake = Atomic(false)
     private let over = SharedValue<Void>()
 
     init(_ options: CurlOptions) {
@@ -85,7 +87,10 @@ final class UpgradeLoop: Sendable {
     }
 
     /// Makes the thread ask the connections what they wait for.
-    func wake() { state.withLock { $0.wakeup }?.wake() }
+    func wake() {
+        guard needsWake.exchange(false, ordering: .acquiringAndReleasing) else { return }
+        state.withLock { $0.wakeup }?.wake()
+    }
 
     /// Closes all connections, and returns when they are closed.
     func shutdown() async {
@@ -114,6 +119,7 @@ final class UpgradeLoop: Sendable {
                 due = min(due, interest.due)
             }
             _ = unsafe poll(&entries, nfds_t(entries.count), CurlLoop.timeout(until: due))
+            needsWake.store(false, ordering: .releasing)
             if entries[0].revents != 0 { wakeup.wait(0) }
             for (connection, entry) in zip(waiting, entries.dropFirst()) {
                 connection.act(isReady: entry.revents != 0)
@@ -124,6 +130,7 @@ final class UpgradeLoop: Sendable {
 
     // Nil at the end of the thread.
     private func next() -> (CurlLoop, [CurlUpgrade])? {
+        _ = needsWake.exchange(true, ordering: .acquiringAndReleasing)
         let (admitted, wakeup, all) = state.withLock { state in
             let admitted = state.admit(upTo: limit, perHost: hostLimit)
             let all = state.all

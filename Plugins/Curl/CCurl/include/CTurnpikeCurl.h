@@ -64,6 +64,9 @@ tpc_loop *tpc_loop_create(const tpc_limits *limits);
 /// Closes all connections. All transfers must have been freed, and no thread may wait. Later wakeups have no effect.
 void tpc_loop_close(tpc_loop *loop);
 void tpc_loop_free(tpc_loop *loop);
+/// Frees what a loop waits with, its descriptors and what it knows of the sockets; libcurl keeps its connections. No thread may wait,
+/// and none may wait later.
+void tpc_loop_end_waiting(tpc_loop *loop);
 /// Makes the current thread the one that waits, and gives it a name of at most 15 bytes.
 void tpc_loop_enter(tpc_loop *loop, const char *name);
 /// Returns whether the current thread is the one that waits. Any thread may call it at any time.
