@@ -109,8 +109,8 @@ enum CurlFault {
     {
         ClientError(
             .protocol,
-            "the server wants this request by HTTP/1.1, and its body cannot be sent again; give it a"
-                + " replayable body, or set http2 to off",
+            "the server requires HTTP/1.1 for this request, whose body cannot be sent again; give it"
+                + " a replayable body, or set http2 to off",
             underlying: underlying, transfer: state)
     }
 
@@ -144,7 +144,7 @@ enum CurlFault {
     /// For the content of an answer that refuses to be asked for its consent.
     static var wasSkipped: ClientError {
         ClientError(
-            .incomplete, "libcurl keeps no content of a 417; send the request without its Expect",
+            .incomplete, "libcurl drops the content of a 417; send the request without Expect",
             transfer: TransferState(.receiving))
     }
 

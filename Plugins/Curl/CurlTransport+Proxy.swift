@@ -190,8 +190,8 @@ struct ProxyRoutes: Sendable {
     }
 }
 
-/// The hosts that are reached without a proxy, by libcurl's rules (`CURLOPT_NOPROXY`): names with all
-/// that ends in them, addresses, networks such as `10.0.0.0/8`, and `*` for all hosts.
+/// The hosts that are reached without a proxy, by libcurl's rules (`CURLOPT_NOPROXY`): names with
+/// their subdomains, addresses, networks such as `10.0.0.0/8`, and `*` for all hosts.
 ///
 /// libcurl asks them by itself. They are evaluated here if the choice must be known before libcurl
 /// makes it: for a request with a connect target or an address rule.

@@ -18,8 +18,8 @@ import TurnpikeSupport
 ///
 /// Only the connection goes to the endpoint (``/TurnpikeCore/RequestOptions/connectTarget``). The
 /// URL, `Host`, the name in the certificate, cookies, cache keys, credentials, breakers and metrics
-/// keep the logical name. A client whose transport cannot connect elsewhere has a fault from its
-/// making. Requests to other hosts, and requests that have a connect target already, pass untouched.
+/// keep the logical name. If the transport cannot connect elsewhere, the client has a fault.
+/// Requests to other hosts, and requests that have a connect target already, pass untouched.
 ///
 /// Place it inside ``/TurnpikeMiddleware/Retry``, ``/TurnpikeMiddleware/Hedge``,
 /// ``/TurnpikeMiddleware/AdmissionControl`` and ``/TurnpikeMiddleware/CircuitBreaker``, next to the

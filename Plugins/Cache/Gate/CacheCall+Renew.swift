@@ -154,9 +154,9 @@ extension CacheCall {
         }
     }
 
-    // The answer for all waiting callers: a response that may be stored, or a fault of the server.
-    // Each caller checks whether it may use the answer. nil for any other answer, which is only for
-    // the caller that sent the request (RFC 9111 §4).
+    // The answer for all callers that wait for it: a response that may be stored, or an error of
+    // the server. Each caller checks whether it may use the answer. nil for any other answer, which
+    // is only for the caller that sent the request (RFC 9111 §4).
     private func answer(_ head: ResponseHead, isStored: Bool) -> Revalidated.Answer? {
         let control = CacheControl(head.headers)
         let mayBeShared = !control.noStore && Storability.allows(head, control)

@@ -8,7 +8,7 @@ import TurnpikeSupport
 struct UnreadableEntry: Error {}
 
 extension CacheCall {
-    /// Answers the request with an entry; nil if the entry has no answer to a request for parts.
+    /// Answers the request with an entry; nil if it asks for ranges that the entry cannot give.
     /// - Throws: ``UnreadableEntry``, or `CancellationError`.
     func stored(_ entry: CacheEntry, _ outcome: CacheOutcome) async throws -> Response? {
         let left = entry.response.freshness.timeLeft(at: date)

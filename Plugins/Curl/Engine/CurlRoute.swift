@@ -55,7 +55,7 @@ struct CurlRoute: Sendable {
         if isProxied {
             throw ClientError(
                 .unsupported,
-                "the request is to connect to \(target), but its host is reached through a proxy;"
+                "the request must connect to \(target), but its host is reached through a proxy;"
                     + " use a transport without one, or add the host to the proxy's exceptions")
         }
     }

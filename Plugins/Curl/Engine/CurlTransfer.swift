@@ -161,7 +161,7 @@ extension CurlTransfer {
         return (handle, isReusable)
     }
 
-    /// Fails before it has begun, outside of any table.
+    /// Ends the transfer with an error before it has begun, when no table of the engine has it yet.
     func refuse(_ error: any Error) {
         _ = advance(.failed, failing: error)
         leave()

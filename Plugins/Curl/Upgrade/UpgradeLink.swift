@@ -5,8 +5,8 @@ import Foundation
 import TurnpikeCore
 
 /// What libcurl has of an upgraded connection: a handle, and a multi handle of its own.
-// SAFETY: the thread of ``UpgradeLoop`` alone uses it while it connects, then whoever has the lock of
-// ``CurlUpgrade``, and at last the one who has taken it out of there.
+// SAFETY: while it connects, only the thread of ``UpgradeLoop`` uses it. Then only the holder of the
+// lock of ``CurlUpgrade`` does, and after it is taken out of there, only the code that took it.
 struct UpgradeLink: @unchecked Sendable {
     /// Bytes to be sent, which stay at their address: libcurl must be offered the same ones again.
     // SAFETY: the memory is its own.

@@ -28,11 +28,11 @@ public struct BalancingPolicy: Sendable {
 
     /// Draws two endpoints at random, and takes the one with fewer requests under way.
     ///
-    /// Two draws keep the longest queue exponentially shorter than one, and unlike a search for the
-    /// least loaded of all they do not send all clients to the same endpoint at once (Mitzenmacher,
-    /// *The Power of Two Choices in Randomized Load Balancing*, 2001). Endpoints are drawn by
-    /// weight, and their requests compared per weight. A failed request counts as one under way
-    /// that fades within seconds, so that an endpoint that fails at once does not attract requests.
+    /// With two draws, the longest queue is exponentially shorter than with one. A search for the
+    /// least loaded endpoint would send all clients to the same one (Mitzenmacher, *The Power of
+    /// Two Choices in Randomized Load Balancing*, 2001). Endpoints are drawn by weight, and their
+    /// requests compared per weight. A failed request counts as one under way that fades within
+    /// seconds, so that an endpoint that fails at once does not attract requests.
     public static let leastRequests = Self(rule: .leastRequests)
 
     /// Draws two endpoints at random, and takes the one that is expected to answer sooner.

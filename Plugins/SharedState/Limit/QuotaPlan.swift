@@ -110,8 +110,8 @@ struct QuotaPlan: Sendable {
     }
 
     /// An answer, with its times in a range in which they can be used.
-    /// - Throws: An error if no store may give it. Without one of the offsets a rule would not hold,
-    ///   and a permit that is due in a year would keep calls in line for that long.
+    /// - Throws: An error if no store may give this answer. If an offset were missing, a rule would
+    ///   not be kept. A permit that is due in a year would make calls wait for a year.
     func checked(_ answer: QuotaAnswer) throws -> QuotaAnswer {
         switch answer {
         case .granted(let grant):

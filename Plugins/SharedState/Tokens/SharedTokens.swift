@@ -76,7 +76,7 @@ public struct SharedTokens: Sendable {
                     + " leave out the shared store")
         }
         guard !key.isEmpty else {
-            throw ClientError(.configuration, "the key of shared tokens is empty; name them")
+            throw ClientError(.configuration, "the key of the shared tokens is empty; set one")
         }
         self.state = state
         self.key = key

@@ -92,7 +92,7 @@ struct Writing {
         mutating func drop(_ count: Int) {
             place += count
             if !isEmpty { return }
-            // The memory of a large command is not kept.
+            // The buffer is kept for the next command only if it is small.
             bytes.removeAll(keepingCapacity: bytes.capacity <= 1 << 18)
             place = 0
         }

@@ -8,9 +8,9 @@ import TurnpikeSupport
 
 /// The connections of a client, and the thread that waits for them.
 ///
-/// Callers write their commands themselves if nobody else is writing; what others add meanwhile goes
-/// out in one piece. The thread connects, reads, and keeps the time. What happens to a connection is
-/// told to its ``ConnectionStateMachine``, which says what is to be done.
+/// Callers write their commands themselves if nobody else is writing; what others add meanwhile
+/// goes out in one piece. The thread connects, reads, and watches the time limits. What happens to
+/// a connection is told to its ``ConnectionStateMachine``, which says what is to be done.
 final class ValkeyEngine: Sendable {
     let url: ValkeyURL
     let tls: TLSContext?

@@ -47,6 +47,6 @@ public struct CancelReason: Sendable {
         CancelReason(.timeLimit, error: error)
     }
 
-    /// The reason once it is known that the time limit came first: it then ends everything.
+    /// The reason to use once a time limit is known to have come first: it ends everything.
     var decided: CancelReason { owner == .timeLimit ? .failed(error) : self }
 }

@@ -25,7 +25,7 @@ public protocol CallReader: Sendable {
 
     /// Returns what reads a call that begins; this reader by default.
     /// - Parameter others: What reads the call already.
-    /// - Returns: The reader, or nil if one of the others reads the call for this one too.
+    /// - Returns: The reader; nil if one of the others also reads the call on behalf of this one.
     func reader(beside others: [any CallReader]) -> (any CallReader)?
 }
 

@@ -37,7 +37,7 @@ extension ResponseSerializer {
     public func collectedBytes(in table: SerializerTable) -> Int { 0 }
     /// No media ranges.
     public var accept: [MediaType] { [] }
-    /// Returns ``accept``, whatever the table.
+    /// Returns ``accept``, which does not depend on the table.
     public func accept(in table: SerializerTable) -> [MediaType] { accept }
 }
 

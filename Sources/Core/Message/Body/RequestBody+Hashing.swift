@@ -29,7 +29,7 @@ extension SHA256 {
             throw ClientError(
                 .bodyNotReplayable,
                 "found a request body that can be read only once; expected one that can be read"
-                    + " twice, for its SHA-256 and to be sent: data, a file, or a stream with"
+                    + " twice, for its SHA-256 and for sending it: data, a file, or a stream with"
                     + " `replayable: true`")
         }
         return try await body.read(into: SHA256()) { $0.update($1) }.finalize()

@@ -7,7 +7,7 @@ import Foundation
 /// Most bodies are small and came with their heads. Those of memory and of exchanges, which are
 /// ready sources, are therefore taken without suspending: each wait costs four async frames (`bench instructions`).
 enum ResponseBodyContent {
-    /// Bytes that the storage holds, and what belongs to them.
+    /// The storage has the bytes; this case has the trailers and the encoded size of the content.
     case memory(trailers: HTTPHeaders, encodedBytes: Int64?)
     case ready(any ReadySource)
     case source(any ResponseBodySource)

@@ -117,7 +117,7 @@ public struct DownloadDestination: Sendable {
         case .directory(let directory, let name?):
             guard !name.isEmpty, name != ".", name != "..",
                 !name.utf8.contains(where: { $0 == UInt8(ascii: "/") || $0 == 0 })
-            else { throw ClientError(.download, "the name to download to is not a file name") }
+            else { throw ClientError(.download, "the name for the download is not a file name") }
             return directory.appending(path: name, directoryHint: .notDirectory)
         case .directory, .choice: return nil
         }

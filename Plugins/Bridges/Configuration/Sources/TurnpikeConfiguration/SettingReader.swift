@@ -4,7 +4,7 @@ import Configuration
 import Turnpike
 import TurnpikeStackFiles
 
-/// Reads values that a schema describes from a configuration, and collects the mistakes.
+/// Reads from a configuration the values that a schema describes, and collects the mistakes.
 struct SettingReader {
     let config: ConfigSnapshotReader
     private(set) var issues: [ConfigurationIssue] = []
