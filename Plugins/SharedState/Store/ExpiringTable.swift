@@ -24,7 +24,9 @@ struct ExpiringTable<Value: Sendable>: Sendable {
         return (entry.value, entry.end)
     }
 
-    /// Puts a value under a key. If the value has expired already, the key is removed.
+    /// Puts a value under a key.
+    ///
+    /// If the value has expired already, the key is removed.
     mutating func put(_ value: Value, _ key: String, until end: Double, at now: Double) {
         guard end > now else {
             entries[key] = nil

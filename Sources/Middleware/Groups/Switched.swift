@@ -55,6 +55,7 @@ public final class Switch: Sendable {
     /// - Parameters:
     ///   - context: The context of the call.
     ///   - gate: The name of the gate that asks.
+    /// - Returns: Whether the call passes the gates.
     public func isOn(for context: Context, by gate: @autoclosure () -> String) -> Bool {
         if isNews.load(ordering: .relaxed), isNews.exchange(false, ordering: .relaxed) {
             context.report("is \(text) now, set by \(setBy ?? "")", by: gate())
@@ -78,7 +79,9 @@ public final class Switch: Sendable {
     private static func clamped(_ share: Double) -> Double { share > 0 ? min(share, 1) : 0 }
 }
 
-/// Gates behind a ``Switch``. A request that does not pass them costs one check.
+/// Gates behind a ``Switch``.
+///
+/// A request that does not pass them costs one check.
 public struct Switched: GateGroup {
     /// The gates, outermost first.
     public let gates: [any Gate]

@@ -45,7 +45,9 @@ struct Cities: Sendable {
         }
     }
 
-    /// How Envoy tells how long the caller waits. The clients' own deadlines hold whatever it says.
+    /// How Envoy tells how long the caller waits.
+    ///
+    /// The clients' own deadlines hold whatever it says.
     private static let patience = DeadlineField.milliseconds("X-Envoy-Expected-Rq-Timeout-Ms")
 
     /// Says whose fault it is, and when to come again.

@@ -31,7 +31,9 @@ public protocol ResponseValidator: Gate {
 
 extension ResponseValidator {
     /// False: each response is judged.
-    public func accepts(_ response: Response, for request: Request, context: Context) -> Bool { false }
+    public func accepts(
+        _ response: Response, for request: Request, context: Context
+    ) -> Bool { false }
 
     /// 4 KiB.
     public func keptBytes(for request: Request) -> Int { 4096 }

@@ -16,8 +16,7 @@ struct HeaderInjector: Injector {
     func inject(_ value: String, forKey key: String, into headers: inout HTTPHeaders) {
         let name = HTTPHeaders.Name(key)
         if isForeign, name != .traceparent, name != .tracestate { return }
-        var valid = HTTPHeaders()
-        guard (try? valid.add(name, value)) != nil else { return }
-        headers[name] = value
+        let field: HTTPHeaders = [name: value]
+        if field.defect == nil { headers[name] = value }
     }
 }
