@@ -23,9 +23,11 @@ public final class Context: Sendable {
     let place: CallPlace
     /// Whether its cancellation decides the result of the rest of the chain.
     let isLimit: Bool
-    /// The timer of the time limit that the context was created for.
+    /// The time limit that the context was created for.
     // SAFETY: set once, by the one who created the context, before anyone else knows it.
-    nonisolated(unsafe) var timer: ContextTimer?
+    nonisolated(unsafe) var limit: ContextLimit?
+    // SAFETY: set once, and used only by the tasks that the context is given to after that.
+    nonisolated(unsafe) var timer: (any TimerToken)?
     // Whether it can be cancelled apart from its parent.
     private let hasScope: Bool
     // The values of the attempt, if one begins here.

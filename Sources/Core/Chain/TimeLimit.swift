@@ -71,14 +71,15 @@ extension Context {
     ) -> Context {
         let inner =
             isUpToHead ? childUpToHead() : child(deadline: timeSource.now.advanced(by: limit))
-        unsafe inner.timer = ContextTimer(
-            token: timeSource.schedule(after: limit) { inner.expire() }, limit: limit,
-            isUpToHead: isUpToHead, makeFault: fault)
+        // The timer may be due before `schedule` returns.
+        unsafe inner.limit = ContextLimit(
+            duration: limit, isUpToHead: isUpToHead, makeFault: fault)
+        unsafe inner.timer = timeSource.schedule(after: limit) { inner.expire() }
         return inner
     }
 
     private func expire() {
-        guard let fault = unsafe timer?.fault else { return }
+        guard let fault = unsafe limit?.fault else { return }
         if fault.code == .deadlineExceeded { call.record.deadlinePasses() }
         cancel(.expired(fault))
     }
@@ -88,49 +89,49 @@ extension Context {
     func finish(_ result: inout Result<Response, any Error>) {
         switch result {
         case .failure:
-            unsafe timer?.token.cancel()
+            unsafe timer?.cancel()
             if !Task.isCancelled, let reason = cancelReason { result = .failure(reason.error) }
         case .success(let response):
             // An inner gate may have turned the cancellation into a response.
             if let reason = cancelReason {
-                unsafe timer?.token.cancel()
+                unsafe timer?.cancel()
                 response.body.cancel(.drop)
                 result = .failure(reason.error)
-            } else if unsafe timer?.isUpToHead == true {
-                unsafe timer?.token.cancel()
-            } else if let timer = unsafe timer {
-                response.body.keepLimit(timer, of: self)
+            } else if let limit = unsafe limit, let timer = unsafe timer {
+                if limit.isUpToHead { return timer.cancel() }
+                response.body.keepLimit(limit, timer, of: self)
             }
         }
     }
 }
 
-/// The timer of a context's time limit.
-struct ContextTimer: Sendable {
-    let token: any TimerToken
-    let limit: Duration
+/// The time limit that a context was created for.
+struct ContextLimit: Sendable {
+    let duration: Duration
     let isUpToHead: Bool
     let makeFault: @Sendable (Duration) -> ClientError
 
-    var fault: ClientError { makeFault(limit) }
+    var fault: ClientError { makeFault(duration) }
 }
 
 extension ResponseBody {
     /// Ends the body when the context is cancelled, and the time limit when the body ends.
-    fileprivate func keepLimit(_ timer: ContextTimer, of context: Context) {
+    fileprivate func keepLimit(
+        _ limit: ContextLimit, _ timer: any TimerToken, of context: Context
+    ) {
         // A small body needs no check: it is read faster than the time could be checked.
         if let deadline = context.deadline, storage.length ?? .max > ResponseBodyExpiry.smallest {
             storage.expire(
                 ResponseBodyExpiry(deadline: deadline, timeSource: context.timeSource) {
-                    timer.fault
+                    limit.fault
                 })
         }
         // The body arrived in time, even if it is read later.
-        if storage.arrival != .underWay { return timer.token.cancel() }
+        if storage.arrival != .underWay { return timer.cancel() }
         let canceller = canceller
         let registration = context.onCancel { canceller.cancel($0) }
         onEnd { _ in
-            timer.token.cancel()
+            timer.cancel()
             registration.end()
         }
     }
