@@ -40,13 +40,14 @@ public struct JSONObject: Sendable {
     /// Creates an empty object.
     public init() {}
 
-    /// Creates an object from members in order; of several members with one name, the first is
-    /// kept.
+    /// Creates an object from members in order.
+    ///
+    /// If several members have one name, the first is kept.
     public init(_ pairs: some Sequence<(String, JSONValue)>) {
         for (name, value) in pairs { _ = append(name, value) }
     }
 
-    /// The value of a member; setting nil removes the member.
+    /// The value of a member; if nil is set, the member is removed.
     public subscript(name: String) -> JSONValue? {
         get { position(of: name).map { members[$0].value } }
         set {
@@ -118,6 +119,6 @@ extension JSONObject: Hashable {
 }
 
 extension JSONObject: ExpressibleByDictionaryLiteral {
-    /// Creates an object; of several members with one name, the first is kept.
+    /// Creates an object; if several members have one name, the first is kept.
     public init(dictionaryLiteral elements: (String, JSONValue)...) { self.init(elements) }
 }
