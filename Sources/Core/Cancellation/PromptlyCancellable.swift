@@ -2,11 +2,11 @@
 
 /// A gate or a transport that promises to end soon after its context or its task is cancelled.
 ///
-/// When a time limit (``Context/deadline``, or a gate such as `Deadline` or `AttemptTimeout`)
-/// expires, the caller of the limit returns at once, whatever the gates inside do. To guarantee
-/// this, the limit runs these gates in a task of their own, which costs an allocation and a thread
-/// switch for each call. If all gates inside and the transport promise to end soon, the limit runs
-/// them in the caller's task.
+/// A time limit is ``Context/deadline``, or a gate such as `Deadline` or `AttemptTimeout`. When a
+/// time limit expires, its caller returns at once, whatever the gates inside do. To guarantee this,
+/// the limit runs these gates in a task of their own, which costs an allocation and a thread switch
+/// for each call. If all gates inside and the transport promise to end soon, the limit runs them in
+/// the caller's task.
 ///
 /// ```swift
 /// struct Signature: Interceptor, PromptlyCancellable {

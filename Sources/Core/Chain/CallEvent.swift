@@ -112,7 +112,7 @@ public struct CallEvent: Sendable {
 
     /// How many sends the call made before its last send so far (`http.request.resend_count`).
     ///
-    /// Retries, redirects and replays count.
+    /// The number includes retries, redirects and replays.
     public var resendCount: Int { max(context.call.record.sends - 1, 0) }
 
     /// The method of the request.

@@ -27,7 +27,7 @@ public struct CallMeasurement: Sendable {
     /// How many sends the call made before the last send of this pass
     /// (`http.request.resend_count`).
     ///
-    /// Retries, redirects and replays count.
+    /// The number includes retries, redirects and replays.
     public let resendCount: Int
     /// The number of sends during this pass that repeated an earlier send of the call.
     ///

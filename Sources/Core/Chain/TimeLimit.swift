@@ -11,8 +11,8 @@ extension Next {
     ///
     /// When the limit has passed, the caller gets the error at once. The limit cancels the context,
     /// which ends sends, waits and bodies in the rest of the chain. If the rest of the chain runs
-    /// in a task of its own, the limit cancels this task too, which ends whatever other gates
-    /// await. Nothing is sent afterwards.
+    /// in a task of its own, the limit cancels this task too. The gates then stop all other waits.
+    /// Nothing is sent afterwards.
     /// - Parameters:
     ///   - request: The request.
     ///   - limit: The time limit.

@@ -135,8 +135,7 @@ public struct ClientError: Error, Sendable {
     /// Returns the error of a later exchange of a call whose earlier request was answered.
     ///
     /// The earlier request was sent, even if the later request was not. If a gate sends again after
-    /// an answer, as for a redirect, it throws this error. The call then does not count as never
-    /// sent.
+    /// an answer, as for a redirect, it throws this error. The call then counts as sent.
     public var behindAnAnswer: ClientError {
         guard transfer?.isUnsent == true else { return self }
         return changed { $0.transfer = TransferState(.receiving) }

@@ -10,8 +10,8 @@ public struct TransferState: Hashable, Sendable {
     public enum Phase: String, Hashable, Sendable, Comparable {
         /// No byte of the request was written, or the server has not processed the request.
         ///
-        /// The exchange was in name resolution, connection or TLS. Or the server has said that it
-        /// did not process the request, as HTTP/2 can (RFC 9113 §8.7).
+        /// The exchange was in name resolution, connection or TLS. If the server has said that it
+        /// did not process the request, as HTTP/2 can (RFC 9113 §8.7), this is the phase as well.
         case connecting
         /// Bytes of the request may have been written, but no byte of a response has arrived.
         case sending

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Receives the figures of gates and transports that do not belong to passes.
+/// Receives the figures of gates and transports, except the measurements of passes.
 ///
 /// Examples are the state of a breaker, the length of a queue, a refusal, and open connections.
 ///

@@ -41,7 +41,7 @@ extension RequestBody {
 
     /// Returns the same content followed by trailer fields that are computed from its bytes.
     ///
-    /// A checksum is an example:
+    /// For example, a checksum follows the content:
     ///
     /// ```swift
     /// let body = RequestBody.file(url).followed(by: ["X-CRC32"], reducingInto: { CRC32() }) {

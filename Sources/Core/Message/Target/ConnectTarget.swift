@@ -5,8 +5,8 @@ import TurnpikeSupport
 /// The place to connect to, instead of the host of the request's URL.
 ///
 /// Only the connection goes elsewhere. The origin stays the logical name. The URL, the `Host`
-/// field, cookies, cache keys, credentials and labels are those of the request. So is the name that
-/// TLS asks for and that the certificate must have. If a transport lacks
+/// field, cookies, cache keys, credentials and labels are those of the request. TLS asks for the
+/// name in the URL, and the certificate must have this name. If a transport lacks
 /// ``TransportCapabilities/connectTargets``, it refuses such a request.
 ///
 /// A gate that balances load sets the target for each attempt (``RequestOptions/connectTarget``).
