@@ -7,8 +7,8 @@ extension Context {
     /// Returns the message of an error without secrets and control characters.
     ///
     /// A gate that records errors elsewhere uses it. The message is ``ClientError/message`` for a
-    /// ``ClientError``, and the description for any other error. If the message repeats secrets of
-    /// the request, of the last request that the call has sent, or of the response, they are
+    /// ``ClientError``, and the description for any other error. If the message repeats a secret of
+    /// the request, of the last request that the call has sent, or of the response, the secret is
     /// hidden.
     /// - Parameters:
     ///   - error: The error.

@@ -273,8 +273,8 @@ public final class Context: Sendable {
     ///
     /// Use it for an exchange that a gate makes on behalf of many calls. The new call shares the
     /// clocks and the identifier of this call. It has its own values, sends and time limits. While
-    /// this call waits for it (``report(waitingFor:atDeadline:saying:by:gauges:_:)``), the readers
-    /// of this call read it too.
+    /// this call waits for the new call (``report(waitingFor:atDeadline:saying:by:gauges:_:)``),
+    /// the readers of this call also read the new call.
     /// - Parameter isOneTime: Whether not even the end of the client cancels the new call. Use it
     ///   for an exchange that cannot be repeated, for example if the exchange spends a refresh
     ///   token. The caller must then end it.

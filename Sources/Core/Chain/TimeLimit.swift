@@ -29,7 +29,7 @@ extension Next {
         return try await promptly(request, in: inner)
     }
 
-    /// Runs the rest of the chain so that a cancellation of the context or task returns at once.
+    /// Runs the rest of the chain; if the context or task is cancelled, the caller returns at once.
     ///
     /// The caller does not wait for an inner gate that ignores the cancellation. Gates that are
     /// known to react to it (``PromptlyCancellable``) run directly. If any inner gate is not known

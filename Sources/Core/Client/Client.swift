@@ -207,14 +207,15 @@ public final class Client: Sendable {
     /// Rejects new calls, waits for running calls, and shuts down the gates and the transport.
     ///
     /// Calls that outlast the grace period are cancelled and end with the error. Later calls fail
-    /// as ``ClientError/Code/cancelled``. If a running call begins another exchange, it fails with
-    /// the same code: a download that resumes, or an event stream that reconnects.
+    /// as ``ClientError/Code/cancelled``. If a running call begins another exchange, the call fails
+    /// with the same code. Examples are a download that resumes and an event stream that
+    /// reconnects.
     ///
-    /// The client waits at most one second for the ends of cancelled calls, so that gates see these
-    /// ends before they shut down. If a caller holds a response without reading it, the response
-    /// does not end by itself. The gates shut down one after the other, outermost first. Each takes
-    /// as long as it needs, and nothing bounds the sum. Their shared state ends after the gates
-    /// (``replace(stack:transport:onShutdown:)``).
+    /// The client waits at most one second for the ends of cancelled calls, so that the gates see
+    /// these ends before the shutdown. If a caller holds a response without reading it, the
+    /// response does not end by itself. The gates shut down one after the other, outermost first.
+    /// Each takes as long as it needs, and nothing bounds the sum. Their shared state ends after
+    /// the gates (``replace(stack:transport:onShutdown:)``).
     ///
     /// If the task is cancelled, only the grace period ends early. When this method returns,
     /// everything is closed.

@@ -25,11 +25,11 @@ public protocol RequestRetrier: Gate {
     ///
     /// The method is called at the head of a successful response if the content is incomplete and
     /// the caller gets a value of the whole content (``Context/collectedBytes``). If the content is
-    /// larger than the result, the caller gets it as a stream that starts with the bytes already
-    /// read.
+    /// larger than the returned number of bytes, the caller gets it as a stream that starts with
+    /// the bytes already read.
     func keptBytes(_ outcome: Outcome, context: Context) -> Int
 
-    /// Whether this retrier decides about a request whose kept-alive connection ended too early.
+    /// Whether this retrier decides about a request whose kept-alive connection was lost.
     ///
     /// The connection ended before an answer (``TransferState/lostReusedConnection``). If true, the
     /// retrier decides even if its decision is no further attempt. The default is false: the

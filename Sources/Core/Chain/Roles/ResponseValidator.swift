@@ -11,8 +11,8 @@
 /// ```
 ///
 /// The framework discards the body of a rejected response. If the error is a ``ClientError`` with
-/// ``ClientError/Code/validation``, it keeps the head and the beginning of the body. Inside a
-/// retry, a rejected status can be retried.
+/// ``ClientError/Code/validation``, the error keeps the head and the beginning of the body. Inside
+/// a retry, a rejected status can be retried.
 public protocol ResponseValidator: Gate {
     /// Whether a response is plainly right and needs no check.
     ///

@@ -93,8 +93,8 @@ extension Response {
     /// Returns an error of the body's reader with more details.
     ///
     /// The details are the head of this response, the request as it was sent, and the outcomes of
-    /// the attempts. A serializer uses this method if its values are read after the call has
-    /// returned, such as a stream of lines.
+    /// the attempts. A serializer uses this method if its values, such as a stream of lines, are
+    /// read after the call has returned.
     public func completing(_ error: any Error) -> any Error {
         guard let history, let error = error as? ClientError else { return error }
         return history.completed(error.completed(response: head) as any Error)

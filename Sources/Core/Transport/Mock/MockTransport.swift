@@ -80,8 +80,8 @@ public final class MockTransport: Transport {
     ///
     /// The first stub that matches a request returns its next response. If it has no further
     /// response, it repeats its last one. If a request matches no stub, it fails with
-    /// ``ClientError/Code/unsupported`` and the difference from the nearest stub. To respond to
-    /// such requests, end the list with ``MockStub/otherwise(_:)``.
+    /// ``ClientError/Code/unsupported``, and the error shows the difference from the nearest stub.
+    /// To respond to such requests, end the list with ``MockStub/otherwise(_:)``.
     public init(
         capabilities: TransportCapabilities = .init(rawValue: .max), recordLimit: Int = 1000,
         _ stubs: [MockStub]
