@@ -27,9 +27,8 @@
 /// `TurnpikeTesting` find transports that break the promise, and gates that do not let a cancelled
 /// `next` end.
 public protocol PromptlyCancellable: Sendable {
-    /// How soon the gate or transport ends after a cancellation.
-    ///
-    /// The default is ``Promptness/withInside``.
+    /// How soon the gate or transport ends after a cancellation; the default is
+    /// ``Promptness/withInside``.
     var promptness: Promptness { get }
 }
 
@@ -40,13 +39,11 @@ extension PromptlyCancellable {
 
 /// How soon a gate or a transport ends when its context or its task is cancelled.
 public enum Promptness: Sendable {
-    /// The gate or transport may not end.
-    ///
-    /// This is assumed if a gate or a transport declares nothing.
+    /// The gate or transport may not end; this is assumed if a gate or a transport declares
+    /// nothing.
     case unknown
-    /// The gate ends soon if the rest of the chain does.
-    ///
-    /// Besides `next`, it awaits only the context's sleeps and the bodies of responses.
+    /// The gate ends soon if the rest of the chain does; besides `next`, it awaits only the
+    /// context's sleeps and the bodies of responses.
     case withInside
     /// The gate or transport ends soon, whatever the rest of the chain does.
     case always

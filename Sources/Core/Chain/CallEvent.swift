@@ -48,9 +48,8 @@ public struct CallEvent: Sendable {
     /// The current wall-clock time of the call.
     public var date: Date { context.timeSource.date }
 
-    /// A number in 0..<1 for sampling, the same for all events of a call.
-    ///
-    /// It comes from the call's random source.
+    /// A number in 0..<1 for sampling, the same for all events of a call; it comes from the call's
+    /// random source.
     public var share: Double { context.random.share }
 
     /// A value in the context of the call or attempt that the event belongs to.
@@ -110,17 +109,15 @@ public struct CallEvent: Sendable {
     /// Scheme, host and port of the request (`url.scheme`, `server.address`, `server.port`).
     public var origin: Origin? { requestValue?.origin }
 
-    /// How many sends the call made before its last send so far (`http.request.resend_count`).
-    ///
-    /// The number includes retries, redirects and replays.
+    /// How many sends the call made before its last send so far (`http.request.resend_count`); the
+    /// number includes retries, redirects and replays.
     public var resendCount: Int { max(context.call.record.sends - 1, 0) }
 
     /// The method of the request.
     public var method: HTTPMethod? { requestValue?.method }
 
-    /// The URL of the request, redacted by the given rules.
-    ///
-    /// This costs less than redacting the whole request.
+    /// The URL of the request, redacted by the given rules; this costs less than redacting the
+    /// whole request.
     public func url(redaction: Redaction = .standard) -> String? {
         requestValue?.targetURI.redacted(redaction)
     }
@@ -186,9 +183,8 @@ public struct CallEvent: Sendable {
         ).index
     }
 
-    /// The message of a note (``Kind/note(gate:message:)``), redacted by the given rules.
-    ///
-    /// The secrets of the call's requests and all control characters are removed as well.
+    /// The message of a note (``Kind/note(gate:message:)``), redacted by the given rules; the
+    /// secrets of the call's requests and all control characters are removed as well.
     public func shown(_ message: String, redaction: Redaction = .standard) -> String {
         let requests = [requestValue, context.call.record.lastSent].compactMap(\.self)
         let known = CarriedSecrets(of: requests, headValue?.headers, by: redaction).index

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The identifier of a call.
-///
-/// It is unique within its client, and very probably unique across clients.
+/// The identifier of a call; it is unique within its client, and very probably unique across
+/// clients.
 public struct CallID: Hashable, Sendable, CustomStringConvertible {
     /// The client's part of the identifier.
     ///

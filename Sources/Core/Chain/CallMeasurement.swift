@@ -25,9 +25,7 @@ public struct CallMeasurement: Sendable {
     /// The time from the start of the pass to the head of the response.
     public let headDuration: Duration?
     /// How many sends the call made before the last send of this pass
-    /// (`http.request.resend_count`).
-    ///
-    /// The number includes retries, redirects and replays.
+    /// (`http.request.resend_count`); the number includes retries, redirects and replays.
     public let resendCount: Int
     /// The number of sends during this pass that repeated an earlier send of the call.
     ///

@@ -40,9 +40,8 @@ extension CallReader {
 
 /// Something that happens in a call.
 public enum CallStep: Sendable {
-    /// The part of the call that the context belongs to begins (``Context/part``).
-    ///
-    /// The first step of a call enters ``CallPart/call(_:)``.
+    /// The part of the call that the context belongs to begins (``Context/part``); the first step
+    /// of a call enters ``CallPart/call(_:)``.
     /// - Parameter in: The number of the enclosing part; -1 for the call itself.
     case entered(CallPart, in: Int)
     /// The part of the call that the context belongs to has ended.
@@ -52,17 +51,15 @@ public enum CallStep: Sendable {
     /// exchange ends with its body. The call has this step when the caller gets the response or the
     /// value.
     case left(Result<HTTPStatus?, any Error>)
-    /// A gate says what it does.
-    ///
-    /// If `describesPass` is true, the message describes the whole pass through the gate.
+    /// A gate says what it does; if `describesPass` is true, the message describes the whole pass
+    /// through the gate.
     case note(gate: String, message: String, describesPass: Bool)
     /// A gate has added one to this figure.
     case counted(GateFigure)
     /// The request is passed to the transport.
     case sent(Request)
-    /// The transport reports facts about an exchange.
-    ///
-    /// The part of the context is this exchange, or lies in it.
+    /// The transport reports facts about an exchange; the part of the context is this exchange, or
+    /// lies in it.
     case reported([TransportReport])
     /// The transport has returned a response to a request.
     case received(Response, to: Request)
@@ -82,9 +79,8 @@ public enum CallPart: Sendable {
     case gate(GatePass)
     /// An attempt, with its number in the call.
     case attempt(Int)
-    /// A wait of a gate, with a name for people.
-    ///
-    /// The gate reports it with ``Context/report(waitingFor:atDeadline:saying:by:gauges:_:)``.
+    /// A wait of a gate, with a name for people; the gate reports it with
+    /// ``Context/report(waitingFor:atDeadline:saying:by:gauges:_:)``.
     case wait(String)
     /// The exchange of a request.
     case exchange(Request)

@@ -5,9 +5,8 @@ import TurnpikeSupport
 // What happens in a call leaves the chain here, for the readers of the call, the loggers outside, and
 // the error of a deadline.
 extension Context {
-    /// Reports what a gate does, for example why it sends nothing.
-    ///
-    /// The loggers outside the gate and the readers of the call receive the report.
+    /// Reports what a gate does, for example why it sends nothing; the loggers outside the gate and
+    /// the readers of the call receive the report.
     /// - Parameters:
     ///   - message: What the gate does, without secrets. It is evaluated only if somebody reads it.
     ///   - gate: The gate's name.
@@ -19,9 +18,8 @@ extension Context {
         tell(.note(gate: gate, message: message(), describesPass: describesPass))
     }
 
-    /// Adds one to a figure of a gate, for the meter of the gate and the readers of the call.
-    ///
-    /// If a gate counts something apart from a call, it adds that to its figures directly
+    /// Adds one to a figure of a gate, for the meter of the gate and the readers of the call; if a
+    /// gate counts something apart from a call, it adds that to its figures directly
     /// (``GateFigures/add(_:to:labels:)``).
     /// - Parameters:
     ///   - name: The name of the counter.

@@ -49,9 +49,8 @@ public final class Context: Sendable {
     /// What the gate that created this context says of a second send after a lost connection.
     let resendRule: ResendRule?
 
-    /// How many bytes of the response content are read before the caller gets a value.
-    ///
-    /// The number is `Int.max` for the whole content, and 0 if the caller gets a stream
+    /// How many bytes of the response content are read before the caller gets a value; the number
+    /// is `Int.max` for the whole content, and 0 if the caller gets a stream
     /// (``ResponseSerializer/collectedBytes(in:)``).
     public var collectedBytes: Int { call.collectedBytes }
 
@@ -156,10 +155,9 @@ public final class Context: Sendable {
     /// How many times the transport was asked to send in this call so far.
     public var sendCount: Int { call.record.sends }
 
-    /// The origin of the client's base URL, or nil without a base URL.
-    ///
-    /// A gate with a credential adds the credential only to requests for this origin, unless the
-    /// gate is configured otherwise.
+    /// The origin of the client's base URL, or nil without a base URL; a gate with a credential
+    /// adds the credential only to requests for this origin, unless the gate is configured
+    /// otherwise.
     public var baseOrigin: Origin? { call.environment.baseOrigin }
 
     /// The redirects that the call has followed so far.
@@ -168,10 +166,8 @@ public final class Context: Sendable {
     /// The outcomes of the call's last 32 attempts, if it was retried; otherwise empty.
     public var history: [AttemptSummary] { call.record.history }
 
-    /// Whether a retrier has ended the call (``RetryDecision/fail(_:)``).
-    ///
-    /// If so, no gate may send the call again, not even to follow a redirect or to replay it with a
-    /// new credential.
+    /// Whether a retrier has ended the call (``RetryDecision/fail(_:)``); if so, no gate may send
+    /// the call again, not even to follow a redirect or to replay it with a new credential.
     public var retriesForbidden: Bool { call.record.retriesForbidden }
 
     /// The time left until the deadline, or nil without one.
@@ -338,10 +334,8 @@ public final class Context: Sendable {
         return CancelRegistration(context: self, place: place)
     }
 
-    /// Throws an error if the task or this context was cancelled.
-    ///
-    /// The error is `CancellationError` for the task, and the error of ``cancelReason`` for the
-    /// context.
+    /// Throws an error if the task or this context was cancelled; the error is `CancellationError`
+    /// for the task, and the error of ``cancelReason`` for the context.
     public func checkCancellation() throws {
         try Task.checkCancellation()
         if let cancelReason { throw cancelReason.error }

@@ -49,9 +49,8 @@ extension Gate {
 
 /// A gate whose state must be separate from that of equal gates in the same stack.
 public protocol PlacedGate: Gate {
-    /// Tells the gate which equal gates stand before it in the stack.
-    ///
-    /// This method is called when a client is made and when its stack is replaced.
+    /// Tells the gate which equal gates stand before it in the stack; this method is called when a
+    /// client is made and when its stack is replaced.
     /// - Parameter others: The gates of this kind that a request meets before this one.
     func place(after others: [any PlacedGate])
 }

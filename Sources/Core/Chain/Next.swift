@@ -28,9 +28,8 @@ public struct Next: Sendable {
     /// a reload have different identities.
     public var planIdentity: ObjectIdentifier { ObjectIdentifier(plan) }
 
-    /// The transport at the end of the chain.
-    ///
-    /// Use it for requests that must not pass the gates, such as health checks of a server.
+    /// The transport at the end of the chain; use it for requests that must not pass the gates,
+    /// such as health checks of a server.
     public var transport: any Transport { plan.transport }
 
     /// Whether an inner gate or the transport may prove who the client is.
@@ -65,9 +64,8 @@ public struct Next: Sendable {
         try await plan.run(request, from: position, in: context.furtherAttempt())
     }
 
-    /// Runs the rest of the chain as a new attempt in another context.
-    ///
-    /// The context must have been created with ``Context/child(deadline:)``.
+    /// Runs the rest of the chain as a new attempt in another context; the context must have been
+    /// created with ``Context/child(deadline:)``.
     public func attempt(_ request: Request, context: Context) async throws -> Response {
         try await plan.run(request, from: position, in: context.furtherAttempt())
     }

@@ -43,9 +43,8 @@ extension RequestOptions {
     }
 }
 
-/// Where the gate of a call's own option stands (``RequestOptionKey/gatePlace``).
-///
-/// The call adds this gate only if the stack has none for the option.
+/// Where the gate of a call's own option stands (``RequestOptionKey/gatePlace``); the call adds
+/// this gate only if the stack has none for the option.
 public enum GatePlace: Sendable, Hashable {
     /// Outside of all gates of the client, so that the gate sees the call once.
     case outermost

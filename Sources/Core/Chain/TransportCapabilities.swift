@@ -22,15 +22,13 @@ public struct TransportCapabilities: OptionSet, Hashable, Sendable {
     public static let requestTrailers = Self(rawValue: 1 << 1)
     /// Trailer fields of a response reach the caller (``ResponseBody/trailers``).
     public static let trailers = Self(rawValue: 1 << 2)
-    /// The timeline contains the times of the phases of an exchange (``Context/report(_:)``).
-    ///
-    /// These are the times when the connection was available, when the request could be sent, and
-    /// when the first byte of the response arrived.
+    /// The timeline contains the times of the phases of an exchange (``Context/report(_:)``); these
+    /// are the times when the connection was available, when the request could be sent, and when
+    /// the first byte of the response arrived.
     public static let phaseTimes = Self(rawValue: 1 << 3)
 
-    /// The bytes of encoded content are counted as they arrive (``ResponseBody/encodedBytes``).
-    ///
-    /// A limit on decoding therefore holds at each moment.
+    /// The bytes of encoded content are counted as they arrive (``ResponseBody/encodedBytes``); a
+    /// limit on decoding therefore holds at each moment.
     public static let encodedSizes = Self(rawValue: 1 << 4)
 
     /// A connection can go to another place than the host of the URL.

@@ -19,9 +19,8 @@ public enum TransportReport: Sendable {
     case ready(at: MonotonicInstant)
     /// The first byte of the response arrived.
     case firstByte(at: MonotonicInstant)
-    /// The number of bytes of the request content sent so far.
-    ///
-    /// If the transport sends the content again, the number starts again at 0.
+    /// The number of bytes of the request content sent so far; if the transport sends the content
+    /// again, the number starts again at 0.
     case sent(bytes: Int64)
     /// The library below the transport has sent the request again; the transport could not prevent
     /// it.

@@ -59,10 +59,8 @@ public struct Call: Sendable {
         option(RetryableOption.self, isRetryable)
     }
 
-    /// Lets the response body last indefinitely.
-    ///
-    /// A deadline then covers only the time up to the response head, and the idle limit of the
-    /// client does not apply.
+    /// Lets the response body last indefinitely; a deadline then covers only the time up to the
+    /// response head, and the idle limit of the client does not apply.
     public func streaming() -> Call { option(StreamingOption.self, true) }
 
     /// Waits between the exchanges of a call that is sent several times.
@@ -143,9 +141,8 @@ public struct Call: Sendable {
         }
     }
 
-    /// Sends the request and reads the response with a function.
-    ///
-    /// The function runs on the caller's actor and may use the state of that actor.
+    /// Sends the request and reads the response with a function; the function runs on the caller's
+    /// actor and may use the state of that actor.
     public func read<Value>(
         _ read: (Response, SerializationContext) async throws -> Value
     ) async throws -> Value {

@@ -19,9 +19,8 @@ import TurnpikeSupport
 /// Any number of tasks may await ``value``. If one of these tasks is cancelled, only its own wait
 /// ends. If the handle is released, the call is cancelled, unless ``detach()`` was called.
 public final class RunningCall<Value: Sendable>: Sendable {
-    /// The state of a running call.
-    ///
-    /// The state changes once, from `running` to one of the other three.
+    /// The state of a running call; the state changes once, from `running` to one of the other
+    /// three.
     public enum State: Sendable, Hashable, CaseIterable {
         /// The call is running.
         case running

@@ -98,9 +98,8 @@ extension ClientError {
 }
 
 extension ClientError {
-    /// Whether an error is a cancellation, which is not a failure.
-    ///
-    /// It is one if it is a `CancellationError` or has the code ``Code/cancelled``, which
+    /// Whether an error is a cancellation, which is not a failure; it is one if it is a
+    /// `CancellationError` or has the code ``Code/cancelled``, which
     /// ``Client/shutdown(grace:cancellingWith:)`` may name.
     public static func isCancellation(_ error: any Error) -> Bool {
         error is CancellationError || (error as? ClientError)?.code == .cancelled

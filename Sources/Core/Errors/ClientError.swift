@@ -86,9 +86,8 @@ public struct ClientError: Error, Sendable {
     /// (``ResponseValidator/keptBytes(for:)``). ``description`` shows none of the content except a
     /// ``problem``.
     public var responseBody: Data { details.responseBody }
-    /// Whether ``responseBody`` is only the beginning of the content.
-    ///
-    /// Either more content arrived than was kept, or the rest was not waited for.
+    /// Whether ``responseBody`` is only the beginning of the content; either more content arrived
+    /// than was kept, or the rest was not waited for.
     public var isResponseBodyCut: Bool { details.isResponseBodyCut }
     /// How many times the transport was asked to send.
     public var attempts: Int { details.attempts }

@@ -2,9 +2,8 @@
 
 import TurnpikeSupport
 
-/// How far an exchange had come when it failed.
-///
-/// This decides whether the request can be sent again safely.
+/// How far an exchange had come when it failed; this decides whether the request can be sent again
+/// safely.
 public struct TransferState: Hashable, Sendable {
     /// A phase of an exchange.
     public enum Phase: String, Hashable, Sendable, Comparable {
@@ -82,9 +81,8 @@ extension AttemptSummary: CustomStringConvertible {
 /// RFC 9457 defines the form. All members come from the server and may contain text of its users.
 /// `error.description` shows ``title`` and ``detail`` without secrets.
 public struct ProblemDetails: Sendable, Hashable {
-    /// A URI reference that identifies the kind of problem.
-    ///
-    /// If the server names none, it is `about:blank`.
+    /// A URI reference that identifies the kind of problem; if the server names none, it is
+    /// `about:blank`.
     public let type: String
     /// The status, if the server repeats it; use the status of the response instead.
     public let status: Int?
@@ -117,10 +115,8 @@ public struct ProblemDetails: Sendable, Hashable {
 }
 
 extension ClientError {
-    /// What the server says of the failure, or nil.
-    ///
-    /// The content must be a document of the type `application/problem+json` (RFC 9457), and the
-    /// error must have kept all of it.
+    /// What the server says of the failure, or nil; the content must be a document of the type
+    /// `application/problem+json` (RFC 9457), and the error must have kept all of it.
     public var problem: ProblemDetails? {
         guard let type = response?.headers[.contentType].flatMap({ MediaType(parsing: $0) }),
             type.essence == "application/problem+json", !isResponseBodyCut,

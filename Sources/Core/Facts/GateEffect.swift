@@ -60,9 +60,8 @@ public enum GateEffect: Sendable, Hashable {
 
     /// Sets header fields.
     case setsFields([HTTPHeaders.Name], GateFieldContent)
-    /// Puts something into the request that is valid only for a time.
-    ///
-    /// An example is a signature with a date.
+    /// Puts something into the request that is valid only for a time; an example is a signature
+    /// with a date.
     case stampsTime(valid: Duration?)
     /// Adds a key to a request, by which a server recognises a repetition of the request.
     case identifiesRepetition
@@ -84,9 +83,8 @@ public enum GateEffect: Sendable, Hashable {
 
     // MARK: The response
 
-    /// Reads content of a response into memory before it returns the response.
-    ///
-    /// `upTo` is the most bytes that it reads.
+    /// Reads content of a response into memory before it returns the response; `upTo` is the most
+    /// bytes that it reads.
     case readsContent(upTo: Int64?)
     /// Turns a response into an error.
     case rejectsResponses

@@ -16,9 +16,8 @@
 /// }
 /// ```
 public struct GateFacts: Sendable {
-    /// What the gate does, as the end of a sentence that begins with the gate's name.
-    ///
-    /// An example is `makes up to 3 attempts, 100 ms to 10 s apart`.
+    /// What the gate does, as the end of a sentence that begins with the gate's name; an example is
+    /// `makes up to 3 attempts, 100 ms to 10 s apart`.
     public var summary: String
     /// The effects of the gate on calls, in their order.
     public var effects: [GateEffect]
@@ -52,9 +51,8 @@ public struct GateFacts: Sendable {
     /// Whether the gate refuses requests that would not go over TLS.
     public var requiresTLS = false
 
-    /// The origins for which the gate is used, if it lists them.
-    ///
-    /// These are the origins of a credential, or of a group that applies only to some origins.
+    /// The origins for which the gate is used, if it lists them; these are the origins of a
+    /// credential, or of a group that applies only to some origins.
     public var origins: Set<Origin>?
 
     /// The quotas that the gate uses, each identified by a text of its own.

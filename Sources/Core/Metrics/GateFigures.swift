@@ -62,9 +62,7 @@ public final class GateFigures: Sendable {
         for counter in counters { meter.add(0, to: counter.name, labels: counter.labels) }
     }
 
-    /// Adds to a counter outside of a call.
-    ///
-    /// Within a call, use `context.report(count:)`.
+    /// Adds to a counter outside of a call; within a call, use `context.report(count:)`.
     public func add(
         _ amount: Double, to name: String, labels: @autoclosure () -> [String: String] = [:]
     ) {

@@ -84,9 +84,8 @@ extension ContentSerializer {
         return try serialize(content, of: response, context) { try serialize($0, of: $1) }
     }
 
-    /// Collects the content and converts it with `read`.
-    ///
-    /// The result is as if `serialize(_:context:)` used `read` instead of ``serialize(_:of:)``.
+    /// Collects the content and converts it with `read`; the result is as if
+    /// `serialize(_:context:)` used `read` instead of ``serialize(_:of:)``.
     public func serialize(
         _ response: Response, context: SerializationContext,
         by read: (Data, ResponseHead) throws -> Output

@@ -73,9 +73,8 @@ public final class CallRandom: Sendable {
         self.call = call
     }
 
-    /// A number in 0..<1 that is constant for the call.
-    ///
-    /// Reading it does not affect the results of ``next()``.
+    /// A number in 0..<1 that is constant for the call; reading it does not affect the results of
+    /// ``next()``.
     public var share: Double {
         kept.withLock { kept in
             if let kept { return kept }

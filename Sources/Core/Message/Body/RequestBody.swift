@@ -184,9 +184,8 @@ public struct RequestBody: Sendable {
     /// Whether trailer fields may follow the content.
     public var hasTrailers: Bool { !trailerNames.isEmpty }
 
-    /// Returns the same body with a handler that is called for each chunk that is read.
-    ///
-    /// If the handler throws an error, the reading fails.
+    /// Returns the same body with a handler that is called for each chunk that is read; if the
+    /// handler throws an error, the reading fails.
     public func observed(_ handler: @escaping @Sendable (Data) throws -> Void) -> RequestBody {
         followed(
             by: RequestTrailers(names: []) {

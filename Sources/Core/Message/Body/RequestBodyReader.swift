@@ -22,9 +22,8 @@ public final class RequestBodyReader {
     // The trailer computations whose fields were not read yet.
     private var runs: [RequestTrailers.Run] = []
 
-    /// The trailer fields (``RequestBody/followed(by:_:)``).
-    ///
-    /// They are available once ``next(isolation:)`` has returned nil.
+    /// The trailer fields (``RequestBody/followed(by:_:)``); they are available once
+    /// ``next(isolation:)`` has returned nil.
     public private(set) var trailers: HTTPHeaders = [:]
 
     /// The size of the chunks that a file is read in.
@@ -86,9 +85,8 @@ public final class RequestBodyReader {
         }
     }
 
-    /// Returns the next chunk for a transport.
-    ///
-    /// If the sequence throws an error, this method throws ``ClientError/Code/upload``.
+    /// Returns the next chunk for a transport; if the sequence throws an error, this method throws
+    /// ``ClientError/Code/upload``.
     public func nextToSend(isolation: isolated (any Actor)? = #isolation) async throws -> Data? {
         do {
             return try await next()

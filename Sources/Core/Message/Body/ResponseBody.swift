@@ -53,9 +53,7 @@ public struct ResponseBody: Sendable {
     }
 
     /// Creates a body from the changed chunks of another body, with the trailer fields of that
-    /// body.
-    ///
-    /// The chunks may differ in their number or their time.
+    /// body; the chunks may differ in their number or their time.
     /// - Parameters:
     ///   - chunks: The chunks. Each is requested in a task of its own.
     ///   - length: The number of bytes to expect, if it is known.
@@ -135,9 +133,8 @@ public struct ResponseBody: Sendable {
     /// Calls a handler each time the reader begins to wait for a chunk.
     public func onPull(_ handler: @escaping @Sendable () -> Void) { storage.add(onPull: handler) }
 
-    /// Calls a handler with each chunk before the reader gets it.
-    ///
-    /// If the handler throws an error, the body ends with this error.
+    /// Calls a handler with each chunk before the reader gets it; if the handler throws an error,
+    /// the body ends with this error.
     public func onChunk(_ handler: @escaping @Sendable (Data) throws -> Void) {
         storage.add(onChunk: handler)
     }

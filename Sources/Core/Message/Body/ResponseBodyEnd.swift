@@ -25,9 +25,8 @@ public struct ResponseBodyEnd: Sendable {
     public let reason: Reason
     /// The number of bytes that the reader got.
     public let bytes: Int64
-    /// The bytes of content that were transferred for the reader, before codings were removed.
-    ///
-    /// The number is nil if the transport neither counts the bytes nor was told their number.
+    /// The bytes of content that were transferred for the reader, before codings were removed; the
+    /// number is nil if the transport neither counts the bytes nor was told their number.
     public let encodedBytes: Int64?
 
     /// Whether all of the content was read.

@@ -34,9 +34,8 @@ public struct HTTPHeaders: Sendable {
 
     var fields: [Field] = []
 
-    /// Why the first rejected field was rejected, or nil.
-    ///
-    /// The text has the name of the field but not its value.
+    /// Why the first rejected field was rejected, or nil; the text has the name of the field but
+    /// not its value.
     public private(set) var defect: String?
 
     /// Whether a peer sent a value that must not be sent to anyone else.

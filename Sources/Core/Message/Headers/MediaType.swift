@@ -90,9 +90,8 @@ public struct MediaType: Hashable, Sendable {
         return subtype.utf8.starts(with: "*+".utf8) && suffix == other.suffix
     }
 
-    /// The structured syntax suffix (RFC 6838 §4.2.8) without its plus sign.
-    ///
-    /// The suffix of `application/problem+json` is `json`.
+    /// The structured syntax suffix (RFC 6838 §4.2.8) without its plus sign; the suffix of
+    /// `application/problem+json` is `json`.
     public var suffix: String? {
         guard let plus = subtype.lastIndex(of: "+") else { return nil }
         let suffix = subtype[subtype.index(after: plus)...]

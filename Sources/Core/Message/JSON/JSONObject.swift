@@ -40,9 +40,8 @@ public struct JSONObject: Sendable {
     /// Creates an empty object.
     public init() {}
 
-    /// Creates an object from members in order.
-    ///
-    /// If several members have one name, the first is kept.
+    /// Creates an object from members in order; if several members have one name, the first is
+    /// kept.
     public init(_ pairs: some Sequence<(String, JSONValue)>) {
         for (name, value) in pairs { _ = append(name, value) }
     }

@@ -36,9 +36,7 @@ public struct Request: Sendable {
             options: options)
     }
 
-    /// Creates a request for a target.
-    ///
-    /// ``Target`` describes which targets are accepted.
+    /// Creates a request for a target; ``Target`` describes which targets are accepted.
     public init(
         _ method: HTTPMethod = .get, _ target: some TargetConvertible, relativeTo base: URL? = nil,
         headers: HTTPHeaders = [:], body: RequestBody = .empty,

@@ -89,9 +89,8 @@ public struct Response: Sendable {
         set { parts.exchange = newValue }
     }
 
-    /// The context for a serializer, if the call returned the response before reading its body.
-    ///
-    /// Otherwise nil.
+    /// The context for a serializer, if the call returned the response before reading its body;
+    /// otherwise nil.
     public internal(set) var serialization: SerializationContext? {
         get { parts.serialization }
         set { parts.serialization = newValue }
@@ -115,9 +114,8 @@ public struct ResponseHead: Sendable, Hashable {
     /// The protocol version (`1.1`, `2`), if the transport knows it.
     public let version: String?
 
-    /// Whether the response was stored earlier.
-    ///
-    /// If so, its cookies and its HSTS policy were already processed.
+    /// Whether the response was stored earlier; if so, its cookies and its HSTS policy were already
+    /// processed.
     public var isStored = false
 
     /// Creates a head.

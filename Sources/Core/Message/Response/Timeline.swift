@@ -32,10 +32,8 @@ public struct Timeline: Sendable, Hashable {
     public var serialized: MonotonicInstant?
     /// Whether the connection had served another exchange; nil if unknown.
     public var isConnectionReused: Bool?
-    /// The address of the peer, if known.
-    ///
-    /// If the request has a connect target, this is the address with its port, or the path of a
-    /// Unix socket.
+    /// The address of the peer, if known; if the request has a connect target, this is the address
+    /// with its port, or the path of a Unix socket.
     public var peerAddress: String?
     /// The HTTP version of the response, such as `1.1` or `2`.
     public var protocolVersion: String?
@@ -74,9 +72,8 @@ public struct Timeline: Sendable, Hashable {
 }
 
 extension Timeline {
-    /// The time from the start of the call until its last exchange was passed to the transport.
-    ///
-    /// It includes earlier attempts and the waits of gates.
+    /// The time from the start of the call until its last exchange was passed to the transport; it
+    /// includes earlier attempts and the waits of gates.
     public var preparationDuration: Duration? { Self.phase(start, sent) }
 
     /// The time of the resolution of the host name (DNS); nil for a reused connection.
@@ -84,9 +81,8 @@ extension Timeline {
         isConnectionReused == true ? nil : Self.phase(sent, resolved)
     }
 
-    /// The time that the connection took, without resolution and TLS.
-    ///
-    /// For a reused connection, this is the wait until the pool provided it.
+    /// The time that the connection took, without resolution and TLS; for a reused connection, this
+    /// is the wait until the pool provided it.
     public var connectDuration: Duration? {
         Self.phase(isConnectionReused == true ? sent : resolved ?? sent, connected)
     }
@@ -96,14 +92,12 @@ extension Timeline {
         isConnectionReused == true ? nil : Self.phase(connected ?? sent, secured)
     }
 
-    /// The time from the connection, TLS included, to the first byte of the response.
-    ///
-    /// In this time the request is sent, and the client waits for the server.
+    /// The time from the connection, TLS included, to the first byte of the response; in this time
+    /// the request is sent, and the client waits for the server.
     public var firstByteDuration: Duration? { Self.phase(beginOfRequest, firstByte) }
 
-    /// The time from the first byte to the end of the response head, interim responses included.
-    ///
-    /// If the time of the first byte is not known, the time from the connection on.
+    /// The time from the first byte to the end of the response head, interim responses included; if
+    /// the time of the first byte is not known, the time from the connection on.
     public var headDuration: Duration? { Self.phase(firstByte ?? beginOfRequest, head) }
 
     /// The time from the response head to the end of the body, which depends on how fast it was
@@ -119,9 +113,8 @@ extension Timeline {
         span(from, to).map { max($0, .zero) }
     }
 
-    /// The known phases of the last exchange, in order.
-    ///
-    /// Each has its name as a JSON member, its duration, and a text with both for people.
+    /// The known phases of the last exchange, in order; each has its name as a JSON member, its
+    /// duration, and a text with both for people.
     public var phases: [(name: String, duration: Duration, text: String)] {
         [
             ("DNS", "dns", resolutionDuration), ("connect", "connect", connectDuration),

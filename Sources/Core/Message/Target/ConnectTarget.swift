@@ -17,9 +17,8 @@ public enum ConnectTarget: Hashable, Sendable {
     /// The path of a Unix domain socket.
     case unixSocket(String)
 
-    /// The fault of the target, or nil.
-    ///
-    /// The text is a sentence with the value that was found and the value that was expected.
+    /// The fault of the target, or nil; the text is a sentence with the value that was found and
+    /// the value that was expected.
     public var fault: String? {
         switch self {
         case .host(let host, let port):

@@ -117,9 +117,8 @@ extension IPAddress {
 }
 
 extension IPAddress {
-    /// Whether some parser reads a label as a number.
-    ///
-    /// If the last label of a host is such a number, the host is an IP address or invalid.
+    /// Whether some parser reads a label as a number; if the last label of a host is such a number,
+    /// the host is an IP address or invalid.
     public static func readsAsNumber(_ label: some StringProtocol) -> Bool {
         let bytes = label.utf8
         if bytes.allSatisfy({ $0 &- UInt8(ascii: "0") < 10 }) { return !bytes.isEmpty }

@@ -54,9 +54,8 @@ public struct Origin: Hashable, Sendable {
         }
     }
 
-    /// Hashes only the host and the port.
-    ///
-    /// Two origins with the same host and port rarely differ in the scheme.
+    /// Hashes only the host and the port; two origins with the same host and port rarely differ in
+    /// the scheme.
     public func hash(into hasher: inout Hasher) {
         hasher.combine(host)
         hasher.combine(port)

@@ -56,9 +56,8 @@ public struct TargetURI: Sendable {
 
     // MARK: Forms
 
-    /// The absolute form (RFC 9112 §3.2.2), without user information and fragment.
-    ///
-    /// User information and fragment are not sent.
+    /// The absolute form (RFC 9112 §3.2.2), without user information and fragment; user information
+    /// and fragment are not sent.
     public var absoluteForm: String {
         let end = parts.query?.upperBound ?? parts.path.upperBound
         guard let user = parts.userInformation else {
@@ -197,9 +196,8 @@ extension TargetURI {
                 + text.part(authority.upperBound..<text.utf8.count))
     }
 
-    /// Returns the URI with the scheme in lower case, as the target of a redirect.
-    ///
-    /// If the URI has no fragment, it inherits the fragment of the other URI (RFC 9110 §10.2.2).
+    /// Returns the URI with the scheme in lower case, as the target of a redirect; if the URI has
+    /// no fragment, it inherits the fragment of the other URI (RFC 9110 §10.2.2).
     public func redirected(from other: TargetURI) -> TargetURI {
         guard let scheme = parts.scheme else { return self }
         let inherited = parts.fragment == nil ? other.parts.fragment : nil

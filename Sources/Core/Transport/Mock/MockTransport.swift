@@ -106,9 +106,8 @@ public final class MockTransport: Transport {
         }
     }
 
-    /// A report for each request that matched no stub.
-    ///
-    /// It has the request and the difference from the nearest stub.
+    /// A report for each request that matched no stub; it has the request and the difference from
+    /// the nearest stub.
     public var unmatched: [String] { state.withLock { $0.unmatched } }
 
     /// The names of the stubs that were never used.
