@@ -23,9 +23,8 @@
 /// `withTaskCancellationHandler`.
 ///
 /// Nothing checks the promise in a running program. If a gate breaks the promise, only time is
-/// lost: the caller gets the error of the limit only when the gate ends. The conformance checks of
-/// `TurnpikeTesting` find transports that break the promise, and gates that do not let a cancelled
-/// `next` end.
+/// lost: the caller gets the error when the gate ends. The conformance checks of `TurnpikeTesting`
+/// find transports that break the promise, and gates that do not let a cancelled `next` end.
 public protocol PromptlyCancellable: Sendable {
     /// How soon the gate or transport ends after a cancellation; the default is
     /// ``Promptness/withInside``.
@@ -39,8 +38,7 @@ extension PromptlyCancellable {
 
 /// How soon a gate or a transport ends when its context or its task is cancelled.
 public enum Promptness: Sendable {
-    /// The gate or transport may not end; this is assumed if a gate or a transport declares
-    /// nothing.
+    /// The gate or transport may not end; this is assumed if it declares nothing.
     case unknown
     /// The gate ends soon if the rest of the chain does; besides `next`, it awaits only the
     /// context's sleeps and the bodies of responses.

@@ -48,8 +48,7 @@ public struct CallEvent: Sendable {
     /// The current wall-clock time of the call.
     public var date: Date { context.timeSource.date }
 
-    /// A number in 0..<1 for sampling, the same for all events of a call; it comes from the call's
-    /// random source.
+    /// A number in 0..<1 from the call's random source, the same for all events of the call.
     public var share: Double { context.random.share }
 
     /// A value in the context of the call or attempt that the event belongs to.
@@ -116,8 +115,7 @@ public struct CallEvent: Sendable {
     /// The method of the request.
     public var method: HTTPMethod? { requestValue?.method }
 
-    /// The URL of the request, redacted by the given rules; this costs less than redacting the
-    /// whole request.
+    /// The URL of the request, redacted by the given rules; this costs less than the whole request.
     public func url(redaction: Redaction = .standard) -> String? {
         requestValue?.targetURI.redacted(redaction)
     }
@@ -155,8 +153,7 @@ public struct CallEvent: Sendable {
 
     /// The beginning of the response's content, redacted, as far as the caller has read it.
     ///
-    /// The content is available once the body has ended. ``RequestLogger/peekBytes`` limits its
-    /// size.
+    /// It is available once the body has ended. ``RequestLogger/peekBytes`` limits its size.
     public func responseContent(redaction: Redaction = .standard) -> String? {
         guard let peeked, !peeked.data.isEmpty else { return nil }
         let type = headValue?.headers[.contentType].flatMap { MediaType(parsing: $0) }
@@ -195,9 +192,8 @@ public struct CallEvent: Sendable {
     /// The error as a metrics label: its code, its type name, or `cancelled`.
     public var errorType: String? { errorValue.map(ClientError.label(of:)) }
 
-    /// Whether the error is a cancellation, which is not a failure.
-    ///
-    /// See ``ClientError/isCancellation(_:)``.
+    /// Whether the error is a cancellation, which is no failure
+    /// (``ClientError/isCancellation(_:)``).
     public var isCancellation: Bool { errorValue.map(ClientError.isCancellation) ?? false }
 }
 

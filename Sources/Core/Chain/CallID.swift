@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The identifier of a call; it is unique within its client, and very probably unique across
-/// clients.
+/// The identifier of a call: unique within its client, and very probably across clients.
 public struct CallID: Hashable, Sendable, CustomStringConvertible {
     /// The client's part of the identifier.
     ///

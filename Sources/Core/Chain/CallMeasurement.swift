@@ -2,9 +2,8 @@
 
 /// The measurements of one pass through a recorder, including the response body.
 ///
-/// If the recorder is outside a retry, it measures the call. If it is inside a retry, it measures
-/// each attempt. Names in parentheses are those of OpenTelemetry's semantic conventions for HTTP
-/// clients.
+/// Outside a retry, a recorder measures the call. Inside a retry, it measures each attempt. Names
+/// in parentheses are those of OpenTelemetry's semantic conventions for HTTP clients.
 public struct CallMeasurement: Sendable {
     /// The method (`http.request.method`).
     public let method: HTTPMethod
@@ -14,8 +13,7 @@ public struct CallMeasurement: Sendable {
     public let status: HTTPStatus?
     /// The kind of failure (`error.type`): an error code, a status of 400 or above, or nil.
     ///
-    /// The value for a cancellation is `cancelled`. If the reader drops the body, that is no
-    /// failure.
+    /// A cancellation is `cancelled`. If the reader drops the body, that is no failure.
     public let errorType: String?
     /// The protocol version (`network.protocol.version`), if the transport knows it.
     public let version: String?
@@ -29,8 +27,7 @@ public struct CallMeasurement: Sendable {
     public let resendCount: Int
     /// The number of sends during this pass that repeated an earlier send of the call.
     ///
-    /// If the recorder is outside a retry, these are all repeated sends of the call. If the
-    /// recorder is inside a retry, there is none or one.
+    /// Outside a retry, these are all repeated sends of the call; inside it, none or one.
     public let resends: Int
     /// The size of the request content in bytes (`http.client.request.body.size`), if known.
     public let requestBodyBytes: Int64?

@@ -17,8 +17,7 @@ import Synchronization
 /// ``RequestLogger`` receives the same steps for its part of the chain, without secrets.
 ///
 /// A reader gets requests, responses and errors unchanged, so it must redact what it shows or
-/// stores. It must not block. If parts of the call run at the same time, their steps arrive in
-/// several tasks.
+/// stores. It must not block. Steps of simultaneous parts arrive in several tasks.
 public protocol CallReader: Sendable {
     /// Reads a step.
     /// - Parameters:
@@ -28,8 +27,7 @@ public protocol CallReader: Sendable {
 
     /// Returns the reader for a call that begins; by default this reader.
     /// - Parameter others: The readers that already read the call.
-    /// - Returns: The reader, or nil if one of the others also reads the call on behalf of this
-    ///   reader.
+    /// - Returns: The reader, or nil if one of the others also reads the call for this reader.
     func reader(beside others: [any CallReader]) -> (any CallReader)?
 }
 
@@ -47,9 +45,8 @@ public enum CallStep: Sendable {
     /// The part of the call that the context belongs to has ended.
     ///
     /// The result is the status of the response that the part returned, or its error. The body of
-    /// the response may still be read. An exchange has this step only if it fails; otherwise the
-    /// exchange ends with its body. The call has this step when the caller gets the response or the
-    /// value.
+    /// the response may still be read. An exchange has this step only if it fails; otherwise it
+    /// ends with its body. The call has this step when the caller gets the response or value.
     case left(Result<HTTPStatus?, any Error>)
     /// A gate says what it does; if `describesPass` is true, the message describes the whole pass
     /// through the gate.
@@ -58,8 +55,7 @@ public enum CallStep: Sendable {
     case counted(GateFigure)
     /// The request is passed to the transport.
     case sent(Request)
-    /// The transport reports facts about an exchange; the part of the context is this exchange, or
-    /// lies in it.
+    /// The transport reports facts about the exchange that the part is, or lies in.
     case reported([TransportReport])
     /// The transport has returned a response to a request.
     case received(Response, to: Request)

@@ -8,8 +8,7 @@ extension Context {
     ///
     /// A gate that records errors elsewhere uses it. The message is ``ClientError/message`` for a
     /// ``ClientError``, and the description for any other error. If the message repeats a secret of
-    /// the request, of the last request that the call has sent, or of the response, the secret is
-    /// hidden.
+    /// the request, of the call's last sent request, or of the response, the secret is hidden.
     /// - Parameters:
     ///   - error: The error.
     ///   - request: The request as it reached the gate.

@@ -10,8 +10,7 @@ extension Context {
     /// - Parameters:
     ///   - message: What the gate does, without secrets. It is evaluated only if somebody reads it.
     ///   - gate: The gate's name.
-    ///   - describesPass: Whether the call's trace shows the message beside the name of the gate's
-    ///     pass.
+    ///   - describesPass: Whether the call's trace shows the message beside the pass's name.
     public func report(
         _ message: @autoclosure () -> String, by gate: String, describesPass: Bool = false
     ) {
@@ -33,9 +32,7 @@ extension Context {
         call.stream?.tell(.counted(.counter(name, labels())), in: self)
     }
 
-    /// Reports what an operation waits for, and when the wait begins and ends.
-    ///
-    /// A trace shows the time of the wait.
+    /// Reports what an operation waits for, and how long, so that a trace shows the wait.
     ///
     /// ```swift
     /// let entry = try await context.report(waitingFor: "look in the cache") { _ in try await store.entry(key) }
@@ -49,8 +46,7 @@ extension Context {
     ///   - phrase: The text after "it was waiting" in the error of a deadline that passes during
     ///     the wait, for example `in line for a permit`. Nil adds no text. If an earlier exchange
     ///     is still under way, the error describes that exchange instead.
-    ///   - message: What the gate says before it waits (``report(_:by:describesPass:)``); nil for
-    ///     nothing.
+    ///   - message: What the gate says before it waits (``report(_:by:describesPass:)``), or nil.
     ///   - gate: The gate's name, for the message.
     ///   - tellGauges: Updates the gauges of the gate (``GateFigures/tell(_:)``). It is called when
     ///     the wait begins and when it has ended.

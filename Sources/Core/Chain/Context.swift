@@ -6,8 +6,7 @@ import TurnpikeSupport
 ///
 /// It holds the identity of the call, clocks, randomness, values, events and cancellation. A
 /// context belongs to one attempt of one call. A gate passes the context on when it calls `next`.
-/// If a gate may have to stop the rest of the chain, it creates a ``child(deadline:)`` and passes
-/// the child on.
+/// If a gate may have to stop the rest of the chain, it passes on a ``child(deadline:)`` instead.
 ///
 /// ```swift
 /// let inner = context.child()
@@ -155,9 +154,8 @@ public final class Context: Sendable {
     /// How many times the transport was asked to send in this call so far.
     public var sendCount: Int { call.record.sends }
 
-    /// The origin of the client's base URL, or nil without a base URL; a gate with a credential
-    /// adds the credential only to requests for this origin, unless the gate is configured
-    /// otherwise.
+    /// The origin of the client's base URL, or nil without a base URL; a gate adds a credential
+    /// only to requests for this origin, unless configured otherwise.
     public var baseOrigin: Origin? { call.environment.baseOrigin }
 
     /// The redirects that the call has followed so far.

@@ -60,8 +60,7 @@ enum LineLimit: ContextKey {
 }
 
 extension Context {
-    /// The most content bytes that the call collects in memory: 100 MiB unless a gate sets another
-    /// limit.
+    /// The most content bytes that the call collects in memory; 100 MiB unless a gate changes it.
     ///
     /// A serializer gets the limit as ``SerializationContext/maxBytes``.
     public var maxBytes: Int {

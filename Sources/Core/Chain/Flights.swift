@@ -54,8 +54,7 @@ public final class Flights<Key: Hashable & Sendable, Value: Sendable>: Sendable 
     /// Joins the exchange for a key.
     /// - Parameters:
     ///   - key: Identifies equal exchanges.
-    ///   - context: Creates the context of the exchange. It is called only if there is no exchange
-    ///     yet.
+    ///   - context: Creates the context of the exchange, if there is no exchange yet.
     /// - Returns: The call's place in the exchange.
     public func join(_ key: Key, context: @autoclosure () -> Context) -> Seat {
         state.withLock { state in

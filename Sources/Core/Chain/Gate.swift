@@ -9,8 +9,7 @@
 /// A gate is a value that many calls use at the same time. State that lasts between calls belongs
 /// in a `Mutex` or an actor that the gate holds.
 public protocol Gate: Sendable {
-    /// The gate's name in logs, traces, stack descriptions and errors; by default the name of its
-    /// type.
+    /// The gate's name in logs, traces, stack descriptions and errors; by default its type's name.
     ///
     /// The name is shown unchanged, so it must not contain a secret. If a gate has a property
     /// `name`, that property is not used as the gate's name.

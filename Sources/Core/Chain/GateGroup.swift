@@ -4,8 +4,8 @@
 ///
 /// The gates of a group stand in the chain between the gates around the group. If the group does
 /// not apply to a request, the request skips all of them. A group therefore costs a call one check
-/// and no allocation. Position keeps its meaning: a retry inside a group also retries everything
-/// after the group.
+/// and no allocation. Position keeps its meaning: a retry inside a group also retries what follows
+/// the group.
 ///
 /// ```swift
 /// struct Weekdays: GateGroup {
@@ -16,8 +16,8 @@
 ///
 /// When a group is shut down, it shuts down its gates. A group handles no request options unless it
 /// declares them in `handledOptions`. If only a gate in the group would handle an option of a call
-/// (``RequestOptions``), the call therefore also gets a gate around the stack, because the group
-/// may not apply.
+/// (``RequestOptions``), the call also gets a gate around the stack, because the group may not
+/// apply.
 public protocol GateGroup: Gate {
     /// The gates, outermost first.
     var gates: [any Gate] { get }

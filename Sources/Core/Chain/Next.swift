@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The rest of the chain after an interceptor.
-///
-/// A gate may store it and call it any number of times.
+/// The rest of the chain after an interceptor; a gate may store it and call it any number of times.
 public struct Next: Sendable {
     let plan: Plan
     let position: Int
@@ -36,8 +34,7 @@ public struct Next: Sendable {
     ///
     /// A gate may do so if it adds a credential or cookies, or if it changes requests and states no
     /// facts. The transport states it in ``Transport/provesClient``. A gate that stores responses
-    /// does not see this proof. If the value is true, its stored responses therefore belong to this
-    /// client only.
+    /// does not see this proof. If the value is true, these responses belong to this client only.
     public var provesClient: Bool { plan.provesClient(from: position) }
 
     /// How often the stack or the transport of the client was replaced.

@@ -60,8 +60,7 @@ extension Context {
         resendLimits == nil ? self : child(resendRule: .limited(limit))
     }
 
-    /// How many kept-alive connections of the call ended during a request, before an answer.
-    ///
-    /// See ``TransferState/lostReusedConnection``.
+    /// How many kept-alive connections of the call ended during a request, before an answer
+    /// (``TransferState/lostReusedConnection``).
     public var lostConnections: Int { call.record.lostConnections }
 }

@@ -37,9 +37,8 @@ public struct Stack: Sendable {
                 + options.gates(at: .innermost, unless: handled))
     }
 
-    /// Returns the error with which every call of a client with this stack fails, or nil.
-    ///
-    /// See ``Client/fault``.
+    /// Returns the error with which every call of a client with this stack fails, or nil
+    /// (``Client/fault``).
     public func fault(over transport: any Transport) -> ClientError? {
         Plan(gates: gates, transport: transport).fault
     }

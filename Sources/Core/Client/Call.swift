@@ -5,8 +5,7 @@ import Foundation
 /// A description of an exchange: a request, the client that sends it, and gates for this call only.
 ///
 /// Nothing is sent until a terminal method is awaited or ``start(_:)`` is called. Each use of such
-/// a method sends the request again. If several tasks need the result of one exchange, share its
-/// running handle.
+/// a method sends the request again. If several tasks need one result, share the running handle.
 public struct Call: Sendable {
     let client: Client
 
@@ -63,9 +62,7 @@ public struct Call: Sendable {
     /// response head, and the idle limit of the client does not apply.
     public func streaming() -> Call { option(StreamingOption.self, true) }
 
-    /// Waits between the exchanges of a call that is sent several times.
-    ///
-    /// For example, a caller waits before it asks again for the state of a job.
+    /// Waits between the exchanges of a call, for example before it asks again for a job's state.
     ///
     /// ```swift
     /// let job = client.get("jobs/7")
@@ -79,10 +76,8 @@ public struct Call: Sendable {
     /// The client's ``TimeSource`` measures the time, so a test with its own clock never sleeps.
     /// The wait counts as a running call of the client. Whatever cancels the running calls
     /// therefore also ends the wait. No deadline applies to the wait.
-    /// - Parameter duration: How long to wait. If the duration is zero or less, the method returns
-    ///   at once.
-    /// - Throws: `CancellationError`, or ``ClientError/Code/cancelled`` if the client was already
-    ///   shut down.
+    /// - Parameter duration: How long to wait. If it is zero or less, the method returns at once.
+    /// - Throws: `CancellationError`, or ``ClientError/Code/cancelled`` after a shutdown.
     public func wait(for duration: Duration) async throws {
         // Read are calls that exchange something.
         try await client.begin(request, isRead: false).context.sleep(for: duration)

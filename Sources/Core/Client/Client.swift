@@ -38,13 +38,11 @@ public final class Client: Sendable {
 
     /// Creates a client from explicit parts.
     /// - Parameters:
-    ///   - baseURL: The URL against which relative targets are resolved. If it is nil, calls need
-    ///     absolute URLs.
+    ///   - baseURL: The URL for relative targets. If it is nil, calls need absolute URLs.
     ///   - transport: Sends the requests.
     ///   - stack: The gates, outermost first.
     ///   - serializers: The serializers for response values.
-    ///   - trace: The reader of all calls, such as the `TraceStore` of the module
-    ///     `TurnpikeInspection`; nil for none.
+    ///   - trace: The reader of all calls, for example a `TraceStore` of `TurnpikeInspection`.
     ///   - timeSource: The source of all times in calls.
     ///   - randomSource: The source of all randomness in calls.
     public init(
@@ -94,9 +92,8 @@ public final class Client: Sendable {
     /// - Parameters:
     ///   - stack: The new stack.
     ///   - transport: The new transport; nil keeps the present transport.
-    ///   - onShutdown: Ends the shared state of the gates. It runs in
-    ///     ``shutdown(grace:cancellingWith:)`` after the gates have shut down. Nil keeps the
-    ///     present closure.
+    ///   - onShutdown: Ends the gates' shared state in ``shutdown(grace:cancellingWith:)``, after
+    ///     the gates have shut down. Nil keeps the present closure.
     public func replace(
         stack: Stack, transport: (any Transport)? = nil,
         onShutdown: (@Sendable () async -> Void)? = nil
@@ -191,9 +188,7 @@ public final class Client: Sendable {
         environment.running.summaries(at: environment.timeSource.now)
     }
 
-    /// Cancels all running calls and their waits.
-    ///
-    /// Later calls are not affected.
+    /// Cancels all running calls and their waits; later calls are not affected.
     public func cancelAll() {
         let ended = state.withLock { state in
             defer {
@@ -208,8 +203,7 @@ public final class Client: Sendable {
     ///
     /// Calls that outlast the grace period are cancelled and end with the error. Later calls fail
     /// as ``ClientError/Code/cancelled``. If a running call begins another exchange, the call fails
-    /// with the same code. Examples are a download that resumes and an event stream that
-    /// reconnects.
+    /// with the same code. Examples are a resumed download and a reconnecting event stream.
     ///
     /// The client waits at most one second for the ends of cancelled calls, so that the gates see
     /// these ends before the shutdown. If a caller holds a response without reading it, the

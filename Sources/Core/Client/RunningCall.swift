@@ -6,8 +6,7 @@ import TurnpikeSupport
 
 /// A handle to a running call.
 ///
-/// It gives the call's value, state and progress and the head of its response, and it can cancel
-/// the call.
+/// It gives the call's value, state, progress and response head, and it can cancel the call.
 ///
 /// ```swift
 /// let running = client.post("files/1?part=2", body: .file(part)).start(.data)
@@ -19,8 +18,7 @@ import TurnpikeSupport
 /// Any number of tasks may await ``value``. If one of these tasks is cancelled, only its own wait
 /// ends. If the handle is released, the call is cancelled, unless ``detach()`` was called.
 public final class RunningCall<Value: Sendable>: Sendable {
-    /// The state of a running call; the state changes once, from `running` to one of the other
-    /// three.
+    /// The state of a call, which changes once, from `running` to one of the other three.
     public enum State: Sendable, Hashable, CaseIterable {
         /// The call is running.
         case running
@@ -172,9 +170,8 @@ extension RunningCall {
 }
 
 extension Call {
-    /// Sends the request at once and calls a handler on a queue when the call has ended.
-    ///
-    /// The handler is called exactly once.
+    /// Sends the request at once and calls a handler on a queue exactly once when the call has
+    /// ended.
     ///
     /// ```swift
     /// client.get("users/1").onCompletion(.json, queue: .main) { result in show(result) }

@@ -42,9 +42,7 @@ public struct ClientError: Error, Sendable {
     private var storage: Storage
     private var details: Details { storage.details }
 
-    /// Creates an error.
-    ///
-    /// The client adds the request as sent and the number of attempts.
+    /// Creates an error; the client adds the request as sent and the number of attempts.
     /// - Parameters:
     ///   - code: The kind of failure.
     ///   - message: The failure and its remedy, without secrets.
@@ -83,8 +81,7 @@ public struct ClientError: Error, Sendable {
     /// The response content, or its beginning.
     ///
     /// The error keeps 4 KiB, unless the gate that refused the response keeps more
-    /// (``ResponseValidator/keptBytes(for:)``). ``description`` shows none of the content except a
-    /// ``problem``.
+    /// (``ResponseValidator/keptBytes(for:)``). ``description`` shows only a ``problem`` of it.
     public var responseBody: Data { details.responseBody }
     /// Whether ``responseBody`` is only the beginning of the content; either more content arrived
     /// than was kept, or the rest was not waited for.

@@ -2,8 +2,7 @@
 
 import TurnpikeSupport
 
-/// How far an exchange had come when it failed; this decides whether the request can be sent again
-/// safely.
+/// How far an exchange had come when it failed; this decides whether a new send is safe.
 public struct TransferState: Hashable, Sendable {
     /// A phase of an exchange.
     public enum Phase: String, Hashable, Sendable, Comparable {
@@ -81,8 +80,7 @@ extension AttemptSummary: CustomStringConvertible {
 /// RFC 9457 defines the form. All members come from the server and may contain text of its users.
 /// `error.description` shows ``title`` and ``detail`` without secrets.
 public struct ProblemDetails: Sendable, Hashable {
-    /// A URI reference that identifies the kind of problem; if the server names none, it is
-    /// `about:blank`.
+    /// A URI reference that identifies the kind of problem; without one, it is `about:blank`.
     public let type: String
     /// The status, if the server repeats it; use the status of the response instead.
     public let status: Int?

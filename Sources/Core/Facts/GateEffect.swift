@@ -60,8 +60,7 @@ public enum GateEffect: Sendable, Hashable {
 
     /// Sets header fields.
     case setsFields([HTTPHeaders.Name], GateFieldContent)
-    /// Puts something into the request that is valid only for a time; an example is a signature
-    /// with a date.
+    /// Puts something into the request that is valid only for a time, such as a dated signature.
     case stampsTime(valid: Duration?)
     /// Adds a key to a request, by which a server recognises a repetition of the request.
     case identifiesRepetition

@@ -33,8 +33,7 @@ public protocol GateMeter: Sendable {
 
     /// Returns when all figures so far have been passed on; at once by default.
     ///
-    /// A gate calls it when the gate is shut down. The meter of a stack file then writes its
-    /// output.
+    /// A gate calls it at its shutdown. The meter of a stack file then writes its output.
     func flush() async
 }
 

@@ -56,9 +56,7 @@ public protocol ContentSerializer<Output>: ResponseSerializer {
     /// The type of the value.
     associatedtype Output
 
-    /// Converts content into a value.
-    ///
-    /// The content is empty if the response has none.
+    /// Converts content into a value; the content is empty if the response has none.
     func serialize(_ content: Data, of head: ResponseHead) throws -> Output
 
     /// The value of a response that never has content: a 204, a 205, or a response to HEAD.

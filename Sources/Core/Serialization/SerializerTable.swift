@@ -120,9 +120,8 @@ public struct SerializerTable: Sendable {
         return nil
     }
 
-    /// The smallest number of bytes that any of the serializers collects.
-    ///
-    /// See ``ResponseSerializer/collectedBytes(in:)``.
+    /// The smallest number of bytes that any of the serializers collects
+    /// (``ResponseSerializer/collectedBytes(in:)``).
     public var collectedBytes: Int { entries.map(\.collectedBytes).min() ?? 0 }
 
     /// The ranges of all serializers, for `Accept`.

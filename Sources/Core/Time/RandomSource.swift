@@ -29,9 +29,7 @@ public struct SystemRandomSource: RandomSource {
     }
 }
 
-/// A reproducible source for tests and simulations.
-///
-/// It must not be used for secrets.
+/// A reproducible source for tests and simulations; it must not be used for secrets.
 public struct SeededRandomSource: RandomSource {
     private let seed: UInt64
 
@@ -73,8 +71,7 @@ public final class CallRandom: Sendable {
         self.call = call
     }
 
-    /// A number in 0..<1 that is constant for the call; reading it does not affect the results of
-    /// ``next()``.
+    /// A number in 0..<1 that is constant for the call; reading it does not affect ``next()``.
     public var share: Double {
         kept.withLock { kept in
             if let kept { return kept }

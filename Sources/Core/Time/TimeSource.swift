@@ -43,9 +43,7 @@ public protocol TimerToken: AnyObject, Sendable {
     func cancel()
 }
 
-/// A point in time on a clock that never goes back.
-///
-/// Only differences are meaningful.
+/// A point in time on a clock that never goes back; only differences are meaningful.
 public struct MonotonicInstant: Hashable, Sendable, InstantProtocol {
     /// Nanoseconds since an origin that the time source chooses.
     public let nanoseconds: Int64

@@ -47,9 +47,7 @@ public final class Exchange: Sendable {
 
     // MARK: The transport's side
 
-    /// Takes the head of the response.
-    ///
-    /// If a head was already taken, this head is ignored.
+    /// Takes the head of the response; if a head was already taken, this head is ignored.
     public func receive(_ head: Head) { open(.success(.read(head))) }
 
     /// Takes the head of the response together with the first chunk of the body.
@@ -178,8 +176,7 @@ public final class Exchange: Sendable {
     // MARK: The caller's side
 
     /// Waits for the head.
-    /// - Throws: The error that ended the exchange. If the task is cancelled, `CancellationError`
-    ///   at once.
+    /// - Throws: The error that ended the exchange; on cancellation, `CancellationError` at once.
     public func response() async throws -> Response {
         let head: Head
         do {
@@ -221,8 +218,7 @@ extension Exchange: ReadySource {
 
     /// Waits for the next chunk.
     /// - Returns: The chunk, or nil at the end.
-    /// - Throws: The error that ended the exchange. If the task is cancelled, `CancellationError`
-    ///   at once.
+    /// - Throws: The error that ended the exchange; on cancellation, `CancellationError` at once.
     public func next() async throws -> Data? {
         let chunk = try await withTaskCancellationHandler {
             try unsafe await withUnsafeThrowingContinuation { continuation in

@@ -143,8 +143,7 @@ public struct Flow: Sendable, Hashable {
 
     /// Bounds for a transport that cannot make the peer wait.
     ///
-    /// Chunks beyond the memory limit go to a temporary file without a name, until the reader takes
-    /// them.
+    /// Chunks beyond the memory limit go to an unnamed temporary file until the reader takes them.
     /// - Parameters:
     ///   - memoryLimit: The number of bytes that stay in memory.
     ///   - fileLimit: The largest size of the file, in bytes. If it is exceeded, the exchange fails

@@ -8,8 +8,7 @@ extension SHA256 {
     ///
     /// The body is not changed and can then be sent.
     ///
-    /// A gate uses this method if it signs requests with their content, as AWS Signature Version 4
-    /// does:
+    /// A gate uses it if it signs requests with their content, as AWS Signature Version 4 does:
     ///
     /// ```swift
     /// let hash = try await SHA256.digest(of: request.body)

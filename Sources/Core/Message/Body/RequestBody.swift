@@ -79,11 +79,9 @@ public struct RequestBody: Sendable {
     /// Bytes that are made while they are sent.
     ///
     /// - Parameters:
-    ///   - length: The number of bytes, if it is known. If the sequence has another length, the
-    ///     call fails.
+    ///   - length: The number of bytes, if known. If the sequence differs, the call fails.
     ///   - replayable: Whether the factory may be called again and returns the same bytes. A body
-    ///     that is not replayable is sent once. If a retry or a redirect would need the body again,
-    ///     it stops.
+    ///     that is not replayable is sent once. If a retry or a redirect needs it again, it stops.
     ///   - live: Whether bytes must be sent as soon as they are produced. This matters if the
     ///     transport cannot send live (``TransportCapabilities/liveUpload``). If `live` is false,
     ///     such a transport collects the bytes in a file first. If it is true, such a transport
@@ -149,8 +147,7 @@ public struct RequestBody: Sendable {
     /// Whether the body can be opened now, because it is replayable or was not opened yet.
     ///
     /// A gate asks this when it sends the body again. The value is also true for a one-shot stream
-    /// that was not opened yet. Code that reads the body before it is sent checks ``canOpenAgain``
-    /// instead.
+    /// that was not opened yet. Code that reads the body before a send checks ``canOpenAgain``.
     public var isReplayable: Bool {
         switch source {
         case .stream(let stream): stream.canOpen
@@ -162,9 +159,8 @@ public struct RequestBody: Sendable {
 
     /// Whether the body can be opened any number of times, so that reading does not consume it.
     ///
-    /// A gate asks this before it reads the body itself, for example to sign it. The value is true
-    /// for data, for files, and for streams with `replayable: true`. To find out, nothing is
-    /// opened.
+    /// A gate asks this before it reads the body itself, for example to sign it. It is true for
+    /// data, for files, and for streams with `replayable: true`. Nothing is opened.
     public var canOpenAgain: Bool {
         switch source {
         case .stream(let stream): stream.isReplayable

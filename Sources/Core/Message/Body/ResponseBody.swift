@@ -126,8 +126,7 @@ public struct ResponseBody: Sendable {
     /// deadline has passed. A complete body can be read at any time, and nothing else then checks
     /// the deadline. A serializer that works long therefore calls this method between two pieces of
     /// its work. If the body has at most 64 KiB, no deadline is known.
-    /// - Throws: `CancellationError`, the error with which the body ended, or the error of the
-    ///   deadline.
+    /// - Throws: `CancellationError`, the error that ended the body, or the deadline's error.
     public func checkCancellation() throws { try storage.checkCancellation() }
 
     /// Calls a handler each time the reader begins to wait for a chunk.

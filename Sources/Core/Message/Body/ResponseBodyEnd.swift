@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// How the content of a response ended.
-///
-/// Each body ends exactly once.
+/// How the content of a response ended; each body ends exactly once.
 public struct ResponseBodyEnd: Sendable {
     /// The ways a body ends.
     public enum Reason: Sendable {
@@ -53,9 +51,8 @@ extension CancelReason {
 
 /// How much of the content of a response has arrived, whether or not it has been read.
 ///
-/// The source of the content decides this. For a transport, the source is its ``Exchange``. If a
-/// body wraps another body, it has the value of the other body. A time limit ends a body only if it
-/// is under way.
+/// The source of the content decides this. For a transport, the source is its ``Exchange``. A body
+/// that wraps another body has the other's value. A time limit ends a body only if it is under way.
 public enum ResponseBodyArrival: Sendable, Hashable {
     /// More of the content, or its end, has not arrived yet.
     case underWay

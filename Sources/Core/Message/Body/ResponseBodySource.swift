@@ -16,8 +16,7 @@ public protocol ResponseBodySource: Sendable {
     /// cancelled, it must soon throw `CancellationError`.
     func next() async throws -> Data?
 
-    /// Ends the transfer; it is called at most once, from any thread, perhaps while ``next()``
-    /// waits.
+    /// Ends the transfer; called at most once, from any thread, perhaps while ``next()`` waits.
     func cancel(_ reason: CancelReason)
 
     /// How much of the content has arrived, whether or not it has been read.

@@ -5,7 +5,7 @@ import TurnpikeSupport
 
 /// The fields of a header or trailer section (RFC 9110 §5).
 ///
-/// The fields have an order. Names are case-insensitive but keep their spelling. A name may have
+/// The fields are ordered. Names are case-insensitive but keep their spelling. A name may have
 /// several values.
 ///
 /// ```swift
@@ -34,8 +34,7 @@ public struct HTTPHeaders: Sendable {
 
     var fields: [Field] = []
 
-    /// Why the first rejected field was rejected, or nil; the text has the name of the field but
-    /// not its value.
+    /// Why the first rejected field was rejected, or nil; the text has its name but not its value.
     public private(set) var defect: String?
 
     /// Whether a peer sent a value that must not be sent to anyone else.

@@ -10,9 +10,7 @@ public struct MediaType: Hashable, Sendable {
     public let type: String
     /// The subtype after the slash; `*` in a range.
     public let subtype: String
-    /// The parameters in order, without `q`.
-    ///
-    /// Names are in lower case, and values have no quotes.
+    /// The parameters in order, without `q`; names are in lower case, and values have no quotes.
     public let parameters: [Parameter]
     /// The weight of a range in `Accept` (RFC 9110 §12.4.2), 0 to 1.
     public let quality: Double
@@ -138,9 +136,7 @@ extension MediaType: CustomStringConvertible {
 }
 
 extension MediaType: ExpressibleByStringLiteral {
-    /// Creates a media type from a literal.
-    ///
-    /// If the literal is invalid, the type matches nothing.
+    /// Creates a media type from a literal; if the literal is invalid, the type matches nothing.
     public init(stringLiteral value: String) {
         self = MediaType(parsing: value) ?? MediaType("", "")
     }

@@ -173,9 +173,7 @@ public struct JSONReadingOptions: Hashable, Sendable {
         ///
         /// Foundation's `JSONDecoder` does the same, so that both parsers return the same value.
         case keepFirst
-        /// The text is rejected.
-        ///
-        /// Use this case if another program reads the same text.
+        /// The text is rejected; use this case if another program reads the same text.
         case refuse
     }
 
@@ -186,9 +184,7 @@ public struct JSONReadingOptions: Hashable, Sendable {
     /// How to read an object in which several members have the same name.
     public var duplicateNames: DuplicateNames
 
-    /// Creates options.
-    ///
-    /// The default depth is that of Foundation's `JSONDecoder`.
+    /// Creates options; the default depth is that of Foundation's `JSONDecoder`.
     public init(
         maxDepth: Int = 512, maxNumberBytes: Int = 1024,
         duplicateNames: DuplicateNames = .keepFirst

@@ -8,10 +8,9 @@ import TurnpikeSupport
 /// A request is one pointer wide and shares its storage. If it is passed along a chain, nothing is
 /// copied. If a gate changes it, it is copied once.
 ///
-/// If the URL, the method or a header field is invalid, the request records this, and the call
-/// fails with ``ClientError/Code/invalidRequest`` before anything is sent. The error names the part
-/// but not its value. The transport sets `Content-Length`, `Transfer-Encoding`, `Host` and
-/// `Connection`.
+/// If the URL, the method or a header field is invalid, the call fails with
+/// ``ClientError/Code/invalidRequest`` before anything is sent. The error names the part but not
+/// its value. The transport sets `Content-Length`, `Transfer-Encoding`, `Host` and `Connection`.
 public struct Request: Sendable {
     private struct Parts: Sendable {
         var method: HTTPMethod

@@ -92,8 +92,7 @@ extension RequestOptions {
     /// Whether the content of the request works only once.
     ///
     /// If so, time limits of gates and ``Client/cancelAll()`` do not end the request. Only its own
-    /// exchange and the limits of its sender end it. It is sent again only if no part of it was
-    /// sent.
+    /// exchange and the limits of its sender end it. It is only sent again if no part was sent.
     public var isOneTime: Bool {
         get { self[OneTimeOption.self] ?? false }
         set { self[OneTimeOption.self] = newValue ? true : nil }

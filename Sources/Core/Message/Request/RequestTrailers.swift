@@ -24,7 +24,7 @@ extension RequestBody {
     /// ``ClientError/Code/invalidRequest``.
     ///
     /// If the name of a field was not announced, or if its value has a control character, the call
-    /// also fails with ``ClientError/Code/invalidRequest``, but only after the content. The request
+    /// also fails with ``ClientError/Code/invalidRequest``, but only after the content; the request
     /// is then aborted.
     ///
     /// HTTP/1.1 allows trailers only with chunked content, so no length is sent. Servers may

@@ -44,8 +44,7 @@ public struct HTTPStatus: Hashable, Sendable {
         code == 204 || code == 205 || code == 304 || kind == .informational
     }
 
-    /// Whether a message with this status ends after its head, whatever the head declares (RFC 9112
-    /// §6.3).
+    /// Whether a message with this status always ends after its head (RFC 9112 §6.3).
     ///
     /// Further bytes belong to the next message. A 205 has no content either, but its head may
     /// declare some, so a 205 does not count.
@@ -110,8 +109,7 @@ extension HTTPStatus: CustomStringConvertible {
 
     /// The phrase of the IANA registry, or an empty string.
     ///
-    /// The phrase that a server sends is dropped, because it has no meaning and HTTP/2 does not
-    /// transmit it.
+    /// The phrase of a server is dropped, because it has no meaning and HTTP/2 does not send it.
     public var reasonPhrase: String { Self.phrases[code] ?? "" }
 
     private static let phrases: [Int: String] = [

@@ -52,9 +52,8 @@ public struct Response: Sendable {
         set { parts.body = newValue }
     }
 
-    /// The trailer fields, available when the ``body`` has been read completely.
-    ///
-    /// See ``ResponseBody/trailers``.
+    /// The trailer fields (``ResponseBody/trailers``), available when the ``body`` was read
+    /// completely.
     public var trailers: HTTPHeaders { parts.body.trailers }
 
     /// The times of the events of the call.
@@ -89,8 +88,7 @@ public struct Response: Sendable {
         set { parts.exchange = newValue }
     }
 
-    /// The context for a serializer, if the call returned the response before reading its body;
-    /// otherwise nil.
+    /// The context for a serializer, if the call returned the response with its body unread.
     public internal(set) var serialization: SerializationContext? {
         get { parts.serialization }
         set { parts.serialization = newValue }
@@ -114,8 +112,7 @@ public struct ResponseHead: Sendable, Hashable {
     /// The protocol version (`1.1`, `2`), if the transport knows it.
     public let version: String?
 
-    /// Whether the response was stored earlier; if so, its cookies and its HSTS policy were already
-    /// processed.
+    /// Whether the response was stored earlier; if so, its cookies and HSTS policy were processed.
     public var isStored = false
 
     /// Creates a head.

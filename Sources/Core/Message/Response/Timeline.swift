@@ -55,8 +55,7 @@ public struct Timeline: Sendable, Hashable {
         sent = now
     }
 
-    /// The time from the start of the call to the response head, including earlier attempts and
-    /// waits.
+    /// The time from the start of the call to the response head, with earlier attempts and waits.
     public var latency: Duration? { Self.span(start, head) }
     /// The time from the start of the call to the end of the body.
     public var requestDuration: Duration? { Self.span(start, bodyEnd) }
@@ -100,8 +99,7 @@ extension Timeline {
     /// the time of the first byte is not known, the time from the connection on.
     public var headDuration: Duration? { Self.phase(firstByte ?? beginOfRequest, head) }
 
-    /// The time from the response head to the end of the body, which depends on how fast it was
-    /// read.
+    /// The time from the response head to the end of the body, which depends on its reader.
     public var bodyDuration: Duration? { Self.phase(head, bodyEnd) }
 
     private var beginOfRequest: MonotonicInstant? {

@@ -44,9 +44,7 @@ public final class UpgradedConnection: Sendable {
     /// Ends this side of the connection, if the transport can end one side alone.
     public func finishWriting() async throws { try await channel.finishWriting() }
 
-    /// Closes the connection at once.
-    ///
-    /// If it is already closed, the method has no effect.
+    /// Closes the connection at once; if it is already closed, the method has no effect.
     public func close() {
         let (isFirst, handler) = state.withLock { state in
             defer { state.isClosed = true }

@@ -54,8 +54,7 @@ public struct Origin: Hashable, Sendable {
         }
     }
 
-    /// Hashes only the host and the port; two origins with the same host and port rarely differ in
-    /// the scheme.
+    /// Hashes only the host and the port; the scheme of two such origins rarely differs.
     public func hash(into hasher: inout Hasher) {
         hasher.combine(host)
         hasher.combine(port)

@@ -9,8 +9,7 @@ import TurnpikeSupport
 /// ```
 ///
 /// Names and values are percent-encoded as UTF-8, and a blank becomes `%20`. A list becomes one
-/// item for each value, with the same name (`tags=a&tags=b`). The serializers have encoders for
-/// other styles.
+/// item for each value (`tags=a&tags=b`). Serializers encode other styles.
 public struct Query: Sendable, Hashable {
     /// A name with its value; if there is no value, only the name is written.
     public struct Item: Sendable, Hashable {

@@ -8,8 +8,7 @@ import TurnpikeSupport
 /// Text is an absolute http or https URL, or a relative reference (RFC 3986 §4.2). `users/1` is
 /// appended to the path of the base, and `/users/1` replaces that path. A reference that names
 /// another host (`//host/path`), text with control characters, and a broken percent-encoding are
-/// refused. Blanks and other characters that are not allowed in a URL are percent-encoded. Escapes
-/// stay unchanged.
+/// refused. Blanks and other characters that a URL must not have are percent-encoded; escapes stay.
 ///
 /// If text contains a value from outside, use a template such as `"users/{id}"` with
 /// ``TargetConvertible/path(_:_:)``. It encodes each value as one path segment.

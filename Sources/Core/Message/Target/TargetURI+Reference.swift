@@ -4,8 +4,7 @@ import Foundation
 import TurnpikeSupport
 
 extension TargetURI {
-    /// Reads a URI reference (RFC 3986 §4.1) as people and servers write it, and resolves it
-    /// (§5.2).
+    /// Reads a URI reference (RFC 3986 §4.1) as people and servers write it; resolves it (§5.2).
     ///
     /// If a character is not allowed in a path, query or fragment, it is percent-encoded. Escapes
     /// stay unchanged. Foundation alone would do otherwise: if one character of a part is not

@@ -8,9 +8,7 @@ import TurnpikeSupport
 /// The text has no dot segments in its path (RFC 3986 §5.2.4). All its other bytes are those of the
 /// URL from which it was made.
 public struct TargetURI: Sendable {
-    /// The URI as Foundation's type.
-    ///
-    /// If there is no valid URI, the value is a placeholder.
+    /// The URI as Foundation's type; if there is no valid URI, the value is a placeholder.
     public let url: URL
     /// The origin; nil if the scheme is not http or https, or if there is no host.
     public let origin: Origin?

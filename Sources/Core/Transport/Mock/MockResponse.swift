@@ -114,8 +114,7 @@ public struct MockResponse: Sendable {
     }
 
     /// Returns the response after its latency, for test transports other than ``MockTransport``.
-    /// - Throws: The error of the response, if the response is a failure; the error of a
-    ///   cancellation.
+    /// - Throws: The error of a response that is a failure; the error of a cancellation.
     public func response(to request: Request, in context: Context) async throws -> Response {
         if let delay = latency?.draw(from: context.random), delay > .zero {
             try await context.sleep(for: delay)

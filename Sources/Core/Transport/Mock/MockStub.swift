@@ -133,8 +133,7 @@ public struct RequestMatcher: Sendable {
 /// A path with placeholders, for example `/users/{id}/photos/*`.
 ///
 /// `{name}` matches one segment and captures it. `*` matches any one segment. `**` at the end
-/// matches the rest, which may be empty. Everything else must equal the percent-encoded path of the
-/// URL.
+/// matches the rest, which may be empty. All else must equal the percent-encoded path of the URL.
 public struct PathPattern: Hashable, Sendable {
     /// The pattern as it was written.
     let text: String

@@ -45,10 +45,8 @@ public final class MockTransport: Transport {
     /// Creates a mock whose responses come from a synchronous closure.
     /// - Parameters:
     ///   - capabilities: The claimed capabilities; all by default.
-    ///   - recordLimit: How many requests ``sent`` keeps. If there are more, the oldest are
-    ///     dropped.
-    ///   - answer: Returns the response. If it throws an error, the transport throws the same
-    ///     error.
+    ///   - recordLimit: How many requests ``sent`` keeps; it drops older requests.
+    ///   - answer: Returns the response. If it throws an error, the transport throws it too.
     public init(
         capabilities: TransportCapabilities = .init(rawValue: .max), recordLimit: Int = 1000,
         _ answer: @escaping @Sendable (Request) throws -> MockResponse
@@ -62,10 +60,8 @@ public final class MockTransport: Transport {
     /// Creates a mock whose responses come from an asynchronous closure.
     /// - Parameters:
     ///   - capabilities: The claimed capabilities; all by default.
-    ///   - recordLimit: How many requests ``sent`` keeps. If there are more, the oldest are
-    ///     dropped.
-    ///   - answer: Returns the response. If it throws an error, the transport throws the same
-    ///     error.
+    ///   - recordLimit: How many requests ``sent`` keeps; it drops older requests.
+    ///   - answer: Returns the response. If it throws an error, the transport throws it too.
     public init(
         capabilities: TransportCapabilities = .init(rawValue: .max), recordLimit: Int = 1000,
         _ answer: @escaping @Sendable (Request) async throws -> MockResponse
@@ -198,8 +194,7 @@ public final class MockTransport: Transport {
 }
 
 extension MockTransport: PromptlyCancellable {
-    /// The mock ends soon, unless an asynchronous closure responds, because such a closure may
-    /// wait.
+    /// The mock ends soon, unless an asynchronous closure responds, which may wait.
     public var promptness: Promptness {
         if case .later = answer { return .unknown }
         return .always
