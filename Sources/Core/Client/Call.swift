@@ -20,7 +20,7 @@ public struct Call: Sendable {
 
     private var gates: [any Gate] = []
 
-    /// The readers of this call, in addition to the reader of the client; a trace, for example.
+    /// The readers of this call, such as a trace, in addition to the reader of the client.
     public var readers: [any CallReader] = []
 
     init(client: Client, request: Request) {

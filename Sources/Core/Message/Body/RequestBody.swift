@@ -81,7 +81,7 @@ public struct RequestBody: Sendable {
     /// - Parameters:
     ///   - length: The number of bytes, if known. If the sequence differs, the call fails.
     ///   - replayable: Whether the factory may be called again and returns the same bytes. A body
-    ///     that is not replayable is sent once. If a retry or a redirect needs it again, it stops.
+    ///     that is not replayable is sent once. A retry or a redirect that needs it again stops.
     ///   - live: Whether bytes must be sent as soon as they are produced. This matters if the
     ///     transport cannot send live (``TransportCapabilities/liveUpload``). If `live` is false,
     ///     such a transport collects the bytes in a file first. If it is true, such a transport
