@@ -2,21 +2,21 @@
 
 /// The reason for ending something early.
 public struct CancelReason: Sendable {
-    /// Who gives it up.
+    /// The party that cancels.
     public enum Owner: Sendable {
-        /// The task that waits for it.
+        /// The task that waits for the result.
         case task
         /// The running handle, or the client's shutdown.
         case handle
-        /// The value was released.
+        /// The code that released the value.
         case drop
-        /// A gate: a limit, a check.
+        /// A gate, for example because of a limit or a check.
         case gate
-        /// A gate whose time limit has passed; see ``CancelReason/expired(_:)``.
+        /// A gate whose time limit has passed (``CancelReason/expired(_:)``).
         case timeLimit
     }
 
-    /// Who gives it up.
+    /// The party that cancels.
     public let owner: Owner
     /// The error for the waiting caller.
     public let error: any Error
@@ -34,15 +34,16 @@ public struct CancelReason: Sendable {
     /// The value was released.
     public static let drop = CancelReason(.drop)
 
-    /// A gate gives it up with an error.
+    /// A gate cancels with an error.
     public static func failed(_ error: any Error) -> CancelReason {
         CancelReason(.gate, error: error)
     }
 
-    /// The time limit of a gate is over: what is still under way ends with the error.
+    /// The time limit of a gate has passed.
     ///
-    /// A body that is complete or broken is not affected (``ResponseBodyArrival``): a complete body
-    /// can be read at any later time, and one that broke off fails with the error that ended it.
+    /// What is still under way ends with the error. A body that is complete or broken is not
+    /// affected (``ResponseBodyArrival``). A complete body can be read at any later time. A broken
+    /// body fails with the error that ended it.
     public static func expired(_ error: any Error) -> CancelReason {
         CancelReason(.timeLimit, error: error)
     }

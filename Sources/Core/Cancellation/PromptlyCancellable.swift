@@ -2,11 +2,11 @@
 
 /// A gate or a transport that promises to end soon after its context or its task is cancelled.
 ///
-/// When a time limit (``Context/deadline``, or a gate such as `Deadline` or `AttemptTimeout`)
-/// expires, its caller returns at once, whatever the gates inside do. To guarantee this, the limit
-/// runs them in a task of their own, which costs an allocation and a thread switch for each call.
-/// If all gates inside and the transport promise to end soon, the limit runs them in the caller's
-/// task.
+/// A time limit is ``Context/deadline``, or a gate such as `Deadline` or `AttemptTimeout`. When a
+/// time limit expires, its caller returns at once, whatever the gates inside do. To guarantee this,
+/// the limit runs these gates in a task of their own, which costs an allocation and a thread switch
+/// for each call. If all gates inside and the transport promise to end soon, the limit runs them in
+/// the caller's task.
 ///
 /// ```swift
 /// struct Signature: Interceptor, PromptlyCancellable {
@@ -17,32 +17,32 @@
 /// ```
 ///
 /// A gate may conform if it awaits only `next`, ``Context/sleep(for:)``, the bodies of responses,
-/// and operations that end by themselves within milliseconds. A gate that awaits a lock, an actor,
-/// a service of its own, or the body of a request, which may be a caller's stream, may conform only
-/// if it stops waiting on cancellation, with ``Context/onCancel(_:)`` or
+/// and operations that end by themselves within milliseconds. Other gates await a lock, an actor, a
+/// service of their own, or the body of a request, which may be a caller's stream. Such a gate may
+/// conform only if it stops waiting on cancellation, with ``Context/onCancel(_:)`` or
 /// `withTaskCancellationHandler`.
 ///
-/// Nothing checks the promise in a running program. If it is broken, only time is lost: the caller
-/// gets the error of the limit when the gate ends. The conformance checks of `TurnpikeTesting` find
-/// transports that break the promise, and gates that do not let a cancelled `next` end.
+/// Nothing checks the promise in a running program. If a gate breaks the promise, only time is
+/// lost: the caller gets the error when the gate ends. The conformance checks of `TurnpikeTesting`
+/// find transports that break the promise, and gates that do not let a cancelled `next` end.
 public protocol PromptlyCancellable: Sendable {
-    /// How soon the gate or transport ends after a cancellation; ``Promptness/withInside`` by
-    /// default.
+    /// How soon the gate or transport ends after a cancellation; the default is
+    /// ``Promptness/withInside``.
     var promptness: Promptness { get }
 }
 
 extension PromptlyCancellable {
-    /// It ends soon if the rest of the chain does.
+    /// The gate or transport ends soon if the rest of the chain does.
     public var promptness: Promptness { .withInside }
 }
 
 /// How soon a gate or a transport ends when its context or its task is cancelled.
 public enum Promptness: Sendable {
-    /// It may not end; assumed for gates and transports that declare nothing.
+    /// The gate or transport may not end; this is assumed if it declares nothing.
     case unknown
-    /// It ends soon if the rest of the chain does: besides `next`, it awaits only the context's
-    /// sleeps, and bodies of responses.
+    /// The gate ends soon if the rest of the chain does; besides `next`, it awaits only the
+    /// context's sleeps and the bodies of responses.
     case withInside
-    /// It ends soon, whatever the rest of the chain does.
+    /// The gate or transport ends soon, whatever the rest of the chain does.
     case always
 }

@@ -16,11 +16,11 @@ public struct CallEvent: Sendable {
         case sent
         /// The transport received the head of a response.
         case received
-        /// Another attempt will be made after a wait; its number is that within the call.
+        /// Another attempt will be made after a wait; `attempt` is its number within the call.
         case retrying(after: Duration, attempt: Int)
         /// A redirect is followed.
         case redirecting
-        /// A message of a gate about its work.
+        /// A gate reported a message about its work.
         case note(gate: String, message: String)
         /// The chain inside the logger returned a response, whose body may still be unread.
         case responded
@@ -38,8 +38,8 @@ public struct CallEvent: Sendable {
     public let attempt: Int
     /// The time since the request reached the logger.
     ///
-    /// For the outermost logger this is the time since the call began; for a logger inside a retry,
-    /// since the attempt began.
+    /// If the logger is the outermost one, this is the time since the call began. If the logger is
+    /// inside a retry, this is the time since the attempt began.
     public var elapsed: Duration { passBegan.duration(to: now) }
 
     /// The times of the events of the call so far.
@@ -48,15 +48,13 @@ public struct CallEvent: Sendable {
     /// The current wall-clock time of the call.
     public var date: Date { context.timeSource.date }
 
-    /// A number in 0..<1 from the call's random source that is the same for all events of a call,
-    /// for sampling.
+    /// A number in 0..<1 from the call's random source, the same for all events of the call.
     public var share: Double { context.random.share }
 
     /// A value in the context of the call or attempt that the event belongs to.
     ///
-    /// A bridge to a logging or tracing system reads values here that a gate has stored in the
-    /// context (``Context/subscript(_:)``), even after the call has returned and the body has
-    /// ended.
+    /// A gate stores the value in the context (``Context/subscript(_:)``). A bridge to a logging or
+    /// tracing system reads it here, even after the call has returned and the body has ended.
     public subscript<Key: ContextKey>(key: Key.Type) -> Key.Value { context[key] }
 
     // When the request reached the logger that receives this event.
@@ -110,14 +108,14 @@ public struct CallEvent: Sendable {
     /// Scheme, host and port of the request (`url.scheme`, `server.address`, `server.port`).
     public var origin: Origin? { requestValue?.origin }
 
-    /// The number of sends in the call before its last send so far (`http.request.resend_count`):
-    /// retries, redirects and replays.
+    /// How many sends the call made before its last send so far (`http.request.resend_count`); the
+    /// number includes retries, redirects and replays.
     public var resendCount: Int { max(context.call.record.sends - 1, 0) }
 
     /// The method of the request.
     public var method: HTTPMethod? { requestValue?.method }
 
-    /// The URL of the request, redacted by the given rules; cheaper than the whole request.
+    /// The URL of the request, redacted by the given rules; this costs less than the whole request.
     public func url(redaction: Redaction = .standard) -> String? {
         requestValue?.targetURI.redacted(redaction)
     }
@@ -140,7 +138,7 @@ public struct CallEvent: Sendable {
         }
     }
 
-    /// The beginning of the request's content, redacted, if the content is in memory.
+    /// The beginning of the request's content, redacted; nil if the content is not in memory.
     public func requestContent(upTo maxBytes: Int, redaction: Redaction = .standard) -> String? {
         guard let request = requestValue, let data = request.body.inMemory, maxBytes > 0 else {
             return nil
@@ -153,9 +151,9 @@ public struct CallEvent: Sendable {
             known: secrets(redaction))
     }
 
-    /// The beginning of the response's content, redacted, as far as it was read.
+    /// The beginning of the response's content, redacted, as far as the caller has read it.
     ///
-    /// Available once the body has ended (``RequestLogger/peekBytes``).
+    /// It is available once the body has ended. ``RequestLogger/peekBytes`` limits its size.
     public func responseContent(redaction: Redaction = .standard) -> String? {
         guard let peeked, !peeked.data.isEmpty else { return nil }
         let type = headValue?.headers[.contentType].flatMap { MediaType(parsing: $0) }
@@ -182,8 +180,8 @@ public struct CallEvent: Sendable {
         ).index
     }
 
-    /// The message of a note (``Kind/note(gate:message:)``), redacted by the given rules, without
-    /// the secrets of the call's requests and without control characters.
+    /// The message of a note (``Kind/note(gate:message:)``), redacted by the given rules; the
+    /// secrets of the call's requests and all control characters are removed as well.
     public func shown(_ message: String, redaction: Redaction = .standard) -> String {
         let requests = [requestValue, context.call.record.lastSent].compactMap(\.self)
         let known = CarriedSecrets(of: requests, headValue?.headers, by: redaction).index
@@ -194,8 +192,8 @@ public struct CallEvent: Sendable {
     /// The error as a metrics label: its code, its type name, or `cancelled`.
     public var errorType: String? { errorValue.map(ClientError.label(of:)) }
 
-    /// Whether the error is a cancellation, which is not a failure; see
-    /// ``ClientError/isCancellation(_:)``.
+    /// Whether the error is a cancellation, which is no failure
+    /// (``ClientError/isCancellation(_:)``).
     public var isCancellation: Bool { errorValue.map(ClientError.isCancellation) ?? false }
 }
 

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A call's identifier: unique within its client, and very probably across clients.
+/// The identifier of a call: unique within its client, and very probably across clients.
 public struct CallID: Hashable, Sendable, CustomStringConvertible {
-    /// The client's part: the same in all its calls, and very probably another one in other clients.
+    /// The client's part of the identifier.
+    ///
+    /// All calls of a client have the same value. Other clients very probably have other values.
     public let client: UInt32
     /// The number of the call in its client, starting at 1.
     public let number: UInt64
@@ -12,7 +14,7 @@ public struct CallID: Hashable, Sendable, CustomStringConvertible {
         self.number = number
     }
 
-    /// The client's part and the number of the call: `5f0c2a1b-42`.
+    /// The client's part and the number of the call, for example `5f0c2a1b-42`.
     public var description: String {
         let digits = String(client, radix: 16)
         return String(repeating: "0", count: 8 - digits.count) + digits + "-\(number)"

@@ -2,7 +2,7 @@
 
 /// The measurements of one pass through a recorder, including the response body.
 ///
-/// A recorder outside a retry measures the call; a recorder inside it measures each attempt. Names
+/// Outside a retry, a recorder measures the call. Inside a retry, it measures each attempt. Names
 /// in parentheses are those of OpenTelemetry's semantic conventions for HTTP clients.
 public struct CallMeasurement: Sendable {
     /// The method (`http.request.method`).
@@ -13,7 +13,7 @@ public struct CallMeasurement: Sendable {
     public let status: HTTPStatus?
     /// The kind of failure (`error.type`): an error code, a status of 400 or above, or nil.
     ///
-    /// A cancellation is `cancelled`. A body that its reader dropped is not a failure.
+    /// A cancellation is `cancelled`. If the reader drops the body, that is no failure.
     public let errorType: String?
     /// The protocol version (`network.protocol.version`), if the transport knows it.
     public let version: String?
@@ -22,8 +22,8 @@ public struct CallMeasurement: Sendable {
     public let duration: Duration
     /// The time from the start of the pass to the head of the response.
     public let headDuration: Duration?
-    /// The number of sends in the call before the last send of this pass
-    /// (`http.request.resend_count`): retries, redirects and replays.
+    /// How many sends the call made before the last send of this pass
+    /// (`http.request.resend_count`); the number includes retries, redirects and replays.
     public let resendCount: Int
     /// The number of sends during this pass that repeated an earlier send of the call.
     ///
@@ -31,11 +31,11 @@ public struct CallMeasurement: Sendable {
     public let resends: Int
     /// The size of the request content in bytes (`http.client.request.body.size`), if known.
     public let requestBodyBytes: Int64?
-    /// The size of the response content in bytes (`http.client.response.body.size`), as
-    /// transferred, before decoding; nil if the pass failed before its response was returned.
+    /// The size of the response content in bytes (`http.client.response.body.size`).
     ///
-    /// If the transport does not know the coded size of the content, this is the size after
-    /// decoding (``ResponseBodyEnd/encodedBytes``).
+    /// The size is that of the content as transferred, before decoding. If the transport does not
+    /// know this size, the value is the size after decoding (``ResponseBodyEnd/encodedBytes``). If
+    /// the pass failed before its response was returned, the value is nil.
     public let responseBodyBytes: Int64?
     /// The times of the events of the call.
     public let timeline: Timeline

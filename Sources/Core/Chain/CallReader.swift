@@ -13,9 +13,11 @@ import Synchronization
 /// }
 /// ```
 ///
-/// ``Call/readers`` read one call, and a client has a reader for all. A ``RequestLogger`` is told of the same steps in its
-/// part of the chain, without secrets. A reader gets requests, responses and errors as they are: it must redact what it shows or
-/// stores. It must not block. Steps of parts that run at the same time arrive in several tasks.
+/// A reader in ``Call/readers`` reads one call. A client has a reader for all its calls. A
+/// ``RequestLogger`` receives the same steps for its part of the chain, without secrets.
+///
+/// A reader gets requests, responses and errors unchanged, so it must redact what it shows or
+/// stores. It must not block. Steps of simultaneous parts arrive in several tasks.
 public protocol CallReader: Sendable {
     /// Reads a step.
     /// - Parameters:
@@ -23,43 +25,45 @@ public protocol CallReader: Sendable {
     ///   - context: Where it happens (``Context/part``).
     func read(_ step: CallStep, in context: Context)
 
-    /// Returns what reads a call that begins; this reader by default.
-    /// - Parameter others: What reads the call already.
-    /// - Returns: The reader; nil if one of the others also reads the call on behalf of this one.
+    /// Returns the reader for a call that begins; by default this reader.
+    /// - Parameter others: The readers that already read the call.
+    /// - Returns: The reader, or nil if one of the others also reads the call for this reader.
     func reader(beside others: [any CallReader]) -> (any CallReader)?
 }
 
 extension CallReader {
-    /// This reader.
+    /// Returns this reader.
     public func reader(beside others: [any CallReader]) -> (any CallReader)? { self }
 }
 
 /// Something that happens in a call.
 public enum CallStep: Sendable {
-    /// A part of the call begins: the one of the context (``Context/part``). The first step of a call enters
-    /// ``CallPart/call(_:)``.
-    /// - Parameter in: The number of the part that it lies in; -1 for the call.
+    /// The part of the call that the context belongs to begins (``Context/part``); the first step
+    /// of a call enters ``CallPart/call(_:)``.
+    /// - Parameter in: The number of the enclosing part; -1 for the call itself.
     case entered(CallPart, in: Int)
-    /// The part of the context has come to its end: with a status if it returned a response, or with its error.
+    /// The part of the call that the context belongs to has ended.
     ///
-    /// The body of the response may still be read. An exchange has this step only if it fails; otherwise it ends with its body. The
-    /// call has it when the caller gets the response or the value.
+    /// The result is the status of the response that the part returned, or its error. The body of
+    /// the response may still be read. An exchange has this step only if it fails; otherwise it
+    /// ends with its body. The call has this step when the caller gets the response or value.
     case left(Result<HTTPStatus?, any Error>)
-    /// A gate says what it does; of its pass as a whole, if the part is to be known by it.
+    /// A gate says what it does; if `describesPass` is true, the message describes the whole pass
+    /// through the gate.
     case note(gate: String, message: String, describesPass: Bool)
-    /// A gate has counted one more in this figure.
+    /// A gate has added one to this figure.
     case counted(GateFigure)
     /// The request is passed to the transport.
     case sent(Request)
-    /// The transport reports about the exchange that the part is, or lies in.
+    /// The transport reports facts about the exchange that the part is, or lies in.
     case reported([TransportReport])
     /// The transport has returned a response to a request.
     case received(Response, to: Request)
-    /// Another attempt will be made after a wait; its number is that within the call.
+    /// Another attempt will be made after a wait; `attempt` is its number within the call.
     case retrying(after: Duration, attempt: Int, Outcome)
     /// A redirect is followed, with this request.
     case redirecting(Request, because: ResponseHead)
-    /// The gates have returned the call's response, whose value is not made yet.
+    /// The gates have returned the call's response; the value of the call is not made yet.
     case responded(Response)
 }
 
@@ -67,11 +71,12 @@ public enum CallStep: Sendable {
 public enum CallPart: Sendable {
     /// The call, with the request as its caller described it.
     case call(Request)
-    /// A pass through a gate, with everything inside.
+    /// A pass through a gate, including everything inside the gate.
     case gate(GatePass)
     /// An attempt, with its number in the call.
     case attempt(Int)
-    /// A wait of a gate, with its name for people (``Context/report(waitingFor:atDeadline:saying:by:gauges:_:)``).
+    /// A wait of a gate, with a name for people; the gate reports it with
+    /// ``Context/report(waitingFor:atDeadline:saying:by:gauges:_:)``.
     case wait(String)
     /// The exchange of a request.
     case exchange(Request)
@@ -82,7 +87,7 @@ public struct GatePass: Sendable {
     let plan: Plan
     let position: Int
 
-    /// The gate's name, which is not asked for before.
+    /// The gate's name; the gate is asked for it only when this property is read.
     public var gateName: String { plan.gateName(at: position) }
 }
 

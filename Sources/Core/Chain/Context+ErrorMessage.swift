@@ -4,16 +4,15 @@ import Foundation
 import TurnpikeSupport
 
 extension Context {
-    /// Returns the message of an error without secrets and control characters, for a gate that
-    /// records errors elsewhere.
+    /// Returns the message of an error without secrets and control characters.
     ///
-    /// Secrets of the request, of the last request that the call has sent, and of the response are
-    /// hidden wherever the message repeats them. For a ``ClientError`` this is
-    /// ``ClientError/message``, for any other error its description.
+    /// A gate that records errors elsewhere uses it. The message is ``ClientError/message`` for a
+    /// ``ClientError``, and the description for any other error. If the message repeats a secret of
+    /// the request, of the call's last sent request, or of the response, the secret is hidden.
     /// - Parameters:
     ///   - error: The error.
     ///   - request: The request as it reached the gate.
-    ///   - head: The head of the response; nil for the head in the error.
+    ///   - head: The head of the response. If nil, the head in the error is used.
     ///   - redaction: The rules for hiding secrets.
     /// - Returns: The message.
     public func shownMessage(

@@ -5,23 +5,24 @@ import TurnpikeSupport
 // What happens in a call leaves the chain here, for the readers of the call, the loggers outside, and
 // the error of a deadline.
 extension Context {
-    /// Reports what a gate does, for example why it sends nothing, to the loggers outside it and to the readers of the call.
+    /// Reports what a gate does, for example why it sends nothing; the loggers outside the gate and
+    /// the readers of the call receive the report.
     /// - Parameters:
-    ///   - message: What the gate does, without secrets. Evaluated only if somebody reads it.
+    ///   - message: What the gate does, without secrets. It is evaluated only if somebody reads it.
     ///   - gate: The gate's name.
-    ///   - describesPass: Whether the gate's pass in the call's trace has the message beside its name.
+    ///   - describesPass: Whether the call's trace shows the message beside the pass's name.
     public func report(
         _ message: @autoclosure () -> String, by gate: String, describesPass: Bool = false
     ) {
         tell(.note(gate: gate, message: message(), describesPass: describesPass))
     }
 
-    /// Counts one more in a figure of a gate, for the meter of the gate and the readers of the call.
-    ///
-    /// What a gate counts apart from a call goes to its figures (``GateFigures/add(_:to:labels:)``).
+    /// Adds one to a figure of a gate, for the meter of the gate and the readers of the call; if a
+    /// gate counts something apart from a call, it adds that to its figures directly
+    /// (``GateFigures/add(_:to:labels:)``).
     /// - Parameters:
     ///   - name: The name of the counter.
-    ///   - labels: Its labels. Asked for only if somebody reads them.
+    ///   - labels: Its labels. They are evaluated only if somebody reads them.
     ///   - figures: The figures of the gate.
     public func report(
         count name: String, labels: @autoclosure () -> [String: String] = [:],
@@ -31,23 +32,26 @@ extension Context {
         call.stream?.tell(.counted(.counter(name, labels())), in: self)
     }
 
-    /// Reports what an operation waits for, and when that begins and ends, so that a trace shows the time.
+    /// Reports what an operation waits for, and how long, so that a trace shows the wait.
     ///
     /// ```swift
     /// let entry = try await context.report(waitingFor: "look in the cache") { _ in try await store.entry(key) }
     /// ```
     ///
-    /// ``sleep(for:)`` reports itself. A wait within another wait is part of it, and is not reported.
-    /// Without a reader it only runs the operation.
+    /// ``sleep(for:)`` reports itself. A wait within another wait is a part of the outer wait and
+    /// is not reported. If nobody reads the call, this method only runs the operation.
     /// - Parameters:
-    ///   - name: What is waited for, for people: `back-off`. Asked for only if somebody reads it.
-    ///   - phrase: What the error of a deadline says that passes meanwhile, after "it was waiting": `in
-    ///     line for a permit`. Nil for nothing; an earlier exchange that is still under way goes first.
-    ///   - message: What the gate says before it waits (``report(_:by:describesPass:)``); nil for nothing.
+    ///   - name: What is waited for, for people, for example `back-off`. It is evaluated only if
+    ///     somebody reads it.
+    ///   - phrase: The text after "it was waiting" in the error of a deadline that passes during
+    ///     the wait, for example `in line for a permit`. Nil adds no text. If an earlier exchange
+    ///     is still under way, the error describes that exchange instead.
+    ///   - message: What the gate says before it waits (``report(_:by:describesPass:)``), or nil.
     ///   - gate: The gate's name, for the message.
-    ///   - tellGauges: Tells the gauges of the gate (``GateFigures/tell(_:)``), as the wait begins and when it has ended.
-    ///   - operation: The operation. It gets the context for what it does, which is this one but for its
-    ///     ``part``: exchanges that it makes there lie within the wait.
+    ///   - tellGauges: Updates the gauges of the gate (``GateFigures/tell(_:)``). It is called when
+    ///     the wait begins and when it has ended.
+    ///   - operation: The operation. It gets a context that differs from this one only in its
+    ///     ``part``. Exchanges that the operation makes there lie within the wait.
     /// - Returns: What the operation returns.
     /// - Throws: The error of the operation.
     public func report<Value>(
@@ -100,11 +104,11 @@ extension Context {
         try await moment.value { moment.settle(.failure(CancellationError())) }
     }
 
-    /// Reports that a redirect is followed: to the loggers outside the gate and the readers of the call, and in
-    /// ``hops``.
+    /// Reports that a redirect is followed.
     ///
-    /// Hops do not count towards the limit of sends of one call; a gate that follows them has a limit
-    /// of its own.
+    /// The loggers outside the gate and the readers of the call receive the report, and ``hops``
+    /// gets an entry. Hops do not count towards the limit of sends of one call. A gate that follows
+    /// redirects has its own limit.
     /// - Parameters:
     ///   - request: The request that was redirected.
     ///   - following: The request that follows the redirect.

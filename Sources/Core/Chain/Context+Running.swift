@@ -5,9 +5,9 @@ import TurnpikeSupport
 extension Context {
     /// Runs an operation that may ignore cancellation, without making its caller wait for it.
     ///
-    /// When this context or the caller's task is cancelled, the caller returns at once.
-    ///
-    /// A cancelled caller's task cancels this context, so use a ``child(deadline:)``.
+    /// When this context or the caller's task is cancelled, the caller returns at once. If the
+    /// caller's task is cancelled, that also cancels this context, so call this method on a
+    /// ``child(deadline:)``.
     /// - Parameters:
     ///   - operation: The operation. It runs in a task that is cancelled with the context.
     ///   - abandon: Receives a value that arrives after the caller has returned.
@@ -41,10 +41,10 @@ extension Context {
     }
 }
 
-/// A handler that waits for a cancellation.
+/// A registration of a handler that waits for a cancellation.
 ///
-/// The registration keeps its context alive, so that cancelling an outer context still reaches the
-/// handler.
+/// The registration keeps its context alive. If an outer context is cancelled, the handler is
+/// therefore still called.
 public struct CancelRegistration: Sendable {
     private let context: Context
     private let place: CancelPlace?

@@ -2,11 +2,11 @@
 
 import TurnpikeSupport
 
-/// The environment of a request on its way through the chain: identity, time, randomness, values,
-/// events and cancellation.
+/// The environment of a request on its way through the chain.
 ///
-/// A context belongs to one attempt of one call. A gate passes it on by calling `next`. A gate that
-/// may have to stop the rest of the chain creates a ``child(deadline:)`` and passes that.
+/// It holds the identity of the call, clocks, randomness, values, events and cancellation. A
+/// context belongs to one attempt of one call. A gate passes the context on when it calls `next`.
+/// If a gate may have to stop the rest of the chain, it passes on a ``child(deadline:)`` instead.
 ///
 /// ```swift
 /// let inner = context.child()
@@ -38,8 +38,7 @@ public final class Context: Sendable {
     /// A call without a retry has only attempt 1.
     public let attempt: Int
 
-    /// When the call must have ended, according to the strictest outer deadline; nil if there is
-    /// none.
+    /// When the call must have ended, by the strictest outer deadline; nil without a deadline.
     public let deadline: MonotonicInstant?
 
     /// Whether an outer time limit ends at the head of the response.
@@ -51,8 +50,9 @@ public final class Context: Sendable {
     /// What the gate that created this context says of a second send after a lost connection.
     let resendRule: ResendRule?
 
-    /// How many bytes of the response content are read before the caller gets a value: `Int.max`
-    /// for all of it, 0 if the caller gets a stream (``ResponseSerializer/collectedBytes(in:)``).
+    /// How many bytes of the response content are read before the caller gets a value; the number
+    /// is `Int.max` for the whole content, and 0 if the caller gets a stream
+    /// (``ResponseSerializer/collectedBytes(in:)``).
     public var collectedBytes: Int { call.collectedBytes }
 
     /// Creates a context that belongs to no client, for tests of gates and transports.
@@ -136,11 +136,13 @@ public final class Context: Sendable {
 
     // MARK: Identity, time and chance
 
-    /// The call's identifier; the same for all its attempts.
+    /// The identifier of the call, which is the same for all its attempts.
     public var id: CallID { call.id }
 
-    /// The number of the part of the call that this context belongs to (``CallStep/entered(_:in:)``); 0 for the call itself, and
-    /// without a reader.
+    /// The number of the part of the call that this context belongs to
+    /// (``CallStep/entered(_:in:)``).
+    ///
+    /// The number is 0 for the call itself. If the call has no reader, it is always 0.
     public var part: Int { Int(place.part) }
 
     /// The clocks and timers of the call.
@@ -154,9 +156,8 @@ public final class Context: Sendable {
     /// How many times the transport was asked to send in this call so far.
     public var sendCount: Int { call.record.sends }
 
-    /// The origin of the client's base URL, or nil without a base URL.
-    ///
-    /// A gate with a credential uses it only for this origin unless it is configured otherwise.
+    /// The origin of the client's base URL, or nil without a base URL; a gate adds a credential
+    /// only to requests for this origin, unless configured otherwise.
     public var baseOrigin: Origin? { call.environment.baseOrigin }
 
     /// The redirects that the call has followed so far.
@@ -165,8 +166,8 @@ public final class Context: Sendable {
     /// The outcomes of the call's last 32 attempts, if it was retried; otherwise empty.
     public var history: [AttemptSummary] { call.record.history }
 
-    /// Whether a retrier has ended the call (``RetryDecision/fail(_:)``): no gate may send it again,
-    /// not even to follow a redirect or to replay it with a new credential.
+    /// Whether a retrier has ended the call (``RetryDecision/fail(_:)``); if so, no gate may send
+    /// the call again, not even to follow a redirect or to replay it with a new credential.
     public var retriesForbidden: Bool { call.record.retriesForbidden }
 
     /// The time left until the deadline, or nil without one.
@@ -176,7 +177,7 @@ public final class Context: Sendable {
 
     // MARK: Values
 
-    /// The value of a key, in the key's scope.
+    /// The value of a key in the scope of the key.
     public subscript<Key: ContextKey>(key: Key.Type) -> Key.Value {
         get {
             guard let value = find(ObjectIdentifier(key), in: Key.scope) else {
@@ -187,12 +188,12 @@ public final class Context: Sendable {
         set { withValues(of: Key.scope) { $0[ObjectIdentifier(key)] = newValue } }
     }
 
-    /// Returns the value of a key, and sets it first if there is none.
+    /// Returns the value of a key, and sets a value first if there is none.
     ///
     /// Parallel attempts, such as hedges, get the same value.
     /// - Parameters:
     ///   - key: The key.
-    ///   - make: Creates a value; it is discarded if another value was set first.
+    ///   - make: Creates a value. If another value was set first, the new value is discarded.
     /// - Returns: The stored value.
     public func value<Key: ContextKey, Value: Sendable>(
         of key: Key.Type, orSetting make: () -> Value
@@ -228,8 +229,8 @@ public final class Context: Sendable {
     // MARK: Derived contexts
 
     /// Creates a context for the rest of the chain, which can be cancelled separately.
-    /// - Parameter deadline: When the rest of the chain must have ended. The stricter of this and
-    ///   the current deadline counts.
+    /// - Parameter deadline: When the rest of the chain must have ended. If the current deadline is
+    ///   earlier, that deadline applies.
     /// - Returns: A context of the same attempt, which is cancelled when this one is.
     public func child(deadline: MonotonicInstant? = nil) -> Context {
         let strictest =
@@ -253,9 +254,9 @@ public final class Context: Sendable {
 
     /// Creates a context of the same call that outer cancellations and deadlines do not reach.
     ///
-    /// Use it for work that outlives the caller that started it, such as an exchange that several
-    /// calls share. The creator must cancel it; otherwise it ends with the client. The loggers
-    /// outside this context receive its events.
+    /// Use it for work that outlives its caller, such as an exchange that several calls share. The
+    /// creator must cancel the context; otherwise it ends with the client. The loggers outside this
+    /// context receive the events of the new context.
     public func detached() -> Context {
         Context(
             call: call, observers: observers, place: place, resendRule: .several(resendRules))
@@ -264,15 +265,15 @@ public final class Context: Sendable {
     /// Returns the same context for what happens within a part of the call.
     func within(_ place: CallPlace) -> Context { Context(self, place: place) }
 
-    /// Creates the context of a separate call that only the end of the client cancels, for an
-    /// exchange that a gate makes on behalf of many calls.
+    /// Creates the context of a separate call that only the end of the client cancels.
     ///
-    /// It shares the clocks and the identifier of this call. Values, sends and time limits are its
-    /// own. It has the readers of this call while this call waits for it
-    /// (``report(waitingFor:atDeadline:saying:by:gauges:_:)``).
-    /// - Parameter isOneTime: Whether not even the end of the client cancels it, for an exchange that
-    ///   cannot be repeated, such as one with a refresh token that is spent by it. The caller must
-    ///   then end it.
+    /// Use it for an exchange that a gate makes on behalf of many calls. The new call shares the
+    /// clocks and the identifier of this call. It has its own values, sends and time limits. While
+    /// this call waits for the new call (``report(waitingFor:atDeadline:saying:by:gauges:_:)``),
+    /// the readers of this call also read the new call.
+    /// - Parameter isOneTime: Whether not even the end of the client cancels the new call. Use it
+    ///   for an exchange that cannot be repeated, for example if the exchange spends a refresh
+    ///   token. The caller must then end it.
     /// - Returns: The context.
     public func sideCall(isOneTime: Bool = false) -> Context {
         let stream = place.kind == .wait ? call.stream : nil
@@ -312,18 +313,19 @@ public final class Context: Sendable {
         return context
     }
 
-    /// Why this context or an outer one was cancelled; nil if it was not.
+    /// Why this context or an outer one was cancelled; nil if neither was.
     public var cancelReason: CancelReason? { call.cancelTree.reason(of: self) }
 
     /// Cancels everything that runs under this context: sends, waits and bodies.
     ///
-    /// The first reason counts.
+    /// If a context is cancelled more than once, the first reason counts.
     public func cancel(_ reason: CancelReason) { call.cancelTree.cancel(scope, reason) }
 
-    /// Calls a handler when this context or an outer one is cancelled, or at once if it already is.
+    /// Calls a handler when this context or an outer one is cancelled.
     ///
-    /// The handler runs on the cancelling thread and must return quickly.
-    /// - Returns: A registration to end when the handler is no longer needed.
+    /// If one of them is already cancelled, the handler is called at once. The handler runs on the
+    /// cancelling thread and must return quickly.
+    /// - Returns: A registration. End it when the handler is no longer needed.
     public func onCancel(
         _ handler: @escaping @Sendable (CancelReason) -> Void
     ) -> CancelRegistration {
@@ -332,8 +334,8 @@ public final class Context: Sendable {
         return CancelRegistration(context: self, place: place)
     }
 
-    /// Throws `CancellationError` if the task was cancelled, or the error of the reason if this
-    /// context was cancelled.
+    /// Throws an error if the task or this context was cancelled; the error is `CancellationError`
+    /// for the task, and the error of ``cancelReason`` for the context.
     public func checkCancellation() throws {
         try Task.checkCancellation()
         if let cancelReason { throw cancelReason.error }

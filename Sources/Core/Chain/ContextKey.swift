@@ -60,15 +60,18 @@ enum LineLimit: ContextKey {
 }
 
 extension Context {
-    /// The most content bytes that the call collects in memory: 100 MiB unless a gate sets another
-    /// limit; a serializer gets it as ``SerializationContext/maxBytes``.
+    /// The most content bytes that the call collects in memory; 100 MiB unless a gate changes it.
+    ///
+    /// A serializer gets the limit as ``SerializationContext/maxBytes``.
     public var maxBytes: Int {
         get { self[CollectLimit.self] }
         set { self[CollectLimit.self] = newValue }
     }
 
-    /// The longest line, item or event of a streamed response in bytes: 1 MiB unless a gate sets
-    /// another limit; a serializer gets it as ``SerializationContext/maxLineBytes``.
+    /// The longest line, item or event of a streamed response in bytes.
+    ///
+    /// The limit is 1 MiB unless a gate sets another. A serializer gets it as
+    /// ``SerializationContext/maxLineBytes``.
     public var maxLineBytes: Int {
         get { self[LineLimit.self] }
         set { self[LineLimit.self] = newValue }

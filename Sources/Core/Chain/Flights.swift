@@ -6,8 +6,8 @@ import TurnpikeSupport
 /// Exchanges that several calls share.
 ///
 /// The first call that asks for a key starts the exchange in a context that outlives the call.
-/// Further calls wait for the same exchange. A call may stop waiting without affecting the others;
-/// when the last one leaves, the exchange is cancelled.
+/// Further calls wait for the same exchange. A call may stop waiting without an effect on the
+/// others. When the last waiting call leaves, the exchange is cancelled.
 public final class Flights<Key: Hashable & Sendable, Value: Sendable>: Sendable {
     /// The result of a shared exchange for one of the waiting calls.
     public enum Landing: Sendable {
@@ -15,7 +15,7 @@ public final class Flights<Key: Hashable & Sendable, Value: Sendable>: Sendable 
         case shared(Value)
         /// The response itself, which only one call can have.
         case own(Response)
-        /// Nothing: the call must send its own request.
+        /// The call gets nothing and must send its own request.
         case alone
     }
 
@@ -54,8 +54,8 @@ public final class Flights<Key: Hashable & Sendable, Value: Sendable>: Sendable 
     /// Joins the exchange for a key.
     /// - Parameters:
     ///   - key: Identifies equal exchanges.
-    ///   - context: Creates the context of the exchange if there is none yet.
-    /// - Returns: The seat.
+    ///   - context: Creates the context of the exchange, if there is no exchange yet.
+    /// - Returns: The call's place in the exchange.
     public func join(_ key: Key, context: @autoclosure () -> Context) -> Seat {
         state.withLock { state in
             state.count += 1
@@ -74,7 +74,7 @@ public final class Flights<Key: Hashable & Sendable, Value: Sendable>: Sendable 
         }
     }
 
-    /// The context of a seat's exchange, while it is running.
+    /// The context of a seat's exchange; nil if the exchange is not running.
     public func context(of seat: Seat) -> Context? { flight(of: seat)?.context }
 
     /// The number of calls that wait for the exchange of a seat.
@@ -94,7 +94,7 @@ public final class Flights<Key: Hashable & Sendable, Value: Sendable>: Sendable 
         if isOver { task.cancel() }
     }
 
-    /// Waits until the exchange ends or the context is cancelled.
+    /// Waits until the exchange ends or the context is cancelled, and returns the result.
     public func landing(_ seat: Seat, in context: Context) async throws -> Landing {
         let registration = context.onCancel { [self] in leave(seat, $0.error) }
         defer { registration.end() }
@@ -113,7 +113,7 @@ public final class Flights<Key: Hashable & Sendable, Value: Sendable>: Sendable 
         }
     }
 
-    /// Stops waiting; cancels the exchange if no call waits any more.
+    /// Stops waiting for the exchange; if no other call waits for it, cancels the exchange.
     public func leave(_ seat: Seat, _ error: any Error) {
         let (hasLeft, ended) = state.withLock { state -> (Bool, Flight?) in
             guard let index = state.flights.index(forKey: seat.key),
@@ -139,7 +139,7 @@ public final class Flights<Key: Hashable & Sendable, Value: Sendable>: Sendable 
 
     /// Gives the response to the call that has waited longest.
     ///
-    /// The others send their own requests.
+    /// The other waiting calls send their own requests.
     public func handOver(_ seat: Seat, _ response: Response) {
         let landings = close(seat)
         guard let first = landings.first else { return response.body.cancel(.drop) }
@@ -147,9 +147,9 @@ public final class Flights<Key: Hashable & Sendable, Value: Sendable>: Sendable 
         for landing in landings.dropFirst() { landing.settle(.success(.alone)) }
     }
 
-    /// Gives a result that must not be shared to the call that started the exchange.
+    /// Gives the call that started the exchange a result that must not be shared.
     ///
-    /// The others send their own requests.
+    /// The other waiting calls send their own requests.
     public func giveBack(_ seat: Seat, _ result: Result<Response, any Error>) {
         var hasOwner = false
         for landing in close(seat) {
@@ -185,7 +185,7 @@ private struct CallEnd: Error {
 extension Response {
     /// Returns the response of a shared exchange as the response of a call.
     ///
-    /// Cancelling the call also ends the body.
+    /// If the call is cancelled, the body ends as well.
     public func adopted(by context: Context) -> Response {
         var response = self
         response.history = context.call.record

@@ -1,20 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A part of a stack: an ``Interceptor``, or a type with one or more of the five roles
-/// (``RequestAdapter``, ``RequestRetrier``, ``ResponseValidator``, ``RequestLogger``,
-/// ``MetricsRecorder``).
+/// A part of a stack: an ``Interceptor``, or a type with one or more of the five roles.
 ///
-/// A type that conforms only to `Gate` is a mistake; calls that reach it fail with
-/// ``ClientError/Code/configuration``.
+/// The roles are ``RequestAdapter``, ``RequestRetrier``, ``ResponseValidator``, ``RequestLogger``
+/// and ``MetricsRecorder``. A type that conforms only to `Gate` is a mistake. A call that reaches
+/// such a gate fails with ``ClientError/Code/configuration``.
 ///
 /// A gate is a value that many calls use at the same time. State that lasts between calls belongs
 /// in a `Mutex` or an actor that the gate holds.
 public protocol Gate: Sendable {
-    /// The gate's name in logs, traces, stack descriptions and errors; by default the name of its
-    /// type.
+    /// The gate's name in logs, traces, stack descriptions and errors; by default its type's name.
     ///
-    /// It is shown unchanged, so it must not contain a secret. A property `name` of yours is not
-    /// taken for it.
+    /// The name is shown unchanged, so it must not contain a secret. If a gate has a property
+    /// `name`, that property is not used as the gate's name.
     var gateName: String { get }
 
     /// The keys of request options that this gate reads; none by default.
@@ -28,16 +26,16 @@ public protocol Gate: Sendable {
 
     /// States facts about this gate as it is configured, for checks and explanations of a stack.
     ///
-    /// Nil by default: nothing is known. Never called on the path of a call; it must not send,
-    /// wait or change anything.
-    /// - Parameter request: The request to explain, as it reaches the gate, or nil for facts about
-    ///   any request.
+    /// The default is nil: nothing is known. The method is never called on the path of a call. It
+    /// must not send, wait or change anything.
+    /// - Parameter request: The request to explain, as it reaches the gate. If nil, the facts must
+    ///   hold for any request.
     /// - Returns: The facts, or nil if nothing is known.
     func facts(for request: Request?) -> GateFacts?
 
-    /// Releases resources that outlive a call: for example flushes a log or closes a file.
+    /// Releases resources that outlive a call: flushes a log or closes a file, for example.
     ///
-    /// ``Client/shutdown(grace:cancellingWith:)`` calls it after the last call.
+    /// ``Client/shutdown(grace:cancellingWith:)`` calls this method after the last call.
     func shutdown() async
 }
 

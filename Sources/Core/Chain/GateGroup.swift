@@ -2,10 +2,10 @@
 
 /// Several gates that form one entry of a stack, for all requests or for some.
 ///
-/// The plan inserts the gates of a group between those around it, and skips them together for
-/// requests to which the group does not apply. A group therefore costs a call one check and no
-/// allocation. Position keeps its meaning: a retry inside a group also retries everything after the
-/// group.
+/// The gates of a group stand in the chain between the gates around the group. If the group does
+/// not apply to a request, the request skips all of them. A group therefore costs a call one check
+/// and no allocation. Position keeps its meaning: a retry inside a group also retries what follows
+/// the group.
 ///
 /// ```swift
 /// struct Weekdays: GateGroup {
@@ -14,18 +14,18 @@
 /// }
 /// ```
 ///
-/// The shutdown of a group is that of its gates. A group handles no request
-/// options unless it declares them in `handledOptions`. An option of a call (``RequestOptions``)
-/// that only a gate in the group would handle therefore also gets a gate around the stack, because
-/// the group may not apply.
+/// When a group is shut down, it shuts down its gates. A group handles no request options unless it
+/// declares them in `handledOptions`. If only a gate in the group would handle an option of a call
+/// (``RequestOptions``), the call also gets a gate around the stack, because the group may not
+/// apply.
 public protocol GateGroup: Gate {
     /// The gates, outermost first.
     var gates: [any Gate] { get }
 
     /// Whether a request passes through the gates.
     ///
-    /// Called for each request that arrives: for each attempt inside a retry, for each hop inside a
-    /// redirect.
+    /// This method is called for each request that arrives. Inside a retry, that is each attempt;
+    /// inside a redirect, each hop.
     func applies(to request: Request, context: Context) -> Bool
 }
 
@@ -49,8 +49,8 @@ extension Gate {
 
 /// A gate whose state must be separate from that of equal gates in the same stack.
 public protocol PlacedGate: Gate {
-    /// Called with the equal gates before this one, when a client is made and when its stack is
-    /// replaced.
+    /// Tells the gate which equal gates stand before it in the stack; this method is called when a
+    /// client is made and when its stack is replaced.
     /// - Parameter others: The gates of this kind that a request meets before this one.
     func place(after others: [any PlacedGate])
 }

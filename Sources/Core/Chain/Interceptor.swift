@@ -20,8 +20,8 @@
 /// ```
 ///
 /// An interceptor may call `next` any number of times, or not at all. Its errors reach the caller
-/// unchanged. If its type has roles as well (``Gate``), they are ignored. It must pass each response
-/// that it does not return to ``Response/discard(in:keeping:)``.
+/// unchanged. If its type also has roles (``Gate``), the roles are ignored. If it does not return a
+/// response that it got, it must pass the response to ``Response/discard(in:keeping:)``.
 public protocol Interceptor: Gate {
     /// Handles a request.
     /// - Parameters:
@@ -33,8 +33,9 @@ public protocol Interceptor: Gate {
     func intercept(_ request: Request, context: Context, next: Next) async throws -> Response
 }
 
-/// An interceptor that acts before the rest of the chain and on its result, and seldom runs the rest
-/// itself.
+/// An interceptor that acts before the rest of the chain and on its result.
+///
+/// It seldom runs the rest of the chain itself.
 ///
 /// ```swift
 /// struct Refuse451: PhasedInterceptor {
@@ -46,29 +47,30 @@ public protocol Interceptor: Gate {
 /// }
 /// ```
 ///
-/// It does what an ``Interceptor`` with the same steps does. The chain runs such gates that follow one
-/// another in one asynchronous function, so none of them costs an asynchronous frame of its own. Write
-/// one where a gate stands in the stack of every call. All other gates are simpler as interceptors.
+/// A phased interceptor does what an ``Interceptor`` with the same steps does. If such gates follow
+/// one another, the chain runs them in one asynchronous function, so none of them costs an
+/// asynchronous frame of its own. Write a phased interceptor if the gate stands in the stack of
+/// every call. For all other gates, an ``Interceptor`` is simpler.
 public protocol PhasedInterceptor: Interceptor {
     /// Acts before the rest of the chain.
     /// - Parameters:
-    ///   - request: The request. To change it, be a ``RequestAdapter``.
+    ///   - request: The request. A gate that changes requests is a ``RequestAdapter`` instead.
     ///   - context: The environment of the request.
     ///   - next: The rest of the chain.
     /// - Returns: The context for the rest of the chain: the given one, or a child of it, such as
-    ///   ``Context/child(within:upToHead:orThrow:)``. If a child is cancelled, the caller gets the reason
-    ///   at once, as with ``Next/promptly(_:in:)``.
+    ///   ``Context/child(within:upToHead:orThrow:)``. If a child is cancelled, the caller gets the
+    ///   error of the reason at once, as with ``Next/promptly(_:in:)``.
     /// - Throws: An error that ends the request.
     func before(_ request: Request, context: Context, next: Next) throws -> Context
 
-    /// Acts on a response whose head has come.
+    /// Acts on a response whose head has arrived.
     /// - Parameters:
     ///   - response: The response.
     ///   - request: The request that was given to ``before(_:context:next:)``.
     ///   - context: The environment of the request.
-    /// - Returns: Whether the outer gates get the response. If false, ``resume(after:to:context:next:)``
-    ///   decides.
-    /// - Throws: An error for the outer gates. End the response first.
+    /// - Returns: Whether the outer gates get the response. If false,
+    ///   ``resume(after:to:context:next:)`` decides what follows.
+    /// - Throws: An error for the outer gates. Before the gate throws, it must end the response.
     func after(_ response: Response, to request: Request, context: Context) throws -> Bool
 
     /// Decides what follows an error, or a response that ``after(_:to:context:)`` did not pass on.

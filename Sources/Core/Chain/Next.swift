@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The rest of the chain after an interceptor.
-///
-/// It may be stored and called any number of times.
+/// The rest of the chain after an interceptor; a gate may store it and call it any number of times.
 public struct Next: Sendable {
     let plan: Plan
     let position: Int
@@ -14,34 +12,35 @@ public struct Next: Sendable {
         self.context = context
     }
 
-    /// Returns the same rest of the chain with another context, for a gate that runs a second gate
-    /// before it: `try await inner.intercept(request, context: other, next: next.bound(to: other))`.
+    /// Returns the same rest of the chain with another context.
+    ///
+    /// A gate uses it to run a second gate before the rest of the chain:
+    /// `try await inner.intercept(request, context: other, next: next.bound(to: other))`.
     public func bound(to context: Context) -> Next {
         Next(plan: plan, position: position, context: context)
     }
 
-    /// Identifies the stack of a call.
+    /// The identity of the stack that a call uses.
     ///
-    /// Calls with gates of their own differ from all others, and so do calls before and after a
-    /// reload.
+    /// A call with gates of its own has an identity that no other call has. Calls before and after
+    /// a reload have different identities.
     public var planIdentity: ObjectIdentifier { ObjectIdentifier(plan) }
 
-    /// The transport at the end of the chain, for requests that must not pass the gates, such as
-    /// health checks of a server.
+    /// The transport at the end of the chain; use it for requests that must not pass the gates,
+    /// such as health checks of a server.
     public var transport: any Transport { plan.transport }
 
     /// Whether an inner gate or the transport may prove who the client is.
     ///
-    /// This is a gate that adds a credential or cookies, or that changes requests and states no
-    /// facts, or the transport (``Transport/provesClient``).
-    ///
-    /// A gate that stores responses does not see that proof, so the stored responses belong to this
-    /// client only.
+    /// A gate may do so if it adds a credential or cookies, or if it changes requests and states no
+    /// facts. The transport states it in ``Transport/provesClient``. A gate that stores responses
+    /// does not see this proof. If the value is true, these responses belong to this client only.
     public var provesClient: Bool { plan.provesClient(from: position) }
 
-    /// How often the stack or the transport of the client was replaced (``Client/replace(stack:transport:onShutdown:)``).
+    /// How often the stack or the transport of the client was replaced.
     ///
-    /// After that, the inner gates or the transport may prove another client.
+    /// Each call of ``Client/replace(stack:transport:onShutdown:)`` counts. After a replacement,
+    /// the inner gates or the transport may prove another client.
     public var generation: Int { plan.generation }
 
     /// Runs the rest of the chain in the same attempt.
@@ -54,16 +53,16 @@ public struct Next: Sendable {
         try await plan.run(request, from: position, in: context)
     }
 
-    /// Runs the rest of the chain as a further attempt, for example a retry, a hedge, or a replay with
-    /// a new credential.
+    /// Runs the rest of the chain as a further attempt.
     ///
-    /// The first try of a gate is ``callAsFunction(_:)``.
+    /// Use it for a retry, a hedge, or a replay with a new credential, for example. For the first
+    /// try, use ``callAsFunction(_:)``.
     public func attempt(_ request: Request) async throws -> Response {
         try await plan.run(request, from: position, in: context.furtherAttempt())
     }
 
-    /// Runs the rest of the chain as a new attempt in a context that was created with
-    /// ``Context/child(deadline:)``.
+    /// Runs the rest of the chain as a new attempt in another context; the context must have been
+    /// created with ``Context/child(deadline:)``.
     public func attempt(_ request: Request, context: Context) async throws -> Response {
         try await plan.run(request, from: position, in: context.furtherAttempt())
     }

@@ -75,9 +75,9 @@ final class OpenCalls: Sendable {
 public struct CallSummary: Sendable, Identifiable, CustomStringConvertible {
     /// The call's identifier, as logs show it.
     public let id: CallID
-    /// The request as last sent or, before that, as described.
+    /// The request as last sent, or as described if nothing was sent yet.
     ///
-    /// Nil for an exchange that a gate makes itself and has not sent yet.
+    /// If a gate makes an exchange itself and has not sent it yet, this is nil.
     public let request: RequestSummary?
     /// The time since the call began.
     public let age: Duration

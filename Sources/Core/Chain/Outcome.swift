@@ -2,9 +2,9 @@
 
 /// The result of an attempt, as gates judge it.
 ///
-/// A rejected response and a returned one look alike: ``head`` is the head of the response, or of
-/// the response in a validation error. A retry can therefore act on a status whether the validator
-/// is inside it or outside.
+/// ``head`` is the head of the response, or of the response in a validation error. A rejected
+/// response and a returned response therefore look alike. A retry can act on a status both if the
+/// validator is inside the retry and if it is outside.
 public struct Outcome: Sendable {
     /// The request as the judging gate passed it to the rest of the chain.
     public let request: Request
@@ -60,11 +60,12 @@ public struct Outcome: Sendable {
     /// Whether it is certain that no server has processed the request.
     public var isUnsent: Bool { transfer?.isUnsent ?? false }
 
-    /// Whether a kept-alive connection ended before a byte of a response, which says nothing of the
-    /// server; see ``TransferState/lostReusedConnection``.
+    /// Whether a kept-alive connection ended before the first byte of a response.
+    ///
+    /// Such an end says nothing about the server. See ``TransferState/lostReusedConnection``.
     public var hasLostReusedConnection: Bool { transfer?.lostReusedConnection ?? false }
 
-    /// Whether the request's body can be sent again; see ``RequestBody/isReplayable``.
+    /// Whether the request's body can be sent again (``RequestBody/isReplayable``).
     public var isReplayable: Bool { request.body.isReplayable }
 
     /// A short label: the status or the kind of failure.

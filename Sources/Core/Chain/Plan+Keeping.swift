@@ -81,16 +81,16 @@ struct IdleBound: Sendable {
 }
 
 extension Next {
-    /// Creates a child context that limits how long content may be idle which an inner retry reads
-    /// before it returns a response.
+    /// Creates a child context that limits the idle time of content that an inner retry reads.
     ///
-    /// For a ``PhasedInterceptor``, which also limits the body of the response that it gets
+    /// The retry reads this content before it returns a response. A ``PhasedInterceptor`` uses this
+    /// method if it also limits the body of the response that it gets
     /// (``ResponseBody/limitIdleTime(to:minBytes:window:timeSource:)``).
     /// - Parameters:
     ///   - limit: The longest wait for a chunk.
     ///   - minBytes: The fewest bytes in a window; 0 sets no rate.
-    ///   - window: How much time of waiting the rate is measured over.
-    /// - Returns: The child, or the same context if no gate inside retries.
+    ///   - window: The waiting time over which the rate is measured.
+    /// - Returns: The child. If no inner gate retries, the same context.
     public func context(
         idleFor limit: Duration, minBytes: Int = 0, window: Duration = .seconds(10)
     ) -> Context {

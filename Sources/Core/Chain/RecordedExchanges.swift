@@ -142,9 +142,8 @@ struct RecordedExchanges {
     }
 }
 
-/// The progress of the request content and the response content, in bytes.
-///
-/// It describes the last exchange of a call: after a redirect or a retry it starts again at zero.
+/// The progress of the request content and the response content, in bytes; it describes the last
+/// exchange of a call, so it starts again at zero after a redirect or a retry.
 public struct TransferProgress: Sendable, Hashable {
     /// The bytes of the request content sent in the current exchange.
     public var bytesSent: Int64

@@ -9,12 +9,12 @@ public protocol RequestOptionKey: OptionKey {
     /// The type of the value.
     associatedtype Value
 
-    /// Returns the gate that applies the option if the client's stack has none for this key.
+    /// Returns the gate that applies the option if the client's stack has no gate for this key.
     ///
-    /// The default nil suits a key that only some gates read.
+    /// The default is nil. It suits a key that only some gates read.
     static func gate(for value: Value) -> (any Gate)?
 
-    /// Where that gate stands; ``GatePlace/outermost`` by default.
+    /// Where the gate of ``gate(for:)`` stands; ``GatePlace/outermost`` by default.
     static var gatePlace: GatePlace { get }
 }
 
@@ -43,11 +43,11 @@ extension RequestOptions {
     }
 }
 
-/// Where the gate of a call's own option stands if the stack has none for it
-/// (``RequestOptionKey/gatePlace``).
+/// Where the gate of a call's own option stands (``RequestOptionKey/gatePlace``); the call adds
+/// this gate only if the stack has none for the option.
 public enum GatePlace: Sendable, Hashable {
-    /// Outside of all gates of the client: the gate sees the call once.
+    /// Outside of all gates of the client, so that the gate sees the call once.
     case outermost
-    /// Next to the transport, inside of all other gates: the gate sees each send.
+    /// Next to the transport, inside of all other gates, so that the gate sees each send.
     case innermost
 }

@@ -44,14 +44,15 @@ extension Context {
         return limits
     }
 
-    /// Returns a context for the rest of the chain in which a limit must have a permit before the
-    /// framework repeats a request, because its kept-alive connection ended before an answer.
+    /// Returns a context in which the framework repeats a request only if a limit has a permit.
     ///
-    /// A gate that counts sends uses it. If a retry decides about such requests
-    /// (``RequestRetrier/decidesResend(of:)``), `limit` is not called, because the request passes
-    /// the gate again.
-    /// - Parameter limit: Takes a permit if there is one at once, and returns what gives it back; nil if
-    ///   there is none. The permit is returned if an inner limit has none, so that nothing is sent.
+    /// The framework repeats a request if its kept-alive connection ended before an answer. A gate
+    /// that counts sends passes the context to the rest of the chain. If a retry decides about such
+    /// requests (``RequestRetrier/decidesResend(of:)``), the request passes the gate again, so
+    /// `limit` is not called.
+    /// - Parameter limit: Takes a permit if there is one at once, and returns a closure that gives
+    ///   the permit back. If there is no permit, it returns nil. If an inner limit then has no
+    ///   permit, nothing is sent and the permit is given back.
     /// - Returns: The context to pass to `next`.
     public func asking(beforeResend limit: @escaping @Sendable () -> (@Sendable () -> Void)?)
         -> Context
@@ -59,7 +60,7 @@ extension Context {
         resendLimits == nil ? self : child(resendRule: .limited(limit))
     }
 
-    /// How many kept-alive connections ended under a request of the call before an answer
+    /// How many kept-alive connections of the call ended during a request, before an answer
     /// (``TransferState/lostReusedConnection``).
     public var lostConnections: Int { call.record.lostConnections }
 }

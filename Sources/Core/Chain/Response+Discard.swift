@@ -5,14 +5,14 @@ public import Foundation
 extension Response {
     /// Discards a response so that its connection can be reused.
     ///
-    /// Reads at most 64 KiB of the body for at most 100 ms, then ends the transfer if the body is
-    /// not complete. Every gate must call this for each response that it got from `next` and does
-    /// not return.
+    /// This method reads at most 64 KiB of the body for at most 100 ms. If the body is not complete
+    /// then, it ends the transfer. If a gate got a response from `next` and does not return it, the
+    /// gate must call this method.
     /// - Parameters:
     ///   - context: The gate's context.
     ///   - maxBytes: How many bytes of the body to keep.
-    /// - Returns: The first bytes of the body, whether these are not all, and whether a body of
-    ///   undeclared length exceeded the limit.
+    /// - Returns: `kept` are the first bytes of the body. `isCut` states whether the body has more
+    ///   bytes. `isEndless` states whether a body of undeclared length exceeded the limit.
     @discardableResult
     public func discard(
         in context: Context, keeping maxBytes: Int = 0

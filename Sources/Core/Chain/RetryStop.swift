@@ -31,10 +31,10 @@ extension ClientError {
 }
 
 extension Context {
-    /// Records why an outcome is not tried again that could be: the error that the call ends with
-    /// says so.
+    /// Records why an outcome that could be tried again is not tried again.
     ///
-    /// A ``RequestRetrier`` calls it where it accepts such an outcome.
+    /// The error that the call ends with states the reason. A ``RequestRetrier`` calls this method
+    /// when it accepts such an outcome.
     /// - Parameters:
     ///   - outcome: The outcome.
     ///   - reason: The text after "it was not tried again: ".

@@ -4,7 +4,7 @@ import TurnpikeSupport
 
 /// Gates in order, outermost first.
 ///
-/// A list takes factories, a builder takes types:
+/// Write a stack as a list of factories or in a builder with types:
 ///
 /// ```swift
 /// let short: Stack = [.deadline(.seconds(5)), .retry(attempts: 2)]
@@ -24,9 +24,10 @@ public struct Stack: Sendable {
     /// Creates a stack of gates, outermost first.
     public init(@StackBuilder _ content: () -> [any Gate]) { gates = content() }
 
-    /// Returns the stack that a call with these options passes: it adds the gates of options that
-    /// no gate of the stack handles (``RequestOptionKey/gate(for:)``), and lacks those that the call
-    /// leaves out.
+    /// Returns the stack that a call with these options passes.
+    ///
+    /// It has in addition the gates of options that no gate of the stack handles
+    /// (``RequestOptionKey/gate(for:)``). It lacks the gates that the call leaves out.
     public func completed(for options: RequestOptions) -> Stack {
         if options.isEmpty { return self }
         let gates = (try? gates.remaining(for: options)) ?? gates
@@ -36,8 +37,8 @@ public struct Stack: Sendable {
                 + options.gates(at: .innermost, unless: handled))
     }
 
-    /// Returns the error that every call of a client with this stack fails with, or nil; see
-    /// ``Client/fault``.
+    /// Returns the error with which every call of a client with this stack fails, or nil
+    /// (``Client/fault``).
     public func fault(over transport: any Transport) -> ClientError? {
         Plan(gates: gates, transport: transport).fault
     }
@@ -54,7 +55,7 @@ extension Stack: ExpressibleByArrayLiteral {
 extension Stack: CustomStringConvertible {
     /// The names of the gates, one per line, outermost first.
     ///
-    /// Gates of a group are indented below it.
+    /// The gates of a group follow its name and are indented.
     public var description: String { Self.lines(of: gates).joined(separator: "\n") }
 
     private static func lines(of gates: [any Gate]) -> [String] {

@@ -9,13 +9,14 @@ extension Next {
     /// }
     /// ```
     ///
-    /// At the limit, the caller gets the error at once. Cancelling the context ends sends, waits
-    /// and bodies in the rest of the chain; cancelling the task ends whatever other gates await.
+    /// When the limit has passed, the caller gets the error at once. The limit cancels the context,
+    /// which ends sends, waits and bodies in the rest of the chain. If the rest of the chain runs
+    /// in a task of its own, the limit cancels this task too. The gates then stop all other waits.
     /// Nothing is sent afterwards.
     /// - Parameters:
     ///   - request: The request.
     ///   - limit: The time limit.
-    ///   - isUpToHead: Whether the limit ends with the head of the response; otherwise it runs
+    ///   - isUpToHead: Whether the limit ends with the head of the response. If false, it runs
     ///     until the body is complete.
     ///   - fault: Creates the error for the limit.
     /// - Returns: The response.
@@ -28,12 +29,12 @@ extension Next {
         return try await promptly(request, in: inner)
     }
 
-    /// Runs the rest of the chain so that the caller returns at once when the context or the task
-    /// is cancelled, even if an inner gate ignores the cancellation.
+    /// Runs the rest of the chain; if the context or task is cancelled, the caller returns at once.
     ///
-    /// Gates that are known to react (``PromptlyCancellable``) run directly; otherwise the rest of
-    /// the chain runs in one child task. For gates that cancel ``Context/child(deadline:)`` by a rule
-    /// of their own.
+    /// The caller does not wait for an inner gate that ignores the cancellation. Gates that are
+    /// known to react to it (``PromptlyCancellable``) run directly. If any inner gate is not known
+    /// to react, the rest of the chain runs in one child task. A gate that cancels a
+    /// ``Context/child(deadline:)`` by a rule of its own uses this method.
     /// - Parameters:
     ///   - request: The request.
     ///   - inner: A child of the context, used only for the rest of the chain.
@@ -57,12 +58,12 @@ extension Next {
 extension Context {
     /// Creates a child with a time limit, for a ``PhasedInterceptor``.
     ///
-    /// The limit does what ``Next/callAsFunction(_:within:upToHead:orThrow:)`` does. It runs from now on,
-    /// so pass the child on.
+    /// The limit does what ``Next/callAsFunction(_:within:upToHead:orThrow:)`` does. It starts when
+    /// the child is created, so pass the child on at once.
     /// - Parameters:
     ///   - limit: The time limit.
-    ///   - isUpToHead: Whether the limit ends with the head of the response; otherwise it runs until the
-    ///     body is complete.
+    ///   - isUpToHead: Whether the limit ends with the head of the response. If false, it runs
+    ///     until the body is complete.
     ///   - fault: Creates the error for the limit.
     /// - Returns: The child.
     public func child(

@@ -3,34 +3,35 @@
 /// Sends requests and receives their responses, one exchange at a time.
 ///
 /// A transport follows no redirects, stores no cookies, caches nothing, answers no challenges and
-/// repeats nothing: gates do that. The cancellation of the task that calls ``send(_:context:)``
-/// matters only until the method returns. After that, the exchange ends early when a task that
-/// reads the body is cancelled, when the body is released, or when the context is cancelled.
+/// repeats nothing; gates do that. The cancellation of the task that calls ``send(_:context:)``
+/// matters only until the method returns. After the return, the exchange ends early if a task that
+/// reads the body is cancelled, if the body is released, or if the context is cancelled.
 ///
-/// ``Exchange`` implements these rules: the transport passes on what it receives, and stops when
-/// the exchange tells it to. A transport whose content is available at once, such as a file, needs
-/// only a ``ResponseBodySource`` instead of an exchange.
+/// ``Exchange`` implements these rules. The transport passes to the exchange what it receives, and
+/// stops when the exchange tells it to. If the content is available at once, as in a file, the
+/// transport needs no exchange but only a ``ResponseBodySource``.
 public protocol Transport: Sendable {
     /// The capabilities of the transport.
     var capabilities: TransportCapabilities { get }
 
     /// Whether connections prove who the client is, as a client certificate does.
     ///
-    /// A cache then takes no two clients for one (``Next/provesClient``). The default is true. So a
-    /// transport that does not implement it loses cache hits, but never shows one client the
-    /// responses of another. A transport that wraps another one has its value.
+    /// If true, a cache does not share responses between two clients (``Next/provesClient``). The
+    /// default is true. If a transport does not implement this property, it loses cache hits, but
+    /// one client never gets the responses of another. A transport that wraps another transport
+    /// must return the value of that transport.
     var provesClient: Bool { get }
 
     /// Whether a server can end the process by the bytes that it sends.
     ///
-    /// The linter warns of such a transport. The default is false; a transport that wraps another one
-    /// has its value.
+    /// The linter warns of such a transport. The default is false. A transport that wraps another
+    /// transport must return the value of that transport.
     var canEndProcess: Bool { get }
 
     /// Sends a request and returns when the head of its response has arrived.
     /// - Throws: ``ClientError`` with a ``TransferState``, from which gates decide whether sending
-    ///   again is safe; `CancellationError` at once when the task is cancelled; the error of
-    ///   ``Context/cancelReason`` at once when the context is cancelled.
+    ///   again is safe. If the task is cancelled, `CancellationError` at once. If the context is
+    ///   cancelled, the error of ``Context/cancelReason`` at once.
     func send(_ request: Request, context: Context) async throws -> Response
 
     /// Cancels the running exchanges, closes the connections, and returns when they are closed.

@@ -2,7 +2,7 @@
 
 /// What a transport can do beyond sending a request and streaming its response.
 ///
-/// A call that needs a capability that its transport lacks fails with
+/// If a call needs a capability that its transport lacks, the call fails with
 /// ``ClientError/Code/unsupported`` before anything is sent. `TransportConformance` in
 /// `TurnpikeTesting` checks each declared capability.
 public struct TransportCapabilities: OptionSet, Hashable, Sendable {
@@ -14,38 +14,37 @@ public struct TransportCapabilities: OptionSet, Hashable, Sendable {
 
     /// Request bodies of unknown length are sent while they are produced.
     ///
-    /// Calls with a live body (``RequestBody/isLive``) fail without it.
+    /// Without this capability, calls with a live body (``RequestBody/isLive``) fail.
     public static let liveUpload = Self(rawValue: 1 << 0)
     /// Trailer fields can follow the content of a request.
     ///
-    /// Calls with such a body (``RequestBody/followed(by:_:)``) fail without it.
+    /// Without this capability, calls with such a body (``RequestBody/followed(by:_:)``) fail.
     public static let requestTrailers = Self(rawValue: 1 << 1)
     /// Trailer fields of a response reach the caller (``ResponseBody/trailers``).
     public static let trailers = Self(rawValue: 1 << 2)
-    /// The timeline contains when the connection was available, when the request could be sent, and
-    /// when the first byte of the response arrived (``Context/report(_:)``).
+    /// The timeline contains the times of the phases of an exchange (``Context/report(_:)``); these
+    /// are the times when the connection was available, when the request could be sent, and when
+    /// the first byte of the response arrived.
     public static let phaseTimes = Self(rawValue: 1 << 3)
 
-    /// The bytes of encoded content are counted as they arrive (``ResponseBody/encodedBytes``), so
-    /// that a limit on decoding holds at each moment.
+    /// The bytes of encoded content are counted as they arrive (``ResponseBody/encodedBytes``); a
+    /// limit on decoding therefore holds at each moment.
     public static let encodedSizes = Self(rawValue: 1 << 4)
 
-    /// A connection can go to another place than the host of the URL
-    /// (``RequestOptions/connectTarget``), without a change of the names that the request and TLS
-    /// show.
+    /// A connection can go to another place than the host of the URL.
     ///
-    /// Requests with a connect target fail without it.
+    /// The request states the place in ``RequestOptions/connectTarget``. The names that the request
+    /// and TLS show do not change. Without this capability, requests with a connect target fail.
     public static let connectTargets = Self(rawValue: 1 << 5)
-    /// The addresses of connections are judged by the request's rule
-    /// (``RequestOptions/addressRule``).
+    /// The request's rule judges the addresses of connections (``RequestOptions/addressRule``).
     ///
-    /// Without it the rule is ignored, so a gate that sets a rule also checks what it can by
-    /// itself.
+    /// Without this capability, the rule is ignored. A gate that sets a rule therefore also checks
+    /// what it can check itself.
     public static let addressRules = Self(rawValue: 1 << 6)
 
     /// A connection can switch to another protocol (``RequestOptions/upgrade``).
     ///
-    /// Requests that ask for it fail without it.
+    /// Without this capability, requests that ask for an upgrade fail.
     public static let upgrades = Self(rawValue: 1 << 7)
 
     private static let names: [(Self, String)] = [

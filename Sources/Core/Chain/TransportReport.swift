@@ -2,15 +2,15 @@
 
 /// A fact about an exchange that only its transport knows.
 ///
-/// It is recorded in the call's ``Timeline``; sent bytes also count in the call's progress, and
-/// repeated sends count in ``Context/sendCount``.
+/// The fact is recorded in the call's ``Timeline``. Sent bytes also count in the call's progress,
+/// and repeated sends also count in ``Context/sendCount``.
 public enum TransportReport: Sendable {
     /// The host name was resolved.
     case resolved(at: MonotonicInstant)
     /// The connection was available.
     /// - Parameters:
-    ///   - at: When it was established, or taken from the pool.
-    ///   - isReused: Whether it had served another exchange; nil if unknown.
+    ///   - at: When the connection was established or taken from the pool.
+    ///   - isReused: Whether the connection had served another exchange; nil if unknown.
     ///   - peer: The address of the peer, if known.
     case connected(at: MonotonicInstant, isReused: Bool?, peer: String?)
     /// The TLS handshake was complete.
@@ -19,10 +19,10 @@ public enum TransportReport: Sendable {
     case ready(at: MonotonicInstant)
     /// The first byte of the response arrived.
     case firstByte(at: MonotonicInstant)
-    /// The number of bytes of the request content sent so far; it starts again at 0 if the
-    /// transport sends the content again.
+    /// The number of bytes of the request content sent so far; if the transport sends the content
+    /// again, the number starts again at 0.
     case sent(bytes: Int64)
-    /// The library below has sent the request again, which the transport could not prevent.
+    /// The library below the transport has sent the request again, which cannot be prevented.
     case sentAgain
 }
 
@@ -47,9 +47,9 @@ extension Timeline {
 extension Context {
     /// Reports facts about an exchange that only its transport knows.
     ///
-    /// Report bytes as they are sent, because they update the call's progress. Phase times may be
-    /// reported as they happen or all together, but before the transport returns the response head.
-    /// Reports of an exchange are ignored once another attempt has begun.
+    /// Report bytes as they are sent, because they update the call's progress. Report phase times
+    /// as they happen or all together, but before the transport returns the response head. Once
+    /// another attempt has begun, reports of the earlier exchange are ignored.
     ///
     /// ```swift
     /// context.report(

@@ -2,15 +2,14 @@
 
 import Foundation
 
-/// A description of one exchange: a request, the client that sends it, and gates for this call
-/// only.
+/// A description of an exchange: a request, the client that sends it, and gates for this call only.
 ///
-/// Nothing is sent until a terminal method is awaited or ``start(_:)`` is called, and each of them
-/// sends the request again. To read one exchange from several tasks, share its running handle.
+/// Nothing is sent until a terminal method is awaited or ``start(_:)`` is called. Each use of such
+/// a method sends the request again. If several tasks need one result, share the running handle.
 public struct Call: Sendable {
     let client: Client
 
-    /// The request; the client's gates may change it further.
+    /// The request, which the client's gates may still change.
     public var request: Request
 
     /// The serializers of the client.
@@ -21,7 +20,7 @@ public struct Call: Sendable {
 
     private var gates: [any Gate] = []
 
-    /// What reads this call, beside the reader of the client; a trace, for example.
+    /// The readers of this call, such as a trace, in addition to the reader of the client.
     public var readers: [any CallReader] = []
 
     init(client: Client, request: Request) {
@@ -54,17 +53,16 @@ public struct Call: Sendable {
 
     /// Declares that the request may be sent twice although its method is not idempotent.
     ///
-    /// With false, the request is never retried, whatever its method.
+    /// If `isRetryable` is false, the request is never retried, whatever its method.
     public func retryable(_ isRetryable: Bool = true) -> Call {
         option(RetryableOption.self, isRetryable)
     }
 
-    /// Lets the response body last indefinitely: a deadline covers only the time up to the response
-    /// head, and the idle limit of the client does not apply.
+    /// Lets the response body last indefinitely; a deadline then covers only the time up to the
+    /// response head, and the idle limit of the client does not apply.
     public func streaming() -> Call { option(StreamingOption.self, true) }
 
-    /// Waits between the exchanges of a call that is sent several times, such as the next look at a
-    /// job that is not done.
+    /// Waits between the exchanges of a call, for example before it asks again for a job's state.
     ///
     /// ```swift
     /// let job = client.get("jobs/7")
@@ -75,12 +73,11 @@ public struct Call: Sendable {
     /// }
     /// ```
     ///
-    /// The time is that of the client's ``TimeSource``, so a test with a clock of its own never sleeps.
-    /// The wait counts as a running call of the client, so whatever cancels those also ends the
-    /// wait. No deadline applies to it.
-    /// - Parameter duration: How long to wait; zero or less returns at once.
-    /// - Throws: `CancellationError`, or ``ClientError/Code/cancelled`` if the client was already
-    ///   shut down.
+    /// The client's ``TimeSource`` measures the time, so a test with its own clock never sleeps.
+    /// The wait counts as a running call of the client. Whatever cancels the running calls
+    /// therefore also ends the wait. No deadline applies to the wait.
+    /// - Parameter duration: How long to wait. If it is zero or less, the method returns at once.
+    /// - Throws: `CancellationError`, or ``ClientError/Code/cancelled`` after a shutdown.
     public func wait(for duration: Duration) async throws {
         // Read are calls that exchange something.
         try await client.begin(request, isRead: false).context.sleep(for: duration)
@@ -88,7 +85,7 @@ public struct Call: Sendable {
 
     // MARK: Terminals
 
-    /// Sends the request and returns when the response head arrives, before the body is read.
+    /// Sends the request and returns when the response head has arrived, before the body is read.
     public func response() async throws -> Response {
         let running = try client.begin(request, readers)
         var (response, request) = try await send(accept: [], in: running)
@@ -104,10 +101,10 @@ public struct Call: Sendable {
         try await serialized(with: serializer, in: try begin(for: serializer)).value
     }
 
-    /// Sends the request, and returns both the value and the response that it was made of.
+    /// Sends the request, and returns both the value and the response from which it was made.
     ///
-    /// The content is read, unless the serializer streams; head, timeline and trailers can be asked
-    /// for.
+    /// Unless the serializer streams, the content of the response has been read. The head, the
+    /// timeline and the trailers of the response are still available.
     public func serialized<Serializer: ResponseSerializer>(
         with serializer: Serializer
     ) async throws -> (value: Serializer.Output, response: Response) {
@@ -139,8 +136,8 @@ public struct Call: Sendable {
         }
     }
 
-    /// Sends the request and reads the response with a function, which runs on the caller's actor
-    /// and may use the state of that actor.
+    /// Sends the request and reads the response with a function; the function runs on the caller's
+    /// actor and may use the state of that actor.
     public func read<Value>(
         _ read: (Response, SerializationContext) async throws -> Value
     ) async throws -> Value {
@@ -221,19 +218,20 @@ public struct Call: Sendable {
 }
 
 extension Call {
-    /// Leaves gates of the client's stack out of this call, by their names (``Gate/gateName``), in upper
-    /// or lower case: `without("cache")`.
+    /// Leaves gates of the client's stack out of this call: `without("cache")`.
     ///
-    /// The call fails as ``ClientError/Code/configuration`` if no gate has the name, or if the facts of
-    /// a gate say that it checks targets, upgrades the scheme, follows redirects, sets credentials, or
-    /// limits content, decoding, the rate or concurrency. With a group, the gates inside it are left out.
+    /// The names are those of ``Gate/gateName``, in upper or lower case. If a group is left out,
+    /// the gates inside it are left out too. In two cases the call fails as
+    /// ``ClientError/Code/configuration``: if no gate has the name, and if the facts of a gate say
+    /// that it checks targets, upgrades the scheme, follows redirects, sets credentials, or limits
+    /// content, decoding, the rate or concurrency.
     public func without(_ names: String...) -> Call {
         names.reduce(self) { call, name in
             call.without(LeftOut(name: name) { $0.gateName.lowercased() == name.lowercased() })
         }
     }
 
-    /// Leaves the gates of a type out of this call, as it would leave them out by their names.
+    /// Leaves the gates of a type out of this call, under the same rules as by their names.
     public func without<Left: Gate>(_ type: Left.Type) -> Call {
         without(LeftOut(name: String(describing: type)) { $0 is Left })
     }
@@ -260,10 +258,10 @@ extension Context {
 }
 
 extension Request {
-    /// Moves user information from the URL into a Basic credential (RFC 7617), which is sent only
-    /// to its origin.
+    /// Moves user information from the URL into a Basic credential (RFC 7617).
     ///
-    /// A call does so before its first gate; a gate calls it for a request that it makes itself.
+    /// The credential is sent only to the origin of the URL. A call does this before its first
+    /// gate. If a gate makes a request itself, the gate calls this method for that request.
     public mutating func moveUserInformation() {
         guard let user = targetURI.userInformation, fault == nil else { return }
         let parts = user.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)

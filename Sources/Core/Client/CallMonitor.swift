@@ -10,8 +10,8 @@ import Synchronization
 /// for await event in monitor.events { show(event) }
 /// ```
 ///
-/// It receives the events of the gates inside its place in the stack. A slow reader misses the
-/// oldest events and never delays a call.
+/// The monitor receives the events of the gates inside its place in the stack. If a reader is slow,
+/// it misses the oldest events. It never delays a call.
 public final class CallMonitor: RequestLogger {
     private struct State {
         var nextReader: UInt64 = 0
@@ -23,8 +23,8 @@ public final class CallMonitor: RequestLogger {
     private let state = Mutex(State())
 
     /// Creates a monitor.
-    /// - Parameter bufferLimit: How many events are buffered for each reader before the oldest are
-    ///   dropped.
+    /// - Parameter bufferLimit: How many events are buffered for each reader. If there are more,
+    ///   the oldest events are dropped.
     public init(bufferLimit: Int = 1024) { self.bufferLimit = max(bufferLimit, 1) }
 
     /// The events from now on, until the reader stops or the client is shut down.

@@ -11,9 +11,9 @@ import TurnpikeSupport
 /// let user = try await client.get("users/1").decode(User.self)
 /// ```
 ///
-/// Create a client once and share it: it owns its connections, the state of its gates and its
-/// serializers. Nothing is global. Releasing a client closes its idle connections;
-/// ``shutdown(grace:cancellingWith:)`` also waits for its calls.
+/// Create a client once and share it. The client owns its connections, the state of its gates and
+/// its serializers. Nothing is global. If the client is released, its idle connections are closed.
+/// ``shutdown(grace:cancellingWith:)`` also waits for the calls of the client.
 public final class Client: Sendable {
     private struct State {
         var plan: Plan
@@ -38,12 +38,11 @@ public final class Client: Sendable {
 
     /// Creates a client from explicit parts.
     /// - Parameters:
-    ///   - baseURL: The URL against which relative targets are resolved. With nil, calls need
-    ///     absolute URLs.
+    ///   - baseURL: The URL for relative targets. If it is nil, calls need absolute URLs.
     ///   - transport: Sends the requests.
     ///   - stack: The gates, outermost first.
     ///   - serializers: The serializers for response values.
-    ///   - trace: Reads all calls, such as the `TraceStore` of the module `TurnpikeInspection`; nil for none.
+    ///   - trace: The reader of all calls, for example a `TraceStore` of `TurnpikeInspection`.
     ///   - timeSource: The source of all times in calls.
     ///   - randomSource: The source of all randomness in calls.
     public init(
@@ -75,10 +74,11 @@ public final class Client: Sendable {
     /// The current transport.
     public var transport: any Transport { state.withLock { $0.plan }.transport }
 
-    /// The error that every call fails with, or nil: an invalid base URL, or a gate without a role.
+    /// The error with which every call fails, or nil.
     ///
-    /// It is known as soon as the client is created or its stack is replaced. Each call fails with
-    /// it before any gate runs.
+    /// The cause is an invalid base URL, a gate without a role, or a transport that lacks a
+    /// capability that a gate needs. The error is known as soon as the client is created or its
+    /// stack is replaced. Each call fails with it before any gate runs.
     public var fault: ClientError? { baseFault ?? state.withLock { $0.plan }.fault }
 
     private var baseFault: ClientError? {
@@ -91,9 +91,9 @@ public final class Client: Sendable {
     /// transport closes after its last call.
     /// - Parameters:
     ///   - stack: The new stack.
-    ///   - transport: The new transport; nil keeps the present one.
-    ///   - onShutdown: Runs in ``shutdown(grace:cancellingWith:)`` after the gates have shut down, to
-    ///     end their shared state; nil keeps the present closure.
+    ///   - transport: The new transport; nil keeps the present transport.
+    ///   - onShutdown: Ends the gates' shared state in ``shutdown(grace:cancellingWith:)``, after
+    ///     the gates have shut down. Nil keeps the present closure.
     public func replace(
         stack: Stack, transport: (any Transport)? = nil,
         onShutdown: (@Sendable () async -> Void)? = nil
@@ -126,7 +126,7 @@ public final class Client: Sendable {
     ///   - query: Items to append to the query of the target.
     ///   - headers: Header fields.
     ///   - body: The content.
-    /// - Returns: A call. Invalid parts fail it before anything is sent.
+    /// - Returns: A call. If a part is invalid, the call fails before anything is sent.
     public func request(
         _ method: HTTPMethod, _ target: some TargetConvertible, query: Query = [:],
         headers: HTTPHeaders = [:], body: RequestBody = .empty
@@ -169,16 +169,16 @@ public final class Client: Sendable {
         return (plan, context)
     }
 
-    /// How many times one call may be sent, redirect hops not counted: 12.
+    /// How many times one call may be sent, without redirect hops: 12.
     ///
-    /// The send after that fails as ``ClientError/Code/sendLimit``.
+    /// The next send fails as ``ClientError/Code/sendLimit``.
     public static var sendLimit: Int { Plan.sendLimit }
 
     // MARK: Life cycle
 
     /// The number of calls that have begun and still have a task, a response or an open body.
     ///
-    /// ``runningCalls`` lists them; ``CallMonitor`` shows what they do.
+    /// ``runningCalls`` lists these calls. A ``CallMonitor`` shows what they do.
     public var runningCallCount: Int { environment.running.count }
 
     /// The calls counted by ``runningCallCount``, oldest first.
@@ -188,9 +188,7 @@ public final class Client: Sendable {
         environment.running.summaries(at: environment.timeSource.now)
     }
 
-    /// Cancels all running calls and their waits.
-    ///
-    /// Later calls are not affected.
+    /// Cancels all running calls and their waits; later calls are not affected.
     public func cancelAll() {
         let ended = state.withLock { state in
             defer {
@@ -203,18 +201,21 @@ public final class Client: Sendable {
 
     /// Rejects new calls, waits for running calls, and shuts down the gates and the transport.
     ///
-    /// Calls that outlast the grace period are cancelled: they end with the error. Later
-    /// calls fail as ``ClientError/Code/cancelled``, and so does a call under way when it begins
-    /// another exchange: a download that resumes, an event stream that reconnects.
+    /// Calls that outlast the grace period are cancelled and end with the error. Later calls fail
+    /// as ``ClientError/Code/cancelled``. If a running call begins another exchange, the call fails
+    /// with the same code. Examples are a resumed download and a reconnecting event stream.
     ///
-    /// The ends of cancelled calls are awaited for at most one second, so that gates see them before
-    /// shutdown; a response that is held without being read does not end by itself. The gates shut
-    /// down one after the other, outermost first, each in its own time: nothing bounds the sum.
-    /// Their shared state ends after them (``replace(stack:transport:onShutdown:)``). Cancelling
-    /// the task ends only the grace period: when this method returns, everything is closed.
+    /// The client waits at most one second for the ends of cancelled calls, so that the gates see
+    /// these ends before the shutdown. If a caller holds a response without reading it, the
+    /// response does not end by itself. The gates shut down one after the other, outermost first.
+    /// Each takes as long as it needs, and nothing bounds the sum. Their shared state ends after
+    /// the gates (``replace(stack:transport:onShutdown:)``).
+    ///
+    /// If the task is cancelled, only the grace period ends early. When this method returns,
+    /// everything is closed.
     /// - Parameters:
     ///   - grace: How long running calls may continue.
-    ///   - error: What the calls that are cancelled then end with.
+    ///   - error: The error with which the cancelled calls end.
     public func shutdown(
         grace: Duration = .zero, cancellingWith error: any Error = CancellationError()
     ) async {
@@ -262,8 +263,7 @@ extension Client {
 }
 
 extension Client: DescriptionReflectable {
-    /// The base URL without secrets and the transport in a line, then the names of the gates, one per
-    /// line.
+    /// The base URL without secrets and the transport, then the names of the gates, one per line.
     public var description: String {
         let plan = state.withLock { $0.plan }
         let place = baseURL.map { " for \($0)" } ?? ""

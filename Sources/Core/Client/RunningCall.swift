@@ -4,8 +4,9 @@ public import Dispatch
 import Synchronization
 import TurnpikeSupport
 
-/// A handle to a running call, for its value, state and progress, the head of its response, and for
-/// cancelling it.
+/// A handle to a running call.
+///
+/// It gives the call's value, state, progress and response head, and it can cancel the call.
 ///
 /// ```swift
 /// let running = client.post("files/1?part=2", body: .file(part)).start(.data)
@@ -14,10 +15,10 @@ import TurnpikeSupport
 /// let tag = running.head?.headers[.eTag]
 /// ```
 ///
-/// Any number of tasks may await ``value``; cancelling one of them ends only its own wait.
-/// Releasing the handle cancels the call unless ``detach()`` was called.
+/// Any number of tasks may await ``value``. If one of these tasks is cancelled, only its own wait
+/// ends. If the handle is released, the call is cancelled, unless ``detach()`` was called.
 public final class RunningCall<Value: Sendable>: Sendable {
-    /// The state of a running call, which ends in one of the other three, and stays there.
+    /// The state of a call, which changes once, from `running` to one of the other three.
     public enum State: Sendable, Hashable, CaseIterable {
         /// The call is running.
         case running
@@ -37,7 +38,7 @@ public final class RunningCall<Value: Sendable>: Sendable {
     private let isDetached = Atomic(false)
     private let received: ReceivedHead
 
-    /// The call's identifier, as in logs; nil if the client rejected the call.
+    /// The call's identifier in logs; nil if the client rejected the call.
     public let id: CallID?
 
     init(
@@ -79,9 +80,9 @@ public final class RunningCall<Value: Sendable>: Sendable {
 
     /// The head of the response from which the value is made, after all redirects and retries.
     ///
-    /// It is available before the content has arrived, and after the call has ended. Until the call
-    /// has such a response it is nil, also for a call that fails: then the error has the head, if
-    /// there is one (``ClientError/response``).
+    /// The head is available before the content has arrived, and after the call has ended. Until
+    /// the call has such a response, the head is nil. If the call fails, the error may have the
+    /// head (``ClientError/response``).
     public var head: ResponseHead? { received.head }
 
     /// The times of the events of the call so far.
@@ -100,7 +101,7 @@ public final class RunningCall<Value: Sendable>: Sendable {
 
     /// Cancels the call.
     ///
-    /// The transfer ends, and all tasks that await ``value`` get `CancellationError`.
+    /// The transfer ends. All tasks that await ``value`` get `CancellationError`.
     public func cancel() {
         guard outcome.settle(.failure(CancellationError())) else { return }
         context?.cancel(.handle)
@@ -151,14 +152,15 @@ final class ReceivedHead: Sendable {
 }
 
 extension RunningCall {
-    /// Calls a handler on a queue exactly once when the call has ended, even if it has already
-    /// ended.
+    /// Calls a handler on a queue exactly once when the call has ended.
     ///
-    /// Use it in code that is not asynchronous. The handler does not keep the call alive: call
-    /// ``detach()`` if the handle may be released first.
+    /// If the call has already ended, the handler is called as well. Use this method in code that
+    /// is not asynchronous. The handler does not keep the call alive. If the handle may be released
+    /// first, call ``detach()``.
     /// - Parameters:
     ///   - queue: The queue for the handler.
-    ///   - handler: Receives the value or the error; `CancellationError` if the call was cancelled.
+    ///   - handler: Receives the value or the error. If the call was cancelled, the error is
+    ///     `CancellationError`.
     public func onCompletion(
         queue: DispatchQueue = .main,
         _ handler: @escaping @Sendable (Result<Value, any Error>) -> Void
@@ -178,7 +180,7 @@ extension Call {
     ///   - serializer: Converts the response into a value.
     ///   - queue: The queue for the handler.
     ///   - handler: Receives the value or the error.
-    /// - Returns: A handle for cancelling the call. Releasing it does not cancel the call.
+    /// - Returns: A handle for cancelling the call. If the handle is released, the call continues.
     @discardableResult
     public func onCompletion<Serializer: ResponseSerializer>(
         _ serializer: Serializer, queue: DispatchQueue = .main,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension ClientError {
-    /// What went wrong, as a stable name that can be used as a metrics label (`error.type`).
+    /// What went wrong, as a stable name that a metrics label can use (`error.type`).
     ///
     /// Codes compare with `==` and match in a `catch`: `catch ClientError.Code.tls`. Plugins may
     /// add their own codes.
@@ -26,12 +26,12 @@ extension ClientError {
         public static let configuration = Self(rawValue: "configuration")
         /// The transport or this library does not support what was requested.
         public static let unsupported = Self(rawValue: "unsupported")
-        /// The client was shut down before the call, or its transport was, by itself or by another
-        /// client.
+        /// The client or its transport was shut down before the call.
         ///
-        /// A call that is cancelled ends with `CancellationError`, whether by its task, its handle,
-        /// ``Client/cancelAll()``, or the end of the grace period of
-        /// ``Client/shutdown(grace:cancellingWith:)``, which may name another error.
+        /// A transport may be shut down by itself or by another client. If a call is cancelled, it
+        /// ends with `CancellationError` instead. This holds for a cancellation by the call's task,
+        /// its handle, ``Client/cancelAll()``, or the end of the grace period of
+        /// ``Client/shutdown(grace:cancellingWith:)``. That method may name another error.
         public static let cancelled = Self(rawValue: "cancelled")
         /// The deadline of the call passed.
         public static let deadlineExceeded = Self(rawValue: "deadlineExceeded")
@@ -63,7 +63,7 @@ extension ClientError {
         public static let circuitOpen = Self(rawValue: "circuitOpen")
         /// A rate limit was reached.
         public static let rateLimited = Self(rawValue: "rateLimited")
-        /// A concurrency limit was reached, and there was no place in its line.
+        /// A concurrency limit was reached, and the queue in front of it was full.
         public static let overloaded = Self(rawValue: "overloaded")
         /// The retry budget is exhausted.
         public static let retryBudget = Self(rawValue: "retryBudget")
@@ -98,8 +98,9 @@ extension ClientError {
 }
 
 extension ClientError {
-    /// Whether an error says that somebody gave up, which is not a failure: `CancellationError`,
-    /// or the code ``Code/cancelled``, which ``Client/shutdown(grace:cancellingWith:)`` may name.
+    /// Whether an error is a cancellation, which is not a failure; it is one if it is a
+    /// `CancellationError` or has the code ``Code/cancelled``, which
+    /// ``Client/shutdown(grace:cancellingWith:)`` may name.
     public static func isCancellation(_ error: any Error) -> Bool {
         error is CancellationError || (error as? ClientError)?.code == .cancelled
     }

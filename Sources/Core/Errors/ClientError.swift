@@ -12,7 +12,7 @@ public import Foundation
 /// }
 /// ```
 ///
-/// Errors of a user's own gates pass unchanged, and a cancelled task gets `CancellationError`.
+/// The errors of your own gates pass unchanged. A cancelled task gets `CancellationError`.
 /// Everything that this type prints is redacted.
 public struct ClientError: Error, Sendable {
     private struct Details: Sendable {
@@ -42,16 +42,14 @@ public struct ClientError: Error, Sendable {
     private var storage: Storage
     private var details: Details { storage.details }
 
-    /// Creates an error.
-    ///
-    /// The client adds the request as sent and the number of attempts.
+    /// Creates an error; the client adds the request as sent and the number of attempts.
     /// - Parameters:
     ///   - code: The kind of failure.
     ///   - message: The failure and its remedy, without secrets.
     ///   - underlying: The error that caused this one.
     ///   - response: The head of the response, if one arrived.
     ///   - responseBody: The response content, or its beginning; at most 4 KiB by convention.
-    ///   - isResponseBodyCut: Whether there was more content, as far as that is known.
+    ///   - isResponseBodyCut: Whether the content had more bytes, if that is known.
     ///   - transfer: How far the exchange had come, if the transport knows it.
     ///   - retryAfter: How long to wait before a retry makes sense.
     ///   - proxyStatus: The status with which a proxy refused to connect.
@@ -80,28 +78,29 @@ public struct ClientError: Error, Sendable {
     var sent: Request? { details.sent }
     /// The head of the response, if one arrived.
     public var response: ResponseHead? { details.response }
-    /// The response content, or its beginning: 4 KiB unless the gate that refused the response keeps
-    /// more (``ResponseValidator/keptBytes(for:)``).
+    /// The response content, or its beginning.
     ///
-    /// ``description`` shows only a ``problem`` of it.
+    /// The error keeps 4 KiB, unless the gate that refused the response keeps more
+    /// (``ResponseValidator/keptBytes(for:)``). ``description`` shows only a ``problem`` of it.
     public var responseBody: Data { details.responseBody }
-    /// Whether ``responseBody`` is only the beginning of the content, because more came than was kept
-    /// or because it was not waited for.
+    /// Whether ``responseBody`` is only the beginning of the content; either more content arrived
+    /// than was kept, or the rest was not waited for.
     public var isResponseBodyCut: Bool { details.isResponseBodyCut }
     /// How many times the transport was asked to send.
     public var attempts: Int { details.attempts }
     /// How far the exchange had come; nil if no transport was involved.
     public var transfer: TransferState? { details.transfer }
-    /// How long to wait before a retry makes sense, from the server (RFC 9110 §10.2.3), a circuit
-    /// breaker or a limit; nil if unknown.
-    public var retryAfter: Duration? { details.retryAfter }
-    /// The status with which a proxy refused to connect to the server (`CONNECT`, RFC 9110 §9.3.6),
-    /// or nil.
+    /// How long to wait before a retry makes sense; nil if unknown.
     ///
-    /// ``response`` is then nil, because the status does not come from the server. The reply of a
-    /// SOCKS proxy is converted to the equivalent status.
+    /// The time comes from the server (RFC 9110 §10.2.3), a circuit breaker or a limit.
+    public var retryAfter: Duration? { details.retryAfter }
+    /// The status with which a proxy refused to connect to the server, or nil.
+    ///
+    /// The proxy refused a `CONNECT` (RFC 9110 §9.3.6). ``response`` is then nil, because the
+    /// status does not come from the server. The reply of a SOCKS proxy is converted to the
+    /// equivalent status.
     public var proxyStatus: HTTPStatus? { details.proxyStatus }
-    /// The results of the last 32 attempts of a call that was retried; otherwise empty.
+    /// The results of the last 32 attempts if the call was retried; otherwise empty.
     public var history: [AttemptSummary] { details.history }
 
     /// Returns the error with missing details filled in from the call.
@@ -121,7 +120,7 @@ public struct ClientError: Error, Sendable {
         }
     }
 
-    /// Returns the error with the head of the response that it is about, unless it has one.
+    /// Returns the error with the head of the response that caused it, unless the error has a head.
     public func completed(response: ResponseHead) -> ClientError {
         completed(sent: nil, response: response)
     }
@@ -131,9 +130,8 @@ public struct ClientError: Error, Sendable {
 
     /// Returns the error of a later exchange of a call whose earlier request was answered.
     ///
-    /// The earlier request was sent, even if the later one was not: a gate that sends again after
-    /// an answer, as for a redirect, throws this error, so that the call does not count as never
-    /// sent.
+    /// The earlier request was sent, even if the later request was not. If a gate sends again after
+    /// an answer, as for a redirect, it throws this error. The call then counts as sent.
     public var behindAnAnswer: ClientError {
         guard transfer?.isUnsent == true else { return self }
         return changed { $0.transfer = TransferState(.receiving) }
@@ -145,7 +143,7 @@ public struct ClientError: Error, Sendable {
         return changed { $0.transfer = TransferState(.sending) }
     }
 
-    /// A value for code that knows its type; never printed.
+    /// A value for code that knows the value's type; it is never printed.
     public var attachment: (any Sendable)? { details.attachment }
 
     /// Returns the error with an attached value, which ``attachment`` returns.

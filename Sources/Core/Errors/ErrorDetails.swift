@@ -2,15 +2,16 @@
 
 import TurnpikeSupport
 
-/// How far an exchange had come when it failed, which decides whether the request can be sent again
-/// safely.
+/// How far an exchange had come when it failed; this decides whether a new send is safe.
 public struct TransferState: Hashable, Sendable {
     /// A phase of an exchange.
     public enum Phase: String, Hashable, Sendable, Comparable {
-        /// Name resolution, connection or TLS: no byte of the request was written, or the server
-        /// has said that it did not process the request, as HTTP/2 can (RFC 9113 §8.7).
+        /// No byte of the request was written, or the server has not processed the request.
+        ///
+        /// The exchange was in name resolution, connection or TLS. If the server has said that it
+        /// did not process the request, as HTTP/2 can (RFC 9113 §8.7), this is the phase as well.
         case connecting
-        /// Bytes of the request may have been written; no byte of a response has arrived.
+        /// Bytes of the request may have been written, but no byte of a response has arrived.
         case sending
         /// The response head has arrived.
         case receiving
@@ -31,13 +32,14 @@ public struct TransferState: Hashable, Sendable {
     public let phase: Phase
     /// The bytes of the request content that were passed to the connection.
     public let bodyBytesSent: Int64
-    /// Whether the request was written to a connection that had served before, and which ended
-    /// before a byte of a response.
+    /// Whether a kept-alive connection ended before a byte of a response.
     ///
-    /// Most often the server had closed it as idle just then, and nothing has failed. It may as well
-    /// have read the request, and acted on it. A transport never sends such a request again by
-    /// itself: the client does if the request is repeatable (``Request/isRepeatable``), and counts
-    /// it. A retry makes it one of its attempts; without a retry it is sent once more.
+    /// The request was written to a connection that had served an earlier exchange. Most often the
+    /// server had just closed the connection as idle, and nothing has failed. But the server may
+    /// also have read the request and acted on it. A transport never sends such a request again by
+    /// itself. If the request is repeatable (``Request/isRepeatable``), the client sends it again
+    /// and counts the send. A retry makes this send one of its attempts. Without a retry, the
+    /// request is sent once more.
     public let lostReusedConnection: Bool
 
     /// Creates a state.
@@ -66,21 +68,21 @@ public struct AttemptSummary: Hashable, Sendable {
 }
 
 extension AttemptSummary: CustomStringConvertible {
-    /// The result and the time: `503 in 200 ms`.
+    /// The result and the time, for example `503 in 200 ms`.
     public var description: String {
         let outcome = status.map { String($0.code) } ?? errorType ?? "given up"
         return "\(outcome) in \(elapsed.text)"
     }
 }
 
-/// What a server says of a failure in a machine-readable form (RFC 9457, `application/problem+json`).
+/// What a server says of a failure in a machine-readable form (`application/problem+json`).
 ///
-/// All members come from the server, and may contain text of its users: `error.description` shows
-/// ``title`` and ``detail`` without secrets.
+/// RFC 9457 defines the form. All members come from the server and may contain text of its users.
+/// `error.description` shows ``title`` and ``detail`` without secrets.
 public struct ProblemDetails: Sendable, Hashable {
-    /// A URI reference that identifies the kind of problem; `about:blank` if the server names none.
+    /// A URI reference that identifies the kind of problem; without one, it is `about:blank`.
     public let type: String
-    /// The status, if the server repeats it; that of the response counts.
+    /// The status, if the server repeats it; use the status of the response instead.
     public let status: Int?
     /// A short text about the kind of problem.
     public let title: String?
@@ -91,9 +93,9 @@ public struct ProblemDetails: Sendable, Hashable {
     /// All members of the object, including the extensions of the server.
     public let members: JSONObject
 
-    /// Creates problem details of the members of a JSON object.
+    /// Creates problem details from the members of a JSON object.
     ///
-    /// A member of another type than RFC 9457 gives it is ignored (§3.1).
+    /// If a member has another type than RFC 9457 defines for it, the member is ignored (§3.1).
     public init(_ members: JSONObject) {
         self.members = members
         type = members["type"]?.string ?? "about:blank"
@@ -111,8 +113,8 @@ public struct ProblemDetails: Sendable, Hashable {
 }
 
 extension ClientError {
-    /// What the server says of the failure, if the content that was kept is all of a document of the type
-    /// `application/problem+json` (RFC 9457); otherwise nil.
+    /// What the server says of the failure, or nil; the content must be a document of the type
+    /// `application/problem+json` (RFC 9457), and the error must have kept all of it.
     public var problem: ProblemDetails? {
         guard let type = response?.headers[.contentType].flatMap({ MediaType(parsing: $0) }),
             type.essence == "application/problem+json", !isResponseBodyCut,

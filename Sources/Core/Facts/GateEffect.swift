@@ -2,22 +2,22 @@
 
 /// Something that a gate does to the calls that pass it.
 ///
-/// A duration or a count of nil means that the gate sets no bound.
+/// If a duration or a count is nil, the gate sets no bound.
 public enum GateEffect: Sendable, Hashable {
     // MARK: Sends
 
     /// Sends a failed request again, each time as a new attempt.
     ///
-    /// `attempts` counts the first one too. `waits` is the longest sum of the waits between them,
-    /// and `repeatsUnsafe` says whether the gate repeats a request that is not idempotent and that
-    /// the server may have processed.
+    /// `attempts` includes the first attempt. `waits` is the longest sum of the waits between the
+    /// attempts. `repeatsUnsafe` says whether the gate repeats a request that is not idempotent and
+    /// that the server may have processed.
     case retries(attempts: Int?, waits: Duration?, repeatsUnsafe: Bool)
-    /// Sends further copies while the first is under way, each as an attempt; the first answer
-    /// counts.
+    /// Sends further copies of a request while the first is under way, each as an attempt.
     ///
-    /// `after` is the wait before each copy; nil if the gate learns it from past answers.
+    /// The first answer is used. `after` is the wait before each copy; nil if the gate learns the
+    /// wait from past answers.
     case hedges(copies: Int, after: Duration?)
-    /// Follows redirects, at most this many for each pass.
+    /// Follows redirects, with `hops` as the most redirects in each pass.
     case redirects(hops: Int)
     /// Sends again in the same pass without a wait, for example with new credentials after a 401.
     case replays(times: Int)
@@ -28,9 +28,9 @@ public enum GateEffect: Sendable, Hashable {
 
     /// Ends the gates inside after a time.
     case limitsTime(Duration, GateTimeExtent)
-    /// May hold a request back before it passes it on.
+    /// May hold a request back before it passes the request on.
     ///
-    /// `reason` completes "waits for": `a permit`.
+    /// `reason` completes the phrase "waits for", for example `a permit`.
     case waits(atMost: Duration?, reason: String)
 
     // MARK: Load
@@ -44,11 +44,11 @@ public enum GateEffect: Sendable, Hashable {
 
     // MARK: Shared state
 
-    /// Keeps something in a store that replicas share, and goes on without the store if it does not
-    /// answer.
+    /// Keeps something in a store that replicas share.
     ///
-    /// `isHidden` says whether the connection to the store is safe from readers, nil if that is not
-    /// known, and `atMost` is the longest sum of the waits for the store in one pass.
+    /// If the store does not answer, the gate goes on without it. `isHidden` says whether the
+    /// connection to the store is safe from readers; nil if that is not known. `atMost` is the
+    /// longest sum of the waits for the store in one pass.
     case sharesState(GateSharedContent, isHidden: Bool?, atMost: Duration)
 
     // MARK: The connection
@@ -60,14 +60,13 @@ public enum GateEffect: Sendable, Hashable {
 
     /// Sets header fields.
     case setsFields([HTTPHeaders.Name], GateFieldContent)
-    /// Puts something into the request that is valid for a time only, for example a signature with
-    /// a date.
+    /// Puts something into the request that is valid only for a time, such as a dated signature.
     case stampsTime(valid: Duration?)
-    /// Adds a key to a request by which a server recognises a repetition.
+    /// Adds a key to a request, by which a server recognises a repetition of the request.
     case identifiesRepetition
     /// Sends and keeps cookies.
     case keepsCookies
-    /// Turns `http` into `https` where a host has asked for it.
+    /// Changes `http` to `https` if the host has asked for that.
     case upgradesScheme
     /// Refuses requests to targets that are not allowed.
     case checksTarget
@@ -83,21 +82,21 @@ public enum GateEffect: Sendable, Hashable {
 
     // MARK: The response
 
-    /// Reads content of a response into memory before it returns the response, up to a number of
-    /// bytes.
+    /// Reads content of a response into memory before it returns the response; `upTo` is the most
+    /// bytes that it reads.
     case readsContent(upTo: Int64?)
     /// Turns a response into an error.
     case rejectsResponses
-    /// Limits the content that is collected in memory, in bytes.
+    /// Limits the bytes of content that are collected in memory.
     case limitsContent(Int64?)
-    /// Limits how many times larger decoded content may be than encoded content.
+    /// Limits the ratio of the size of decoded content to the size of encoded content.
     case limitsDecoding(ratio: Int)
     /// Judges the freshness of a response, and stores it.
     case storesResponses
 
     // MARK: Observation
 
-    /// Writes about calls; `content` is how many bytes of contents it shows.
+    /// Writes about calls; `content` is how many bytes of content it shows.
     case logs(content: Int)
     /// Counts and measures calls; `hasBoundedLabels` is false if a label may have any value.
     case measures(hasBoundedLabels: Bool)
@@ -112,11 +111,11 @@ public enum GateEffect: Sendable, Hashable {
 
 /// The part of an exchange that a time limit covers.
 public enum GateTimeExtent: Sendable, Hashable {
-    /// Everything up to the last byte of the body; for a call that streams, up to the head.
+    /// Everything up to the last byte of the body, or up to the head if the call streams.
     case body
     /// Everything up to the head of the response.
     case head
-    /// Each silence between two portions of the body.
+    /// Each time between two portions of the body in which nothing arrives.
     case silence
 }
 
@@ -126,8 +125,8 @@ public enum GateFieldContent: Sendable, Hashable {
     case plain
     /// A secret.
     ///
-    /// `isBound` says whether it goes only to origins that the gate lists, and `variesByCall`
-    /// whether it differs between the users of one client.
+    /// `isBound` says whether the gate sends it only to origins that the gate lists. `variesByCall`
+    /// says whether it differs between the users of one client.
     case secret(isBound: Bool, variesByCall: Bool = false)
 }
 

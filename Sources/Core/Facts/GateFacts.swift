@@ -3,7 +3,7 @@
 /// The facts that a gate states about itself, as it is configured.
 ///
 /// A gate states its facts in ``Gate/facts(for:)``. Checks and explanations of a stack use only
-/// facts, never the name of a gate. So a user's gate is treated like a built-in one.
+/// facts, and never the name of a gate. A user's gate is therefore treated like a built-in gate.
 ///
 /// ```swift
 /// struct SignRequests: RequestAdapter {
@@ -16,34 +16,33 @@
 /// }
 /// ```
 public struct GateFacts: Sendable {
-    /// What the gate does, as the end of a sentence that begins with its name:
+    /// What the gate does, as the end of a sentence that begins with the gate's name; an example is
     /// `makes up to 3 attempts, 100 ms to 10 s apart`.
     public var summary: String
     /// The effects of the gate on calls, in their order.
     public var effects: [GateEffect]
     /// The header fields that the gate sets, with the values that are known before a call.
     ///
-    /// Code that shows them must redact them.
+    /// Code that shows the fields must redact them.
     public var fields: HTTPHeaders
-    /// The place of the gate, if it does not follow from its effects.
+    /// The place that the gate must have, if the place does not follow from the effects.
     public var order: [GateOrder]
-    /// The reason for which the gate does not change this request; nil if it applies, or if there
-    /// is no request.
+    /// The reason why the gate does not change this request; nil if the gate applies.
     ///
-    /// The end of a sentence: `the request has an Authorization field already`.
+    /// It is also nil if there is no request. The text is the end of a sentence, for example
+    /// `the request has an Authorization field already`.
     public var passedOver: String?
 
-    /// Whether the gate applies only to some of the requests that nothing else tells apart.
+    /// Whether the gate applies only to some of several requests that do not differ otherwise.
     public var appliesByLot = false
 
-    /// Whether the gate identifies the user of a call by other means than the fields of the
-    /// request.
+    /// Whether the gate identifies the user of a call by other means than the request's fields.
     ///
-    /// This is for a gate that stores or shares responses: the credentials of its callers may then
-    /// be set further inside.
+    /// This is for a gate that stores or shares responses. If it is true, gates further inside may
+    /// set the credentials of the callers.
     public var knowsCaller = false
 
-    /// Whether the gate would store responses where other clients find them, without a partition.
+    /// Whether the gate would store responses without a partition, where other clients find them.
     public var lacksPartition = false
 
     /// Whether the gate adds something that depends on the content, such as a signature.
@@ -52,13 +51,13 @@ public struct GateFacts: Sendable {
     /// Whether the gate refuses requests that would not go over TLS.
     public var requiresTLS = false
 
-    /// The origins for which the gate is used, if it lists them: those of a credential, or those of
-    /// a group that applies only to some origins.
+    /// The origins for which the gate is used, if it lists them; these are the origins of a
+    /// credential, or of a group that applies only to some origins.
     public var origins: Set<Origin>?
 
     /// The quotas that the gate uses, each identified by a text of its own.
     ///
-    /// A request that passes two gates with a common quota uses it twice.
+    /// If a request passes two gates with a common quota, it uses the quota twice.
     public var sharedQuotas: Set<String> = []
 
     /// Creates facts.
@@ -111,7 +110,7 @@ public enum GateKind: Sendable, Hashable, CaseIterable {
 }
 
 extension GateFacts {
-    /// The kinds of gate that the effects make this one.
+    /// The kinds to which the gate belongs by its effects.
     public var kinds: Set<GateKind> {
         var kinds = Set(effects.compactMap(\.kind))
         // A cookie jar also sets a field with secrets.
@@ -147,7 +146,7 @@ extension GateEffect {
     }
 }
 
-/// The place that a gate must have, as the gate states it.
+/// The place that a gate must have relative to other gates, as the gate states it.
 public struct GateOrder: Sendable {
     /// The place of the gate in relation to others.
     public enum Relation: Sendable, Hashable {
@@ -155,9 +154,9 @@ public struct GateOrder: Sendable {
         case outside
         /// Nearer to the transport than every gate of the kind, if there is one.
         case inside
-        /// Nearer to the caller than a gate of the kind, which must be there.
+        /// Nearer to the caller than a gate of the kind; such a gate must be present.
         case outsideOfPresent
-        /// Nearer to the transport than a gate of the kind, which must be there.
+        /// Nearer to the transport than a gate of the kind; such a gate must be present.
         case insideOfPresent
     }
 
@@ -165,7 +164,7 @@ public struct GateOrder: Sendable {
     public let relation: Relation
     /// The kind of the other gates.
     public let kind: GateKind
-    /// The harm that another order does, as a sentence.
+    /// The harm if the gates have another order, as a sentence.
     public let reason: String
 
     /// Creates an order.

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A type whose mirror shows its description alone.
+/// A type whose mirror shows only its description.
 ///
-/// So `dump` and a debugger print no secret that the description hides.
+/// If the description hides a secret, `dump` and a debugger therefore do not print the secret.
 public protocol DescriptionReflectable: CustomStringConvertible, CustomReflectable {}
 
 extension DescriptionReflectable {
-    /// Shows `debugDescription`, or `description` if the type has only that.
+    /// Shows `debugDescription`, or `description` if the type has no `debugDescription`.
     public var customMirror: Mirror {
         Mirror(self, children: ["description": String(reflecting: self)])
     }

@@ -2,11 +2,11 @@
 
 import Synchronization
 
-/// The figures that one gate reports to a meter: counts, and gauges as changes, so that the gauges
-/// of gates that share the meter add up.
+/// The figures that one gate reports to a meter.
 ///
-/// It belongs to the state of a gate, which a reload may keep. When that state ends, it subtracts
-/// the gauges that it has reported.
+/// Gauges are reported as changes, so that the gauges of gates that share the meter add up. The
+/// figures belong to the state of a gate, which a reload may keep. When that state ends, the gauges
+/// that were reported are subtracted.
 public final class GateFigures: Sendable {
     private struct State {
         var meter: (any GateMeter)?
@@ -22,13 +22,13 @@ public final class GateFigures: Sendable {
     // Avoids the lock if there is no meter.
     private let hasMeter: Atomic<Bool>
 
-    /// Creates the measurements of a gate.
+    /// Creates the figures of a gate.
     /// - Parameters:
-    ///   - meter: Receives the measurements; nil if none are needed.
+    ///   - meter: Receives the figures; nil if none are needed.
     ///   - help: A help text for the name of each figure: one sentence that says what is counted,
-    ///     with the unit; see ``GateMeter/describe(_:as:)``.
-    ///   - counters: Counters that exist at zero before anything is counted, so that an alert sees
-    ///     the first event as a change.
+    ///     with the unit (``GateMeter/describe(_:as:)``).
+    ///   - counters: Counters that exist at zero before anything is counted. An alert then sees the
+    ///     first event as a change.
     public init(
         _ meter: (any GateMeter)?, help: [String: String] = [:], counters: [GateFigure] = []
     ) {
@@ -53,7 +53,7 @@ public final class GateFigures: Sendable {
         }
     }
 
-    /// The meter that they are reported to, or nil.
+    /// The meter that receives the figures, or nil.
     public var meter: (any GateMeter)? { state.withLock { $0.meter } }
 
     private func describe(to meter: (any GateMeter)?) {
@@ -62,7 +62,7 @@ public final class GateFigures: Sendable {
         for counter in counters { meter.add(0, to: counter.name, labels: counter.labels) }
     }
 
-    /// Adds to a counter, for what is counted apart from a call; within one, `context.report(count:)` does it.
+    /// Adds to a counter outside of a call; within a call, use `context.report(count:)`.
     public func add(
         _ amount: Double, to name: String, labels: @autoclosure () -> [String: String] = [:]
     ) {
@@ -72,7 +72,7 @@ public final class GateFigures: Sendable {
 
     /// Reports the values of gauges.
     /// - Parameter read: Reads the values. Only one call at a time reads and reports, so that the
-    ///   last report is the current one. nil removes a gauge.
+    ///   last report has the current values. A value of nil removes the gauge.
     public func tell(_ read: () -> [GateFigure: Double?]) {
         guard hasMeter.load(ordering: .relaxed) else { return }
         state.withLock { state in

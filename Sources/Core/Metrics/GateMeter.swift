@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Receives the figures of gates and transports besides passes: the state of a breaker, the length
-/// of a queue, a refusal, open connections.
+/// Receives the figures of gates and transports, except the measurements of passes.
 ///
-/// A gate with such a figure takes a meter in its initialiser, and describes its figures to it;
-/// `MetricsStore` is a meter. It is called at once, and must neither block nor call the gate.
-/// Names are words with dots (`turnpike.circuit_breaker.state`). Labels come from a bounded set: states, reasons and origins,
-/// never paths.
+/// Examples are the state of a breaker, the length of a queue, a refusal, and open connections.
 ///
-/// Gauges are reported as changes (OpenTelemetry's up-down counters), so that the gauges of gates
-/// that share a meter add up: all calls in flight, all entries of caches, the number of circuits in
-/// a state. When a gate ends, it subtracts its part. ``labelled(gate:)`` distinguishes gates of
-/// one kind.
+/// A gate with such a figure takes a meter in its initialiser, and describes its figures to the
+/// meter. `MetricsStore` is a meter. A meter is called at once, and must neither block nor call the
+/// gate. Names are words with dots (`turnpike.circuit_breaker.state`). Labels come from a bounded
+/// set: states, reasons and origins, but never paths.
+///
+/// Gauges are reported as changes (OpenTelemetry's up-down counters). The gauges of gates that
+/// share a meter therefore add up: all calls in flight, all entries of caches, the number of
+/// circuits in a state. When a gate ends, it subtracts its part. ``labelled(gate:)`` distinguishes
+/// gates of one kind.
 public protocol GateMeter: Sendable {
     /// Takes the help text of a figure; does nothing by default.
     ///
@@ -21,18 +22,18 @@ public protocol GateMeter: Sendable {
     ///   - help: One sentence that says what is counted, with the unit (`# HELP` in Prometheus).
     func describe(_ name: String, as help: String)
 
-    /// Adds to a counter; zero makes it exist before anything is counted.
+    /// Adds to a counter; an amount of zero creates the counter before anything is counted.
     func add(_ amount: Double, to name: String, labels: [String: String])
 
-    /// Changes a gauge, which begins at zero, by an amount that may be negative.
+    /// Changes a gauge by an amount, which may be negative; a gauge begins at zero.
     func change(_ name: String, by amount: Double, labels: [String: String])
 
-    /// Adds a duration to a histogram, which is in seconds; does nothing by default.
+    /// Adds a duration to a histogram, whose unit is the second; does nothing by default.
     func record(_ duration: Duration, to name: String, labels: [String: String])
 
     /// Returns when all figures so far have been passed on; at once by default.
     ///
-    /// Gates call it when they are shut down; the meter of a stack file then writes its output.
+    /// A gate calls it at its shutdown. The meter of a stack file then writes its output.
     func flush() async
 }
 
@@ -53,8 +54,9 @@ extension GateMeter {
 }
 
 extension Origin {
-    /// The labels of an origin in figures, by OpenTelemetry's names: `server.address` and
-    /// `server.port`.
+    /// The labels of an origin in figures: `server.address` and `server.port`.
+    ///
+    /// The names are those of OpenTelemetry.
     public var meterLabels: [String: String] {
         ["server.address": host, "server.port": String(port)]
     }

@@ -27,8 +27,9 @@ struct LabelledMeter: GateMeter {
 }
 
 extension GateMeter {
-    /// Returns this meter for one gate, with a label that distinguishes the gate from others of its
-    /// kind.
+    /// Returns this meter for one gate, with a label that identifies the gate.
+    ///
+    /// The label distinguishes the gate from other gates of its kind.
     ///
     /// ```swift
     /// .concurrencyLimit(total: 8, meter: store.labelled(gate: "search"))

@@ -5,27 +5,28 @@ import TurnpikeSupport
 
 /// Converts a response into a value.
 ///
-/// A serializer that needs the whole content conforms to ``ContentSerializer``. One that streams
-/// conforms to this protocol and reads the body itself. Pass it to ``Call/serialize(with:)``, or
-/// register it in a ``SerializerTable``.
+/// If a serializer needs the whole content, it conforms to ``ContentSerializer``. If it streams, it
+/// conforms to this protocol and reads the body itself. Pass the serializer to
+/// ``Call/serialize(with:)``, or register it in a ``SerializerTable``.
 public protocol ResponseSerializer<Output>: Sendable {
     /// The type of the value.
     associatedtype Output: Sendable
 
-    /// The media ranges for `Accept` if the caller did not set the field; none by default.
+    /// The media ranges for `Accept`, used if the caller did not set the field; none by default.
     var accept: [MediaType] { get }
 
-    /// The media ranges for a serializer that lets the client's table choose; ``accept`` by
-    /// default.
+    /// The media ranges for `Accept` with a client's table; ``accept`` by default.
+    ///
+    /// A serializer that lets the client's table choose the format implements it.
     func accept(in table: SerializerTable) -> [MediaType]
 
-    /// How many bytes of the content are read before the value is available: `Int.max` for all of
-    /// it, 0 if the value is a stream or the head.
+    /// How many bytes of the content are read before the value is available.
     ///
-    /// A retry in the stack waits for that much of a successful response, up to its own limit
-    /// (``RequestRetrier/keptBytes(_:context:)``), and retries if the content breaks off before.
-    /// The default is 0, and `Int.max` for a ``ContentSerializer``. A serializer that calls another
-    /// one should return the other's value.
+    /// The number is `Int.max` for the whole content, and 0 if the value is a stream or the head. A
+    /// retry in the stack waits for this many bytes of a successful response, up to its own limit
+    /// (``RequestRetrier/keptBytes(_:context:)``). If the content breaks off before, it retries.
+    /// The default is 0, and `Int.max` for a ``ContentSerializer``. If a serializer calls another
+    /// serializer, it should return the value of that serializer.
     func collectedBytes(in table: SerializerTable) -> Int
 
     /// Converts a response into a value.
@@ -33,7 +34,7 @@ public protocol ResponseSerializer<Output>: Sendable {
 }
 
 extension ResponseSerializer {
-    /// 0: the value is the stream.
+    /// 0, because the value is a stream.
     public func collectedBytes(in table: SerializerTable) -> Int { 0 }
     /// No media ranges.
     public var accept: [MediaType] { [] }
@@ -55,19 +56,17 @@ public protocol ContentSerializer<Output>: ResponseSerializer {
     /// The type of the value.
     associatedtype Output
 
-    /// Converts content into a value.
-    ///
-    /// The content is empty if the response has none.
+    /// Converts content into a value; the content is empty if the response has none.
     func serialize(_ content: Data, of head: ResponseHead) throws -> Output
 
     /// The value of a response that never has content: a 204, a 205, or a response to HEAD.
     ///
-    /// If it is nil, the default, ``serialize(_:of:)`` is called with empty content.
+    /// The default is nil. If the value is nil, ``serialize(_:of:)`` is called with empty content.
     var emptyOutput: Output? { get }
 }
 
 extension ContentSerializer {
-    /// All of the content.
+    /// `Int.max`, because all of the content is needed.
     public func collectedBytes(in table: SerializerTable) -> Int { .max }
 
     /// Nil.
@@ -83,8 +82,8 @@ extension ContentSerializer {
         return try serialize(content, of: response, context) { try serialize($0, of: $1) }
     }
 
-    /// Collects the content and converts it with `read`, in the way in which
-    /// `serialize(_:context:)` uses ``serialize(_:of:)``.
+    /// Collects the content and converts it with `read`; the result is as if
+    /// `serialize(_:context:)` used `read` instead of ``serialize(_:of:)``.
     public func serialize(
         _ response: Response, context: SerializationContext,
         by read: (Data, ResponseHead) throws -> Output

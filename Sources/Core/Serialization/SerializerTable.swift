@@ -4,9 +4,10 @@ public import Foundation
 
 /// The serializers and decoders of a client: named entries with media ranges, in order.
 ///
-/// The table belongs to its client; nothing is registered globally. Of several entries that match a
-/// media type, one that names it comes first, then one that names its suffix (`+json`), then one with
-/// a range (`text/*`). Among equals, the latest comes first. `Accept` has the order of the table.
+/// The table belongs to its client; nothing is registered globally. If several entries match a
+/// media type, an entry that names the type comes first. An entry that names the suffix of the type
+/// (`+json`) comes next, and an entry with a range (`text/*`) comes last. Among equal entries, the
+/// latest comes first. `Accept` has the order of the table.
 ///
 /// ```swift
 /// var table = SerializerTable.standard
@@ -16,9 +17,10 @@ public import Foundation
 /// let same = try await client.get("report").auto() as? [[String]]
 /// ```
 ///
-/// A *serializer* makes a value of its own type of a response: `auto()` takes the one for the media
-/// type. A *decoder* makes any `Decodable` type of content: `decode(_:)` takes the one for the media
-/// type. So `auto()` uses the CSV above, and `decode(_:)` does not.
+/// A *serializer* makes a value of its own type from a response. `auto()` uses the serializer for
+/// the media type. A *decoder* makes a value of any `Decodable` type from content. `decode(_:)`
+/// uses the decoder for the media type. In the example, `auto()` therefore uses the CSV serializer,
+/// and `decode(_:)` does not.
 public struct SerializerTable: Sendable {
     private enum Maker: Sendable {
         case serializer(any ResponseSerializer)
@@ -46,8 +48,8 @@ public struct SerializerTable: Sendable {
     /// Creates an empty table.
     public init() {}
 
-    /// Adds a serializer, which `auto()` uses for these media types, or replaces the entry with the same
-    /// name.
+    /// Adds a serializer, which `auto()` uses for these media types; if the table has an entry with
+    /// the same name, the serializer replaces it.
     public mutating func register(
         _ serializer: any ResponseSerializer, as name: String, for ranges: [MediaType]
     ) {
@@ -57,8 +59,8 @@ public struct SerializerTable: Sendable {
                 collectedBytes: serializer.collectedBytes(in: self)))
     }
 
-    /// Adds a decoder, which `decode(_:)` uses for these media types, or replaces the entry with the same
-    /// name.
+    /// Adds a decoder, which `decode(_:)` uses for these media types; if the table has an entry
+    /// with the same name, the decoder replaces it.
     public mutating func register(
         _ decoder: any ValueDecoder, as name: String, for ranges: [MediaType]
     ) {
@@ -76,7 +78,7 @@ public struct SerializerTable: Sendable {
     /// The names in order.
     var names: [String] { entries.map(\.name) }
 
-    /// Returns the serializer with a name, if it has this type.
+    /// Returns the serializer with a name; nil if there is none of this type.
     public func serializer<Serializer: ResponseSerializer>(
         _ type: Serializer.Type, named name: String
     ) -> Serializer? {
@@ -102,7 +104,7 @@ public struct SerializerTable: Sendable {
         return nil
     }
 
-    /// The name of the first serializer that names a media type, not only a range that includes it.
+    /// The name of the first serializer that names a media type; a range does not count.
     public func serializerName(of type: MediaType) -> String? {
         entries.first { entry in
             guard case .serializer = entry.maker else { return false }
@@ -110,7 +112,7 @@ public struct SerializerTable: Sendable {
         }?.name
     }
 
-    /// The decoder for content without a media type: that for the type of the first decoder.
+    /// The decoder for content without a media type: the decoder for the type of the first decoder.
     public var firstDecoder: (any ValueDecoder)? {
         for entry in entries {
             if case .decoder = entry.maker { return entry.ranges.first.flatMap(decoder(for:)) }
@@ -118,8 +120,8 @@ public struct SerializerTable: Sendable {
         return nil
     }
 
-    /// The smallest number of bytes that any of the serializers collects; see
-    /// ``ResponseSerializer/collectedBytes(in:)``.
+    /// The smallest number of bytes that any of the serializers collects
+    /// (``ResponseSerializer/collectedBytes(in:)``).
     public var collectedBytes: Int { entries.map(\.collectedBytes).min() ?? 0 }
 
     /// The ranges of all serializers, for `Accept`.

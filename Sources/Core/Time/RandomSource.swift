@@ -2,10 +2,10 @@
 
 import Synchronization
 
-/// The source of all randomness in calls: jitter, identifiers, sampling, boundaries.
+/// The source of all randomness in calls: jitter, identifiers, sampling and boundaries.
 ///
-/// A client has one source and derives a generator for each call. With a seeded source, the choices
-/// of each call are reproducible, whatever other calls do at the same time.
+/// A client has one source, which gives each call a generator of its own. With a seeded source, the
+/// choices of each call are reproducible, whatever other calls do at the same time.
 public protocol RandomSource: Sendable {
     /// Returns a generator for one call.
     /// - Parameter call: The number of the call within its client, starting at 0.
@@ -29,9 +29,7 @@ public struct SystemRandomSource: RandomSource {
     }
 }
 
-/// A reproducible source for tests and simulations.
-///
-/// It must not be used for secrets.
+/// A reproducible source for tests and simulations; it must not be used for secrets.
 public struct SeededRandomSource: RandomSource {
     private let seed: UInt64
 
@@ -61,7 +59,7 @@ public struct SeededGenerator: RandomNumberGenerator, Sendable {
     }
 }
 
-/// The random generator of one call, safe to share between its attempts.
+/// The random generator of one call, which the attempts of the call may share.
 public final class CallRandom: Sendable {
     private let source: any RandomSource
     private let call: UInt64
@@ -73,8 +71,7 @@ public final class CallRandom: Sendable {
         self.call = call
     }
 
-    /// A number in 0..<1 that is constant for the call and does not affect the results of
-    /// ``next()``.
+    /// A number in 0..<1 that is constant for the call; reading it does not affect ``next()``.
     public var share: Double {
         kept.withLock { kept in
             if let kept { return kept }

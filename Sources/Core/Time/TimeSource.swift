@@ -11,10 +11,10 @@ import Glibc
 import Musl
 #endif
 
-/// The source of all times in calls: deadlines, back-off, expiry, measurements.
+/// The source of all times in calls: deadlines, back-off, expiry and measurements.
 ///
-/// A client has one, and gates access it with ``Context/timeSource``. A test can replace it with
-/// its own clock and never has to sleep.
+/// A client has one time source, and gates access it with ``Context/timeSource``. A test can
+/// replace it with its own clock, so that the test never sleeps.
 public protocol TimeSource: Sendable {
     /// The current time on a clock that never goes back.
     var now: MonotonicInstant { get }
@@ -24,12 +24,12 @@ public protocol TimeSource: Sendable {
 
     /// Runs a handler once after a delay, unless its token is cancelled first.
     ///
-    /// The handler runs on a thread of the time source and must return quickly. With a delay of
-    /// zero or less it runs as soon as possible, but never within this call.
+    /// The handler runs on a thread of the time source and must return quickly. If the delay is
+    /// zero or less, the handler runs as soon as possible, but never before this method returns.
     /// - Parameters:
     ///   - delay: The minimum time to wait.
     ///   - handler: The handler.
-    /// - Returns: A token. Releasing it does not cancel the timer.
+    /// - Returns: A token. If the token is released, the timer still runs.
     func schedule(
         after delay: Duration, _ handler: @escaping @Sendable () -> Void
     ) -> any TimerToken
@@ -37,15 +37,13 @@ public protocol TimeSource: Sendable {
 
 /// A scheduled handler.
 public protocol TimerToken: AnyObject, Sendable {
-    /// Prevents the handler from running, if it has not started.
+    /// Prevents the handler from running, if the handler has not started.
     ///
-    /// Cancelling twice has no effect.
+    /// A second call has no effect.
     func cancel()
 }
 
-/// A point in time on a clock that never goes back.
-///
-/// Only differences are meaningful.
+/// A point in time on a clock that never goes back; only differences are meaningful.
 public struct MonotonicInstant: Hashable, Sendable, InstantProtocol {
     /// Nanoseconds since an origin that the time source chooses.
     public let nanoseconds: Int64
@@ -54,7 +52,7 @@ public struct MonotonicInstant: Hashable, Sendable, InstantProtocol {
     /// - Parameter nanoseconds: The distance from the origin of the time source.
     public init(nanoseconds: Int64) { self.nanoseconds = nanoseconds }
 
-    /// Returns the instant after a duration; clamped to 292 years around the origin.
+    /// Returns the instant after a duration, clamped to 292 years around the origin.
     public func advanced(by duration: Duration) -> Self {
         let (sum, overflow) = nanoseconds.addingReportingOverflow(duration.wholeNanoseconds)
         return Self(nanoseconds: overflow ? (duration < .zero ? .min : .max) : sum)

@@ -56,7 +56,7 @@ struct ChunkBuffer {
 
 /// Bytes of a body on their way to the reader.
 ///
-/// Each chunk is converted to `Data` or dropped, exactly once.
+/// Each chunk is converted to `Data` or dropped exactly once.
 public enum BodyChunk: Sendable {
     /// Bytes in `Data`.
     case data(Data)
@@ -96,7 +96,7 @@ public enum BodyChunk: Sendable {
     /// - Parameters:
     ///   - start: The address of the first byte.
     ///   - count: The number of bytes.
-    ///   - giveBack: Frees the memory; called once.
+    ///   - giveBack: Frees the memory; it is called once.
     public init(
         start: UnsafeMutableRawPointer, count: Int,
         giveBack: @escaping @Sendable (UnsafeMutableRawPointer) -> Void

@@ -5,18 +5,18 @@ import Synchronization
 import TurnpikeSupport
 
 extension Response {
-    /// Returns the response with its content decoded (Brotli, Zstandard, gzip and deflate, RFC 9110
-    /// §8.4.1), and without the fields about the coding.
+    /// Returns the response with its content decoded, and without the fields about the coding.
     ///
-    /// It is for transports that ask for the codings that this system can decode
-    /// (`CompressionFormat.acceptEncoding`), and whose own library does not decode. The
-    /// body is decoded while it is read, a bounded piece at a time, so that a small response does
-    /// not exhaust memory. ``ResponseBody/encodedBytes`` counts what arrived
+    /// The codings are Brotli, Zstandard, gzip and deflate (RFC 9110 §8.4.1). A transport uses this
+    /// method if it asks for the codings that this system can decode
+    /// (`CompressionFormat.acceptEncoding`) and its own library does not decode. The body is
+    /// decoded while it is read, a bounded piece at a time, so that a small response does not
+    /// exhaust memory. ``ResponseBody/encodedBytes`` counts the bytes that arrived
     /// (``TransportCapabilities/encodedSizes``).
-    /// - Returns: The response; this one belongs to it. A response without a coding is returned
-    ///   unchanged.
-    /// - Throws: ``ClientError/Code/decompression`` for a coding that cannot be decoded; the body is
-    ///   then cancelled. Broken content is reported with the same code when it is read.
+    /// - Returns: The response with decoded content, which takes over the body of this response. A
+    ///   response without a coding is returned unchanged.
+    /// - Throws: ``ClientError/Code/decompression`` if a coding cannot be decoded; the body is then
+    ///   cancelled. If the content is broken, reading it throws the same code.
     public func decoded() throws -> Response { try decoded { try $0.decompressor() } }
 
     func decoded(

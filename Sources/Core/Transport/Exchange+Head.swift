@@ -5,9 +5,9 @@ extension Exchange {
     public struct Head: Sendable {
         /// The status and the header fields.
         public var response: ResponseHead
-        /// The number of bytes that the body will have, where it is known.
+        /// The number of bytes of the body, if it is known.
         public var length: Int64?
-        /// The size before decoding, where it is known.
+        /// The size of the body before decoding, if it is known.
         public var encodedLength: Int64?
 
         /// Creates a head.
@@ -19,12 +19,12 @@ extension Exchange {
     }
 }
 
-/// A head that has arrived and is parsed by its reader.
+/// A head that has arrived and that its reader parses.
 ///
-/// The thread that uses the result then also allocates it. Memory that one thread allocates and another
-/// one frees makes both wait.
+/// The thread that uses the result then also allocates it. If one thread allocates memory and
+/// another thread frees it, both wait.
 public protocol LazyResponseHead: AnyObject, Sendable {
-    /// What the head says; called once at most.
+    /// Parses the head; it is called at most once.
     /// - Throws: The fault of the head.
     func read() throws -> Exchange.Head
 }

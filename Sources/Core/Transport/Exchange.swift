@@ -3,13 +3,14 @@
 public import Foundation
 import Synchronization
 
-/// One send of one request: the transport feeds it with head, chunks and end, and the caller reads
-/// the response from it.
+/// One send of one request.
 ///
-/// The caller's task, the context (a deadline, for example), the drop of the body and a running
-/// handle can each give an exchange up. Each posts a reason here, and the first one decides. The
-/// caller gets its error at once, `onCancel` tells the transport to stop, and everything that the
-/// peer sends later is ignored. So an exchange ends exactly once.
+/// The transport passes the head, the chunks and the end of the response to the exchange. The
+/// caller reads the response from it. The caller's task, the context (at a deadline, for example),
+/// the release of the body, and a running handle can each cancel the exchange with a reason. If
+/// there are several reasons, the first one decides. The caller then gets its error at once, and
+/// `onCancel` tells the transport to stop. Whatever the peer sends later is ignored. An exchange
+/// therefore ends exactly once.
 ///
 /// ```swift
 /// func send(_ request: Request, context: Context) async throws -> Response {
@@ -25,11 +26,11 @@ public final class Exchange: Sendable {
 
     /// Creates an exchange that ends with a context.
     /// - Parameters:
-    ///   - context: Its cancellation ends the exchange.
-    ///   - flow: How much is buffered for a reader that is slower than the peer.
+    ///   - context: If it is cancelled, the exchange ends.
+    ///   - flow: How much is buffered if the reader is slower than the peer.
     ///   - onResume: Called when a transport that was told to pause may go on.
-    ///   - onCancel: Called at most once, if the exchange is given up before the transport has ended
-    ///     it. It must return at once. It may be called before the initialiser returns.
+    ///   - onCancel: Called at most once, if the exchange is cancelled before the transport has
+    ///     ended it. It must return at once. It may be called before the initialiser returns.
     public init(
         context: Context, flow: Flow = .pausing(),
         onResume: @escaping @Sendable () -> Void = {},
@@ -46,19 +47,17 @@ public final class Exchange: Sendable {
 
     // MARK: The transport's side
 
-    /// Takes the head of the response.
-    ///
-    /// A second head is ignored.
+    /// Takes the head of the response; if a head was already taken, this head is ignored.
     public func receive(_ head: Head) { open(.success(.read(head))) }
 
     /// Takes the head of the response together with the first chunk of the body.
     ///
-    /// The caller wakes up once for both.
+    /// The caller wakes up once for both, not twice.
     /// - Parameters:
     ///   - head: The head.
     ///   - chunk: The first chunk.
-    ///   - isComplete: Whether the chunk is the whole body, so that the response ends with it.
-    /// - Returns: Whether to go on. If not, the transport pauses until `onResume` is called.
+    ///   - isComplete: Whether the chunk is the whole body. If so, the response ends with it.
+    /// - Returns: Whether to go on. If false, the transport pauses until `onResume` is called.
     @discardableResult
     public func receive(_ head: Head, with chunk: Data, isComplete: Bool = false) -> Bool {
         receive(.read(head), with: .data(chunk), isComplete: isComplete)
@@ -82,12 +81,12 @@ public final class Exchange: Sendable {
     }
 
     /// Takes a chunk of the body.
-    /// - Returns: Whether to go on. If not, the transport pauses until `onResume` is called.
+    /// - Returns: Whether to go on. If false, the transport pauses until `onResume` is called.
     @discardableResult
     public func receive(_ chunk: Data) -> Bool { receive(BodyChunk.data(chunk)) }
 
     /// Takes a chunk of the body, possibly in memory that belongs to another library.
-    /// - Returns: Whether to go on. If not, the transport pauses until `onResume` is called.
+    /// - Returns: Whether to go on. If false, the transport pauses until `onResume` is called.
     @discardableResult
     public func receive(_ chunk: BodyChunk) -> Bool {
         enum Step {
@@ -121,17 +120,17 @@ public final class Exchange: Sendable {
         }
     }
 
-    /// Takes the trailer fields (RFC 9110 §6.5); call it before the end.
+    /// Takes the trailer fields (RFC 9110 §6.5); the transport calls it before the end.
     ///
-    /// Fields that may not stand in trailers are dropped later (``ResponseBody/trailers``). The
-    /// transport bounds the size of the section and refuses malformed field lines.
+    /// Fields that are not allowed in trailers are dropped later (``ResponseBody/trailers``). The
+    /// transport limits the size of the section and refuses malformed field lines.
     public func receive(trailers: HTTPHeaders) {
         core.state.withLock { if $0.end == nil { $0.trailers = trailers.fields } }
     }
 
-    /// Ends the exchange: all of the response has come.
+    /// Ends the exchange, because all of the response has arrived.
     ///
-    /// Without a head the caller gets a ``ClientError/Code/protocol`` error.
+    /// If no head has arrived, the caller gets a ``ClientError/Code/protocol`` error.
     public func finish() {
         guard close(.complete) else { return }
         let error = ClientError(
@@ -140,9 +139,9 @@ public final class Exchange: Sendable {
         open(.failure(error))
     }
 
-    /// Ends the exchange with an error: the rest of the response will not come.
+    /// Ends the exchange with an error, because the rest of the response will not arrive.
     ///
-    /// The reader gets the chunks that came before, then the error.
+    /// The reader gets the chunks that arrived before, and then the error.
     public func fail(_ error: any Error) {
         if close(.broken(error)) { open(.failure(error)) }
     }
@@ -177,8 +176,7 @@ public final class Exchange: Sendable {
     // MARK: The caller's side
 
     /// Waits for the head.
-    /// - Throws: The error that ended the exchange; `CancellationError` at once when the task is
-    ///   cancelled.
+    /// - Throws: The error that ended the exchange; on cancellation, `CancellationError` at once.
     public func response() async throws -> Response {
         let head: Head
         do {
@@ -220,8 +218,7 @@ extension Exchange: ReadySource {
 
     /// Waits for the next chunk.
     /// - Returns: The chunk, or nil at the end.
-    /// - Throws: The error that ended the exchange; `CancellationError` at once when the task is
-    ///   cancelled.
+    /// - Throws: The error that ended the exchange; on cancellation, `CancellationError` at once.
     public func next() async throws -> Data? {
         let chunk = try await withTaskCancellationHandler {
             try unsafe await withUnsafeThrowingContinuation { continuation in
@@ -238,7 +235,7 @@ extension Exchange: ReadySource {
         return chunk?.data()
     }
 
-    /// How much of the response has come, whether or not it has been read.
+    /// How much of the response has arrived, whether or not it has been read.
     public var arrival: ResponseBodyArrival {
         core.state.withLock { state in
             switch state.end {
@@ -255,10 +252,10 @@ extension Exchange: ReadySource {
         core.state.withLock { $0.trailers }.map(HTTPHeaders.init(received:)) ?? [:]
     }
 
-    /// Abandons the exchange: drops the unread chunks, and stops the transport, unless the
-    /// transport has ended the exchange.
+    /// Cancels the exchange: drops the unread chunks and stops the transport.
     ///
-    /// ``CancelReason/expired(_:)`` has no effect on an exchange that has ended.
+    /// If the transport has already ended the exchange, it is not stopped.
+    /// ``CancelReason/expired(_:)`` then has no effect at all.
     public func cancel(_ reason: CancelReason) { core.cancel(reason) }
 
     private struct Taken { let chunk: BodyChunk? }

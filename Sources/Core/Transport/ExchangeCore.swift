@@ -121,7 +121,7 @@ enum ArrivedHead: Sendable {
     }
 }
 
-/// How much of a response is buffered for a reader that is slower than the peer.
+/// How much of a response is buffered if the reader is slower than the peer.
 public struct Flow: Sendable, Hashable {
     /// The number of buffered bytes at which the transport is told to pause.
     public let highWater: Int
@@ -132,7 +132,7 @@ public struct Flow: Sendable, Hashable {
     /// The largest size of the file, in bytes.
     let fileLimit: Int64
 
-    /// Bounds for a transport that can hold the peer back.
+    /// Bounds for a transport that can make the peer wait.
     /// - Parameters:
     ///   - highWater: The number of buffered bytes at which the transport is told to pause.
     ///   - lowWater: The number of buffered bytes at which it is told to go on.
@@ -141,14 +141,13 @@ public struct Flow: Sendable, Hashable {
         Flow(highWater: highWater, lowWater: lowWater, memoryLimit: nil, fileLimit: 0)
     }
 
-    /// Bounds for a transport that cannot hold the peer back.
+    /// Bounds for a transport that cannot make the peer wait.
     ///
-    /// Chunks beyond the memory limit go to a temporary file without a name, until the reader takes
-    /// them.
+    /// Chunks beyond the memory limit go to an unnamed temporary file until the reader takes them.
     /// - Parameters:
     ///   - memoryLimit: The number of bytes that stay in memory.
-    ///   - fileLimit: The largest size of the file, in bytes. Beyond it the exchange fails as
-    ///     ``ClientError/Code/tooLarge``.
+    ///   - fileLimit: The largest size of the file, in bytes. If it is exceeded, the exchange fails
+    ///     as ``ClientError/Code/tooLarge``.
     /// - Returns: The bounds.
     public static func spilling(memoryLimit: Int = 1_048_576, fileLimit: Int64) -> Flow {
         Flow(highWater: .max, lowWater: .max, memoryLimit: memoryLimit, fileLimit: fileLimit)

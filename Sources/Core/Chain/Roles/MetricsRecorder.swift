@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A gate that receives one measurement for each pass, after the body has ended.
+/// A gate that receives one measurement for each pass, once the response body has ended.
 public protocol MetricsRecorder: Gate {
     /// Records a pass.
     func record(_ measurement: CallMeasurement)
 
-    /// Called when a pass begins, for example to count the active ones.
+    /// Receives the request of a pass that begins, for example to count the active passes.
     ///
-    /// Each call is followed by one ``record(_:)``.
+    /// One call of ``record(_:)`` follows each call of this method.
     func passBegins(_ request: Request)
 }
 

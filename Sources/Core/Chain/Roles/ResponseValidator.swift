@@ -10,13 +10,14 @@
 /// }
 /// ```
 ///
-/// The framework discards the body of a rejected response. A ``ClientError`` with
-/// ``ClientError/Code/validation`` keeps the head and the beginning of the body. Inside a retry, a
-/// rejected status can be retried.
+/// The framework discards the body of a rejected response. If the error is a ``ClientError`` with
+/// ``ClientError/Code/validation``, the error keeps the head and the beginning of the body. Inside
+/// a retry, a rejected status can be retried.
 public protocol ResponseValidator: Gate {
-    /// Whether a response is plainly right, so that ``validate(_:for:context:)`` is not called.
+    /// Whether a response is plainly right and needs no check.
     ///
-    /// The default false leaves every response to it.
+    /// If true, ``validate(_:for:context:)`` is not called. The default is false:
+    /// ``validate(_:for:context:)`` checks every response.
     func accepts(_ response: Response, for request: Request, context: Context) -> Bool
 
     /// Returns to accept the response, or throws to reject it.
@@ -24,8 +25,8 @@ public protocol ResponseValidator: Gate {
 
     /// How many bytes of a rejected response's content the error keeps; 4 KiB by default.
     ///
-    /// They are read for at most 100 ms. ``ClientError/isResponseBodyCut`` is true if there was
-    /// more.
+    /// The bytes are read for at most 100 ms. If the content has more bytes,
+    /// ``ClientError/isResponseBodyCut`` is true.
     func keptBytes(for request: Request) -> Int
 }
 

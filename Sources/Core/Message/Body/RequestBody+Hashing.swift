@@ -8,20 +8,21 @@ extension SHA256 {
     ///
     /// The body is not changed and can then be sent.
     ///
-    /// For gates that sign requests with their content, such as AWS Signature Version 4:
+    /// A gate uses it if it signs requests with their content, as AWS Signature Version 4 does:
     ///
     /// ```swift
     /// let hash = try await SHA256.digest(of: request.body)
     /// request.headers["X-Content-SHA256"] = hash.hexadecimal
     /// ```
     ///
-    /// The body is read in portions and never held in memory as a whole; files are read on threads
-    /// that may block. It is read again when it is sent. If the file is changed in between, the
+    /// The body is read in portions and never held in memory as a whole. Files are read on threads
+    /// that may block. The body is read again when it is sent. If a file is changed in between, the
     /// digest does not match. Trailer fields are not part of the content.
-    /// - Parameter body: The body; see ``TurnpikeCore/RequestBody/canOpenAgain``.
+    /// - Parameter body: The body. It must be readable more than once
+    ///   (``TurnpikeCore/RequestBody/canOpenAgain``).
     /// - Returns: 32 bytes.
     /// - Throws: ``TurnpikeCore/ClientError/Code/bodyNotReplayable`` if the body can be read only
-    ///   once: it is not read, so that it can still be sent without a digest.
+    ///   once. The body is then not read, so it can still be sent without a digest.
     ///   ``TurnpikeCore/ClientError/Code/upload`` if a file cannot be read, the errors of the
     ///   body's stream, or `CancellationError` soon after the task was cancelled.
     public static func digest(of body: RequestBody) async throws -> Data {

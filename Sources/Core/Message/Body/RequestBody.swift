@@ -3,11 +3,10 @@
 public import Foundation
 import TurnpikeSupport
 
-/// The content of a request: where its bytes come from, how many they are, and whether they can be
-/// sent twice.
+/// The content of a request: the source of its bytes, their number, and whether they can be resent.
 ///
-/// Nothing is read before a transport opens the body. Data and files can be replayed; a stream can
-/// if its factory makes an equal sequence each time it is called.
+/// Nothing is read before a transport opens the body. Data and files can be replayed. A stream can
+/// be replayed if its factory makes an equal sequence each time it is called.
 public struct RequestBody: Sendable {
     enum Source: Sendable {
         case empty
@@ -32,7 +31,7 @@ public struct RequestBody: Sendable {
         self.contentType = contentType
     }
 
-    /// A body that is made now, and whose error fails the call before anything is sent.
+    /// Makes a body at once; if that throws an error, the call fails before anything is sent.
     public static func catching(_ make: () throws -> RequestBody) -> RequestBody {
         do {
             return try make()
@@ -63,14 +62,13 @@ public struct RequestBody: Sendable {
 
     /// A regular file, or a range of it.
     ///
-    /// It is read as it is sent and never held in memory.
-    ///
-    /// The call fails as ``ClientError/Code/upload`` where the file cannot be read, is no regular
-    /// file, or changes its size while it is sent.
+    /// The file is read while it is sent and is never held in memory. If the file cannot be read,
+    /// is not a regular file, or changes its size while it is sent, the call fails as
+    /// ``ClientError/Code/upload``.
     /// - Parameters:
-    ///   - url: The file; a symbolic link is followed.
-    ///   - range: The bytes to send; all of them without a range.
-    ///   - type: The media type; `application/octet-stream` where nil.
+    ///   - url: The file. If it is a symbolic link, the link is followed.
+    ///   - range: The bytes to send. If it is nil, all bytes are sent.
+    ///   - type: The media type. If it is nil, the type is `application/octet-stream`.
     /// - Returns: The body.
     public static func file(
         _ url: URL, range: Range<Int64>? = nil, type: MediaType? = .octetStream
@@ -81,17 +79,16 @@ public struct RequestBody: Sendable {
     /// Bytes that are made while they are sent.
     ///
     /// - Parameters:
-    ///   - length: The number of bytes, if it is known; a sequence of another length fails the
-    ///     call.
+    ///   - length: The number of bytes, if known. If the sequence differs, the call fails.
     ///   - replayable: Whether the factory may be called again and returns the same bytes. A body
-    ///     that is not replayable is sent once: a retry or a redirect that would need it again
-    ///     stops.
-    ///   - live: Whether bytes must be sent as soon as they are produced. Without it a transport
-    ///     that cannot send live (``TransportCapabilities/liveUpload``) collects them in a file
-    ///     first; with it such a transport refuses the call as ``ClientError/Code/unsupported``.
-    ///   - type: The media type, if the request names none.
-    ///   - make: Makes the sequence, once for each send. It is iterated by one task and dropped
-    ///     when the exchange ends, however it ends.
+    ///     that is not replayable is sent once. A retry or a redirect that needs it again stops.
+    ///   - live: Whether bytes must be sent as soon as they are produced. This matters if the
+    ///     transport cannot send live (``TransportCapabilities/liveUpload``). If `live` is false,
+    ///     such a transport collects the bytes in a file first. If it is true, such a transport
+    ///     refuses the call as ``ClientError/Code/unsupported``.
+    ///   - type: The media type, used if the request names none.
+    ///   - make: Makes the sequence, once for each send. One task iterates the sequence. The
+    ///     sequence is released when the exchange ends, however the exchange ends.
     /// - Returns: The body.
     public static func stream<Chunks: AsyncSequence & Sendable>(
         length: Int64? = nil, replayable: Bool = false, live: Bool = false, type: MediaType? = nil,
@@ -105,8 +102,8 @@ public struct RequestBody: Sendable {
 
     /// Joins several bodies, one after the other, into one.
     ///
-    /// Files and data are not copied, and the length is known if all lengths are known. The joined
-    /// body can be replayed if all parts can.
+    /// Files and data are not copied. The length is known if the lengths of all parts are known.
+    /// The joined body can be replayed if all parts can be replayed.
     public static func concatenating(_ parts: [RequestBody], type: MediaType? = nil) -> RequestBody
     {
         if let fault = parts.lazy.compactMap(\.fault).first {
@@ -120,7 +117,7 @@ public struct RequestBody: Sendable {
         return RequestBody(source: .parts(parts), contentType: type)
     }
 
-    /// The number of bytes, or nil where it is not known before they are read.
+    /// The number of bytes, or nil if it is not known before the bytes are read.
     public var length: Int64? {
         switch source {
         case .empty: 0
@@ -141,16 +138,16 @@ public struct RequestBody: Sendable {
         }
     }
 
-    /// Whether there is no content, and nothing follows it.
+    /// Whether the body has no content and no trailer fields follow it.
     public var isEmpty: Bool {
         if case .empty = source { return true }
         return false
     }
 
-    /// Whether the body can be opened now: it is replayable, or was not opened yet.
+    /// Whether the body can be opened now, because it is replayable or was not opened yet.
     ///
-    /// A gate asks this when it sends the body again. This includes a one-shot stream that was not
-    /// opened yet. Code that reads the body before it is sent checks ``canOpenAgain``.
+    /// A gate asks this when it sends the body again. The value is also true for a one-shot stream
+    /// that was not opened yet. Code that reads the body before a send checks ``canOpenAgain``.
     public var isReplayable: Bool {
         switch source {
         case .stream(let stream): stream.canOpen
@@ -160,10 +157,10 @@ public struct RequestBody: Sendable {
         }
     }
 
-    /// Whether the body can be opened any number of times, so that reading it does not use it up.
+    /// Whether the body can be opened any number of times, so that reading does not consume it.
     ///
-    /// A gate asks this before it reads the body itself, for example to sign it. True for data, for
-    /// files, and for streams with `replayable: true`; nothing is opened to find out.
+    /// A gate asks this before it reads the body itself, for example to sign it. It is true for
+    /// data, for files, and for streams with `replayable: true`. Nothing is opened.
     public var canOpenAgain: Bool {
         switch source {
         case .stream(let stream): stream.isReplayable
@@ -183,8 +180,8 @@ public struct RequestBody: Sendable {
     /// Whether trailer fields may follow the content.
     public var hasTrailers: Bool { !trailerNames.isEmpty }
 
-    /// The same body with a handler that is called for each chunk that is read; an error of the
-    /// handler fails the reading.
+    /// Returns the same body with a handler that is called for each chunk that is read; if the
+    /// handler throws an error, the reading fails.
     public func observed(_ handler: @escaping @Sendable (Data) throws -> Void) -> RequestBody {
         followed(
             by: RequestTrailers(names: []) {
@@ -234,8 +231,8 @@ public struct RequestBody: Sendable {
         case file(path: String, range: Range<Int64>)
     }
 
-    /// The body as data and ranges of files, or nil where some of it is a stream, or trailers follow.
-    /// - Throws: ``ClientError/Code/upload`` where a file is missing or no regular file.
+    /// The body as data and ranges of files; nil if a part is a stream or trailers follow.
+    /// - Throws: ``ClientError/Code/upload`` if a file is missing or is not a regular file.
     public func segments() throws -> [Segment]? {
         switch source {
         case .empty: return []
@@ -267,8 +264,8 @@ public struct RequestBody: Sendable {
 
     /// Opens the body for one send.
     /// - Returns: A reader of its chunks, for one task.
-    /// - Throws: ``ClientError/Code/bodyNotReplayable`` where the body was sent and cannot be
-    ///   again, or ``ClientError/Code/upload`` where a file cannot be read.
+    /// - Throws: ``ClientError/Code/bodyNotReplayable`` if the body was already sent and cannot be
+    ///   sent again, or ``ClientError/Code/upload`` if a file cannot be read.
     public func open() throws -> RequestBodyReader {
         switch source {
         case .empty: RequestBodyReader(data: Data())

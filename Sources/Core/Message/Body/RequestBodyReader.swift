@@ -6,7 +6,7 @@ import TurnpikeSupport
 
 /// The chunks of a request body that was opened for one send.
 ///
-/// It belongs to one task. Dropping the reader releases its file or sequence.
+/// The reader belongs to one task. If it is released, it releases its file or sequence.
 public final class RequestBodyReader {
     private enum Source {
         case data(Data)
@@ -22,7 +22,8 @@ public final class RequestBodyReader {
     // The trailer computations whose fields were not read yet.
     private var runs: [RequestTrailers.Run] = []
 
-    /// The trailer fields, once ``next(isolation:)`` has given nil; see ``RequestBody/followed(by:_:)``.
+    /// The trailer fields (``RequestBody/followed(by:_:)``); they are available once
+    /// ``next(isolation:)`` has returned nil.
     public private(set) var trailers: HTTPHeaders = [:]
 
     /// The size of the chunks that a file is read in.
@@ -54,10 +55,10 @@ public final class RequestBodyReader {
         return self
     }
 
-    /// The next chunk, never empty, or nil at the end.
+    /// Returns the next chunk, which is never empty, or nil at the end.
     /// - Throws: The errors of the body's sequence, ``ClientError/Code/upload`` if a file or the
-    ///   sequence does not have the declared length, or ``ClientError/Code/invalidRequest`` if its
-    ///   trailers cannot be sent.
+    ///   sequence does not have the declared length, or ``ClientError/Code/invalidRequest`` if the
+    ///   body's trailers cannot be sent.
     public func next(isolation: isolated (any Actor)? = #isolation) async throws -> Data? {
         while true {
             let chunk: Data?
@@ -84,7 +85,7 @@ public final class RequestBodyReader {
         }
     }
 
-    /// The next chunk for a transport; an error of the sequence is thrown as
+    /// Returns the next chunk for a transport; if the sequence throws an error, this method throws
     /// ``ClientError/Code/upload``.
     public func nextToSend(isolation: isolated (any Actor)? = #isolation) async throws -> Data? {
         do {

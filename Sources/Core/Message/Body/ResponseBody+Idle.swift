@@ -4,14 +4,14 @@ import Synchronization
 import TurnpikeSupport
 
 extension ResponseBody {
-    /// Ends the body as ``ClientError/Code/idleTimeout`` when it stalls, or arrives too slowly,
-    /// while its reader waits.
+    /// Ends the body as ``ClientError/Code/idleTimeout`` when it stalls or arrives too slowly.
     ///
-    /// The limits of several calls add up: the strictest ends the body first.
+    /// Time counts only while the body's reader waits. If several limits are set, the strictest
+    /// limit ends the body first.
     /// - Parameters:
     ///   - limit: The longest wait for a chunk.
     ///   - minBytes: The fewest bytes in a window; 0 sets no rate.
-    ///   - window: How much time of waiting a rate is measured over.
+    ///   - window: The waiting time over which the rate is measured.
     ///   - timeSource: The clock for the measurement.
     public func limitIdleTime(
         to limit: Duration, minBytes: Int = 0, window: Duration = .seconds(10),

@@ -2,19 +2,19 @@
 
 public import Foundation
 
-/// The content of a response: pulled chunk by chunk, by one reader.
+/// The content of a response, which one reader pulls chunk by chunk.
 ///
 /// ```swift
 /// for try await chunk in response.body { file.write(chunk) }
 /// ```
 ///
-/// Only the bounded buffer of the transport is read ahead of the pull. A body is read once: a
-/// second iteration throws ``ClientError/Code/unsupported``. Its end comes exactly once
-/// (``ResponseBodyEnd``). Releasing the last reference to the body, or its iterator, ends the
-/// transfer and closes the connection or returns it; cancelling the reader's task does so at once
-/// and throws `CancellationError`.
+/// Before a chunk is pulled, only the bounded buffer of the transport is filled. A body is read
+/// once: a second iteration throws ``ClientError/Code/unsupported``. A body ends exactly once
+/// (``ResponseBodyEnd``). If the last reference to the body or its iterator is released, the
+/// transfer ends, and the connection is closed or returned to its pool. If the reader's task is
+/// cancelled, the same happens at once, and the reader gets `CancellationError`.
 ///
-/// A gate wraps a body with ``transforming(_:finish:)``, or watches it with ``onPull(_:)``,
+/// A gate changes a body with ``transforming(_:finish:)``, or watches it with ``onPull(_:)``,
 /// ``onChunk(_:)`` and ``onEnd(_:)``.
 public struct ResponseBody: Sendable {
     let storage: ResponseBodyStorage
@@ -35,7 +35,7 @@ public struct ResponseBody: Sendable {
     /// Creates a body from a source, for transports and gates.
     /// - Parameters:
     ///   - source: Where the chunks come from.
-    ///   - length: The number of bytes to expect, if known.
+    ///   - length: The number of bytes to expect, if it is known.
     ///   - encodedLength: The size before decoding, if it is known.
     public init(
         source: any ResponseBodySource, length: Int64? = nil, encodedLength: Int64? = nil
@@ -45,18 +45,18 @@ public struct ResponseBody: Sendable {
 
     /// Creates a body from a sequence of chunks.
     ///
-    /// Each pull asks the sequence in a task of its own, so that cancelling, a deadline or a drop
-    /// ends the pull at once, whatever the sequence is waiting for.
+    /// Each pull asks the sequence in a task of its own. A cancellation, a deadline or a release of
+    /// the body therefore ends the pull at once, whatever the sequence waits for.
     public init<Chunks: AsyncSequence & Sendable>(_ chunks: Chunks, length: Int64? = nil)
     where Chunks.Element == Data {
         self.init(source: SequenceSource(chunks), length: length)
     }
 
-    /// Creates a body from the chunks of another one, changed in their number or their time, with
-    /// its trailer fields.
+    /// Creates a body from the changed chunks of another body, with the trailer fields of that
+    /// body; the chunks may differ in their number or their time.
     /// - Parameters:
-    ///   - chunks: The chunks; each is requested in a task of its own.
-    ///   - length: The number of bytes to expect, if known.
+    ///   - chunks: The chunks. Each is requested in a task of its own.
+    ///   - length: The number of bytes to expect, if it is known.
     ///   - body: The other body.
     public init<Chunks: AsyncSequence & Sendable>(
         _ chunks: Chunks, length: Int64?, trailersOf body: ResponseBody
@@ -70,22 +70,24 @@ public struct ResponseBody: Sendable {
     /// The size before decoding, if the transport knows it.
     public var encodedLength: Int64? { storage.encodedLength }
 
-    /// The bytes of coded content that the chunks so far were decoded from, or more of them; nil for
-    /// content that is not coded, and where the transport does not count (URLSession).
+    /// The bytes of coded content from which the chunks so far were decoded.
+    ///
+    /// The number may include bytes that are not decoded yet. It is nil if the content is not
+    /// coded, or if the transport does not count the bytes (URLSession).
     public var encodedBytes: Int64? { storage.encodedBytes }
 
-    /// How much of the content has arrived, read or not.
+    /// How much of the content has arrived, whether or not it has been read.
     public var arrival: ResponseBodyArrival { storage.arrival }
 
     /// The trailer fields (RFC 9110 §6.5), available when the content has been read to its end.
     ///
-    /// Before that, or if the content broke off, there are none.
+    /// Before the end, or if the content broke off, there are none. The fields are never merged
+    /// into the header section.
     ///
-    /// They are never merged into the header section. Fields that are only valid before the content
-    /// are left out: those that frame, route, authenticate, control or describe the message
-    /// (§6.5.1), such as `Content-Length` and `Set-Cookie`. There are none if the transport lacks
-    /// ``TransportCapabilities/trailers``. A server may leave them out where the request does not
-    /// say `TE: trailers`.
+    /// Fields that are only valid before the content are left out. These are the fields that frame,
+    /// route, authenticate, control or describe the message (§6.5.1), such as `Content-Length` and
+    /// `Set-Cookie`. If the transport lacks ``TransportCapabilities/trailers``, there are no
+    /// fields. If the request does not say `TE: trailers`, a server may leave the fields out.
     public var trailers: HTTPHeaders { storage.trailers }
 
     /// Whether there is nothing to read.
@@ -93,10 +95,10 @@ public struct ResponseBody: Sendable {
 
     /// Ends the transfer; a reader that waits for a chunk gets the error of the reason.
     ///
-    /// It has no effect on a body that has ended.
+    /// If the body has ended, the method has no effect.
     public func cancel(_ reason: CancelReason = .handle) { storage.cancel(reason) }
 
-    /// A reference that does not keep the body alive, for a timer that may have to end it.
+    /// A reference that can end the body without keeping it alive, for example for a timer.
     public var canceller: Canceller { Canceller(storage: storage) }
 
     /// A reference that can end a body without keeping it alive.
@@ -105,52 +107,53 @@ public struct ResponseBody: Sendable {
 
         init(storage: ResponseBodyStorage) { self.storage = storage }
 
-        /// Ends the transfer, if the body still is.
+        /// Ends the transfer, if the body still exists.
         public func cancel(_ reason: CancelReason) { storage?.cancel(reason) }
 
         /// Whether there is something left to wait for.
         var isUnderWay: Bool { storage?.arrival == .underWay }
 
-        /// The body's trailer fields, for handlers of its end that must not keep the body alive.
+        /// The body's trailer fields, for an end handler that must not keep the body alive.
         public var trailers: HTTPHeaders { storage?.trailers ?? [:] }
 
-        /// The same as ``ResponseBody/encodedBytes``, for code that must not keep the body alive.
+        /// The value of ``ResponseBody/encodedBytes``, for code that must not keep the body alive.
         public var encodedBytes: Int64? { storage?.encodedBytes }
     }
 
-    /// Throws if the value of the body is no longer needed: the reader's task was cancelled, the
-    /// body was abandoned, or the call's deadline has passed.
+    /// Throws an error if the value of the body is no longer needed.
     ///
-    /// A complete body can be read at any time, so nothing else checks the deadline then.
-    /// A serializer that works long calls this between two pieces of its work; no deadline is known
-    /// for a body of at most 64 KiB.
-    /// - Throws: `CancellationError`, or the error with which the body ended or the deadline's.
+    /// This is so if the reader's task was cancelled, the body was abandoned, or the call's
+    /// deadline has passed. A complete body can be read at any time, and nothing else then checks
+    /// the deadline. A serializer that works long therefore calls this method between two pieces of
+    /// its work. If the body has at most 64 KiB, no deadline is known.
+    /// - Throws: `CancellationError`, the error that ended the body, or the deadline's error.
     public func checkCancellation() throws { try storage.checkCancellation() }
 
     /// Calls a handler each time the reader begins to wait for a chunk.
     public func onPull(_ handler: @escaping @Sendable () -> Void) { storage.add(onPull: handler) }
 
-    /// Calls a handler with each chunk before the reader gets it; an error ends the body with it.
+    /// Calls a handler with each chunk before the reader gets it; if the handler throws an error,
+    /// the body ends with this error.
     public func onChunk(_ handler: @escaping @Sendable (Data) throws -> Void) {
         storage.add(onChunk: handler)
     }
 
-    /// Calls a handler when the body ends; at once, if it has ended.
+    /// Calls a handler when the body ends, or at once if the body has ended.
     public func onEnd(_ handler: @escaping @Sendable (ResponseBodyEnd) -> Void) {
         storage.add(onEnd: handler)
     }
 
-    /// Claims the body for a gate that pulls its chunks for its own reader.
+    /// Claims the body for a gate that pulls the chunks for its own reader.
     public func begin() throws { try storage.begin() }
 
-    /// The next chunk, never empty, or nil at the end; of a body that was claimed.
+    /// Returns the next chunk of a claimed body, which is never empty, or nil at the end.
     public func pull() async throws -> Data? { try await storage.pull() }
 
-    /// Returns a body with the chunks of this one, changed by a closure.
+    /// Returns a body with the chunks of this body, changed by a closure.
     /// - Parameters:
-    ///   - transform: Returns the bytes for a chunk; empty data is passed over.
+    ///   - transform: Returns the bytes for a chunk. Empty data is skipped.
     ///   - finish: Returns bytes to add after the last chunk, or nil.
-    /// - Returns: The changed body; this one belongs to it.
+    /// - Returns: The changed body, which takes over this body.
     public func transforming(
         _ transform: @escaping @Sendable (Data) throws -> Data,
         finish: @escaping @Sendable () throws -> Data? = { nil }
@@ -169,18 +172,18 @@ public struct ResponseBody: Sendable {
 
     /// Reads all of the body into memory.
     ///
-    /// Memory is used only for bytes that have arrived. An announced length above the limit is
-    /// refused before anything is read.
-    /// - Parameter maxBytes: The limit; there is no unlimited form.
+    /// Memory is used only for bytes that have arrived. If the announced length is above the limit,
+    /// the content is refused before anything is read.
+    /// - Parameter maxBytes: The limit. There is no form without a limit.
     /// - Returns: The bytes.
-    /// - Throws: ``ClientError/Code/tooLarge`` above the limit; the transfer is then ended.
+    /// - Throws: ``ClientError/Code/tooLarge`` above the limit. The transfer is then ended.
     public func collect(upTo maxBytes: Int) async throws -> Data {
         try await storage.collect(upTo: maxBytes)
     }
 
     /// Reads the first bytes and puts them back.
-    /// - Parameter maxBytes: How many bytes are wanted; more may be given, fewer where the body
-    ///   ends.
+    /// - Parameter maxBytes: How many bytes are wanted. The method may return more bytes, or fewer
+    ///   if the body ends before.
     /// - Returns: The bytes.
     /// - Throws: The error that ended the body.
     public mutating func peek(upTo maxBytes: Int) async throws -> Data {
@@ -215,24 +218,24 @@ public struct ResponseBody: Sendable {
 }
 
 extension ResponseBody: AsyncSequence {
-    /// The reader.
+    /// The reader of a body.
     ///
-    /// Dropping it ends the transfer, even while the response lives.
+    /// If the reader is released, the transfer ends, even if the response still exists.
     public struct AsyncIterator: AsyncIteratorProtocol {
         private let reader: Reader
 
         fileprivate init(_ storage: ResponseBodyStorage) { reader = Reader(storage) }
 
-        /// The next chunk, never empty, or nil at the end.
+        /// Returns the next chunk, which is never empty, or nil at the end.
         public mutating func next() async throws -> Data? { try await reader.next() }
 
-        /// The next chunk, never empty, or nil at the end.
+        /// Returns the next chunk, which is never empty, or nil at the end.
         public mutating func next(
             isolation actor: isolated (any Actor)?
         ) async throws -> Data? { try await reader.next() }
     }
 
-    /// Begins to read.
+    /// Returns an iterator that reads the body.
     public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(storage) }
 }
 

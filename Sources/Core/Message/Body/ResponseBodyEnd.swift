@@ -1,19 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// How the content of a response ended.
-///
-/// It happens exactly once for each body.
+/// How the content of a response ended; each body ends exactly once.
 public struct ResponseBodyEnd: Sendable {
     /// The ways a body ends.
     public enum Reason: Sendable {
-        /// All of it was read.
+        /// All of the content was read.
         case finished
-        /// It broke off, or a gate refused it.
+        /// The content broke off, or a gate refused it.
         case failed(any Error)
         /// The reader's task, its handle or its client was cancelled
         /// (``ClientError/isCancellation(_:)``).
         case cancelled
-        /// The reader let go of it.
+        /// The reader released the body.
         case dropped
 
         init(_ error: any Error) {
@@ -21,15 +19,15 @@ public struct ResponseBodyEnd: Sendable {
         }
     }
 
-    /// Why it ended.
+    /// Why the body ended.
     public let reason: Reason
-    /// The bytes that the reader had got.
+    /// The number of bytes that the reader got.
     public let bytes: Int64
-    /// The bytes of content that had been transferred for them, before codings were removed; nil
-    /// where the transport neither counts them nor was told their number.
+    /// The bytes of content that were transferred for the reader, before codings were removed; the
+    /// number is nil if the transport neither counts the bytes nor was told their number.
     public let encodedBytes: Int64?
 
-    /// Whether all of it was read.
+    /// Whether all of the content was read.
     public var isFinished: Bool { reason.isFinished }
 }
 
@@ -51,16 +49,16 @@ extension CancelReason {
     }
 }
 
-/// How far the content of a response has come, whether or not it has been read.
+/// How much of the content of a response has arrived, whether or not it has been read.
 ///
-/// The source of the content decides it: for a transport, its ``Exchange``. A wrapper of a body
-/// passes on what that body says. A time limit ends a body only if it is under way.
+/// The source of the content decides this. For a transport, the source is its ``Exchange``. A body
+/// that wraps another body has the other's value. A time limit ends a body only if it is under way.
 public enum ResponseBodyArrival: Sendable, Hashable {
-    /// More of it, or its end, is still to come.
+    /// More of the content, or its end, has not arrived yet.
     case underWay
-    /// All of it is here, in memory or in a file.
+    /// All of the content has arrived and is in memory or in a file.
     case complete
-    /// It broke off: the bytes before that are available, followed by the error.
+    /// The content broke off; the reader gets the bytes that arrived, and then the error.
     case broken
 }
 
@@ -88,10 +86,11 @@ struct ExchangeDetails {
 }
 
 extension Response {
-    /// Returns an error of the body's reader with more details: the head of this response, the
-    /// request as it was sent, and the outcomes of the attempts.
+    /// Returns an error of the body's reader with more details.
     ///
-    /// For serializers whose values are read after the call has returned, such as a stream of lines.
+    /// The details are the head of this response, the request as it was sent, and the outcomes of
+    /// the attempts. A serializer uses this method if its values, such as a stream of lines, are
+    /// read after the call has returned.
     public func completing(_ error: any Error) -> any Error {
         guard let history, let error = error as? ClientError else { return error }
         return history.completed(error.completed(response: head) as any Error)

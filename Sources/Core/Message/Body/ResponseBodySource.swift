@@ -6,46 +6,43 @@ import TurnpikeSupport
 
 /// The source of the chunks of a ``ResponseBody``.
 ///
-/// Transports and gates implement it; ``Exchange`` is a complete implementation for transports.
-///
-/// A transport's own source must check whether its call was cancelled: its ``next()`` begins with
-/// ``Context/checkCancellation()``.
+/// Transports and gates implement it. ``Exchange`` is a complete implementation for transports. If
+/// a transport has a source of its own, the source must check whether the call was cancelled. To do
+/// so, its ``next()`` begins with ``Context/checkCancellation()``.
 public protocol ResponseBodySource: Sendable {
-    /// The next chunk, or nil at the end.
+    /// Returns the next chunk, or nil at the end.
     ///
-    /// It is called by one reader at a time.
-    ///
-    /// It must return soon after ``cancel(_:)``, and throw `CancellationError` soon after its task
-    /// is cancelled.
+    /// One reader at a time calls it. It must return soon after ``cancel(_:)``. If its task is
+    /// cancelled, it must soon throw `CancellationError`.
     func next() async throws -> Data?
 
-    /// Ends the transfer: at most once, from any thread, perhaps while ``next()`` waits.
+    /// Ends the transfer; called at most once, from any thread, perhaps while ``next()`` waits.
     func cancel(_ reason: CancelReason)
 
-    /// How much of the content has arrived, read or not; ``ResponseBodyArrival/underWay`` by
-    /// default, for sources that do not know.
+    /// How much of the content has arrived, whether or not it has been read.
     ///
-    /// A time limit ends a body only if it is under way. A source that wraps a body returns that
-    /// body's ``ResponseBody/arrival``.
+    /// The default is ``ResponseBodyArrival/underWay``, for sources that do not know. A time limit
+    /// ends a body only if it is under way. A source that wraps a body returns
+    /// ``ResponseBody/arrival`` of that body.
     var arrival: ResponseBodyArrival { get }
 
     /// The trailer fields, after ``next()`` has returned nil; none by default.
     ///
-    /// A source that wraps a body passes on ``ResponseBody/trailers`` of that body.
+    /// A source that wraps a body returns ``ResponseBody/trailers`` of that body.
     var trailers: HTTPHeaders { get }
 
-    /// The number of coded bytes from which the chunks so far were decoded, or more; nil by
-    /// default, for content that is not coded or not counted.
+    /// The number of coded bytes from which the chunks so far were decoded, or more.
     ///
-    /// A source that wraps a body passes on ``ResponseBody/encodedBytes`` of that body.
+    /// The default is nil, for content that is not coded or not counted. A source that wraps a body
+    /// returns ``ResponseBody/encodedBytes`` of that body.
     var encodedBytes: Int64? { get }
 }
 
 extension ResponseBodySource {
-    /// More may come.
+    /// `underWay`, because more may arrive.
     public var arrival: ResponseBodyArrival { .underWay }
 
-    /// Not counted.
+    /// Nil, because the bytes are not counted.
     public var encodedBytes: Int64? { nil }
 
     /// None.

@@ -3,7 +3,7 @@
 import TurnpikeSupport
 
 extension HTTPHeaders {
-    /// A field name: compared without regard to case, sent as it was written.
+    /// A field name, which is compared without regard to case and sent as it was written.
     public struct Name: RawRepresentable, Sendable {
         /// The name as it was written.
         public let rawValue: String

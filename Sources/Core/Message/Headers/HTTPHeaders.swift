@@ -5,7 +5,7 @@ import TurnpikeSupport
 
 /// The fields of a header or trailer section (RFC 9110 §5).
 ///
-/// Fields are ordered, names are case-insensitive but keep their spelling, and a name may have
+/// The fields are ordered. Names are case-insensitive but keep their spelling. A name may have
 /// several values.
 ///
 /// ```swift
@@ -14,10 +14,10 @@ import TurnpikeSupport
 /// headers.append("X-Trace", "a")
 /// ```
 ///
-/// Names that are not tokens, and values with CR, LF, NUL or another control character, are never
-/// stored. The first one becomes the ``defect``; a request with a defect fails with
-/// ``ClientError/Code/invalidRequest`` before anything is sent. Printing redacts secrets
-/// (``Redaction/standard``).
+/// A name that is not a token is never stored. A value with CR, LF, NUL or another control
+/// character is never stored either. The first rejected field becomes the ``defect``. If a request
+/// has a defect, it fails with ``ClientError/Code/invalidRequest`` before anything is sent.
+/// Printing redacts secrets (``Redaction/standard``).
 public struct HTTPHeaders: Sendable {
     /// One field line.
     public struct Field: Hashable, Sendable {
@@ -34,7 +34,7 @@ public struct HTTPHeaders: Sendable {
 
     var fields: [Field] = []
 
-    /// Why the first rejected field was rejected, with its name but not its value, or nil.
+    /// Why the first rejected field was rejected, or nil; the text has its name but not its value.
     public private(set) var defect: String?
 
     /// Whether a peer sent a value that must not be sent to anyone else.
@@ -52,9 +52,10 @@ public struct HTTPHeaders: Sendable {
 
     /// The value of a field, or nil if there is none.
     ///
-    /// Several lines are joined with a comma (RFC 9110 §5.3), those of `Cookie` with a semicolon
-    /// (RFC 9113 §8.2.3). Use ``values(of:)`` for `Set-Cookie`. Setting a value replaces all lines
-    /// of the name, at the position of the first; setting nil removes them.
+    /// If a name has several lines, they are joined with a comma (RFC 9110 §5.3); the lines of
+    /// `Cookie` are joined with a semicolon (RFC 9113 §8.2.3). For `Set-Cookie`, use
+    /// ``values(of:)`` instead. If a value is set, it replaces all lines of the name, at the
+    /// position of the first line. If nil is set, all lines of the name are removed.
     public subscript(name: Name) -> String? {
         get {
             guard let first = fields.firstIndex(where: { $0.name == name }) else { return nil }
@@ -92,16 +93,16 @@ public struct HTTPHeaders: Sendable {
     /// Whether the section has a field with this name.
     public func contains(_ name: Name) -> Bool { fields.contains { $0.name == name } }
 
-    /// Appends a field line; an invalid one becomes the ``defect``.
+    /// Appends a field line; if the line is invalid, it becomes the ``defect``.
     public mutating func append(_ name: Name, _ value: String) {
         if let field = checked(name, value) { fields.append(field) }
     }
 
     /// Appends a field line that a peer sent.
     ///
-    /// A name that is not a token, or a value with CR, LF or NUL, becomes a ``defect``. Other
-    /// control characters are kept, as RFC 9110 §5.5 allows, but a request that contains them is
-    /// rejected.
+    /// If the name is not a token, or the value has CR, LF or NUL, the line becomes a ``defect``.
+    /// Other control characters are kept, as RFC 9110 §5.5 allows. But if a request contains them,
+    /// the request is rejected.
     public mutating func appendReceived(_ name: Name, _ value: String) {
         if Self.fault(name, value) != nil {
             let isSplitting = value.utf8.contains { $0 == 0 || $0 == 0x0A || $0 == 0x0D }
@@ -134,7 +135,7 @@ public struct HTTPHeaders: Sendable {
         try fields.removeAll(where: condition)
     }
 
-    /// The size of the section in HTTP/1.1: names, values, and four bytes per line.
+    /// The size of the section in HTTP/1.1: names, values, and four bytes for each line.
     public var byteCount: Int {
         fields.reduce(0) { $0 + $1.name.rawValue.utf8.count + $1.value.utf8.count + 4 }
     }
@@ -170,7 +171,7 @@ extension HTTPHeaders: RandomAccessCollection {
 }
 
 extension HTTPHeaders: Hashable {
-    /// Whether both have the same fields in the same order; the case of names is ignored.
+    /// Whether both have the same fields in the same order, ignoring the case of names.
     public static func == (left: Self, right: Self) -> Bool {
         left.fields == right.fields && left.defect == right.defect
     }
@@ -193,19 +194,21 @@ extension HTTPHeaders.Name {
 }
 
 extension HTTPHeaders {
-    /// Returns how long the server asks to wait: the field `Retry-After`, in seconds or as a date
-    /// (RFC 9110 §10.2.3).
+    /// Returns how long the server asks to wait.
+    ///
+    /// The field is `Retry-After`, in seconds or as a date (RFC 9110 §10.2.3).
     ///
     /// ```swift
     /// let (job, response) = try await client.get("jobs/7").decoded(Job.self)
     /// let wait = response.headers.retryAfter(at: Date()) ?? .seconds(5)
     /// ```
     ///
-    /// ``ClientError/retryAfter`` has the same value for a call that failed.
-    /// - Parameter now: The current time, from which a date is counted: `Date()`, or in a gate
-    ///   ``TimeSource/date``.
-    /// - Returns: The wait; zero for a date that has passed. If there are several values, the
-    ///   longest one; nil if none is valid. A number of seconds counts as at most 1,000,000,000.
+    /// If a call failed, ``ClientError/retryAfter`` has the same value.
+    /// - Parameter now: The current time, from which a date is counted. Use `Date()`, or
+    ///   ``TimeSource/date`` in a gate.
+    /// - Returns: The wait. If the date has passed, it is zero. If there are several values, the
+    ///   longest wait is returned. If no value is valid, the result is nil. A number of seconds
+    ///   counts as at most 1,000,000,000.
     public func retryAfter(at now: Date) -> Duration? {
         guard contains(.retryAfter) else { return nil }
         return values(of: .retryAfter).compactMap { value -> Duration? in

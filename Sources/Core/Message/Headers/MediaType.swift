@@ -10,9 +10,7 @@ public struct MediaType: Hashable, Sendable {
     public let type: String
     /// The subtype after the slash; `*` in a range.
     public let subtype: String
-    /// The parameters in order, without `q`.
-    ///
-    /// Names are in lower case, values unquoted.
+    /// The parameters in order, without `q`; names are in lower case, and values have no quotes.
     public let parameters: [Parameter]
     /// The weight of a range in `Accept` (RFC 9110 §12.4.2), 0 to 1.
     public let quality: Double
@@ -43,8 +41,8 @@ public struct MediaType: Hashable, Sendable {
 
     /// Parses a media type or range, or returns nil if the text is neither.
     ///
-    /// Tolerates what peers send: a parameter without a value is skipped, and an unterminated
-    /// quoted string extends to the end.
+    /// The method accepts what peers send. If a parameter has no value, it is skipped. If a quoted
+    /// string has no end, it extends to the end of the text.
     public init?(parsing text: String) {
         let parts = Grammar.split(text[...], at: UInt8(ascii: ";"))
         let names = Grammar.trimmed(parts[0]).split(
@@ -83,22 +81,22 @@ public struct MediaType: Hashable, Sendable {
     /// Whether a media type falls into this range.
     ///
     /// Parameters and weights are ignored. A subtype such as `*+json` includes all types with that
-    /// suffix; no RFC defines this, but it is in use.
+    /// suffix. No RFC defines this form, but it is in use.
     public func contains(_ other: MediaType) -> Bool {
         guard type == "*" || type == other.type else { return false }
         if subtype == "*" || subtype == other.subtype { return true }
         return subtype.utf8.starts(with: "*+".utf8) && suffix == other.suffix
     }
 
-    /// The structured syntax suffix (RFC 6838 §4.2.8) without its plus sign: `json` of
-    /// `application/problem+json`.
+    /// The structured syntax suffix (RFC 6838 §4.2.8) without its plus sign; the suffix of
+    /// `application/problem+json` is `json`.
     public var suffix: String? {
         guard let plus = subtype.lastIndex(of: "+") else { return nil }
         let suffix = subtype[subtype.index(after: plus)...]
         return suffix.isEmpty ? nil : String(suffix)
     }
 
-    /// `type/subtype` without parameters.
+    /// The text `type/subtype` without parameters.
     public var essence: String { type + "/" + subtype }
 
     /// Any type.
@@ -118,7 +116,7 @@ public struct MediaType: Hashable, Sendable {
 }
 
 extension MediaType: CustomStringConvertible {
-    /// The type as written in a field, with parameters and, if below 1, the weight.
+    /// The type as written in a field, with its parameters and any weight below 1.
     public var description: String {
         var text = essence
         for parameter in parameters {
@@ -138,9 +136,7 @@ extension MediaType: CustomStringConvertible {
 }
 
 extension MediaType: ExpressibleByStringLiteral {
-    /// Creates a media type from a literal.
-    ///
-    /// An invalid literal becomes a type that matches nothing.
+    /// Creates a media type from a literal; if the literal is invalid, the type matches nothing.
     public init(stringLiteral value: String) {
         self = MediaType(parsing: value) ?? MediaType("", "")
     }

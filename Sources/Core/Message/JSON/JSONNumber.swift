@@ -30,7 +30,7 @@ public struct JSONNumber: Hashable, Sendable {
     /// Creates an integer beyond 64 bits from digits that the parser has checked.
     init(digits: String) { storage = .digits(digits) }
 
-    /// The value as an `Int`, or nil if it is not an integer or out of range.
+    /// The value as an `Int`, or nil if it is not an integer or is out of range.
     public var int: Int? {
         switch storage {
         case .integer(let value): Int(exactly: value)
@@ -39,7 +39,7 @@ public struct JSONNumber: Hashable, Sendable {
         }
     }
 
-    /// The value as a `UInt64`, or nil if it is not an integer or out of range.
+    /// The value as a `UInt64`, or nil if it is not an integer or is out of range.
     public var uint64: UInt64? {
         switch storage {
         case .integer(let value): UInt64(exactly: value)

@@ -40,13 +40,12 @@ public struct JSONObject: Sendable {
     /// Creates an empty object.
     public init() {}
 
-    /// Creates an object from members in order; of several members with one name, the first is
-    /// kept.
+    /// Creates an object from members in order; of members with the same name, the first is kept.
     public init(_ pairs: some Sequence<(String, JSONValue)>) {
         for (name, value) in pairs { _ = append(name, value) }
     }
 
-    /// The value of a member; setting nil removes the member.
+    /// The value of a member; if nil is set, the member is removed.
     public subscript(name: String) -> JSONValue? {
         get { position(of: name).map { members[$0].value } }
         set {
@@ -65,9 +64,7 @@ public struct JSONObject: Sendable {
     /// The names in order.
     public var names: [String] { members.map(\.name) }
 
-    /// Appends a member.
-    ///
-    /// Returns false, and changes nothing, if the name is in use.
+    /// Appends a member; returns false, and changes nothing, if the name is in use.
     mutating func append(_ name: String, _ value: JSONValue) -> Bool {
         if position(of: name) != nil { return false }
         members.append(Member(name: name, value: value))
@@ -118,6 +115,6 @@ extension JSONObject: Hashable {
 }
 
 extension JSONObject: ExpressibleByDictionaryLiteral {
-    /// Creates an object; of several members with one name, the first is kept.
+    /// Creates an object; if several members have one name, the first is kept.
     public init(dictionaryLiteral elements: (String, JSONValue)...) { self.init(elements) }
 }

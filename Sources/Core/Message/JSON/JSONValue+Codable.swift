@@ -6,9 +6,9 @@ import Synchronization
 extension JSONValue: Codable {
     /// Decodes any value of a format that has the JSON types.
     ///
-    /// With the decoders of this library, the value is exactly that of the JSON text, including
-    /// integers of any size. With a plain `JSONDecoder`, integers beyond 64 bits become the nearest
-    /// `Double`.
+    /// With the decoders of this library, the value is exactly the value of the JSON text,
+    /// including integers of any size. With a plain `JSONDecoder`, an integer beyond 64 bits
+    /// becomes the nearest `Double`.
     public init(from decoder: any Decoder) throws {
         let source = JSONSource.key.flatMap { decoder.userInfo[$0] as? JSONSource }
         if let value = source?.value(at: decoder.codingPath) {
@@ -82,9 +82,8 @@ extension JSONValue: Codable {
 }
 
 extension JSONValue {
-    /// The `userInfo` of a decoder of JSON text.
-    ///
-    /// With it, a ``JSONValue`` in the decoded value is exactly as in the text.
+    /// Returns the `userInfo` of a decoder of JSON text; if the decoder has these entries, a
+    /// ``JSONValue`` in the decoded value is exactly as in the text.
     /// - Parameter content: The text. It must have the names that the decoder looks for.
     /// - Returns: The entries to add to the decoder's `userInfo`.
     public static func userInfo(for content: Data) -> [CodingUserInfoKey: any Sendable] {

@@ -3,7 +3,7 @@
 public import struct Foundation.Data
 import TurnpikeSupport
 
-/// Any JSON value (RFC 8259), keeping the order of members and exact integers of any size.
+/// Any JSON value (RFC 8259), with its order of members and exact integers of any size.
 ///
 /// ```swift
 /// let value: JSONValue = ["id": 1, "tags": ["a", "b"]]
@@ -43,8 +43,7 @@ public enum JSONValue: Hashable, Sendable {
         return value
     }
 
-    /// The number as an `Int`, or nil if it is not an integer in range, or the value is not a
-    /// number.
+    /// The number as an `Int`; nil if the value is not a number, or not an integer in range.
     public var int: Int? {
         guard case .number(let value) = self else { return nil }
         return value.int
@@ -94,7 +93,7 @@ extension JSONValue: ExpressibleByStringLiteral, ExpressibleByIntegerLiteral,
     public init(nilLiteral: ()) { self = .null }
     /// Creates an array.
     public init(arrayLiteral elements: JSONValue...) { self = .array(elements) }
-    /// Creates an object; of several members with one name, the first is kept.
+    /// Creates an object; if several members have one name, the first is kept.
     public init(dictionaryLiteral elements: (String, JSONValue)...) {
         self = .object(JSONObject(elements))
     }
@@ -121,7 +120,7 @@ extension JSONValue: CustomStringConvertible {
 }
 
 extension JSONValue {
-    /// The kind of the value, as messages name it: `a number`.
+    /// The kind of the value for messages, for example `a number`.
     public var kindName: String {
         switch self {
         case .null: "null"
@@ -133,10 +132,10 @@ extension JSONValue {
         }
     }
 
-    /// Parses JSON text in UTF-8, skipping a byte order mark.
+    /// Parses JSON text in UTF-8 and skips a byte order mark.
     ///
-    /// Time and memory are linear in the size of the text. Numbers beyond the range of `Double` are
-    /// rejected; integers beyond 64 bits are kept exactly.
+    /// Time and memory are linear in the size of the text. A number beyond the range of `Double` is
+    /// rejected. An integer beyond 64 bits is kept exactly.
     /// - Throws: ``JSONSyntaxError``.
     public init(parsing data: Data, options: JSONReadingOptions = .init()) throws(JSONSyntaxError) {
         let result = unsafe data.withUnsafeBytes { buffer -> Result<JSONValue, JSONSyntaxError> in
@@ -168,27 +167,24 @@ extension JSONValue {
 
 /// Options for parsing JSON text.
 public struct JSONReadingOptions: Hashable, Sendable {
-    /// How several members with one name in an object are handled.
+    /// How to read an object in which several members have the same name.
     public enum DuplicateNames: Hashable, Sendable {
-        /// The first member counts, as in Foundation's `JSONDecoder`, so that both parsers return
-        /// the same value.
-        case keepFirst
-        /// The text is rejected.
+        /// The first member is kept.
         ///
-        /// Use it if another program reads the same text.
+        /// Foundation's `JSONDecoder` does the same, so that both parsers return the same value.
+        case keepFirst
+        /// The text is rejected; use this case if another program reads the same text.
         case refuse
     }
 
     /// How deeply arrays and objects may be nested.
     public var maxDepth: Int
-    /// The longest number in bytes.
+    /// The most bytes that a number may have.
     public var maxNumberBytes: Int
-    /// How several members with one name are handled.
+    /// How to read an object in which several members have the same name.
     public var duplicateNames: DuplicateNames
 
-    /// Creates options.
-    ///
-    /// The default depth is that of Foundation's `JSONDecoder`.
+    /// Creates options; the default depth is that of Foundation's `JSONDecoder`.
     public init(
         maxDepth: Int = 512, maxNumberBytes: Int = 1024,
         duplicateNames: DuplicateNames = .keepFirst
@@ -199,11 +195,9 @@ public struct JSONReadingOptions: Hashable, Sendable {
     }
 }
 
-/// Why a text is not JSON, and where.
+/// Why a text is not JSON, and where the fault is.
 public struct JSONSyntaxError: Error, Hashable, Sendable, CustomStringConvertible {
-    /// The reason.
-    ///
-    /// It quotes at most one byte of the text.
+    /// The reason, which quotes at most one byte of the text.
     public let reason: String
     /// The position of the fault in bytes, starting at 0.
     public let offset: Int
@@ -212,6 +206,6 @@ public struct JSONSyntaxError: Error, Hashable, Sendable, CustomStringConvertibl
     /// The column of the fault in bytes, starting at 1.
     public let column: Int
 
-    /// The position and the reason: `line 3, column 14: …`.
+    /// The position and the reason, for example `line 3, column 14: …`.
     public var description: String { "line \(line), column \(column): \(reason)" }
 }

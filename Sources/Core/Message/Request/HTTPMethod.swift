@@ -4,7 +4,7 @@ import TurnpikeSupport
 
 /// A request method (RFC 9110 §9), compared case-sensitively.
 ///
-/// Any token is a method. A method that is not a token fails the call with
+/// Any token is a method. If a method is not a token, the call fails with
 /// ``ClientError/Code/invalidRequest`` before anything is sent.
 public struct HTTPMethod: RawRepresentable, Hashable, Sendable {
     /// The method as written in the request line.
@@ -59,6 +59,6 @@ extension HTTPMethod: ExpressibleByStringLiteral {
 extension HTTPMethod: DescriptionReflectable {
     /// The name of the method.
     ///
-    /// A name that is not a token is hidden, because it may be anything, even a secret.
+    /// If the name is not a token, it is hidden, because it may be anything, even a secret.
     public var description: String { isValid ? rawValue : "(invalid method)" }
 }

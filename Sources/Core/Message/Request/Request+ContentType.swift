@@ -3,9 +3,9 @@
 extension Request {
     /// Sets `Content-Type` from the body if the header fields do not contain it.
     ///
-    /// A multipart type with another boundary, or without one, gets the boundary of the body,
-    /// because the parts could not be separated otherwise. The client does this for each request that
-    /// it sends; code that converts to another type of request must do it itself.
+    /// If a multipart type has no boundary, or another boundary than the body, it gets the boundary
+    /// of the body. The parts could not be separated otherwise. The client does this for each
+    /// request that it sends. Code that converts a request to another type must do it itself.
     public mutating func describeBody() {
         guard let type = body.contentType else { return }
         guard let text = headers[.contentType] else {

@@ -5,10 +5,10 @@ import TurnpikeSupport
 
 /// A request: method, URL, header fields, body and options.
 ///
-/// It is one pointer wide and shares its storage: passing it along a chain copies nothing, and
-/// changing it in a gate copies it once.
+/// A request is one pointer wide and shares its storage. If it is passed along a chain, nothing is
+/// copied. If a gate changes it, it is copied once.
 ///
-/// An invalid URL, method or header field is recorded, and the call fails with
+/// If the URL, the method or a header field is invalid, the call fails with
 /// ``ClientError/Code/invalidRequest`` before anything is sent. The error names the part but not
 /// its value. The transport sets `Content-Length`, `Transfer-Encoding`, `Host` and `Connection`.
 public struct Request: Sendable {
@@ -35,7 +35,7 @@ public struct Request: Sendable {
             options: options)
     }
 
-    /// Creates a request for a target; see ``Target`` for what is accepted.
+    /// Creates a request for a target; ``Target`` describes which targets are accepted.
     public init(
         _ method: HTTPMethod = .get, _ target: some TargetConvertible, relativeTo base: URL? = nil,
         headers: HTTPHeaders = [:], body: RequestBody = .empty,
@@ -59,8 +59,8 @@ public struct Request: Sendable {
 
     /// Resolves a target that was relative when there was no base URL.
     ///
-    /// Has no effect on a request that already has a URL. A base with user information is rejected,
-    /// because credentials belong to a gate.
+    /// If the request already has a URL, the method has no effect. If the base has user
+    /// information, the base is rejected, because credentials belong to a gate.
     public mutating func resolve(against base: Target) {
         guard parts.uri.fault != nil, let target = parts.target else { return }
         let base = base.resolved(against: nil)
@@ -83,7 +83,7 @@ public struct Request: Sendable {
 
     /// The absolute URL, without dot segments in its path (RFC 3986 §5.2.4).
     ///
-    /// An escaped dot (`%2e`) is not decoded, and is sent unchanged.
+    /// An escaped dot (`%2e`) is not decoded but sent unchanged.
     public var url: URL {
         get { parts.uri.url }
         set { targetURI = TargetURI(newValue) }
@@ -119,17 +119,18 @@ public struct Request: Sendable {
     /// The origin of the URL, or nil if the scheme is not http or https.
     public var origin: Origin? { parts.uri.origin }
 
-    /// Whether the request is about the server as a whole and is sent with `*` as its target:
-    /// OPTIONS for a URL without path and query (RFC 9110 §9.3.7, RFC 9112 §3.2.4).
+    /// Whether the request is about the server as a whole and is sent with `*` as its target.
     ///
-    /// ``TargetConvertible/server`` is such a URL.
+    /// This is an OPTIONS request for a URL without path and query (RFC 9110 §9.3.7, RFC 9112
+    /// §3.2.4). ``TargetConvertible/server`` is such a URL.
     public var asksServer: Bool {
         method == .options && parts.uri.isOriginAlone
     }
 
     /// Whether sending the request twice has the same effect as sending it once.
     ///
-    /// The caller decides (``RetryableOption``), otherwise the method or an `Idempotency-Key`.
+    /// If the caller has decided this (``RetryableOption``), the decision applies. Otherwise the
+    /// method or an `Idempotency-Key` decides.
     public var isRepeatable: Bool {
         options[RetryableOption.self] ?? (method.isIdempotent || headers.contains(.idempotencyKey))
     }
@@ -154,7 +155,7 @@ public struct Request: Sendable {
 
     /// The reason why the request is invalid, or nil.
     ///
-    /// It never contains a value of the caller.
+    /// The text never contains a value of the caller.
     public var fault: String? {
         if let fault = parts.uri.fault { return fault }
         if !parts.method.isValid {

@@ -6,8 +6,8 @@
 /// try await client.get("slow").deadline(.seconds(90)).data()
 /// ```
 ///
-/// A gate that handles a key reads its value. If the stack has no such gate, the call adds the gate
-/// that the key gives (``RequestOptionKey``).
+/// If a gate handles a key, it reads the value of the key. If the stack has no such gate, the call
+/// adds the gate that the key returns (``RequestOptionKey``).
 public struct RequestOptions: Sendable {
     struct Entry {
         let key: any OptionKey.Type
@@ -43,8 +43,8 @@ public struct RequestOptions: Sendable {
 
 /// The key of a value in ``RequestOptions``.
 ///
-/// This is enough for what a transport or a serializer reads. What a gate reads has a
-/// ``RequestOptionKey``.
+/// This protocol is enough if a transport or a serializer reads the value. If a gate reads the
+/// value, the key must be a ``RequestOptionKey``.
 public protocol OptionKey: SendableMetatype {
     /// The type of the value.
     associatedtype Value: Sendable
@@ -52,7 +52,7 @@ public protocol OptionKey: SendableMetatype {
 
 /// Whether the request may be sent twice although its method is not idempotent.
 ///
-/// False forbids it for any method.
+/// If the value is false, the request must not be sent twice, whatever its method.
 public enum RetryableOption: OptionKey {
     /// The decision of the caller.
     public typealias Value = Bool
@@ -91,9 +91,8 @@ enum OneTimeOption: OptionKey {
 extension RequestOptions {
     /// Whether the content of the request works only once.
     ///
-    /// Such a request is not ended by time limits of gates or by ``Client/cancelAll()``, but only
-    /// by its own exchange and the limits of its sender. It is sent again only if no part of it was
-    /// sent.
+    /// If so, time limits of gates and ``Client/cancelAll()`` do not end the request. Only its own
+    /// exchange and the limits of its sender end it. It is only sent again if no part was sent.
     public var isOneTime: Bool {
         get { self[OneTimeOption.self] ?? false }
         set { self[OneTimeOption.self] = newValue ? true : nil }

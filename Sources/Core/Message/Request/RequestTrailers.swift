@@ -14,23 +14,24 @@ extension RequestBody {
         return trailers.isEmpty ? self : followed(by: trailers.map(\.name)) { trailers }
     }
 
-    /// Returns the same content followed by trailer fields (RFC 9110 §6.5) that are requested when
-    /// the content has been sent.
+    /// Returns the same content followed by trailer fields that a closure returns.
     ///
-    /// The names are announced in the field `Trailer`. Two errors are reported before anything is
-    /// sent: a transport that cannot send trailers (``TransportCapabilities/requestTrailers``)
-    /// fails the call with ``ClientError/Code/unsupported``, and a name that is not allowed in
-    /// trailers (framing, routing, authentication, description of the content: RFC 9110 §6.5.1)
-    /// with ``ClientError/Code/invalidRequest``. A field whose name was not announced, or with a
-    /// control character in its value, also fails the call with
-    /// ``ClientError/Code/invalidRequest``, but only after the content: the request is then
-    /// aborted.
+    /// The closure is called when the content has been sent (RFC 9110 §6.5). The names are
+    /// announced in the field `Trailer`. Two errors are reported before anything is sent. If the
+    /// transport cannot send trailers (``TransportCapabilities/requestTrailers``), the call fails
+    /// with ``ClientError/Code/unsupported``. If a name is not allowed in trailers (framing,
+    /// routing, authentication, description of the content: RFC 9110 §6.5.1), the call fails with
+    /// ``ClientError/Code/invalidRequest``.
+    ///
+    /// If the name of a field was not announced, or if its value has a control character, the call
+    /// also fails with ``ClientError/Code/invalidRequest``, but only after the content; the request
+    /// is then aborted.
     ///
     /// HTTP/1.1 allows trailers only with chunked content, so no length is sent. Servers may
-    /// discard them. The closure is called for each send, so a retry may send other values.
+    /// discard the trailers. The closure is called for each send, so a retry may send other values.
     /// - Parameters:
     ///   - names: The names of the possible fields; not all of them need be sent.
-    ///   - trailers: Returns the fields; its errors fail the call.
+    ///   - trailers: Returns the fields. If it throws an error, the call fails.
     /// - Returns: The body.
     public func followed(
         by names: [HTTPHeaders.Name], _ trailers: @escaping @Sendable () throws -> HTTPHeaders
@@ -38,8 +39,9 @@ extension RequestBody {
         followed(by: names, reducingInto: {}, { _, _ in }, trailers: { _ in try trailers() })
     }
 
-    /// Returns the same content followed by trailer fields that are computed from its bytes, for
-    /// example a checksum.
+    /// Returns the same content followed by trailer fields that are computed from its bytes.
+    ///
+    /// For example, a checksum follows the content:
     ///
     /// ```swift
     /// let body = RequestBody.file(url).followed(by: ["X-CRC32"], reducingInto: { CRC32() }) {

@@ -2,17 +2,17 @@
 
 /// A response status code (RFC 9110 §15).
 public struct HTTPStatus: Hashable, Sendable {
-    /// The three-digit code; codes outside 100..<600 are kept.
+    /// The three-digit code; a code outside 100..<600 is kept.
     public let code: Int
 
     /// Creates a status from its code.
     public init(_ code: Int) { self.code = code }
 
-    /// The class of a status, according to its first digit.
+    /// The class of a status, which its first digit states.
     public enum Kind: Hashable, Sendable {
-        /// 1xx: the request is still being processed.
+        /// 1xx: the server is still processing the request.
         case informational
-        /// 2xx: understood and accepted.
+        /// 2xx: the server has understood and accepted the request.
         case successful
         /// 3xx: further action is required.
         case redirection
@@ -44,11 +44,10 @@ public struct HTTPStatus: Hashable, Sendable {
         code == 204 || code == 205 || code == 304 || kind == .informational
     }
 
-    /// Whether a message with this status ends after its head, whatever the head declares (RFC 9112
-    /// §6.3).
+    /// Whether a message with this status always ends after its head (RFC 9112 §6.3).
     ///
     /// Further bytes belong to the next message. A 205 has no content either, but its head may
-    /// frame some.
+    /// declare some, so a 205 does not count.
     public var endsWithHead: Bool { hasNoContent && code != 205 }
 
     /// 200.
@@ -105,13 +104,12 @@ extension HTTPStatus: ExpressibleByIntegerLiteral {
 }
 
 extension HTTPStatus: CustomStringConvertible {
-    /// The code and its registered phrase, if any: `404 Not Found`.
+    /// The code and its registered phrase, if there is one, for example `404 Not Found`.
     public var description: String { reasonPhrase.isEmpty ? "\(code)" : "\(code) \(reasonPhrase)" }
 
     /// The phrase of the IANA registry, or an empty string.
     ///
-    /// The phrase that a server sends is dropped: it has no meaning, and HTTP/2 does not transmit
-    /// it.
+    /// The phrase of a server is dropped, because it has no meaning and HTTP/2 does not send it.
     public var reasonPhrase: String { Self.phrases[code] ?? "" }
 
     private static let phrases: [Int: String] = [

@@ -4,8 +4,8 @@ public import Foundation
 
 /// A response whose head has arrived and whose body can be read.
 ///
-/// It is one pointer wide and shares its storage. Copies share the body, which can be read once.
-/// Releasing all copies ends the transfer.
+/// A response is one pointer wide and shares its storage. Copies share the body, which can be read
+/// once. If all copies are released, the transfer ends.
 public struct Response: Sendable {
     private struct Parts: Sendable {
         var head: ResponseHead
@@ -43,7 +43,7 @@ public struct Response: Sendable {
     public var status: HTTPStatus { parts.head.status }
     /// The header fields.
     public var headers: HTTPHeaders { parts.head.headers }
-    /// The URL that responded, after redirects.
+    /// The URL that returned the response, after redirects.
     public var url: URL { parts.head.url }
 
     /// The content.
@@ -52,23 +52,25 @@ public struct Response: Sendable {
         set { parts.body = newValue }
     }
 
-    /// The trailer fields, available when the ``body`` has been read completely; see
-    /// ``ResponseBody/trailers``.
+    /// The trailer fields (``ResponseBody/trailers``), available when the ``body`` was read
+    /// completely.
     public var trailers: HTTPHeaders { parts.body.trailers }
 
     /// The times of the events of the call.
     ///
-    /// Later snapshots may contain more until the body has ended.
+    /// Until the body has ended, a later value of this property may contain more times.
     public var timeline: Timeline { parts.history?.timeline ?? Timeline() }
 
-    /// How many times the transport was asked to send in this call, including redirects.
+    /// How many times the transport was asked to send in this call, redirects included.
     public var attempts: Int { parts.history?.sends ?? 0 }
 
     /// The redirects that were followed.
     public var hops: [Hop] { parts.history?.hops ?? [] }
 
-    /// The connection, if it has switched to the protocol that the request asked for
-    /// (``RequestOptions/upgrade``); a transport sets it with the status 101.
+    /// The connection, if it has switched to the protocol that the request asked for.
+    ///
+    /// The request asks with ``RequestOptions/upgrade``. A transport sets the connection in a
+    /// response with the status 101.
     public var upgradedConnection: UpgradedConnection? {
         get { parts.upgradedConnection }
         set { parts.upgradedConnection = newValue }
@@ -86,8 +88,7 @@ public struct Response: Sendable {
         set { parts.exchange = newValue }
     }
 
-    /// The context for a serializer, if a call returned the response before its body was read;
-    /// otherwise nil.
+    /// The context for a serializer, if the call returned the response with its body unread.
     public internal(set) var serialization: SerializationContext? {
         get { parts.serialization }
         set { parts.serialization = newValue }
@@ -106,13 +107,12 @@ public struct ResponseHead: Sendable, Hashable {
     public let status: HTTPStatus
     /// The header fields.
     public var headers: HTTPHeaders
-    /// The URL that responded, after redirects.
+    /// The URL that returned the response, after redirects.
     public let url: URL
     /// The protocol version (`1.1`, `2`), if the transport knows it.
     public let version: String?
 
-    /// Whether the response was stored earlier, so that its cookies and its HSTS policy were
-    /// already processed.
+    /// Whether the response was stored earlier; if so, its cookies and HSTS policy were processed.
     public var isStored = false
 
     /// Creates a head.

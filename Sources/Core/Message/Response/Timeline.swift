@@ -4,11 +4,11 @@ import TurnpikeSupport
 
 /// The times of the events of a call.
 ///
-/// They belong to the last exchange of the call, except for `start`; a redirect or a retry begins a
-/// new exchange. Times that the transport does not know are nil.
+/// All times except `start` belong to the last exchange of the call. A redirect or a retry begins a
+/// new exchange. If the transport does not know a time, the time is nil.
 ///
-/// Printed, it shows how long each phase took: `DNS 1.2 ms, connect 10.5 ms, TLS 12.0 ms,
-/// first byte 20.1 ms, head 0.1 ms, body 3.4 ms, total 47.3 ms`.
+/// The description shows how long each phase took, for example `DNS 1.2 ms, connect 10.5 ms, TLS
+/// 12.0 ms, first byte 20.1 ms, head 0.1 ms, body 3.4 ms, total 47.3 ms`.
 public struct Timeline: Sendable, Hashable {
     /// The call began.
     public var start: MonotonicInstant?
@@ -16,7 +16,7 @@ public struct Timeline: Sendable, Hashable {
     public var sent: MonotonicInstant?
     /// The host name was resolved.
     public var resolved: MonotonicInstant?
-    /// The connection was available: newly established, or from the pool.
+    /// The connection was available, either newly established or from the pool.
     public var connected: MonotonicInstant?
     /// The TLS handshake was complete.
     public var secured: MonotonicInstant?
@@ -32,8 +32,8 @@ public struct Timeline: Sendable, Hashable {
     public var serialized: MonotonicInstant?
     /// Whether the connection had served another exchange; nil if unknown.
     public var isConnectionReused: Bool?
-    /// The address of the peer, if known; with its port, or the path of a Unix socket, where the
-    /// request has a connect target.
+    /// The address of the peer, if known; if the request has a connect target, this is the address
+    /// with its port, or the path of a Unix socket.
     public var peerAddress: String?
     /// The HTTP version of the response, such as `1.1` or `2`.
     public var protocolVersion: String?
@@ -71,35 +71,35 @@ public struct Timeline: Sendable, Hashable {
 }
 
 extension Timeline {
-    /// The time from the start of the call until its last exchange was passed to the transport:
-    /// earlier attempts, and what gates waited for.
+    /// The time from the start of the call until its last exchange was passed to the transport; it
+    /// includes earlier attempts and the waits of gates.
     public var preparationDuration: Duration? { Self.phase(start, sent) }
 
-    /// The time that the resolution of the host name took (DNS); nil for a reused connection.
+    /// The time of the resolution of the host name (DNS); nil for a reused connection.
     public var resolutionDuration: Duration? {
         isConnectionReused == true ? nil : Self.phase(sent, resolved)
     }
 
-    /// The time that it took to connect, without resolution and TLS; for a reused connection, the
-    /// wait until the pool had it.
+    /// The time that the connection took, without resolution and TLS; for a reused connection, this
+    /// is the wait until the pool provided it.
     public var connectDuration: Duration? {
         Self.phase(isConnectionReused == true ? sent : resolved ?? sent, connected)
     }
 
-    /// The time that the TLS handshake took; nil for a reused connection, and without TLS.
+    /// The time that the TLS handshake took; nil for a reused connection or without TLS.
     public var tlsDuration: Duration? {
         isConnectionReused == true ? nil : Self.phase(connected ?? sent, secured)
     }
 
-    /// The time from the connection, TLS included, to the first byte of the response: sending the
-    /// request, and waiting for the server.
+    /// The time from the connection, TLS included, to the first byte of the response; in this time
+    /// the request is sent, and the client waits for the server.
     public var firstByteDuration: Duration? { Self.phase(beginOfRequest, firstByte) }
 
     /// The time from the first byte to the end of the response head, interim responses included; if
-    /// the first byte is not known, that from the connection on.
+    /// the time of the first byte is not known, the time from the connection on.
     public var headDuration: Duration? { Self.phase(firstByte ?? beginOfRequest, head) }
 
-    /// The time from the response head to the end of the body, as fast as it was read.
+    /// The time from the response head to the end of the body, which depends on its reader.
     public var bodyDuration: Duration? { Self.phase(head, bodyEnd) }
 
     private var beginOfRequest: MonotonicInstant? {
@@ -111,8 +111,8 @@ extension Timeline {
         span(from, to).map { max($0, .zero) }
     }
 
-    /// The phases of the last exchange that are known, in order: each with its name as a JSON member,
-    /// how long it took, and the two for people.
+    /// The known phases of the last exchange, in order; each has its name as a JSON member, its
+    /// duration, and a text with both for people.
     public var phases: [(name: String, duration: Duration, text: String)] {
         [
             ("DNS", "dns", resolutionDuration), ("connect", "connect", connectDuration),
@@ -129,9 +129,9 @@ extension Timeline {
 }
 
 extension Timeline: CustomStringConvertible {
-    /// How long each phase took, as far as it is known, and the whole call.
+    /// How long each known phase and the whole call took.
     ///
-    /// `before` is ``preparationDuration``, if it is long enough to be seen; `value` is
+    /// `before` is ``preparationDuration``, shown if it is long enough to matter. `value` is
     /// ``serializationDuration``.
     public var description: String {
         let preparation = preparationDuration.flatMap { $0 < .microseconds(50) ? nil : $0 }

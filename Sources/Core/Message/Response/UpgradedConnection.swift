@@ -5,9 +5,9 @@ import Synchronization
 
 /// A connection that has switched to another protocol (RFC 9110 §7.8): bytes in both directions.
 ///
-/// A request asks for it (``RequestOptions/upgrade``), and the response to it has it if its status is
-/// 101. It counts as a running call of its client, and the cancellation of the call, the end of the
-/// client, or its release closes it.
+/// A request asks for the connection with ``RequestOptions/upgrade``. If the status of the response
+/// is 101, the response has the connection. It counts as a running call of its client. If the call
+/// is cancelled, the client ends, or the connection is released, the connection is closed.
 public final class UpgradedConnection: Sendable {
     private struct State {
         var isClosed = false
@@ -30,22 +30,21 @@ public final class UpgradedConnection: Sendable {
 
     /// Returns the next bytes; nil if the peer has ended its side.
     ///
-    /// One task reads.
+    /// Only one task at a time may read.
     public func read(upTo maxBytes: Int) async throws -> Data? {
         try await channel.read(upTo: maxBytes)
     }
 
-    /// Writes bytes, after those of earlier calls, and returns when few enough wait to be sent.
+    /// Writes bytes after the bytes of earlier calls.
     ///
-    /// If the task is cancelled while it waits, the bytes are sent all the same.
+    /// The method returns when few enough bytes wait to be sent. If the task is cancelled while it
+    /// waits, the bytes are sent all the same.
     public func write(_ bytes: Data) async throws { try await channel.write(bytes) }
 
-    /// Ends this side, where the transport can end one side alone.
+    /// Ends this side of the connection, if the transport can end one side alone.
     public func finishWriting() async throws { try await channel.finishWriting() }
 
-    /// Closes the connection at once.
-    ///
-    /// Closing twice has no effect.
+    /// Closes the connection at once; if it is already closed, the method has no effect.
     public func close() {
         let (isFirst, handler) = state.withLock { state in
             defer { state.isClosed = true }
@@ -67,15 +66,15 @@ public final class UpgradedConnection: Sendable {
 
 /// The bytes of an ``UpgradedConnection``, as a transport provides them.
 ///
-/// The methods have the meaning of those of the connection.
+/// The methods have the same meaning as those of ``UpgradedConnection``.
 public protocol UpgradedChannel: Sendable {
     /// Returns the next bytes; nil if the peer has ended its side.
     func read(upTo maxBytes: Int) async throws -> Data?
-    /// Writes bytes, and returns when few enough wait to be sent.
+    /// Writes bytes; returns when few enough bytes wait to be sent.
     func write(_ bytes: Data) async throws
-    /// Ends this side.
+    /// Ends this side of the connection.
     func finishWriting() async throws
-    /// Closes the connection; those who wait get an error or the end.
+    /// Closes the connection; tasks that wait get an error or the end.
     func close()
 }
 
@@ -84,8 +83,8 @@ private enum UpgradeOption: OptionKey { typealias Value = String }
 extension RequestOptions {
     /// The protocol to switch to, such as `websocket`; nil for none.
     ///
-    /// The transport writes `Upgrade` and `Connection`. A call fails as
-    /// ``ClientError/Code/unsupported`` if its transport lacks ``TransportCapabilities/upgrades``.
+    /// The transport writes `Upgrade` and `Connection`. If the transport lacks
+    /// ``TransportCapabilities/upgrades``, the call fails as ``ClientError/Code/unsupported``.
     public var upgrade: String? {
         get { self[UpgradeOption.self] }
         set { self[UpgradeOption.self] = newValue }

@@ -2,15 +2,16 @@
 
 /// Decides which addresses a connection for a request may go to.
 ///
-/// A transport with ``TransportCapabilities/addressRules`` asks it when it opens a connection and
-/// before a request uses one, so that a name that resolves to another address between a check and
-/// the connection is refused too (DNS rebinding). Such a refusal is
-/// ``ClientError/Code/urlPolicy``, and nothing was sent to that address. If a name has several
-/// addresses, a new connection skips refused addresses and goes to an allowed one. A kept
-/// connection to a refused address, which a request without the rule may have opened, is refused
-/// and not replaced; give calls with a rule a client of their own. The rule does not apply to the
-/// connections of a proxy. A Unix socket that the request names is refused, because it has no
-/// address.
+/// A transport with ``TransportCapabilities/addressRules`` asks the rule when it opens a
+/// connection, and before a request uses a connection. A name may resolve to another address
+/// between a check and the connection (DNS rebinding); such a connection is refused too. The error
+/// of a refusal is ``ClientError/Code/urlPolicy``, and nothing was sent to that address.
+///
+/// If a name has several addresses, a new connection skips refused addresses and goes to an allowed
+/// address. A request without the rule may have opened a connection to a refused address. If that
+/// connection was kept, it is refused and not replaced. Therefore give calls with a rule a client
+/// of their own. The rule does not apply to the connections of a proxy. If the request names a Unix
+/// socket, the connection is refused, because a Unix socket has no address.
 public struct AddressRule: Sendable {
     private let decide: @Sendable (IPAddress) -> Bool
     /// Whether the rule is ``publicAddresses``, so that two calls with it have the same rule.
@@ -21,7 +22,7 @@ public struct AddressRule: Sendable {
 
     /// Creates a rule.
     /// - Parameter allows: Returns whether a connection to an address is allowed. It is called on
-    ///   the thread of the network, or on that of the caller, so it must be quick.
+    ///   the network's thread or the caller's thread, so it must be quick.
     public init(allows: @escaping @Sendable (IPAddress) -> Bool) {
         self.init(allowsPublicAlone: false, allows)
     }

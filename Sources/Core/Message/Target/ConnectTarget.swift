@@ -4,21 +4,21 @@ import TurnpikeSupport
 
 /// The place to connect to, instead of the host of the request's URL.
 ///
-/// Only the connection goes elsewhere. The origin stays the logical name: the URL, the `Host` field,
-/// the name that TLS asks for and that the certificate must have, cookies, cache keys, credentials
-/// and labels are those of the request. A transport without
-/// ``TransportCapabilities/connectTargets`` refuses such a request.
+/// Only the connection goes elsewhere. The origin stays the logical name. The URL, the `Host`
+/// field, cookies, cache keys, credentials and labels are those of the request. TLS asks for the
+/// name in the URL, and the certificate must have this name. If a transport lacks
+/// ``TransportCapabilities/connectTargets``, it refuses such a request.
 ///
-/// A gate that balances load sets it for each attempt (``RequestOptions/connectTarget``); curl's
-/// `--connect-to` and `--unix-socket` do the same.
+/// A gate that balances load sets the target for each attempt (``RequestOptions/connectTarget``).
+/// The options `--connect-to` and `--unix-socket` of curl do the same.
 public enum ConnectTarget: Hashable, Sendable {
-    /// A host, as a name or an IP address (an IPv6 one without brackets), and its port.
+    /// A host and its port; the host is a name or an IP address, without brackets for IPv6.
     case host(String, port: Int)
     /// The path of a Unix domain socket.
     case unixSocket(String)
 
-    /// The fault of the target, or nil: a sentence with the value that was found and the value that
-    /// was expected.
+    /// The fault of the target, or nil; the text is a sentence with the value that was found and
+    /// the value that was expected.
     public var fault: String? {
         switch self {
         case .host(let host, let port):
@@ -64,7 +64,7 @@ public enum ConnectTarget: Hashable, Sendable {
 }
 
 extension ConnectTarget: CustomStringConvertible {
-    /// `10.0.0.7:8080`, `[2001:db8::7]:8080` or `unix:/run/users.sock`.
+    /// The place as text: `10.0.0.7:8080`, `[2001:db8::7]:8080` or `unix:/run/users.sock`.
     public var description: String {
         switch self {
         case .host(let host, let port): host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)"

@@ -2,7 +2,7 @@
 
 /// An IP address, parsed from any spelling that a resolver or a URL parser accepts.
 ///
-/// An IPv4 address does not equal its mapped form in IPv6.
+/// An IPv4 address is not equal to its mapped form in IPv6.
 public struct IPAddress: Hashable, Sendable {
     /// The 32 bits of an IPv4 address, or nil for IPv6.
     let v4: UInt32?
@@ -23,8 +23,10 @@ public struct IPAddress: Hashable, Sendable {
         (self.high, self.low) = (high, low)
     }
 
-    /// Parses an address: IPv6 with or without brackets and zone, or IPv4 in one to four decimal,
-    /// octal (`0177.1`) or hexadecimal (`0x7f000001`) parts.
+    /// Parses an address of IPv6 or IPv4.
+    ///
+    /// An IPv6 address may have brackets and a zone. An IPv4 address has one to four parts in
+    /// decimal, octal (`0177.1`) or hexadecimal (`0x7f000001`) form.
     public init?(_ text: some StringProtocol) {
         if text.utf8.contains(UInt8(ascii: ":")) {
             guard let (high, low) = IPv6Text.parse(text) else { return nil }
@@ -51,11 +53,11 @@ extension IPAddress: CustomStringConvertible {
 extension IPAddress {
     /// Whether the address is globally reachable.
     ///
-    /// It is false for the ranges that IANA's special-purpose registries (RFC 6890 and its updates)
-    /// set apart: this host, private, shared (CGNAT), link-local, loopback, documentation,
+    /// The value is false for the ranges that IANA's special-purpose registries (RFC 6890 and its
+    /// updates) set apart: this host, private, shared (CGNAT), link-local, loopback, documentation,
     /// benchmarking, multicast, reserved, unique local. It is also false for an IPv6 address that
-    /// carries such an IPv4 address (mapped, compatible, 6to4, NAT64, ISATAP, Teredo), and for the
-    /// metadata services of clouds at other addresses.
+    /// carries such an IPv4 address (mapped, compatible, 6to4, NAT64, ISATAP, Teredo), and for
+    /// cloud metadata services at other addresses.
     public var isPublic: Bool {
         if let v4 { return Self.isPublic(v4) }
         if let embedded = embeddedV4 { return Self.isPublic(embedded) }
@@ -115,8 +117,8 @@ extension IPAddress {
 }
 
 extension IPAddress {
-    /// Whether a label is a number to some parser: a host that ends in one is an address or
-    /// nothing.
+    /// Whether some parser reads a label as a number; if the last label of a host is such a number,
+    /// the host is an IP address or invalid.
     public static func readsAsNumber(_ label: some StringProtocol) -> Bool {
         let bytes = label.utf8
         if bytes.allSatisfy({ $0 &- UInt8(ascii: "0") < 10 }) { return !bytes.isEmpty }

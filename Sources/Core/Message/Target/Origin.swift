@@ -9,9 +9,9 @@ import TurnpikeSupport
 public struct Origin: Hashable, Sendable {
     /// The scheme in lower case.
     public let scheme: String
-    /// The host in lower case, as it stands in the URL; an IPv6 address without its brackets.
+    /// The host in lower case, as in the URL; an IPv6 address has no brackets.
     public let host: String
-    /// The port; the default port of the scheme if the URL has none.
+    /// The port of the URL, or the default port of the scheme.
     public let port: Int
 
     /// Creates an origin from its parts.
@@ -21,7 +21,7 @@ public struct Origin: Hashable, Sendable {
         self.port = port
     }
 
-    /// The origin of an http or https URL, or nil for any other.
+    /// Creates the origin of an http or https URL, or nil for any other URL.
     public init?(_ url: URL) {
         var text = url.absoluteString
         let origin = text.withUTF8 { unsafe Origin($0, URIParts($0)) }
@@ -54,8 +54,7 @@ public struct Origin: Hashable, Sendable {
         }
     }
 
-    /// Feeds host and port to a hasher; two origins with the same host and port rarely differ in
-    /// the scheme.
+    /// Hashes only the host and the port; the scheme of two such origins rarely differs.
     public func hash(into hasher: inout Hasher) {
         hasher.combine(host)
         hasher.combine(port)
@@ -64,9 +63,9 @@ public struct Origin: Hashable, Sendable {
     /// Whether the port is the scheme's own.
     var hasDefaultPort: Bool { Self.defaultPort(scheme) == port }
 
-    /// Whether another origin is the same, or the same host with https instead of http.
+    /// Whether another origin is this origin, or has the same host with https instead of http.
     ///
-    /// A credential for this origin may go there.
+    /// A credential for this origin may be sent to such an origin.
     public func isSameOrUpgraded(by other: Origin) -> Bool {
         if self == other { return true }
         let hasMoved = port != other.port && !(hasDefaultPort && other.hasDefaultPort)

@@ -8,10 +8,10 @@ import TurnpikeSupport
 /// let page = try await client.get("search", query: ["q": "swift", "tags": ["a", "b"]]).string()
 /// ```
 ///
-/// Names and values are percent-encoded as UTF-8, a blank as `%20`. A list becomes one item for
-/// each value, with the same name (`tags=a&tags=b`); other styles are encoders of the serializers.
+/// Names and values are percent-encoded as UTF-8, and a blank becomes `%20`. A list becomes one
+/// item for each value (`tags=a&tags=b`). Serializers encode other styles.
 public struct Query: Sendable, Hashable {
-    /// A name with its value; without a value only the name is written.
+    /// A name with its value; if there is no value, only the name is written.
     public struct Item: Sendable, Hashable {
         /// The name, not yet encoded.
         public var name: String
@@ -46,7 +46,7 @@ public struct Query: Sendable, Hashable {
 }
 
 extension Query: ExpressibleByDictionaryLiteral {
-    /// Creates a query; a list of values becomes several items.
+    /// Creates a query; a list of values becomes several items with the same name.
     public init(dictionaryLiteral elements: (String, Value)...) {
         items = elements.flatMap { name, value in value.texts.map { Item(name, $0) } }
     }

@@ -5,15 +5,15 @@ import TurnpikeSupport
 
 /// The target of a request: a URL, or text that is resolved against a client's base URL.
 ///
-/// Text is an absolute http or https URL, or a relative reference (RFC 3986 §4.2): `users/1` is
-/// appended to the base's path, `/users/1` replaces it. A reference that names another host
-/// (`//host/path`), text with control characters, and a broken percent-encoding are refused. Blanks
-/// and other characters that cannot stand in a URL are percent-encoded; escapes stay as they are.
+/// Text is an absolute http or https URL, or a relative reference (RFC 3986 §4.2). `users/1` is
+/// appended to the path of the base, and `/users/1` replaces that path. A reference that names
+/// another host (`//host/path`), text with control characters, and a broken percent-encoding are
+/// refused. Blanks and other characters that a URL must not have are percent-encoded; escapes stay.
 ///
-/// If text contains a value from outside, use a template, which encodes each value as one path
-/// segment: `"users/{id}"` with ``TargetConvertible/path(_:_:)``.
+/// If text contains a value from outside, use a template such as `"users/{id}"` with
+/// ``TargetConvertible/path(_:_:)``. It encodes each value as one path segment.
 ///
-/// A parameter for a target also accepts text and URLs (``TargetConvertible``):
+/// If a parameter is a target, it also accepts text and URLs (``TargetConvertible``):
 /// `client.get(CommandLine.arguments[1])`.
 public struct Target: Sendable {
     fileprivate enum Kind {
@@ -34,10 +34,10 @@ public struct Target: Sendable {
 
     fileprivate init(fault: String) { kind = .fault(fault) }
 
-    /// The same target with more query items at the end.
+    /// Returns the same target with more query items at the end.
     public func appending(_ query: Query) -> Target { appending(encodedQuery: query.encoded) }
 
-    /// The same target with an encoded query added at the end.
+    /// Returns the same target with an encoded query added at the end.
     public func appending(encodedQuery: String) -> Target {
         if encodedQuery.isEmpty { return self }
         var copy = self
@@ -111,12 +111,12 @@ public protocol TargetConvertible {
 }
 
 extension Target: TargetConvertible {
-    /// Returns itself.
+    /// Returns this target.
     public func asTarget() -> Target { self }
 }
 
 extension String: TargetConvertible {
-    /// Returns the target that the text is.
+    /// Returns the text as a target.
     public func asTarget() -> Target { Target(self) }
 }
 
@@ -126,19 +126,19 @@ extension URL: TargetConvertible {
 }
 
 extension TargetConvertible where Self == Target {
-    /// The server of the client's base URL as a whole, for OPTIONS: `OPTIONS *` (RFC 9110 §9.3.7).
+    /// The server of the client's base URL as a whole, for `OPTIONS *` (RFC 9110 §9.3.7).
     ///
-    /// It is the base URL without path and query. ``Request/asksServer`` describes the request that
-    /// is sent.
+    /// The target is the base URL without path and query. ``Request/asksServer`` describes the
+    /// request that is sent.
     public static var server: Target {
         var target = Target("")
         target.kind = .server
         return target
     }
 
-    /// A path whose `{names}` are replaced by values, each encoded as one segment.
+    /// Returns a path whose `{names}` are replaced by values, each encoded as one segment.
     ///
-    /// `..`, `.` and the empty text cannot be a segment and are refused.
+    /// The values `..`, `.` and the empty text cannot be a segment and are refused.
     /// - Parameters:
     ///   - template: Text with names in braces.
     ///   - values: A value for each name.

@@ -4,14 +4,13 @@ import Foundation
 import TurnpikeSupport
 
 extension TargetURI {
-    /// Reads a URI reference (RFC 3986 §4.1) as people and servers write it, and resolves it
-    /// (§5.2).
+    /// Reads a URI reference (RFC 3986 §4.1) as people and servers write it; resolves it (§5.2).
     ///
-    /// Characters that are not allowed in a path, query or fragment are percent-encoded, and
-    /// escapes stay unchanged. Foundation alone would encode all escapes of a part once more
-    /// (`a b%20c` as `a%20b%2520c`) if a single character of that part is not allowed.
+    /// If a character is not allowed in a path, query or fragment, it is percent-encoded. Escapes
+    /// stay unchanged. Foundation alone would do otherwise: if one character of a part is not
+    /// allowed, it encodes all escapes of that part once more (`a b%20c` as `a%20b%2520c`).
     /// - Parameters:
-    ///   - reference: The reference; an empty one is none.
+    ///   - reference: The reference. If it is empty, the result is nil.
     ///   - base: The URI against which a relative reference is resolved.
     public init?(reference: String, relativeTo base: TargetURI? = nil) {
         let start = URIParts(reference).path.lowerBound

@@ -6,15 +6,13 @@ import TurnpikeSupport
 /// The target URI of a request (RFC 9110 §7.1), parsed once.
 ///
 /// The text has no dot segments in its path (RFC 3986 §5.2.4). All its other bytes are those of the
-/// URL that it was made of.
+/// URL from which it was made.
 public struct TargetURI: Sendable {
-    /// The URI as Foundation's type.
-    ///
-    /// If there is no valid URI, it is a stand-in.
+    /// The URI as Foundation's type; if there is no valid URI, the value is a placeholder.
     public let url: URL
-    /// The origin, or nil if the scheme is not http or https or if there is no host.
+    /// The origin; nil if the scheme is not http or https, or if there is no host.
     public let origin: Origin?
-    /// The absolute text, with the secrets that may be in it.
+    /// The absolute text, including any secrets.
     public let text: String
     let parts: URIParts
     /// The reason why no request can be sent to the URI, or nil.
@@ -56,8 +54,8 @@ public struct TargetURI: Sendable {
 
     // MARK: Forms
 
-    /// The absolute form (RFC 9112 §3.2.2) without user information and fragment, which are not
-    /// sent.
+    /// The absolute form (RFC 9112 §3.2.2), without user information and fragment; user information
+    /// and fragment are not sent.
     public var absoluteForm: String {
         let end = parts.query?.upperBound ?? parts.path.upperBound
         guard let user = parts.userInformation else {
@@ -66,17 +64,17 @@ public struct TargetURI: Sendable {
         return text.part(0..<user.lowerBound) + text.part((user.upperBound + 1)..<end)
     }
 
-    /// The origin form (RFC 9112 §3.2.1): path and query, the path at least a slash.
+    /// The origin form (RFC 9112 §3.2.1): the path, which is at least a slash, and the query.
     public var originForm: String {
         let end = parts.query?.upperBound ?? parts.path.upperBound
         let form = text.part(parts.path.lowerBound..<end)
         return parts.path.isEmpty ? "/" + form : form
     }
 
-    /// The path as it stands in the text, percent-encoded; it may be empty.
+    /// The path as in the text, percent-encoded; it may be empty.
     public var path: String { text.part(parts.path) }
 
-    /// User and password as they stand in the text (RFC 3986 §3.2.1), or nil.
+    /// User and password as in the text (RFC 3986 §3.2.1), or nil.
     public var userInformation: String? {
         parts.userInformation.map { text.part($0) }
     }
@@ -118,7 +116,7 @@ public struct TargetURI: Sendable {
 
     /// What is wrong with the host or the port, or nil.
     ///
-    /// The scheme may be any, such as a proxy's.
+    /// The scheme may be any scheme, such as that of a proxy.
     public var authorityFault: String? { Self.authorityFault(Array(text.utf8), parts) }
 
     private static func authorityFault<Bytes: RandomAccessCollection<UInt8>>(
@@ -178,7 +176,7 @@ extension String {
 
 /// The same URI with one part changed, and all others byte for byte as they were.
 extension TargetURI {
-    /// Without user information.
+    /// The URI without user information.
     public var withoutUserInformation: TargetURI {
         guard let user = parts.userInformation else { return self }
         return changed(
@@ -186,7 +184,7 @@ extension TargetURI {
                 + text.part((user.upperBound + 1)..<text.utf8.count))
     }
 
-    /// For https; a port that is http's own goes.
+    /// The URI with the scheme https; if the port is 80, it is removed.
     public var overTLS: TargetURI {
         guard let scheme = parts.scheme, let authority = parts.authority else { return self }
         let isOwn = parts.port.flatMap { Int(text.part($0)) } == 80
@@ -196,8 +194,8 @@ extension TargetURI {
                 + text.part(authority.upperBound..<text.utf8.count))
     }
 
-    /// With the scheme in lower case, and the fragment of another URI if it has none, as a
-    /// redirect inherits it (RFC 9110 §10.2.2).
+    /// Returns the URI with the scheme in lower case, as the target of a redirect; if the URI has
+    /// no fragment, it inherits the fragment of the other URI (RFC 9110 §10.2.2).
     public func redirected(from other: TargetURI) -> TargetURI {
         guard let scheme = parts.scheme else { return self }
         let inherited = parts.fragment == nil ? other.parts.fragment : nil
@@ -219,7 +217,7 @@ extension TargetURI {
                 + text.part(end..<text.utf8.count))
     }
 
-    /// With the items of a query instead of those that have the same names.
+    /// Returns the URI with the items of a query instead of the items with the same names.
     public func replacing(_ query: Query) -> TargetURI {
         if fault != nil { return self }
         let names = Set(query.items.map(\.name))

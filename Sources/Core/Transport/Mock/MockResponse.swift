@@ -33,14 +33,14 @@ public struct MockResponse: Sendable {
         Self(status: status, headers: headers, content: .data(body))
     }
 
-    /// 200 with text.
+    /// A response with the status 200 and text.
     public static func ok(text: String = "", headers: HTTPHeaders = [:]) -> Self {
         var headers = headers
         headers.setIfAbsent(.contentType, "text/plain; charset=utf-8")
         return status(.ok, headers: headers, body: Data(text.utf8))
     }
 
-    /// 200 with JSON.
+    /// A response with the status 200 and JSON.
     public static func ok(json: JSONValue, headers: HTTPHeaders = [:]) -> Self {
         .status(.ok, json: json, headers: headers)
     }
@@ -54,17 +54,17 @@ public struct MockResponse: Sendable {
         return .status(status, headers: headers, body: json.data())
     }
 
-    /// An answer whose content comes in chunks, each as it is read.
+    /// A response whose content arrives in chunks, each when it is read.
     ///
-    /// A chunk that was not read yet counts as not arrived, so time limits end a body that is not
-    /// read.
+    /// A chunk that was not read yet counts as not arrived. If a time limit passes, it therefore
+    /// ends a body that is not read.
     /// - Parameters:
     ///   - chunks: The chunks.
     ///   - status: The status.
     ///   - headers: The header fields.
     ///   - interval: The time before each chunk, on the client's time source.
-    ///   - failure: The error after the last chunk; nil if the content ends well.
-    /// - Returns: The answer.
+    ///   - failure: The error after the last chunk. If it is nil, the content ends normally.
+    /// - Returns: The response.
     public static func stream(
         _ chunks: [Data], status: HTTPStatus = .ok, headers: HTTPHeaders = [:],
         every interval: Duration = .zero, thenThrow failure: (any Error)? = nil
@@ -74,17 +74,17 @@ public struct MockResponse: Sendable {
             content: .chunks(chunks, interval: interval, failure: failure))
     }
 
-    /// No response: the transport throws an error.
+    /// No response, because the transport throws an error.
     public static func failure(_ error: any Error) -> Self {
         Self(status: 0, headers: [:], content: .failure(error))
     }
 
-    /// 101, and a connection whose other end a closure plays.
+    /// A response with the status 101, and a connection to a server that a closure plays.
     /// - Parameters:
     ///   - name: The protocol that the connection has switched to.
     ///   - headers: The other header fields.
-    ///   - serve: Plays the server; its end of the connection is closed when it returns.
-    /// - Returns: The answer.
+    ///   - serve: Plays the server. When it returns, its end of the connection is closed.
+    /// - Returns: The response.
     public static func upgrade(
         to name: String, headers: HTTPHeaders = [:],
         _ serve: @escaping @Sendable (UpgradedConnection) async -> Void
@@ -95,8 +95,8 @@ public struct MockResponse: Sendable {
         return Self(status: 101, headers: headers, content: .upgrade(name, serve))
     }
 
-    /// Returns the same response with trailer fields after its content, which the caller gets as
-    /// ``ResponseBody/trailers``.
+    /// Returns the same response with trailer fields after its content; the caller gets the fields
+    /// as ``ResponseBody/trailers``.
     public func followed(by trailers: HTTPHeaders) -> Self {
         var copy = self
         copy.trailers = trailers
@@ -114,7 +114,7 @@ public struct MockResponse: Sendable {
     }
 
     /// Returns the response after its latency, for test transports other than ``MockTransport``.
-    /// - Throws: The error of the answer, if it is a failure; the error of a cancellation.
+    /// - Throws: The error of a response that is a failure; the error of a cancellation.
     public func response(to request: Request, in context: Context) async throws -> Response {
         if let delay = latency?.draw(from: context.random), delay > .zero {
             try await context.sleep(for: delay)
@@ -180,8 +180,8 @@ private final class MockBodySource: ResponseBodySource {
     func cancel(_ reason: CancelReason) { context.cancel(reason) }
 }
 
-/// How long a ``MockTransport`` takes to respond: drawn from the call's random source, and waited
-/// for on the client's time source.
+/// How long a ``MockTransport`` takes to respond; the time is drawn from the call's random source,
+/// and the client's time source measures it.
 public struct MockLatency: Sendable {
     private let quantile: @Sendable (Double) -> Duration
 

@@ -3,7 +3,7 @@
 public import Foundation
 import TurnpikeSupport
 
-/// Which requests a ``MockTransport`` responds to, and how.
+/// The requests to which a ``MockTransport`` responds, and its responses.
 ///
 /// ```swift
 /// MockTransport([
@@ -20,8 +20,8 @@ public struct MockStub: Sendable {
 
     /// Creates a stub.
     /// - Parameters:
-    ///   - matchers: The conditions that a request must satisfy, all of them.
-    ///   - responses: The responses in order; the last one is repeated.
+    ///   - matchers: The conditions. A request must satisfy all of them.
+    ///   - responses: The responses in order; the last response is repeated.
     public init(_ matchers: [RequestMatcher], responses: [MockResponse]) {
         self.matchers = matchers
         self.responses = responses
@@ -29,7 +29,7 @@ public struct MockStub: Sendable {
 
     /// Creates a stub for requests that a closure selects.
     /// - Parameters:
-    ///   - responses: The responses in order; the last one is repeated.
+    ///   - responses: The responses in order; the last response is repeated.
     ///   - matcher: Returns whether the stub responds to a request.
     public init(
         _ responses: [MockResponse], when matcher: @escaping @Sendable (Request) -> Bool
@@ -86,7 +86,7 @@ public struct MockStub: Sendable {
 
 /// A condition on a request that can explain why it is not satisfied.
 ///
-/// `TurnpikeTesting` has those on the query, the header fields and the content.
+/// `TurnpikeTesting` has conditions on the query, the header fields and the content.
 public struct RequestMatcher: Sendable {
     let name: String
     private let check: @Sendable (Request, Data) -> String?
@@ -94,7 +94,7 @@ public struct RequestMatcher: Sendable {
     /// Creates a condition.
     /// - Parameters:
     ///   - name: The name of the condition in reports.
-    ///   - mismatch: Returns why a request with some content does not match, or nil if it matches.
+    ///   - mismatch: Returns why a request with this content does not match, or nil if it matches.
     public init(
         _ name: String, mismatch: @escaping @Sendable (_ request: Request, _ body: Data) -> String?
     ) {
@@ -130,11 +130,10 @@ public struct RequestMatcher: Sendable {
     }
 }
 
-/// A path with placeholders: `/users/{id}/photos/*`.
+/// A path with placeholders, for example `/users/{id}/photos/*`.
 ///
-/// `{name}` matches one segment and captures it, `*` matches any one segment, and `**` at the end
-/// matches the rest, which may be empty. Everything else must equal the percent-encoded path of the
-/// URL.
+/// `{name}` matches one segment and captures it. `*` matches any one segment. `**` at the end
+/// matches the rest, which may be empty. All else must equal the percent-encoded path of the URL.
 public struct PathPattern: Hashable, Sendable {
     /// The pattern as it was written.
     let text: String

@@ -5,7 +5,7 @@ import Synchronization
 
 /// A transport without a network, for tests.
 ///
-/// A closure or stubs respond, and requests are recorded.
+/// A closure or stubs give the responses, and the requests are recorded.
 ///
 /// ```swift
 /// let transport = MockTransport { request in .ok(json: ["path": .string(request.url.path())]) }
@@ -14,10 +14,9 @@ import Synchronization
 /// ])
 /// ```
 ///
-/// Bodies are handled as in a real transport: a request body is opened and read completely, so a
-/// one-shot stream is consumed, and a body that fails ends the call with
-/// ``ClientError/Code/upload``. Cancelling ends a delay or a streamed response at once. Delays use
-/// the client's time source.
+/// Bodies are handled as in a real transport. A request body is opened and read completely, so a
+/// one-shot stream is consumed. If a body fails, the call fails with ``ClientError/Code/upload``. A
+/// cancellation ends a delay or a streamed response at once. Delays use the client's time source.
 public final class MockTransport: Transport {
     private enum Answer: Sendable {
         case now(@Sendable (Request) throws -> MockResponse)
@@ -36,7 +35,7 @@ public final class MockTransport: Transport {
     /// The capabilities that the mock claims to have.
     public let capabilities: TransportCapabilities
 
-    /// False: it has no connections.
+    /// False, because the mock has no connections.
     public var provesClient: Bool { false }
     private let recordLimit: Int
     private let stubs: [MockStub]
@@ -46,8 +45,8 @@ public final class MockTransport: Transport {
     /// Creates a mock whose responses come from a synchronous closure.
     /// - Parameters:
     ///   - capabilities: The claimed capabilities; all by default.
-    ///   - recordLimit: How many requests ``sent`` keeps; older ones are dropped.
-    ///   - answer: Returns the response; the transport rethrows its errors.
+    ///   - recordLimit: How many requests ``sent`` keeps; it drops older requests.
+    ///   - answer: Returns the response. If it throws an error, the transport throws it too.
     public init(
         capabilities: TransportCapabilities = .init(rawValue: .max), recordLimit: Int = 1000,
         _ answer: @escaping @Sendable (Request) throws -> MockResponse
@@ -61,8 +60,8 @@ public final class MockTransport: Transport {
     /// Creates a mock whose responses come from an asynchronous closure.
     /// - Parameters:
     ///   - capabilities: The claimed capabilities; all by default.
-    ///   - recordLimit: How many requests ``sent`` keeps; older ones are dropped.
-    ///   - answer: Returns the response; the transport rethrows its errors.
+    ///   - recordLimit: How many requests ``sent`` keeps; it drops older requests.
+    ///   - answer: Returns the response. If it throws an error, the transport throws it too.
     public init(
         capabilities: TransportCapabilities = .init(rawValue: .max), recordLimit: Int = 1000,
         _ answer: @escaping @Sendable (Request) async throws -> MockResponse
@@ -73,12 +72,12 @@ public final class MockTransport: Transport {
         self.answer = .later(answer)
     }
 
-    /// Creates a mock with stubs: the first one that matches a request returns its next response,
-    /// and repeats the last one.
+    /// Creates a mock with stubs.
     ///
-    /// A request that matches no stub fails with ``ClientError/Code/unsupported`` and the
-    /// difference from the nearest stub. End the list with ``MockStub/otherwise(_:)`` to respond to
-    /// such requests.
+    /// The first stub that matches a request returns its next response. If it has no further
+    /// response, it repeats its last one. If a request matches no stub, it fails with
+    /// ``ClientError/Code/unsupported``, and the error shows the difference from the nearest stub.
+    /// To respond to such requests, end the list with ``MockStub/otherwise(_:)``.
     public init(
         capabilities: TransportCapabilities = .init(rawValue: .max), recordLimit: Int = 1000,
         _ stubs: [MockStub]
@@ -89,7 +88,7 @@ public final class MockTransport: Transport {
         answer = .stubs
     }
 
-    /// The recorded requests, in order; only the latest are kept.
+    /// The recorded requests, in order; only the latest requests are kept.
     public var sent: [MockExchange] { state.withLock { $0.sent } }
 
     /// How many requests were sent.
@@ -103,8 +102,8 @@ public final class MockTransport: Transport {
         }
     }
 
-    /// A report for each request that matched no stub: the request, and the difference from the
-    /// nearest stub.
+    /// A report for each request that matched no stub; it has the request and the difference from
+    /// the nearest stub.
     public var unmatched: [String] { state.withLock { $0.unmatched } }
 
     /// The names of the stubs that were never used.
@@ -113,10 +112,10 @@ public final class MockTransport: Transport {
         return stubs.enumerated().filter { answered[$0.offset] == nil }.map(\.element.name)
     }
 
-    /// Throws if a request matched no stub, or a stub was never used.
+    /// Throws if a request matched no stub, or if a stub was never used.
     ///
-    /// Call it at the end of a test to find what the stack hides: a retry may hide a request that
-    /// no stub expected.
+    /// Call it at the end of a test to find what the stack hides. For example, a retry may hide a
+    /// request that no stub expected.
     public func verify() throws {
         let complaints = unmatched + unused.map { "the stub “\($0)” was never used" }
         if complaints.isEmpty { return }
@@ -195,7 +194,7 @@ public final class MockTransport: Transport {
 }
 
 extension MockTransport: PromptlyCancellable {
-    /// It ends soon, unless an asynchronous closure responds, which may wait.
+    /// The mock ends soon, unless an asynchronous closure responds, which may wait.
     public var promptness: Promptness {
         if case .later = answer { return .unknown }
         return .always
@@ -217,7 +216,7 @@ public struct MockExchange: Sendable {
     /// The trailer fields that were sent after the content.
     public let trailers: HTTPHeaders
 
-    /// Where a real transport would have connected to instead of the URL's host; nil for nowhere else.
+    /// The place to which a real transport would have connected, if not to the URL's host.
     public var connectTarget: ConnectTarget? { request.options.connectTarget }
 
     /// The content as UTF-8 text, or nil if it is not valid UTF-8.
