@@ -7,8 +7,6 @@ import TurnpikeCore
 import TurnpikeMiddleware
 import TurnpikeTesting
 
-@testable import TurnpikeCore
-
 /// A clock whose timers are due before the one who sets them hears of it, as on a busy machine.
 private struct HastyClock: TimeSource {
     private let clock = ManualClock()
