@@ -90,7 +90,7 @@ extension Plan {
     /// Passes a request to the transport, and records it.
     private func exchange(_ request: Request, in context: Context) async throws -> Response {
         let (inner, number) = try begin(request, in: context)
-        let response: Response
+        var response: Response
         do {
             response = try await transport.send(request, context: inner)
         } catch {
@@ -98,7 +98,8 @@ extension Plan {
             inner.call.record.didFail(number)
             throw error
         }
-        return received(response, to: request, exchange: number, in: inner)
+        receive(&response, to: request, exchange: number, in: inner)
+        return response
     }
 
     /// Records that a request is passed to the transport.
@@ -123,17 +124,14 @@ extension Plan {
 
     /// Records a response of the transport, and attaches its body to the call.
     @inline(never)
-    private func received(
-        _ response: Response, to request: Request, exchange number: Int, in context: Context
-    ) -> Response {
-        var response = response
+    private func receive(
+        _ response: inout Response, to request: Request, exchange number: Int, in context: Context
+    ) {
         let record = context.call.record
         let headAt = context.timeSource.now
         record.didReceiveHead(
             of: response, in: number, at: headAt, unless: context.cancelReason != nil)
-        response.history = record
-        response.headAt = headAt
-        response.exchange = number
+        response.didArrive(at: headAt, in: record, exchange: number)
         if let connection = response.upgradedConnection {
             // The registration keeps the call running until the connection is closed.
             let registration = context.onCancel { [weak connection] _ in connection?.close() }
@@ -147,6 +145,5 @@ extension Plan {
         }
         response.body.storage.endIfNothingComes()
         context.tell(.received(response, to: request))
-        return response
     }
 }

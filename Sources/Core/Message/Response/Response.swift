@@ -15,6 +15,12 @@ public struct Response: Sendable {
         var exchange: Int?
         var serialization: SerializationContext?
         var upgradedConnection: UpgradedConnection?
+
+        mutating func arrive(
+            at instant: MonotonicInstant, in history: any ResponseHistory, exchange: Int
+        ) {
+            (self.history, headAt, self.exchange) = (history, instant, exchange)
+        }
     }
 
     @CopyOnWrite private var parts: Parts
@@ -77,15 +83,19 @@ public struct Response: Sendable {
     }
 
     /// When the transport returned the head; nil if the response does not come from a transport.
-    var headAt: MonotonicInstant? {
-        get { parts.headAt }
-        set { parts.headAt = newValue }
-    }
+    var headAt: MonotonicInstant? { parts.headAt }
 
     /// The number of the response's exchange within its call; nil if it does not come from a transport.
     var exchange: Int? {
         get { parts.exchange }
         set { parts.exchange = newValue }
+    }
+
+    /// Notes that a transport has returned the response.
+    mutating func didArrive(
+        at instant: MonotonicInstant, in history: any ResponseHistory, exchange: Int
+    ) {
+        parts.arrive(at: instant, in: history, exchange: exchange)
     }
 
     /// The context for a serializer, if the call returned the response with its body unread.
