@@ -1,44 +1,59 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Loaded before Swift's runtime, it prints how many bytes of asynchronous frames existed at most at one time.
+// Loaded before Swift's runtime, it prints how many bytes of asynchronous frames one task had at most at one time.
 
 #define _GNU_SOURCE
 #include <dlfcn.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { DEPTH = 4096 };
+enum { TASKS = 64 };
 
-// A task frees its frames in the reverse order. A program with one caller has one deep task on a thread.
-static _Thread_local struct {
-    void *frame;
-    size_t bytes;
-} frames[DEPTH];
-static _Thread_local int depth;
-static _Thread_local size_t bytes;
+// Any thread may free a frame, because a task can go on in another thread.
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct {
+    void *task;
+    size_t bytes, depth, frames[256];
+} tasks[TASKS];
 static size_t most;
+
+extern void *swift_task_getCurrent(void);
+
+/// The place of the current task, or of none that has frames.
+static int place(void) {
+    void *task = swift_task_getCurrent();
+    for (int index = 0; index < TASKS; index++)
+        if (tasks[index].depth && tasks[index].task == task) return index;
+    for (int index = 0; index < TASKS; index++) {
+        if (tasks[index].depth) continue;
+        tasks[index].task = task;
+        return index;
+    }
+    abort();
+}
 
 void *swift_task_alloc(size_t size) {
     static void *(*next)(size_t);
     if (!next) next = (void *(*)(size_t))dlsym(RTLD_NEXT, "swift_task_alloc");
-    void *frame = next(size);
-    if (depth < DEPTH) {
-        frames[depth].frame = frame;
-        frames[depth++].bytes = size;
-        bytes += size;
-        if (bytes > most) most = bytes;
-    }
-    return frame;
+    pthread_mutex_lock(&lock);
+    int index = place();
+    if (tasks[index].depth == 256) abort();
+    tasks[index].frames[tasks[index].depth++] = size;
+    tasks[index].bytes += size;
+    if (tasks[index].bytes > most) most = tasks[index].bytes;
+    pthread_mutex_unlock(&lock);
+    return next(size);
 }
 
+// A task frees its frames in the reverse order.
 void swift_task_dealloc(void *frame) {
     static void (*next)(void *);
     if (!next) next = (void (*)(void *))dlsym(RTLD_NEXT, "swift_task_dealloc");
-    for (int index = depth; index-- > 0;) {
-        if (frames[index].frame != frame) continue;
-        while (depth > index) bytes -= frames[--depth].bytes;
-        break;
-    }
+    pthread_mutex_lock(&lock);
+    int index = place();
+    if (tasks[index].depth) tasks[index].bytes -= tasks[index].frames[--tasks[index].depth];
+    pthread_mutex_unlock(&lock);
     next(frame);
 }
 
