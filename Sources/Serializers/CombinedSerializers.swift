@@ -3,10 +3,10 @@
 public import Foundation
 public import TurnpikeCore
 
-/// A serializer that does something before or after another one.
+/// A serializer that runs code before or after another serializer.
 struct WrappedSerializer<Base: ResponseSerializer, Output: Sendable>: ResponseSerializer {
     let base: Base
-    /// Whether the content is collected, whatever the other one does.
+    /// Whether the content is collected, whatever the other serializer does.
     var collectsAll = false
     let run: @Sendable (Response, SerializationContext) async throws -> Output
 
@@ -24,7 +24,7 @@ struct WrappedSerializer<Base: ResponseSerializer, Output: Sendable>: ResponseSe
 extension ResponseSerializer {
     /// Returns a serializer whose values are transformed by a closure.
     ///
-    /// The call throws what the closure throws, unchanged.
+    /// The call throws the errors of the closure unchanged.
     public func map<Value: Sendable>(
         _ transform: @escaping @Sendable (Output) throws -> Value
     ) -> some ResponseSerializer<Value> {

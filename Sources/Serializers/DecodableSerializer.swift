@@ -107,9 +107,9 @@ extension Call {
     /// The media type of the content selects the decoder: JSON, property list, or another decoder
     /// of the client's table.
     ///
-    /// If the type belongs to the main actor, as declarations of some modules do by default, its
-    /// conformance to `Decodable` does too, and the compiler refuses it. Write `nonisolated` before
-    /// the type.
+    /// In some modules, declarations belong to the main actor by default. The conformance of such a
+    /// type to `Decodable` also belongs to the main actor, and the compiler refuses the type. Write
+    /// `nonisolated` before it.
     /// - Parameter type: The type of the value.
     /// - Returns: The value.
     /// - Throws: ``/TurnpikeCore/ClientError/Code/serialization`` with the coding path of the

@@ -42,16 +42,16 @@ extension Call {
 /// ``/TurnpikeCore/JSONValue/init(parsing:options:)-(Data,_)``, and refused with line and column if
 /// it is not JSON. `JSONDecoder` alone accepts a comma after the last element, UTF-16, and
 /// malformed members that the type does not name. With the check, ``TurnpikeCore/Call/json()`` and
-/// ``TurnpikeCore/Call/decode(_:)`` accept the same texts. If several members have one name, the
-/// first counts. A ``/TurnpikeCore/JSONValue``, alone or within a type, holds exactly what the text
-/// says.
+/// ``TurnpikeCore/Call/decode(_:)`` accept the same texts. If several members have the same name,
+/// the first counts. A ``/TurnpikeCore/JSONValue``, alone or within a type, holds exactly what the
+/// text says.
 ///
 /// | exception | effect | reason |
 /// |---|---|---|
 /// | the decoder has `allowsJSON5` or `assumesTopLevelDictionary` | no check beforehand | the text may be more than JSON |
 /// | its `keyDecodingStrategy` is not the default | a `JSONValue` within a type has renamed members and 64-bit integers | only the decoder knows the names |
 /// | a number does not fit the type | `decode` throws | `JSONValue` holds integers of any size |
-/// | you pass your own ``/TurnpikeCore/ValueDecoder`` | it decides | |
+/// | you pass your own ``/TurnpikeCore/ValueDecoder`` | your decoder decides | |
 public struct JSONValueDecoder: ValueDecoder {
     private let makeDecoder: @Sendable () -> JSONDecoder
 

@@ -8,8 +8,8 @@ extension Response {
     /// Converts the response into a value.
     ///
     /// The limits and the serializers are those of the call that returned the response; a response
-    /// that no call has returned uses the defaults. The body can be read once, so this can be
-    /// called once.
+    /// that no call has returned uses the defaults. The body can be read once, so call this method
+    /// only once.
     /// - Parameter serializer: How to convert it.
     /// - Returns: The value.
     /// - Throws: The errors of the serializer, with the request as it was sent.
@@ -26,7 +26,7 @@ extension Response {
         }
     }
 
-    /// Decodes the content, as ``TurnpikeCore/Call/decode(_:)`` does, after the head was looked at.
+    /// Decodes the content as ``TurnpikeCore/Call/decode(_:)`` does, after a look at the head.
     ///
     /// ```swift
     /// let response = try await client.get("users/1").response()
@@ -71,7 +71,7 @@ extension ClientError {
         if isResponseBodyCut {
             throw ClientError(
                 .serialization,
-                "of the content the error keeps only the first \(responseBody.count) bytes; give"
+                "the error keeps only the first \(responseBody.count) bytes of the content; give"
                     + " Validate more keptBytes", underlying: self)
         }
         let type = response.headers[.contentType].flatMap { MediaType(parsing: $0) }
@@ -123,8 +123,8 @@ extension ResponseBody {
         } catch let error as CancellationError {
             throw error
         } catch {
-            // The response is rejected in any case; that error says more than the broken body
-            // would.
+            // The response is rejected in any case, and that error says more than the error of the
+            // body.
         }
         return kept
     }

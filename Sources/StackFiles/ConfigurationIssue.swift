@@ -50,7 +50,7 @@ final class IssueReport {
     // Values from the environment and from other files.
     private var hidden: Set<String> = []
 
-    /// How many mistakes were found, with those that are not shown.
+    /// How many mistakes were found, including those that are not shown.
     var count: Int { first.count + others }
 
     var issues: [ConfigurationIssue] {
@@ -91,7 +91,7 @@ final class IssueReport {
     }
 
     private func shown(_ message: String) -> String {
-        // The longest first: one may be the beginning of another.
+        // Longer words come first, because one word may be the beginning of another.
         let words = hidden.sorted { $0.utf8.count > $1.utf8.count }
         return Redaction.standard.text(words.reduce(message) { Self.hide($1, in: $0) })
     }

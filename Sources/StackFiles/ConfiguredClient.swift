@@ -60,9 +60,9 @@ public final class ConfiguredClient: Sendable {
 
     /// Loads another file.
     ///
-    /// The transport stays if its part of the file is unchanged, and so does the state that `shared`
-    /// describes. The base URL cannot change,
-    /// because existing requests were resolved against it.
+    /// The transport stays if its part of the file is unchanged. The same holds for the state that
+    /// `shared` describes. The base URL cannot change, because existing requests were resolved
+    /// against it.
     /// - Throws: ``/TurnpikeCore/ClientError/Code/configuration`` with every mistake. The previous file then
     ///   stays in force.
     public func reload(_ file: StackFile) throws {

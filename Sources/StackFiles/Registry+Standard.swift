@@ -68,7 +68,7 @@ extension Settings {
         optionalDouble("switch", in: 0...1).map { Switched(by: control($0), [gate]) } ?? gate
     }
 
-    /// Returns the switch of a gate, which a reload keeps, and sets to what the file says.
+    /// Returns the switch of a gate; a reload keeps it, and sets it to the share in the file.
     func control(_ share: Double) -> Switch {
         let name = "the stack file"
         return reloadable("switch", for: true, updating: { $0.set(share: share, by: name) }) {
@@ -88,7 +88,7 @@ extension Registry {
     /// Returns the reference of stack files with these names, as Markdown: each transport and gate
     /// with its settings, their types and defaults, and an example.
     ///
-    /// What is registered with a ``PartDescription`` is also explained. Each factory is run, as for
+    /// A part with a ``PartDescription`` is also explained. Each factory is run, as for
     /// a check (``Settings/isDryRun``), on an empty object and on its example.
     /// - Parameter modules: The modules whose gates are shown as DocC links; others are shown by
     ///   their names.
@@ -103,16 +103,15 @@ extension Registry {
     /// Returns the JSON Schema (draft 2020-12) of stack files with these names, by which editors
     /// complete and check them.
     ///
-    /// It accepts each file that ``StackFile/check(with:)`` accepts, on two conditions. Each part has
-    /// a description without gaps (``checkReference()``). And what its factory reads, and requires,
-    /// is the same for each file: a setting that is read only if another one has some value is known
-    /// if the example has that value.
+    /// The schema accepts each file that ``StackFile/check(with:)`` accepts, on two conditions.
+    /// First, each part has a description without gaps (``checkReference()``). Second, its factory
+    /// reads and requires the same settings for each file. If a setting is read only for a certain
+    /// value of another one, the example must have that value.
     ///
-    /// A part without a description, or whose factory throws on the example, may have any settings
-    /// besides those that were observed.
+    /// If a part has no description, or its factory throws on the example, the part may have any
+    /// settings besides the observed ones.
     ///
-    /// The check knows more than the schema: files that do not exist, and settings that do not fit
-    /// each other.
+    /// Only the check finds files that do not exist, and settings that do not fit each other.
     /// - Returns: The schema; ``/TurnpikeCore/JSONValue/data(pretty:sortedNames:)`` writes it.
     public func schema() -> JSONValue {
         ReferenceSchema(
@@ -121,11 +120,11 @@ extension Registry {
         ).root
     }
 
-    /// Returns what the descriptions of this registry lack, or say wrongly.
+    /// Returns the gaps and mistakes of this registry's descriptions.
     ///
-    /// Each setting that a factory reads must be described, and nothing else; what the description
-    /// says of a default must be what the factory reads; and the example must be accepted. Test that
-    /// there are none:
+    /// A description must have exactly the settings that the factory reads. A described default
+    /// must be the one that the factory reads, and the example must be accepted. Test that there
+    /// are no issues:
     ///
     /// ```swift
     /// #expect(registry.checkReference().isEmpty)

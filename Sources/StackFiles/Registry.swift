@@ -66,13 +66,13 @@ public struct Registry: Sendable {
         defaultTransport = defaultTransport ?? name
     }
 
-    /// Adds or replaces a kind of what the gates of a file share, under a name.
+    /// Adds or replaces a kind of shared state under a name.
     ///
     /// A file that is only checked (``Settings/isDryRun``) opens nothing: a factory should then read
     /// its settings and return a part that does nothing.
     /// - Parameters:
     ///   - name: The name.
-    ///   - description: What it is, for the reference and the schema of stack files.
+    ///   - description: The description for the reference and the schema of stack files.
     ///   - make: Reads the settings and makes the part.
     public mutating func register(
         shared name: String, description: PartDescription? = nil,
@@ -86,8 +86,8 @@ public struct Registry: Sendable {
         stacks[name] = make
     }
 
-    /// Adds or replaces a meter under a name, to which gates and transports of a file report that have
-    /// the setting `"metrics": "meter:NAME"`.
+    /// Adds or replaces a meter under a name; gates and transports with the setting `"metrics":
+    /// "meter:NAME"` report to it.
     ///
     /// ```swift
     /// registry.register(meter: MetricsSystemRecorder(), as: "service")
@@ -97,9 +97,9 @@ public struct Registry: Sendable {
     ///   - name: The name. A file that names a meter which is not registered is refused.
     public mutating func register(meter: any GateMeter, as name: String) { meters[name] = meter }
 
-    /// The names of the gates, with the earlier ones.
+    /// The names of the gates, including earlier names.
     var gateNames: [String] { (Array(gates.keys) + aliases.keys).sorted() }
-    /// The names of what the gates of a file may share.
+    /// The names of the kinds of shared state.
     var sharedNames: [String] { sharedParts.keys.sorted() }
     /// The names of the complete stacks.
     var stackNames: [String] { stacks.keys.sorted() }
@@ -107,12 +107,12 @@ public struct Registry: Sendable {
     // The parts as the reference shows them, by name.
     var gateReferences: [PartReference] {
         references(.gate, gates) {
-            // Of a private type, the context is a number.
+            // For a private type, the context in the name is a number.
             String(reflecting: type(of: $0)).replacing(/\(unknown context at [^)]*\)\./, with: "")
         }
     }
     var sharedReferences: [PartReference] { references(.shared, sharedParts) }
-    /// The default one is the first.
+    /// The default transport comes first.
     var transportReferences: [PartReference] {
         let all = references(.transport, transports)
         return all.filter { $0.name == defaultTransport }
@@ -166,7 +166,7 @@ public struct Registry: Sendable {
             var ids: Set<String> = []
             return elements.enumerated().compactMap { number, element in
                 let before = settings.report.count
-                // A gate with a mistake has defaults for what the file says.
+                // A gate with a mistake has defaults in place of the file's settings.
                 guard let made = gate(element, number: number, in: settings, &ids),
                     settings.report.count == before
                 else { return nil }

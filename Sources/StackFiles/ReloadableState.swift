@@ -86,8 +86,8 @@ extension Settings {
     /// A gate that is one shared gate in several stacks can be its own state.
     /// - Parameters:
     ///   - key: Identifies the state within its gate.
-    ///   - settings: What the state was created from. Leave out settings that can be applied to
-    ///     existing state.
+    ///   - settings: The settings that the state was created from. Leave out settings that can be
+    ///     applied to existing state.
     ///   - update: Applies this gate's settings to state of an earlier stack, once the new stack is
     ///     in force. Not called for a file that is rejected.
     ///   - make: Creates the state.
@@ -103,8 +103,8 @@ extension Settings {
     /// ``reloadable(_:for:updating:_:)``.
     /// - Parameters:
     ///   - key: Identifies the state. Gates with the same key and equal settings share it.
-    ///   - settings: What the state was created from. Leave out settings that can be applied to
-    ///     existing state.
+    ///   - settings: The settings that the state was created from. Leave out settings that can be
+    ///     applied to existing state.
     ///   - update: Applies this gate's settings to existing state, once the stack is in force.
     ///   - make: Creates the state.
     /// - Returns: The state.

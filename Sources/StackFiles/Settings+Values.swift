@@ -145,7 +145,7 @@ extension Settings {
             let name = text(value, at: key)
         else { return nil }
         if let choice = Choice(rawValue: name) { return choice }
-        // For a referenced value, not even a similar name is shown: it may be a secret.
+        // For a referenced value, not even a similar name is shown: the value may be a secret.
         let (told, shown) =
             value.string == nil
             ? ("", "the referenced string") : (name, "\"\(Grammar.escaped(name))\"")
@@ -170,7 +170,7 @@ extension Settings {
         }
     }
 
-    /// The values that are made of the elements of a list; one of which none can be made is a mistake.
+    /// Makes a value of each element of a list; an element without a value is a mistake.
     func each<Element, Value>(
         _ elements: [Element], of key: String, expected: String, _ make: (Element) -> Value?
     ) -> [Value] {
@@ -213,7 +213,7 @@ extension Settings {
 
     private func object(_ key: String, isRequired: Bool) -> Settings? {
         let object = read(key, .object, isRequired: isRequired, \.object)
-        // A reference also shows the settings of an object that is missing.
+        // The reference also shows the settings of an object that is missing.
         let isShown = describesMembers(of: key) && (value(key) ?? .null) == .null
         return (object ?? (isShown ? [:] : nil)).map { nested($0, at: key) }
     }
@@ -222,8 +222,8 @@ extension Settings {
 extension SettingType {
     /// The text of a message about a value of the wrong type.
     ///
-    /// A number is shown as written where one is expected. Otherwise only the kind is, because a
-    /// string may be a misplaced secret.
+    /// If a number is expected, a number is shown as written. Otherwise only the kind is shown,
+    /// because a string may be a misplaced secret.
     fileprivate func shown(_ value: JSONValue) -> String {
         switch (form, value) {
         case (.integer, .number(let number)), (.number, .number(let number)),

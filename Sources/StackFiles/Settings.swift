@@ -30,18 +30,18 @@ public final class Settings {
     let reading: Reading
     private var asked: Set<String> = []
 
-    /// What all settings of one reading of a file have in common.
+    /// The state that all settings of one reading of a file share.
     struct Reading {
         var isDryRun = false
         var baseURL: URL?
         var report = IssueReport()
         var state = ReloadableState()
         var common = CommonState()
-        /// Those of the registry, by their names.
+        /// The meters of the registry, by their names.
         var meters: [String: any GateMeter] = [:]
-        /// What the gates of the file share; nil for settings that are of no file.
+        /// The shared state of the file; nil for settings outside of a file.
         var sharing: Sharing?
-        /// Notes the reads, if a reference is made of them.
+        /// Notes the reads; nil unless a reference is made.
         var reads: SettingReads?
     }
 
@@ -84,7 +84,7 @@ public final class Settings {
         return Settings(object, path: place(key), reading)
     }
 
-    // A reference also shows the settings of an object that is missing. An object may contain
+    // The reference also shows the settings of an object that is missing. An object may contain
     // others of its own kind, without end.
     func describesMembers(of key: String) -> Bool {
         reads != nil && place(key).count { $0 == "." } < 4
@@ -153,7 +153,7 @@ extension Settings {
         switch value {
         case .string(let text): return text
         case .object(let object) where object.count == 1:
-            // What is only described is shown as it stands, wherever that is.
+            // For a description, nothing is read from the environment or from files.
             if reads != nil, (object["env"] ?? object["file"])?.string != nil { return "reference" }
             if let name = object["env"]?.string {
                 if let text = ProcessInfo.processInfo.environment[name] { return hidden(text) }

@@ -6,10 +6,10 @@ import TurnpikeSupport
 
 /// The store that gates of a stack file share: its member `shared`.
 ///
-/// It is made once for each file, before the gates, and kept over a reload as long as the file says
-/// the same of it. A replaced one is released with the last call that uses it.
+/// The part is made once for each file, before the gates. A reload keeps it as long as `shared` is
+/// unchanged. A replaced part is released with the last call that uses it.
 public protocol SharedPart: AnyObject, Sendable {
-    /// Releases what the part holds.
+    /// Releases the resources of the part.
     ///
     /// ``/TurnpikeCore/Client/shutdown(grace:cancellingWith:)`` calls it after the gates have shut down.
     func shutdown() async
@@ -19,7 +19,7 @@ public protocol SharedPart: AnyObject, Sendable {
 ///
 /// The module `TurnpikeSharedStateStackFiles` has one.
 public protocol SharedGates: SharedPart {
-    /// The cool-downs that all gates share; with a key, those of the accounts that it tells apart.
+    /// The cool-downs that all gates share; a key gives each account its own.
     func cooldowns(key: (@Sendable (Request) -> String?)?) -> Cooldowns
 
     /// Makes a limit over all replicas.
@@ -47,9 +47,9 @@ private final class NoSharedGates: SharedGates {
     func shutdown() async {}
 }
 
-/// What a file says, with the texts of its references, to tell whether it has changed.
+/// A value of a file, with the texts of its references, to see whether it has changed.
 ///
-/// It shows nothing, because the texts may be secrets.
+/// Printing it shows nothing, because the texts may be secrets.
 struct Unshown<Value: Hashable & Sendable>: Hashable, Sendable, CustomStringConvertible,
     CustomReflectable
 {
@@ -65,11 +65,11 @@ struct Unshown<Value: Hashable & Sendable>: Hashable, Sendable, CustomStringConv
 final class Sharing {
     /// The value in the file.
     let value: JSONValue?
-    /// The names that it may use.
+    /// The names of the registered kinds.
     let kinds: [String]
     /// The part; nil if there is none, or if it has a mistake.
     var part: (any SharedPart)?
-    /// Whether a gate has asked for it.
+    /// Whether a gate uses the part.
     var isUsed = false
 
     init(_ value: JSONValue?, kinds: [String]) {
@@ -79,13 +79,13 @@ final class Sharing {
 }
 
 extension Settings {
-    /// Returns the shared state of the file, if `shared` of this gate says that it uses it.
+    /// Returns the shared state of the file, if the setting `shared` of this gate asks for it.
     func sharedGates() -> (any SharedGates)? {
         sharedPart("shared") { NoSharedGates() as any SharedGates }
     }
 
-    /// Returns the part that the file describes under `shared`, if a key says that this gate uses it:
-    /// with true, or with the name that stands in `shared.use`.
+    /// Returns the part that the file describes under `shared`, if the value of a key is true or
+    /// the name in `shared.use`.
     ///
     /// It is a mistake if a gate names a store that the file does not describe.
     /// - Parameters:

@@ -94,8 +94,7 @@ public struct StackFile: Sendable, Hashable {
     func build(
         with registry: Registry, state: ReloadableState, keeping transport: (any Transport)? = nil
     ) throws -> Parts {
-        // Checked first, so that a mistake does not leave files open that earlier gates have
-        // opened.
+        // Checked first, so that no files stay open after a mistake.
         let issues = check(with: registry)
         if !issues.isEmpty { throw ClientError.configuration(issues) }
         let report = IssueReport()
@@ -134,11 +133,11 @@ public struct StackFile: Sendable, Hashable {
         let transport = kept ?? registry.transport(described, in: settings)
         let before = report.count
         let gates = registry.stack(outer.value("stack"), in: settings)
-        // A limit that was meant to be shared must not be each replica's own.
+        // A limit that was meant to be shared must not become one limit for each replica.
         if sharing.part != nil, !sharing.isUsed, report.count == before {
             outer.issue(
                 at: "shared",
-                "no gate uses it; write \"shared\": true at the gates that do, or remove it")
+                "no gate uses it; write \"shared\": true at the gates that need it, or remove it")
         }
         if let transport {
             for part in gates {
@@ -161,7 +160,7 @@ public struct StackFile: Sendable, Hashable {
 
 /// The result of a check of a stack file: its mistakes, and its parts without mistakes.
 ///
-/// Nothing of it was opened or created, so the parts are there to be examined and not to be used.
+/// Nothing was opened or created: the parts can be examined, but not used.
 public struct ParsedStackFile: Sendable {
     /// A gate, and its path in the file.
     public struct Part: Sendable {

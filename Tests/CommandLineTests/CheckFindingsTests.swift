@@ -141,7 +141,7 @@ import TurnpikeInspection
     @Test(arguments: ["{}", #"{"transport": {"use": "urlsession"}}"#])
     func `what a server can do over URLSession is told, named or not`(file: String) throws {
         #expect(try check(file) == 0)
-        #expect(terminal.messages.contains("warning: a server can end the process"))
+        #expect(terminal.messages.contains("warning: one response of a server can end the process"))
         #expect(terminal.messages.contains("[server-ends-process]"))
     }
     #endif

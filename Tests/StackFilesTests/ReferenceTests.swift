@@ -125,7 +125,7 @@ struct ReferenceTests {
         let vague = registry(PartDescription("Paints.", settings: ["size": "How large."]), read)
         #expect(
             vague.checkReference().map(\.description) == [
-                "gate paint.size: its type is not told by how it is read; describe it"
+                "gate paint.size: the way it is read does not show its type; describe it"
             ])
         let type = SettingType.either(.integer(1...9), .choice(["all"]))
         let exact = registry(
@@ -154,7 +154,7 @@ struct ReferenceTests {
                 "gate paint.colur: it is described, but nothing reads it",
                 "gate paint.coats: it is described twice",
                 "gate paint.colour: it has no description",
-                "gate paint.coats: its default is described as 3; what reads it says 2",
+                "gate paint.coats: its default is described as 3, but read as 2",
             ])
         let bare = registry(nil) { _ in }.checkReference().map(\.description)
         #expect(bare == ["gate paint: it has no description"])

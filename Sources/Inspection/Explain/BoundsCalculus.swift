@@ -6,17 +6,17 @@ import TurnpikeCore
 ///
 /// It is computed only from facts, from the innermost gate to the outermost: it begins with the
 /// worst case of the transport, and each gate changes the worst case inside of it. A bound may be
-/// too large, but is never too small. Bytes that a transport buffers are not counted, and neither
-/// is the time that code takes without waiting.
+/// too large, but is never too small. Neither the bytes that a transport buffers nor the time of
+/// running code is counted.
 struct WorstCase: Equatable {
     /// An entry of the calculation: a gate of the stack, or a group.
     indirect enum Part {
-        /// A gate, with each thing that it may be to the requests that reach it.
+        /// A gate, with each way in which it may act on the requests that reach it.
         case gate(number: Int, variants: [Variant])
         /// Gates that some requests may skip together.
         case group(number: Int, isCertain: Bool, parts: [Part])
 
-        /// The number of the gate, or those of the gates in the group, outermost first.
+        /// The number of the gate, or the numbers of the gates in the group, outermost first.
         var numbers: [Int] {
             switch self {
             case .gate(let number, _): [number]
@@ -27,23 +27,23 @@ struct WorstCase: Equatable {
 
     /// How a gate may act on a request.
     enum Variant {
-        /// It does this.
+        /// The gate has these effects.
         case effects([GateEffect])
-        /// It does nothing to the request.
+        /// The gate does nothing to the request.
         case nothing
-        /// It does what its role allows.
+        /// The gate has the effects that its role allows.
         case unknown(Role)
     }
 
     /// The effects that a gate without facts could have.
     enum Role {
-        /// Anything: send again, wait, answer, hold.
+        /// It may do anything: send again, wait, answer, hold.
         case interceptor
-        /// Send again and wait.
+        /// It may send again and wait.
         case retrier
         /// It may wait before a request is passed on, or before its response is returned.
         case waiting
-        /// Neither send nor wait: a synchronous adapter, a logger, a recorder of metrics.
+        /// It neither sends nor waits: a synchronous adapter, a logger, a recorder of metrics.
         case passive
     }
 
@@ -55,7 +55,7 @@ struct WorstCase: Equatable {
     private(set) var whole = Ledger.endless
     /// Nanoseconds in which no exchange of the call is under way.
     private(set) var waiting = Ledger.nothing
-    /// Bytes of content that whoever reads the response may collect in memory.
+    /// Bytes of content that the reader of the response may collect in memory.
     private(set) var content = Amount.unbounded
     /// Bytes that gates hold in memory.
     private(set) var memory = Amount(0)
@@ -66,7 +66,7 @@ struct WorstCase: Equatable {
 
     /// The worst case of the transport: one exchange, which may never end.
     ///
-    /// A transport has no time limit of its own by contract, even if one sets its own.
+    /// By contract, a transport needs no time limit, even if some transports have one.
     static let transport = WorstCase()
 
     /// Returns the worst case of a stack.
@@ -78,7 +78,7 @@ struct WorstCase: Equatable {
         WorstCase.transport.inside(parts, without: absent)
     }
 
-    /// Returns the worst cases of a stack without one gate each, outermost first.
+    /// Returns the worst case of a stack without each one of its gates, outermost first.
     ///
     /// The part inside of the gate that is left out is computed once.
     static func withoutOne(_ parts: [Part]) -> [(number: Int, worst: WorstCase)] {
@@ -94,7 +94,7 @@ struct WorstCase: Equatable {
         return cases.reversed()
     }
 
-    // The gates of a group stand between those around it: they wrap all that follows the group.
+    // The gates of a group wrap everything that follows the group.
     private func inside(_ parts: [Part], without absent: Set<Int>) -> WorstCase {
         parts.reversed().reduce(self) { inner, part in
             switch part {
@@ -105,7 +105,7 @@ struct WorstCase: Equatable {
             case .group(let number, let isCertain, let parts):
                 if absent.contains(number) { return inner }
                 let passed = inner.inside(parts, without: absent)
-                // A request skips the gates or passes them, so the worse of both counts.
+                // A request skips the gates or passes them, so the worse of both cases counts.
                 return isCertain ? passed : passed.worse(inner)
             }
         }
@@ -143,9 +143,9 @@ struct WorstCase: Equatable {
         case .redirects(let hops): worst.redirect(Self.count(hops))
         case .replays(let times): worst.replay(Self.count(times))
 
-        // A call may wait for the whole exchange of another one, whose content is too long to be
-        // shared, and then send its own. That exchange passes the same gates, in an account of its
-        // own.
+        // A call may wait for the whole exchange of another call, whose content is too long to be
+        // shared, and then send its own request. The other exchange passes the same gates, with its
+        // own limit of sends.
         case .answers(.shared):
             let other = whole.inOneCall
             worst.head = head.adding(other)
@@ -157,7 +157,7 @@ struct WorstCase: Equatable {
             worst.discard(times: 1)
             worst.answersByItself = true
         case .answers(.stored): worst.answersByItself = true
-        // An error at once costs nothing, and the worst case does not have it.
+        // An immediate error costs nothing, so it is never the worst case.
         case .answers(.refusal): break
 
         // The limit ends sends, waits and reading inside of it, and its caller gets the error at
@@ -169,11 +169,11 @@ struct WorstCase: Equatable {
             worst.head = head.limited(to: Amount(limit))
             worst.whole = whole.limited(to: Amount(limit))
             worst.waiting = waiting.limited(to: Amount(limit))
-        // One byte in each silence is allowed: the body may take years, which is no bound.
+        // A limit on silence is no bound: with a byte now and then, the body may take years.
         case .limitsTime(_, .silence): break
         case .waits(let wait, _): worst.wait(Amount(wait))
         case .sharesState(_, _, let wait): worst.wait(Amount(wait))
-        // A refused response is drained for its error, which then takes its place.
+        // A refused response is drained before the error takes its place.
         case .rejectsResponses: worst.discard(times: 1)
 
         case .readsContent(let bytes):
@@ -197,7 +197,7 @@ struct WorstCase: Equatable {
 
     /// Attempts one after another, with waits between them.
     ///
-    /// Each abandoned response is discarded, also the last one if the retrier ends the call with
+    /// Each abandoned response is discarded, even the last one if the retrier ends the call with
     /// its own error.
     private mutating func retry(_ attempts: Int?, _ waits: Amount) {
         let attempts = attempts.map { max(Self.count($0), 1) }
@@ -211,9 +211,9 @@ struct WorstCase: Equatable {
         waiting = inside.adding(waits)
     }
 
-    /// Copies beside each other; a further one begins only while those before it are under way.
+    /// Copies at the same time; a further copy begins only while the earlier ones are under way.
     ///
-    /// The last copy begins after all delays, or when the ones before it have just not ended. Each
+    /// The last copy begins after all delays, or just before the earlier copies have ended. Each
     /// copy may hold memory, and while all of them wait, no exchange is under way.
     private mutating func hedge(_ copies: Int, _ delay: Duration?) {
         if copies == 0 { return }
@@ -230,7 +230,7 @@ struct WorstCase: Equatable {
     /// One pass for each hop, and one for the last response.
     ///
     /// A hop does not count as a send of the call, so each hop returns a send to the limit. Every
-    /// redirecting response is drained, also the one that exceeds the limit of hops.
+    /// redirecting response is drained, even the one that exceeds the limit of hops.
     private mutating func redirect(_ hops: Int) {
         if hops == 0 { return }
         let (sends, head, whole) = (sends, head, whole)

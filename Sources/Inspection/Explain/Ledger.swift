@@ -2,12 +2,12 @@
 
 import TurnpikeCore
 
-/// The most of something, such as sends or nanoseconds, for each number of sends that the framework
+/// The largest amount, such as of sends or nanoseconds, for each number of sends that the framework
 /// still allows the call.
 ///
 /// A call may be passed to the transport 12 times, redirects apart. Gates share this limit: two
-/// nested retries of 6 attempts make 12 attempts, not 36. So the worst case has one number for each
-/// number of sends that are left. Two parts of a stack that run one after another divide these
+/// nested retries of 6 attempts make 12 attempts, not 36. So the worst case has one amount for each
+/// number of remaining sends. If two parts of a stack run one after another, they divide these
 /// sends in the worst way (a convolution in the algebra of maximum and sum).
 struct Ledger: Hashable {
     /// How often one call may be passed to the transport, not counting redirects.
@@ -28,11 +28,11 @@ struct Ledger: Hashable {
         free = withOne
     }
 
-    /// Nothing, however much is sent.
+    /// Zero, for any number of sends.
     static let nothing = Ledger(withoutSend: Amount(0), withOne: Amount(0))
-    /// One for one send; if no send is left, the framework refuses it.
+    /// One if a send is left, and zero if the framework refuses the send.
     static let oneSend = Ledger(withoutSend: Amount(0), withOne: Amount(1))
-    /// Unbounded, but nothing if the framework refuses the send.
+    /// Unbounded if a send is left, and zero if the framework refuses the send.
     static let endless = Ledger(withoutSend: Amount(0), withOne: .unbounded)
 
     /// The maximum in one call, with all sends of the limit.
@@ -44,7 +44,7 @@ struct Ledger: Hashable {
 
     func larger(_ other: Ledger) -> Ledger { zip(other) { max($0, $1) } }
 
-    /// Both at the same time; each of them may use all sends that are left.
+    /// Both at the same time; each may use all remaining sends.
     func beside(_ other: Ledger) -> Ledger { zip(other) { $0 + $1 } }
 
     /// One after the other.
@@ -53,13 +53,13 @@ struct Ledger: Hashable {
         return Ledger(counted: Self.convolve(counted, next.counted), free: free + next.free)
     }
 
-    /// So many times, one after another.
+    /// A number of times, one after another.
     func repeated(_ times: Int) -> Ledger {
         if times == 1 || self == .nothing { return self }
         return Ledger(counted: Self.power(counted, times), free: free.times(times))
     }
 
-    /// Any number of times; only the limit of sends ends it.
+    /// Any number of times; only the limit of sends ends the repetition.
     var repeatedWithoutEnd: Ledger { repeated(upTo: .unbounded) }
 
     /// An unknown number of repetitions.
@@ -67,25 +67,25 @@ struct Ledger: Hashable {
 
     private func repeated(upTo end: Amount) -> Ledger {
         guard counted[0] == Amount(0) else { return map { max($0, end) } }
-        // An amount that is zero without a send can occur only as often as there are sends.
+        // An amount that is zero without a send occurs once per send at most.
         var endless = repeated(Self.sendLimit)
         if free > Amount(0) { endless.free = max(free, end) }
         return endless
     }
 
-    /// So many redirects, and another pass after them.
+    /// A number of redirects, and another pass after them.
     ///
     /// - Parameters:
     ///   - hops: How many redirects.
     ///   - last: The pass after them.
-    ///   - isCounted: Whether each redirect was sent by someone: then each pass makes a send of the
-    ///     limit, and its redirect returns it. Otherwise redirects from a store would return sends
-    ///     that were not used, and a later pass could exceed the limit.
+    ///   - isCounted: Whether each redirect comes from a server. If so, each pass uses a send of
+    ///     the limit, and its redirect returns the send. If not, redirects from a store would
+    ///     return sends that were not used, and a later pass could exceed the limit.
     /// - Returns: The most of all passes together.
     func redirected(_ hops: Int, to last: Ledger, _ isCounted: Bool) -> Ledger {
         if self == .nothing, last == .nothing { return self }
         let end = free.times(hops) + last.free
-        // So many redirects are not worth an exact figure.
+        // Beyond this number of redirects, no exact figure is needed.
         guard hops <= 128 else { return map { _ in end } }
         func beyond(_ ledger: Ledger) -> [Amount] {
             let rest = isCounted ? ledger.inOneCall : ledger.free
@@ -135,8 +135,7 @@ struct Ledger: Hashable {
 /// A number of sends, nanoseconds or bytes: known, unknown, or without a bound.
 ///
 /// Arithmetic never overflows: amounts of more than 292 years or 9 exabytes count as unbounded. An
-/// unknown amount may be any, so it is larger than each known one; nothing is larger than an
-/// unbounded one.
+/// unknown amount is larger than each known amount, and an unbounded amount is the largest.
 struct Amount: Comparable, Hashable {
     static let unknown = Amount(code: .max - 1)
     static let unbounded = Amount(code: .max)
@@ -146,7 +145,7 @@ struct Amount: Comparable, Hashable {
 
     private init(code: Int64) { self.code = code }
 
-    /// Creates a known amount; less than nothing is nothing.
+    /// Creates a known amount; a negative value becomes zero.
     init(_ value: Int64) {
         code = value >= Self.unknown.code ? .max : max(value, 0)
     }
@@ -172,7 +171,7 @@ struct Amount: Comparable, Hashable {
         self = Amount(seconds * 1_000_000_000 + (attoseconds + 999_999_999) / 1_000_000_000)
     }
 
-    /// The number, if it is known and there is one.
+    /// The number; nil if the amount is unknown or unbounded.
     var value: Int64? { code < Self.unknown.code ? code : nil }
 
     /// How long an abandoned response is read, so that its connection can be used again.
@@ -188,7 +187,7 @@ struct Amount: Comparable, Hashable {
 
     static func += (left: inout Amount, right: Amount) { left = left + right }
 
-    /// Returns a multiple; nothing of anything is nothing.
+    /// Returns a multiple; zero times any amount is zero.
     func times(_ count: Int) -> Amount {
         guard count > 0 else { return Amount(0) }
         guard let value else { return self }

@@ -2,18 +2,18 @@
 
 /// The worst case of one call through a stack.
 ///
-/// A bound is never too small, as long as the gates' facts are true. It may be
-/// larger. The time that code takes without waiting is not counted.
+/// A bound is never too small, as long as the gates' facts are true. A bound may be too large. The
+/// time of running code is not counted.
 public struct StackBounds: Sendable, Hashable {
     /// How much is computed.
     ///
-    /// It depends on the number of gates, including those of groups.
+    /// The extent depends on the number of gates, including those of groups.
     public enum Extent: Sendable, Hashable {
         /// The limits, and the gates that bound them.
         case full
         /// Only the limits, for more than 100 gates: no bound has places.
         case limits
-        /// Nothing, for more than 1,000 gates: each limit is unknown.
+        /// Nothing, for more than 1,000 gates: all limits are unknown.
         case nothing
     }
 
@@ -29,9 +29,10 @@ public struct StackBounds: Sendable, Hashable {
     ///
     /// The response includes its content, unless the call streams.
     public let time: StackBound<Duration>
-    /// The longest time until the head of the response has come, or the error.
+    /// The longest time until the head of the response, or the error, has come.
     public let head: StackBound<Duration>
-    /// The longest time, in all, in which nothing of the call is under way: back-off, lines, tokens.
+    /// The longest total time in which no exchange of the call is under way: back-off, lines,
+    /// tokens.
     public let waiting: StackBound<Duration>
     /// The most bytes in memory: collected content, and the memory of gates.
     ///
@@ -43,25 +44,25 @@ public struct StackBounds: Sendable, Hashable {
 
 /// A maximum for one call, and the gates that bound it.
 public struct StackBound<Value: Sendable & Hashable>: Sendable, Hashable {
-    /// How much at most.
+    /// The largest amount.
     public enum Limit: Sendable, Hashable {
-        /// So much.
+        /// This amount at most.
         case atMost(Value)
-        /// Nothing bounds it.
+        /// Nothing bounds the amount.
         case unbounded
-        /// It depends on a gate that states no facts, or the stack is too long for bounds
+        /// The amount depends on a gate that states no facts, or the stack is too long for bounds
         /// (`StackBounds.Extent.nothing`).
         case unknown
     }
 
-    /// How much at most.
+    /// The largest amount.
     public let limit: Limit
-    /// The places of the gates without which the limit would be another, outermost first.
+    /// The places of the gates whose removal would change the limit, outermost first.
     ///
-    /// If a limit is unbounded or unknown, they are the gates that cause it; if the list is empty,
-    /// no gate bounds it. Empty for a stack of more than 100 gates (`StackBounds.Extent.limits`).
+    /// If a limit is unbounded or unknown, these gates are the cause. If the list is empty, no gate
+    /// bounds the amount. Empty for a stack of more than 100 gates (`StackBounds.Extent.limits`).
     public let places: [String]
-    /// The limit of the framework that has a part in it, or nil: `12 sends, redirects apart`.
+    /// The limit of the framework that contributes, or nil: `12 sends, redirects apart`.
     public let framework: String?
 
     /// The value, if there is one.
@@ -69,8 +70,8 @@ public struct StackBound<Value: Sendable & Hashable>: Sendable, Hashable {
 }
 
 extension StackBounds {
-    /// The largest number of gates for which each gate is left out in turn, to find the gates that
-    /// bound.
+    /// The largest number of gates for which each gate is left out in turn, to find the bounding
+    /// gates.
     static let maxAttributed = 100
     /// The largest number of gates for which the worst case is computed; ``note`` has the number.
     static let maxComputed = 1000
@@ -78,7 +79,7 @@ extension StackBounds {
     /// Computes the worst case of a stack, and the gates that affect it.
     ///
     /// For a long stack, less is computed (``Extent``). The time for the limits grows with the
-    /// number of gates. The time to find the gates that bound them grows with its square.
+    /// number of gates. The time to find the bounding gates grows with its square.
     init(_ parts: [WorstCase.Part], places: [String], isStreaming: Bool, mayResend: Bool) {
         let extent = Extent(gates: places.count)
         let all = extent == .nothing ? WorstCase.transport : WorstCase.of(parts)
@@ -135,12 +136,13 @@ extension StackBounds.Extent {
     }
 }
 
-/// The worst cases of a stack without some of its gates.
+/// The worst cases of a stack without some gates.
 private struct Absence {
     private let parts: [WorstCase.Part]
-    /// Without one gate each, outermost first.
+    /// The worst case without each one of the gates, outermost first.
     private let single: [(number: Int, worst: WorstCase)]
-    // Without the innermost gate, without the two innermost, and so on; computed when it is needed.
+    // The worst case without the innermost gate, without the two innermost, and so on; computed
+    // when needed.
     private var growing: [(number: Int, worst: WorstCase)]?
 
     init(_ parts: [WorstCase.Part]) {
@@ -152,9 +154,9 @@ private struct Absence {
     mutating func bounding(_ amount: Amount, _ read: (WorstCase) -> Amount) -> [Int] {
         let bounding = single.filter { read($0.worst) != amount }.map { $0.number }
         if !bounding.isEmpty || amount == read(.transport) { return bounding }
-        // If two gates set the same limit, leaving out one of them makes no difference. Then the
-        // gates are left out one after another, innermost first, and the one whose removal makes a
-        // difference is the bound.
+        // If two gates set the same limit, leaving out one of them makes no difference. So the
+        // gates are left out one after another, innermost first. The last gate whose removal makes
+        // a difference is the bound.
         var (before, last) = (amount, Int?.none)
         for (number, worst) in withoutMore() {
             let after = read(worst)
@@ -178,7 +180,7 @@ private struct Absence {
 }
 
 extension WorstCase {
-    /// The most bytes of content that a call collects: 100 MiB where no gate sets another limit.
+    /// The most bytes of content that a call collects: 100 MiB if no gate sets another limit.
     fileprivate var collected: Amount {
         content == .unbounded ? Amount(104_857_600 as Int64) : content
     }

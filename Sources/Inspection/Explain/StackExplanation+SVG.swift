@@ -7,7 +7,7 @@ extension StackExplanation {
     /// The explanation as a picture: one SVG without outside resources, in the viewer's light or
     /// dark colors.
     ///
-    /// The lines at the left show which gates send again: each leads from its gate to the
+    /// The lines at the left show which gates send again. Each line leads from its gate to the
     /// transport.
     public var svg: String {
         var picture = StackPicture()
@@ -254,7 +254,7 @@ private struct MermaidChart {
         }
     }
 
-    // A quote would end the text of a node, and a tag or an entity would be one.
+    // A quote would end the text of a node, and a tag or an entity would take effect.
     static func escaped(_ text: String) -> String {
         var result = ""
         for scalar in text.unicodeScalars {
@@ -270,7 +270,7 @@ private struct MermaidChart {
 }
 
 extension GateExplanation {
-    /// How often a gate repeats the part inside of it: `up to 3 attempts`; nil if it does not.
+    /// How often a gate repeats the part inside of it: `3 attempts`; nil if it does not.
     var repeats: String? {
         var labels: [String] = []
         for effect in effects {

@@ -74,11 +74,11 @@ extension String {
 
 /// One bound of the worst case, in words; all forms of an explanation show it.
 struct BoundRow {
-    /// The amount that is bounded.
+    /// The name of the bounded amount.
     let label: String
-    /// The most of it.
+    /// The largest amount.
     let value: String
-    /// What bounds it.
+    /// The gates and limits that bound the amount.
     let reason: String
 
     /// The rows of an explanation, in the order in which they are shown.

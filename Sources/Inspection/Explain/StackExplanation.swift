@@ -19,7 +19,7 @@ public struct StackExplanation: Sendable {
     public let url: String
     /// The name of the transport.
     public var transport: String
-    /// The reason for which the call fails before a gate sees it, or nil.
+    /// Why the call fails before a gate sees it, or nil.
     public let fault: String?
     /// The gates, outermost first, including those that the request's options add.
     public let gates: [GateExplanation]
@@ -36,13 +36,13 @@ public struct StackExplanation: Sendable {
 public struct GateExplanation: Sendable {
     /// Whether a gate does something to the request.
     public enum Status: Sendable, Hashable {
-        /// Its facts are known.
+        /// The gate's facts are known.
         case applies
-        /// It passes the request on untouched; the reason completes "because".
+        /// The gate passes the request on unchanged; the reason completes "because".
         case passedOver(String)
         /// Its group does not apply to the request; the reason completes "because".
         case skipped(String)
-        /// It states no facts.
+        /// The gate states no facts.
         case unknown
     }
 
@@ -52,7 +52,7 @@ public struct GateExplanation: Sendable {
     public let name: String
     /// How often the gate sees the call.
     public let runs: GateRuns
-    /// Whether it does something to the request.
+    /// Whether the gate does something to the request.
     public let status: Status
     /// Whether this may change because an outer gate changes the request: a redirect, for example,
     /// may turn a POST into a GET.
@@ -63,7 +63,7 @@ public struct GateExplanation: Sendable {
     public let effects: [GateEffect]
     /// The header fields that it sets, with secrets redacted.
     ///
-    /// The value is empty where only a call decides it.
+    /// A value is empty if only a call decides it.
     public let fields: [(name: String, value: String)]
     /// The gates of a group, outermost first.
     public let gates: [GateExplanation]
@@ -109,8 +109,8 @@ extension Stack {
     /// No gate runs, and nothing is sent: the explanation uses the facts of the gates
     /// (``/TurnpikeCore/Gate/facts(for:)``). Everything that a gate does not state is shown as
     /// unknown. The gates of the request's own options are included, as in a call. Conditions are
-    /// evaluated with this request. If an outer gate may change it, the worst case covers both
-    /// results.
+    /// evaluated with this request. If an outer gate may change the request, the worst case covers
+    /// both results.
     /// - Parameters:
     ///   - request: The request, as the caller makes it.
     ///   - transport: The transport at the end of the stack.
@@ -134,7 +134,7 @@ extension Stack {
         String(describing: type(of: transport))
     }
 
-    // The reason for which the framework refuses to send the request.
+    // Why the framework refuses to send the request; nil if it sends it.
     private static func fault(_ request: Request, _ transport: any Transport) -> String? {
         let needs: [(Bool, TransportCapabilities)] = [
             (request.body.isLive, .liveUpload), (request.body.hasTrailers, .requestTrailers),

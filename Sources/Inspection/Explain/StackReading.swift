@@ -4,7 +4,7 @@ import TurnpikeCore
 
 /// The parts of a stack that were read so far, outermost first.
 struct StackReading {
-    // How far the request may have been changed before it reaches the next gate.
+    // How much the request may have changed before it reaches the next gate.
     private enum Change: Comparable {
         case none
         case fields
@@ -30,8 +30,8 @@ struct StackReading {
     /// The place of each gate, by its number.
     private(set) var places: [String] = []
 
-    /// Whether a request may be sent once more where its kept-alive connection ended before an answer:
-    /// it may be repeatable, and no retry decides.
+    /// Whether a request may be sent once more if its kept-alive connection ended before an answer:
+    /// the request may be repeatable, and no retry decides.
     var mayResend: Bool {
         !isDecidedByRetry && (change != .none || reached?.isRepeatable != false)
     }
@@ -69,7 +69,7 @@ struct StackReading {
         } else if facts == nil, group == nil {
             status = .unknown
         }
-        // A condition may look at the values of fields, which only a call has.
+        // A condition may depend on the values of fields, which only a call has.
         let mayChange =
             skipped.map(\.mayChange)
             ?? (group == nil ? isChanged || isUnsure(gate, facts, request) : change != .none)
@@ -94,7 +94,7 @@ struct StackReading {
                 isOut
                 ? nil : .gate(number: number, variants: variants(gate, facts, request))
             if !isOut { note(gate, facts, isActive: facts?.passedOver == nil || mayChange) }
-            // A gate that some requests skip decides nothing for those.
+            // A gate that some requests skip decides nothing for these requests.
             if skipped == nil, !prefixed(place) { noteRetry(gate, request) }
         }
         let explanation = GateExplanation(

@@ -2,7 +2,7 @@
 
 import TurnpikeCore
 
-/// An order of a stack that obeys all rules of order with as few changes as possible.
+/// An order of a stack that obeys all rules of order, with as few changes as possible.
 struct LintOrder {
     private let gates: [any Gate]
     // The demands on the gates of the stack (no path) and of each group: pairs of positions.
@@ -20,7 +20,7 @@ struct LintOrder {
         }
     }
 
-    /// The names in that order; nil if there is no such order.
+    /// The names of the gates in that order; nil if there is no such order.
     var names: [String]? { names(of: gates, at: []) }
 
     private func names(of gates: [any Gate], at path: [Int]) -> [String]? {
@@ -38,7 +38,7 @@ struct LintOrder {
         return names
     }
 
-    // Kahn's algorithm. It always takes the first gate that is allowed next.
+    // Kahn's algorithm: the next gate is always the first one that is allowed.
     private func order(_ count: Int, _ demands: Set<[Int]>) -> [Int]? {
         var waiting = [Int](repeating: 0, count: count)
         var inside = [[Int]](repeating: [], count: count)
@@ -47,7 +47,7 @@ struct LintOrder {
             inside[demand[0]].append(demand[1])
         }
         var isPlaced = [Bool](repeating: false, count: count)
-        // All gates before it have their places.
+        // All gates before this position have their places.
         var first = 0
         var order: [Int] = []
         while let next = (first..<count).first(where: { !isPlaced[$0] && waiting[$0] == 0 }) {
@@ -62,7 +62,7 @@ struct LintOrder {
 
 /// A gate that must stand outside of another one.
 struct LintEdge: Sendable {
-    /// One of its two gates.
+    /// One of the two gates.
     enum Side: Sendable {
         case outer, inner
     }
@@ -77,7 +77,7 @@ struct LintEdge: Sendable {
 
 /// A gate in the wrong order.
 struct LintBreach: Sendable {
-    /// The gate with the first of the others.
+    /// The gate and the first of the others.
     let edge: LintEdge
     /// The gates to which its order is wrong, outermost first.
     let others: [LintSubject.Entry]
@@ -87,7 +87,8 @@ struct LintBreach: Sendable {
     /// All gates of the breach.
     var gates: [LintSubject.Entry] { [outer, inner] + others }
 
-    /// The breaches in broken edges: one for each gate on a side, or else one for each edge.
+    /// The breaches of broken edges: one for each gate on the offender's side or, without a side,
+    /// for each edge.
     static func all(_ edges: [LintEdge], _ offender: LintEdge.Side?) -> [LintBreach] {
         guard let offender else { return edges.map { LintBreach(edge: $0, others: [$0.inner]) } }
         let other: LintEdge.Side = offender == .outer ? .inner : .outer
@@ -98,10 +99,10 @@ struct LintBreach: Sendable {
         }
     }
 
-    /// How many attempts the retries among the others make of a call; nil for any number.
+    /// The attempts that the retries among the others make of one call; nil for any number.
     var attempts: Int? { LintSubject.product(others) { $0.retries?.attempts } }
 
-    /// How many requests the redirects among the others make of a call; nil for any number.
+    /// The requests that the redirects among the others make of one call; nil for any number.
     var requests: Int? { LintSubject.product(others) { Self.count($0.effects) } }
 
     private static func count(_ effects: [GateEffect]) -> Int? {

@@ -9,18 +9,18 @@ import TurnpikeSupport
 public struct LintRule: Sendable, Identifiable {
     /// The kind of check.
     enum Check: Sendable {
-        /// Gates must stand outside of others; the story says what happens if one does not.
+        /// Gates must stand outside of others; the story says what happens if a gate does not.
         ///
         /// There is one finding for each gate on the offender's side, with all gates to which its
-        /// order is wrong; without a side, one for each pair of gates.
+        /// order is wrong. Without a side, there is one finding for each pair of gates.
         case order(
             offender: LintEdge.Side?, edges: @Sendable (LintSubject) -> [LintEdge],
             story: @Sendable (LintBreach, LintSubject) -> String)
-        /// Anything else.
+        /// Any other check.
         case state(@Sendable (LintSubject) -> [LintDraft])
     }
 
-    /// The name by which the rule is ignored.
+    /// The name by which users ignore the rule.
     public let id: String
     /// How bad it is to break the rule.
     public let severity: LintSeverity
@@ -62,7 +62,7 @@ public struct LintRule: Sendable, Identifiable {
         time + sends + repetitions + endpoints + sharing + caching + redirects + requests
         + transports + observation + statements
 
-    /// The fault of the id of a rule to ignore; nil if there is such a rule.
+    /// Why an id cannot be ignored; nil if a rule has this id.
     public static func fault(of id: String) -> String? {
         if all.contains(where: { $0.id == id }) { return nil }
         return "there is no rule \"\(Grammar.escaped(id, upTo: 100))\""
@@ -93,7 +93,7 @@ struct LintDraft: Sendable {
         gates.sort { $0.index < $1.index }
     }
 
-    /// The drafts of a rule: each story occurs once, with all of its gates.
+    /// Merges the drafts of a rule, so that each story occurs once, with all of its gates.
     static func merged(_ drafts: [LintDraft]) -> [LintDraft] {
         var merged: [LintDraft] = []
         var places: [String: [Int]] = [:]
@@ -153,13 +153,13 @@ extension LintRule {
     private static let head = """
         # Order of the stack: the rules
 
-        What the linter finds in a stack, what goes wrong there, and what mends it.
+        The mistakes that the linter finds in a stack, their harm, and their repair.
 
         ## Overview
 
         The position of a gate decides what it sees: outside of a retry it sees a call once, inside it sees
-        every attempt. The linter knows the mistakes that this leads to. It sends nothing and runs no gate. It
-        goes by what gates state of themselves (``/TurnpikeCore/GateFacts``), those of users too, and tells what
+        every attempt. The linter knows the mistakes of wrong positions. It sends nothing and runs no gate. It
+        uses only the facts that gates state (``/TurnpikeCore/GateFacts``), gates of users included. It says what
         would happen with the figures of the stack.
 
         A test keeps a stack in order:
@@ -170,11 +170,11 @@ extension LintRule {
         #expect(client.stack.lint(for: transport, baseURL: client.baseURL).isEmpty)
         ```
 
-        `turnpike check stack.json` prints the findings of a stack file, with the line of the gate; an error ends it
-        with status 2, warnings and hints do not.
+        `turnpike check stack.json` prints the findings of a stack file, with the line of the gate. It ends with
+        status 2 if a finding is an error; warnings and hints do not change its status.
 
-        A rule that is broken on purpose is ignored by its id, with a comment that says why. In a stack file it is
-        a member of the file, `{"lint": {"ignore": ["breaker-outside-retry"]}}`. In code:
+        To break a rule on purpose, ignore it by its id, with a comment that says why. In a stack file, the ids are
+        a member of the file: `{"lint": {"ignore": ["breaker-outside-retry"]}}`. In code:
 
         ```swift
         let stack: Stack = [
@@ -188,12 +188,12 @@ extension LintRule {
         | severity | meaning |
         |---|---|
         | error | calls fail, are repeated, leak, or outlast their bounds |
-        | warning | something does not do what its reader expects |
-        | hint | something may be meant |
+        | warning | the stack does not behave as its reader expects |
+        | hint | this may be a mistake, or may be meant |
 
-        A gate inside a group that lets only some requests in is judged together with gates that the same request
-        may pass. A gate that states no facts is not judged; if it is an interceptor, it may also be what would
-        otherwise be missing. Not every stack without a finding is right, but a finding is no matter of taste.
+        If a group lets only some requests in, its gates are judged together with gates that the same request
+        may pass. A gate that states no facts is not judged. If it is an interceptor, no gate counts as missing,
+        because the interceptor may do its work. A stack without findings may be wrong. No finding is mere taste.
 
         This article is made from the table of the rules by `turnpike check --rules`.
 

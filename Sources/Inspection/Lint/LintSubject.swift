@@ -2,7 +2,7 @@
 
 import TurnpikeCore
 
-/// A stack as rules see it: what each gate states, in the order in which requests pass.
+/// A stack as rules see it: the facts of each gate, in the order in which requests pass.
 struct LintSubject: Sendable {
     /// A gate of the stack, or of a group in it.
     struct Entry: Sendable {
@@ -13,14 +13,14 @@ struct LintSubject: Sendable {
         let facts: GateFacts?
         /// Whether the gate may do anything to calls, beyond what its facts say.
         let isUnknown: Bool
-        /// The groups around it that let only some requests in.
+        /// The groups around the gate that let only some requests in.
         let conditions: Set<[Int]>
-        /// Whether one of them selects by origin.
+        /// Whether one of these groups selects by origin.
         let isBoundByOrigin: Bool
-        /// The origins of those that select by origin; nil if none does.
+        /// The origins of the groups that select by origin; nil if no group does.
         let originsAround: Set<Origin>?
-        /// Its facts for a request to the client's base URL; nil if no such request passes it, or
-        /// if there is no base URL.
+        /// The gate's facts for a request to the client's base URL; nil if no such request passes
+        /// the gate, or if there is no base URL.
         let factsAtBase: GateFacts?
 
         var kinds: Set<GateKind> { facts?.kinds ?? [] }
@@ -66,7 +66,7 @@ struct LintSubject: Sendable {
                     factsAtBase: passes ? atBase : nil))
             guard let group else { continue }
             var (inner, isInnerBound) = (conditions, isBound)
-            // Nothing is known of when a group without facts applies.
+            // A group without facts may apply to any requests.
             if facts == nil { inner.insert(path) }
             for case .selects(let byOrigin) in facts?.effects ?? [] {
                 inner.insert(path)
@@ -88,7 +88,7 @@ struct LintSubject: Sendable {
     /// The gates of a kind.
     func all(_ kind: GateKind) -> [Entry] { entries.filter { $0.kinds.contains(kind) } }
 
-    /// The gates of a kind that no other gate of the kind surely surrounds.
+    /// The gates of a kind that no other gate of the kind surrounds for every request.
     func outermost(_ kind: GateKind) -> [Entry] {
         let all = all(kind)
         return all.filter { entry in
@@ -98,7 +98,7 @@ struct LintSubject: Sendable {
         }
     }
 
-    /// The gates of a kind that surely meet none of another kind.
+    /// The gates of a kind that share no request with a gate of another kind.
     func all(_ kind: GateKind, without other: GateKind) -> [Entry] {
         if hasUnknown { return [] }
         let others = all(other)
@@ -117,19 +117,20 @@ struct LintSubject: Sendable {
                 || second.conditions.isSubset(of: first.conditions))
     }
 
-    /// The demand that each of some gates stand outside of each of others.
+    /// The demand that each gate of one list stand outside of each gate of another list.
     func edges(_ outer: [Entry], outside inner: [Entry]) -> [LintEdge] {
         outer.flatMap { outer in
             inner.compactMap { mayMeet(outer, $0) ? LintEdge(outer: outer, inner: $0) : nil }
         }
     }
 
-    /// The demand that gates of a kind stand outside of those of another kind.
+    /// The demand that gates of one kind stand outside of gates of another kind.
     func edges(_ outer: GateKind, outside inner: GateKind) -> [LintEdge] {
         edges(all(outer), outside: all(inner))
     }
 
-    /// The demand that inside each of some gates stand one of a kind, or else each of that kind.
+    /// The demand that each gate have a gate of a kind inside; without one, that all gates of the
+    /// kind move inside.
     func edges(_ outer: [Entry], outsideOfSome kind: GateKind) -> [LintEdge] {
         outer.flatMap { gate in
             let inside = all(kind, inside: gate)
@@ -142,7 +143,7 @@ struct LintSubject: Sendable {
         all(kind).filter { $0.index > outer.index && mayMeet($0, outer) }
     }
 
-    /// Those of some gates that one request may pass, for each of them with all groups around it.
+    /// The sets of gates that one request may pass: one set for each combination of groups.
     static func passed(_ entries: [Entry]) -> [[Entry]] {
         var seen: Set<Set<[Int]>> = []
         return entries.filter { seen.insert($0.conditions).inserted }.map { innermost in
@@ -150,7 +151,7 @@ struct LintSubject: Sendable {
         }
     }
 
-    /// The most that gates around each other multiply to; nil beyond all measure.
+    /// The largest product of gates around each other; nil if it is too large.
     static func product(_ entries: [Entry], _ factor: (Entry) -> Int?) -> Int? {
         var most = 0
         for passed in passed(entries) {
@@ -168,7 +169,7 @@ struct LintSubject: Sendable {
 }
 
 extension LintSubject.Entry {
-    /// The retries: attempts, and the longest sum of waits.
+    /// The gate's retries: the attempts, and the longest sum of waits.
     var retries: (attempts: Int?, waits: Duration?, repeatsUnsafe: Bool)? {
         for case .retries(let attempts, let waits, let repeats) in effects {
             return (attempts, waits, repeats)
@@ -182,17 +183,18 @@ extension LintSubject.Entry {
         return nil
     }
 
-    /// Whether it may hold requests back, other than to choose a substitute.
+    /// The reason for which the gate may hold requests back, except for a substitute; nil if it may
+    /// not.
     var wait: String? {
         if effects.contains(.answers(.substitute)) { return nil }
         for case .waits(_, let reason) in effects { return reason }
         return nil
     }
 
-    /// The origins that are listed for the secrets that it sets.
+    /// The listed origins for the secrets that the gate sets.
     var secretOrigins: Set<Origin> {
         if let listed = facts?.origins { return listed.intersection(originsAround ?? listed) }
-        // A credential that the gate binds by itself goes to its own origin, which only the client
+        // A credential that the gate binds by itself goes to one origin, which only the client
         // knows.
         let isUnbound = effects.contains {
             if case .setsFields(_, .secret(isBound: false, _)) = $0 { true } else { false }
@@ -200,8 +202,8 @@ extension LintSubject.Entry {
         return isUnbound ? originsAround ?? [] : []
     }
 
-    /// The fields with secrets that it sets: their names, whether origins bound them, and whether
-    /// they differ from call to call.
+    /// The fields with secrets that the gate sets: their names, whether they go only to certain
+    /// origins, and whether they differ from call to call.
     var secrets: [(names: [HTTPHeaders.Name], isBound: Bool, variesByCall: Bool)] {
         effects.compactMap {
             guard case .setsFields(let names, .secret(let isBound, let varies)) = $0 else {

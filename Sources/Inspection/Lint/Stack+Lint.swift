@@ -6,8 +6,8 @@ extension Stack {
     /// Finds mistakes in the order of the gates, and gates that are missing.
     ///
     /// Nothing is sent and no gate runs; the check uses the facts that gates state
-    /// (``/TurnpikeCore/GateFacts``). A gate of a user's that states nothing is not judged, nor is
-    /// a gate beyond the first 100. A rule has one finding for each gate in the wrong place, with
+    /// (``/TurnpikeCore/GateFacts``). A gate that states no facts is not judged, nor is a gate
+    /// beyond the first 100. A rule has one finding for each gate in the wrong place, with
     /// the gates to which its order is wrong, and at most 20 findings.
     ///
     /// ```swift
@@ -22,9 +22,9 @@ extension Stack {
     /// ```
     /// - Parameters:
     ///   - transport: The transport, whose capabilities count.
-    ///   - baseURL: The base URL of the client; without it, nothing is said of where secrets go.
-    ///   - ignored: The ids of rules that do not apply to this stack. Write in a comment why. An id
-    ///     that no rule has is a finding, `unknown-rule`, so that the list does not go stale.
+    ///   - baseURL: The base URL of the client; without it, the origins of secrets are not checked.
+    ///   - ignored: The ids of rules that do not apply to this stack. Write in a comment why. An
+    ///     unknown id is a finding, `unknown-rule`, so that the list stays up to date.
     /// - Returns: The findings, the worst first; those of the same severity in the order of
     ///   ``LintRule/all``.
     public func lint(
@@ -84,13 +84,13 @@ public struct LintFinding: Sendable, Hashable {
     public let severity: LintSeverity
     /// The harm, with the figures of this stack.
     public let story: String
-    /// The gates that it is about, outermost first; none if a gate is missing.
+    /// The gates of the mistake, outermost first; none if a gate is missing.
     public let gates: [LintPlace]
     /// How to repair it.
     public let remedy: String
-    /// The names of the gates in an order that repairs it; nil if no order does.
+    /// The names of the gates in an order that repairs the mistake; nil if no order does.
     ///
-    /// A group is written with the gates inside it: `Group(Retry, Log)`. The order also keeps all
+    /// A group is written with the gates inside it: `Group(Retry, Log)`. The order also obeys all
     /// other rules of order.
     public let mendedOrder: [String]?
 
@@ -144,6 +144,6 @@ public enum LintSeverity: String, Sendable, CaseIterable {
     case error
     /// The stack does not behave as its reader expects.
     case warning
-    /// Something may be meant.
+    /// This may be a mistake, or may be meant.
     case hint
 }

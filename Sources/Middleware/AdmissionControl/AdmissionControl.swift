@@ -6,45 +6,45 @@ import TurnpikeSupport
 /// Refuses some of the calls to an origin while the origin rejects most of them, so that it can serve
 /// the others.
 ///
-/// A server with more calls than it can serve serves few of them in time: it works on requests whose
-/// clients have given up. A retry budget keeps retries from adding to that, and a ``CircuitBreaker``
+/// An overloaded server answers few calls in time: it works on requests whose clients have given
+/// up. A retry budget keeps retries from adding to the load, and a ``CircuitBreaker``
 /// sends nothing for a while. This gate finds the share of the calls that the server can serve, and
 /// sends that share (client-side throttling: "Site Reliability Engineering", 2016, chapter 21).
 ///
-/// A call that is refused fails at once as ``/TurnpikeCore/ClientError/Code/overloaded``. Nothing of
-/// it was sent, a retry outside does not repeat it, and its
-/// ``/TurnpikeCore/ClientError/retryAfter`` says when all calls are admitted again, if no more are
-/// rejected. Critical calls are refused last, and sheddable ones first
+/// A refused call fails at once as ``/TurnpikeCore/ClientError/Code/overloaded``. Nothing of the
+/// call was sent, and a retry outside does not repeat it. Its
+/// ``/TurnpikeCore/ClientError/retryAfter`` says when all calls are admitted again if no more calls
+/// are rejected. Critical calls are refused last, and sheddable ones first
 /// (``TurnpikeCore/Call/criticality(_:)``).
 ///
-/// All calls are admitted until more than `threshold` of the latest attempts were rejected: three in
-/// a row, or most of those of the last half second if they are many; attempts that end together count
-/// like one. Then the share is cut to 3 %,
-/// which lets the server's queue drain. It grows with time, slowly at first, and reaches all calls
-/// after `recovery`. Rejections cut it again; attempts that were sent before a cut do not count.
+/// All calls are admitted until more than `threshold` of the latest attempts were rejected. Three
+/// rejections in a row are enough or, if attempts are many, most of those of the last half second;
+/// attempts that end together count as one. Then the share is cut to 3 %, so that the server's
+/// queue drains. The share grows with time, slowly at first, and reaches all calls after
+/// `recovery`. Rejections cut the share again. Attempts that were sent before a cut do not count.
 /// While calls are refused, an attempt whose head takes much longer than usual counts as rejected,
-/// because a growing queue causes waits before it causes errors. A share grows whatever
-/// is heard, so that an origin that was silent is tried again.
+/// because a growing queue causes waits before it causes errors. A share grows even if no attempt
+/// ends, so that a silent origin is tried again.
 ///
 /// By default, a 429, 503 or 504 and an attempt or connection that takes too long are rejections
-/// (``standardVerdict(_:)``). An attempt ends when the body of its response ends. A cancellation or a
-/// deadline of the caller says nothing. Without an ``AttemptTimeout`` inside, a server that hangs is
-/// never noticed.
+/// (``standardVerdict(_:)``). An attempt ends when the body of its response ends. A cancellation or
+/// a deadline of the caller does not count. Without an ``AttemptTimeout`` inside, a server that
+/// hangs is never noticed.
 ///
-/// Place it inside ``Retry`` and ``Hedge``, and outside of a ``CircuitBreaker``: it then sees each
-/// attempt. It needs no breaker, but works with one. Clients with less than one call per second each to a server learn
-/// too little by themselves: let all clients of a process share one gate, by using the same value in
-/// their stacks. It keeps the shares of 1024 origins, drops the least recently used one beyond that,
-/// and then admits all calls to it. Calls to the endpoints of one name have one share.
+/// Place it inside ``Retry`` and ``Hedge``, and outside of a ``CircuitBreaker``: there it sees each
+/// attempt. It needs no breaker, but works with one. A client that calls a server less than once
+/// per second learns too little alone: let all clients of a process share one gate, by using the
+/// same value in their stacks. The gate keeps the shares of 1024 origins; beyond that, it drops the
+/// least recently used one. Calls to the endpoints of one name have one share.
 public struct AdmissionControl: Interceptor {
     private let shares: AdmissionShares
     private let decide: @Sendable (Outcome) -> CircuitVerdict
 
     /// Creates a gate.
     /// - Parameters:
-    ///   - threshold: The share of the latest attempts, from 0 to 0.99, beyond which rejections cut
-    ///     the share of calls that is admitted.
-    ///   - recovery: The time in which that share grows from nothing to all calls.
+    ///   - threshold: If more than this share of the latest attempts was rejected, fewer calls are
+    ///     admitted; from 0 to 0.99.
+    ///   - recovery: The time in which the admitted share grows from nothing to all calls.
     ///   - slowness: The longest wait for a head while calls are refused, as a multiple of the
     ///     usual wait; an attempt that takes longer counts as rejected. nil ignores waits.
     ///   - meter: Receives the share of calls that is refused
@@ -67,17 +67,17 @@ public struct AdmissionControl: Interceptor {
 
     /// Takes the rules and the meter of another gate; the shares stay.
     ///
-    /// So a client whose stack is replaced keeps the state of its servers.
+    /// A client thus keeps the shares of its servers when its stack is replaced.
     public func update(to other: AdmissionControl) { shares.update(to: other.shares) }
 
-    /// The default rule: 429, 503, 504 and what takes too long are rejections.
+    /// The default rule: 429, 503, 504 and exceeded time limits are rejections.
     ///
-    /// A connection, an attempt or a body may take too long. Any other response is accepted, and any
-    /// other error is ignored.
+    /// The time limits are those on a connection, on an attempt and on an idle body. Any other
+    /// response is accepted, and any other error is ignored.
     ///
-    /// The response of a proxy that does not connect is judged by the same statuses, and is never
-    /// accepted. A connection that is refused says nothing: a client without a network would
-    /// otherwise refuse calls after the network is back.
+    /// If a proxy does not connect, its response is judged by the same statuses, but never
+    /// accepted. A refused connection is ignored: otherwise a client without a network would still
+    /// refuse calls when the network is back.
     public static func standardVerdict(_ outcome: Outcome) -> CircuitVerdict {
         if let status = outcome.proxyStatus {
             return rejections.contains(status) ? .failure : .ignored
@@ -217,7 +217,7 @@ public struct AdmissionControl: Interceptor {
         let evidence: AdmissionShare.Evidence =
             verdict == .failure ? .rejected : .accepted(after: elapsed)
         if shares.record(evidence, origin, sentAt: sentAt, at: context.timeSource.now) {
-            // A closure of the origin itself crashes the compiler (6.3) when it is inlined.
+            // If a closure captures the origin itself and is inlined, the compiler (6.3) crashes.
             let server = origin.description
             context.report(
                 "\(server) rejects most calls; a share of them is refused now", by: gateName)

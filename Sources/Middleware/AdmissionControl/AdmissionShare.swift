@@ -9,8 +9,8 @@ import TurnpikeSupport
 /// The share is cut to a small part when most of the latest attempts were rejected, and then grows
 /// with time, slowly at first: additive increase and multiplicative decrease (Chiu and Jain, 1989)
 /// with a cut that is deep enough for the server's queue to drain. Outcomes of attempts that were
-/// sent before a cut do not count, as losses within one window of TCP count once (RFC 6582). So each
-/// cut acts before the next one, whatever the attempts take.
+/// sent before a cut do not count, just as TCP counts the losses within one window once (RFC 6582).
+/// So each cut takes effect before the next one, however long attempts take.
 struct AdmissionShare: OriginEntry {
     /// When the share is cut, and how fast it grows.
     struct Rules: Sendable, Equatable {
@@ -19,7 +19,7 @@ struct AdmissionShare: OriginEntry {
         /// The time in which the share grows from nothing to all calls.
         let recovery: Duration
         /// The longest wait for a head while the share is cut, as a multiple of the usual wait; nil
-        /// for any time.
+        /// for no limit.
         let slowness: Double?
 
         init(threshold: Double, recovery: Duration, slowness: Double?) {
@@ -39,7 +39,7 @@ struct AdmissionShare: OriginEntry {
 
     private enum Phase {
         case open
-        /// Grows since a cut to a share.
+        /// The share has been growing since it was cut to `from`.
         case limited(since: MonotonicInstant, from: Double)
     }
 
@@ -67,7 +67,7 @@ struct AdmissionShare: OriginEntry {
     // If an entry is dropped, all calls are admitted.
     var isInUse: Bool { false }
 
-    /// Whether some calls may be refused, as of the last look.
+    /// Whether some calls may be refused, as of the latest call or outcome.
     var isLimited: Bool { if case .limited = phase { true } else { false } }
 
     /// The share of the calls that is admitted: 0 to 1.
@@ -88,11 +88,11 @@ struct AdmissionShare: OriginEntry {
 
     /// Decides on a call.
     /// - Parameters:
-    ///   - criticality: How much it matters.
+    ///   - criticality: How much the call matters.
     ///   - now: The current time.
     ///   - rules: The rules in force.
-    ///   - unit: Returns a random number in 0..<1; asked only if the share is cut.
-    /// - Returns: Whether it is admitted.
+    ///   - unit: Returns a random number in 0..<1; called only if the share is cut.
+    /// - Returns: Whether the call is admitted.
     mutating func admit(
         _ criticality: Criticality, at now: MonotonicInstant, _ rules: Rules,
         unit: () -> Double
@@ -122,7 +122,7 @@ struct AdmissionShare: OriginEntry {
     }
 
     /// Records the outcome of an attempt.
-    /// - Returns: Whether all calls were admitted until then, and no longer are.
+    /// - Returns: Whether calls are refused from now on, and were not before.
     mutating func record(
         _ evidence: Evidence, sentAt: MonotonicInstant, at now: MonotonicInstant, _ rules: Rules
     ) -> Bool {

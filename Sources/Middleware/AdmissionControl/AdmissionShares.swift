@@ -78,7 +78,7 @@ final class AdmissionShares: Sendable {
     }
 
     /// Records the outcome of an attempt.
-    /// - Returns: Whether all calls were admitted until then, and no longer are.
+    /// - Returns: Whether calls are refused from now on, and were not before.
     func record(
         _ evidence: AdmissionShare.Evidence, _ origin: Origin, sentAt: MonotonicInstant,
         at now: MonotonicInstant
@@ -95,8 +95,8 @@ final class AdmissionShares: Sendable {
 
     // MARK: Metrics
 
-    /// Reports the share of an origin's calls that is refused to the meter; none if the share was
-    /// never cut or is forgotten.
+    /// Reports to the meter the share of an origin's calls that is refused; no share if the origin
+    /// is forgotten.
     func tell(of origin: Origin, at now: MonotonicInstant) {
         figures.tell {
             let share = state.withLock { state in

@@ -4,12 +4,12 @@ public import TurnpikeCore
 
 /// How much a call matters when an ``AdmissionControl`` cannot admit all calls.
 ///
-/// The classes follow Google's ("Site Reliability Engineering", 2016, chapter 21), which has one
-/// more above them for the few calls without which nothing works.
+/// The classes follow Google's ("Site Reliability Engineering", 2016, chapter 21), which have one
+/// more class at the top, for the few calls without which nothing works.
 public enum Criticality: String, Hashable, Sendable, CaseIterable {
     /// Work that can wait or be left out, such as a prefetch or a batch: refused first.
     case sheddable
-    /// The calls of a user or a service, if nothing else is said.
+    /// Calls of a user or a service for which no other class is set.
     case `default`
     /// Calls whose failure a user sees at once: refused last.
     case critical
@@ -31,7 +31,7 @@ extension RequestOptions {
 extension Call {
     /// Says how much this call matters when an ``AdmissionControl`` cannot admit all calls.
     ///
-    /// Without such a gate in the stack, it has no effect.
+    /// Without such a gate in the stack, the class has no effect.
     public func criticality(_ criticality: Criticality) -> Call {
         option(CriticalityOption.self, criticality)
     }

@@ -6,8 +6,8 @@ import TurnpikeSupport
 /// Ends an attempt if the head of its response does not arrive within a limit.
 ///
 /// Place it inside a retry. The body has limits of its own: ``IdleTimeout`` and ``Deadline``. If
-/// less time is left to the deadline than the limit, the deadline decides. The attempt fails as
-/// ``/TurnpikeCore/ClientError/Code/attemptTimeout``, which a retry may try again.
+/// the deadline comes before the limit ends, the deadline decides. An attempt that takes too long
+/// fails as ``/TurnpikeCore/ClientError/Code/attemptTimeout``, and a retry may try again.
 /// ``TurnpikeCore/Call/attemptTimeout(_:)`` sets another limit for one call.
 public struct AttemptTimeout: PhasedInterceptor {
     // Nil if only calls with their own limit are limited.
@@ -18,7 +18,7 @@ public struct AttemptTimeout: PhasedInterceptor {
     ///   less leaves no time.
     public init(_ limit: Duration = .seconds(10)) { self.limit = limit }
 
-    /// The gate for requests that have a limit of their own; it leaves others alone.
+    /// Creates a gate that limits only requests with a limit of their own.
     fileprivate init(ofCalls: Void) { limit = nil }
 
     /// The option that sets the limit of one call.
@@ -57,7 +57,7 @@ public struct AttemptTimeout: PhasedInterceptor {
 }
 
 extension AttemptTimeout: PromptlyCancellable {
-    /// With a limit it ends soon, whatever the rest of the chain does.
+    /// With a limit, a pass ends soon after a cancellation, whatever the rest of the chain does.
     public var promptness: Promptness { limit == nil ? .withInside : .always }
 }
 
@@ -65,11 +65,11 @@ extension AttemptTimeout: PromptlyCancellable {
 enum AttemptTimeoutOption: RequestOptionKey {
     /// The gate that applies the option.
     ///
-    /// A request that another gate sends for all calls, such as one for a token, does not have the
-    /// option, so it has no such limit.
+    /// A request that another gate sends for all calls, such as one for a token, has neither the
+    /// option nor the limit.
     static func gate(for value: Duration) -> (any Gate)? { AttemptTimeout(ofCalls: ()) }
 
-    /// Its place is inside a retry, wherever the retry stands.
+    /// The gate is added inside a retry, wherever the retry stands.
     static var gatePlace: GatePlace { .innermost }
 }
 
@@ -84,8 +84,8 @@ extension Call {
     /// Ends each attempt of this call whose response head does not arrive within a limit, whatever
     /// the client's limit is.
     ///
-    /// ``AttemptTimeout`` applies it where it stands in the stack. If the stack
-    /// has none, the limit applies next to the transport, to each send. The deadline of the call
+    /// The ``AttemptTimeout`` of the stack applies the limit. If the stack has no such gate, the
+    /// limit applies next to the transport, to each send. The deadline of the call
     /// still covers all its attempts.
     public func attemptTimeout(_ limit: Duration) -> Call {
         option(AttemptTimeoutOption.self, limit)

@@ -176,8 +176,8 @@ public struct AuthenticationChallenge: Sendable, Hashable {
     /// The challenges of a response, in order, from one field line or several.
     ///
     /// The syntax is parsed strictly, and its size is bounded: 32 challenges of 32 parameters each,
-    /// in lines of at most 16 KiB. In each line, the challenges before a syntax error or a bound
-    /// count; the challenge with the error, and everything after it, do not.
+    /// in lines of at most 16 KiB. If a line has a syntax error or exceeds a bound, only the
+    /// challenges before that place count.
     /// - Parameters:
     ///   - headers: The fields of the response.
     ///   - name: The field.

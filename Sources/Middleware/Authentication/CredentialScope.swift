@@ -55,7 +55,7 @@ struct CredentialScope: Sendable {
         return mayReach(request) == false ? "the credential is not for this origin" : nil
     }
 
-    /// Whether a response answers the credential that a request carried.
+    /// Whether a response comes from the origin to which the request's credential was sent.
     ///
     /// A redirect inside the gate may have led to another origin.
     func covers(_ head: ResponseHead, to request: Request) -> Bool {
@@ -113,13 +113,13 @@ extension Outcome {
 /// ```
 ///
 /// Once a redirect has led a call to an origin that is not among them, the call no longer carries
-/// the credential, even back at a listed origin: no other server may choose what is done with it.
+/// the credential, even back at a listed origin: no other server may choose its use.
 public struct CredentialOrigins: Sendable, Hashable {
     /// The one origin of ``CredentialOrigins/own``, once it is known.
     public final class Own: Sendable, Hashable {
         let origin = Mutex<Origin?>(nil)
 
-        /// An origin that is not known.
+        /// Creates an origin that is not known yet.
         public init() {}
 
         /// Whether they are the same object.
@@ -131,7 +131,7 @@ public struct CredentialOrigins: Sendable, Hashable {
 
     let listed: Set<Origin>?
     let fault: String?
-    /// What gates share; nil if each has an origin of its own.
+    /// The origin that several gates share; nil if each gate has an origin of its own.
     let shared: Own?
 
     private init(listed: Set<Origin>?, fault: String? = nil, shared: Own? = nil) {
@@ -144,8 +144,8 @@ public struct CredentialOrigins: Sendable, Hashable {
     /// that passes the gate, permanently.
     public static let own = CredentialOrigins(listed: nil)
 
-    /// Returns ``own`` for gates that have one such origin together, such as that of a stack and
-    /// that of the stack that replaces it.
+    /// Returns ``own`` for gates that share one such origin, such as the gate of a stack and the
+    /// gate of the stack that replaces it.
     public static func own(_ shared: Own) -> CredentialOrigins {
         CredentialOrigins(listed: nil, shared: shared)
     }

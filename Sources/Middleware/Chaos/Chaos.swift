@@ -3,7 +3,7 @@
 public import TurnpikeCore
 import TurnpikeSupport
 
-/// Makes faults on purpose, to see what the stack outside makes of them.
+/// Makes faults on purpose, to show how the stack outside handles them.
 ///
 /// ```swift
 /// let drill = Switch(share: 0)
@@ -16,12 +16,12 @@ import TurnpikeSupport
 /// ```
 ///
 /// It does nothing until its ``Switch`` is set, by code or by a stack file. Place it next to the
-/// transport. It spares requests that must not be sent twice (``/TurnpikeCore/Request/isRepeatable``)
-/// unless told otherwise, and always those that can be sent only once.
+/// transport. By default it spares requests that must not be sent twice
+/// (``/TurnpikeCore/Request/isRepeatable``). It always spares those that can be sent only once.
 ///
-/// Nobody should take a fault for a real one: each is in the log, in the trace beside the name of the
-/// gate, and in the counter `turnpike.chaos.faults`. Errors say that they are made on purpose, and so
-/// does the field `X-Turnpike-Chaos` of responses.
+/// So that no fault is mistaken for a real one, each is in the log, in the trace beside the name of
+/// the gate, and in the counter `turnpike.chaos.faults`. An error says that it was made on purpose,
+/// and a response has the field `X-Turnpike-Chaos`.
 public struct Chaos: Interceptor {
     /// What goes wrong.
     public enum Fault: Sendable, Hashable {
@@ -34,7 +34,7 @@ public struct Chaos: Interceptor {
         /// The request is sent, and the body of its response breaks off.
         case droppedBody
 
-        // What it is called in figures, and what happens to a request.
+        // The name of the fault in figures, and what happens to a request.
         fileprivate var texts: (label: String, happening: String) {
             switch self {
             case .error(let code): ("error", "fails as \(code.rawValue)")
@@ -56,11 +56,11 @@ public struct Chaos: Interceptor {
     /// Creates a gate that makes one kind of fault.
     /// - Parameters:
     ///   - fault: What goes wrong.
-    ///   - rate: The share of the requests that it happens to, from 0 to 1.
-    ///   - seed: Chooses them: with a seed it is the same requests each time, by the numbers of their
+    ///   - rate: The share of the requests that get the fault, from 0 to 1.
+    ///   - seed: With a seed, the same requests get the fault each time, by the numbers of their
     ///     calls and attempts.
-    ///   - control: Turns it on; by default it is off.
-    ///   - sparesUnrepeatable: Whether requests that must not be sent twice have no fault.
+    ///   - control: Turns the gate on; by default, the gate is off.
+    ///   - sparesUnrepeatable: Whether requests that must not be sent twice get no fault.
     ///   - meter: Counts the faults (`turnpike.chaos.faults`).
     ///   - isMeant: The requests that may have the fault.
     public init(
@@ -151,7 +151,7 @@ public struct Chaos: Interceptor {
     private func strikes(in context: Context) -> Bool {
         if rate >= 1 { return true }
         guard let seed else { return context.random.unit() < rate }
-        // One send of a call has one number, for at most 12 sends.
+        // Each send of a call has its own number; a call has at most 12 sends.
         var generator = SeededRandomSource(seed: seed)
             .generator(forCall: context.id.number &* 64 &+ UInt64(context.attempt))
         return generator.unit() < rate

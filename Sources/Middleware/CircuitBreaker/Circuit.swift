@@ -25,11 +25,11 @@ struct Circuit: OriginEntry {
 
     /// Whether a call may pass.
     enum Admission {
-        /// It may; its end is reported with this number.
+        /// The call may pass; its end is reported with this generation.
         case pass(generation: UInt64)
-        /// It may not; at that time the circuit half-opens, or admits new probes.
+        /// The call may not pass; at that time the circuit half-opens, or admits new probes.
         case refuse(until: MonotonicInstant)
-        /// It may not until someone closes the circuit, which that person has opened by hand.
+        /// The call may not pass: this person has opened the circuit, and only a person closes it.
         case isolate(by: String)
     }
 
@@ -43,11 +43,11 @@ struct Circuit: OriginEntry {
     private var phase = Phase.closed
     // The calls that ended with a verdict, and how many of them failed.
     private var window: SlidingWindow
-    // How often it has opened since it was last closed.
+    // How often the circuit has opened since it was last closed.
     private var openings = 0
-    // Each change of phase begins a new generation: calls admitted before it no longer count.
+    // Each change of phase begins a new generation: earlier calls no longer count.
     private var generation: UInt64 = 0
-    /// What a person has done to it, until a call tells.
+    /// What a person has done to the circuit, until a call reports it.
     var act: String?
 
     init(window: Duration) { self.window = SlidingWindow(span: window, slots: 10) }
@@ -57,8 +57,8 @@ struct Circuit: OriginEntry {
         self.window = SlidingWindow(span: window, slots: 10)
     }
 
-    // Dropping a circuit closes it. A probe that ends later does no harm, but only a person closes
-    // what a person has opened.
+    // Dropping a circuit closes it; a probe that ends later does no harm. A circuit that a person
+    // has opened must not be dropped, because only a person closes it.
     var isInUse: Bool {
         if case .isolated = phase { true } else { false }
     }
@@ -71,13 +71,13 @@ struct Circuit: OriginEntry {
         }
     }
 
-    /// Refuses all calls until the circuit is closed by hand; calls under way count no more.
+    /// Refuses all calls until the circuit is closed by hand; calls under way no longer count.
     mutating func isolate(by name: String) {
         enter(.isolated(by: name))
         act = "was isolated by hand (\(name))"
     }
 
-    /// Lets all calls through, and counts anew; calls under way count no more.
+    /// Lets all calls through, and counts anew; calls under way no longer count.
     /// - Parameter name: Who closes it; nil if probes do.
     mutating func close(by name: String? = nil) {
         enter(.closed)
@@ -85,7 +85,7 @@ struct Circuit: OriginEntry {
         if let name { act = "was closed by hand (\(name))" }
     }
 
-    /// The time until calls may pass: zero where they may, and nil where only a person says when.
+    /// The time until calls may pass: zero if they may now, nil if only a person can say.
     func remaining(at now: MonotonicInstant, _ rules: Rules) -> Duration? {
         switch phase {
         case .closed: .zero

@@ -5,13 +5,13 @@ import TurnpikeSupport
 
 /// Stops sending to an origin that fails, and sends a few probes to find out when it has recovered.
 ///
-/// Each origin has a circuit. It opens when at least `minimum` calls have ended in a rolling window
-/// and the ratio of failures is reached. Calls then fail at once as
+/// Each origin has a circuit. A circuit opens when at least `minimum` calls have ended in a rolling
+/// window and the ratio of failures is reached. Calls then fail at once as
 /// ``/TurnpikeCore/ClientError/Code/circuitOpen``, and their
 /// ``/TurnpikeCore/ClientError/retryAfter`` says when the circuit half-opens. A half-open circuit
 /// lets at most `probes` calls through. If all of them succeed, it closes. If one fails, it opens
-/// for twice as long, up to a bound. If probes have not ended after that time, new ones are let
-/// through.
+/// for twice as long, up to a bound. If the probes do not end within the open time, new ones are
+/// let through.
 ///
 /// A call ends when the body of its response ends, and a body that breaks off is a failure. A call
 /// that is cancelled, or whose deadline passes, says nothing about the server; if it was a probe,
@@ -56,7 +56,7 @@ public struct CircuitBreaker: Interceptor {
 
     /// Takes the rules and the meter of another breaker; an open circuit stays open.
     ///
-    /// So a client whose stack is replaced can keep its circuits.
+    /// A client can thus keep its circuits when its stack is replaced.
     public func update(to other: CircuitBreaker) { circuits.update(to: other.circuits) }
 
     /// Flushes the meter.
@@ -65,21 +65,21 @@ public struct CircuitBreaker: Interceptor {
     /// The state of an origin's circuit after its last call.
     public func state(of origin: Origin) -> CircuitState { circuits.state(of: origin) }
 
-    /// Opens an origin's circuit by hand: calls to it fail until ``close(_:by:)``, whatever they meet.
+    /// Opens an origin's circuit by hand: all calls to the origin fail until ``close(_:by:)``.
     ///
-    /// No probe is let through, and the circuit is not dropped. A call that is under way goes on,
+    /// No probe is let through, and the circuit is not dropped. A call that is under way continues,
     /// but its outcome no longer counts.
     /// - Parameters:
     ///   - origin: The origin that gets no more calls.
-    ///   - name: Who isolates it. The errors of refused calls name that person or program.
+    ///   - name: The person or program that isolates the origin, for the errors of refused calls.
     public func isolate(_ origin: Origin, by name: String) { circuits.isolate(origin, by: name) }
 
     /// Closes an origin's circuit by hand, whether it was isolated or failures have opened it.
     ///
-    /// It counts anew, so that it opens again if the origin still fails.
+    /// The circuit counts anew, so it opens again if the origin still fails.
     /// - Parameters:
     ///   - origin: The origin that gets calls again.
-    ///   - name: Who closes it. The next call reports that, as it does what ``isolate(_:by:)`` did.
+    ///   - name: The person or program that closes the circuit, for the report of the next call.
     public func close(_ origin: Origin, by name: String) { circuits.close(origin, by: name) }
 
     /// How long an origin's circuit still refuses calls.

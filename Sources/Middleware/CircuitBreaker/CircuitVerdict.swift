@@ -15,9 +15,9 @@ public enum CircuitVerdict: Hashable, Sendable {
     /// The default rule: a status from 500 on is a failure, and any other status a success.
     ///
     /// Errors of the network, of the protocol and of time limits for attempts are failures;
-    /// everything else is ignored. A response that a validator refused is judged by its status. So
-    /// is the response of a proxy that does not connect, except that its 4xx says nothing about the
-    /// server. A kept-alive connection that ended before an answer is ignored
+    /// everything else is ignored. A response that a validator refused is judged by its status. If
+    /// a proxy does not connect, a status from 500 on is a failure, and any other status is
+    /// ignored. If a reused connection ended before an answer, that is ignored
     /// (``/TurnpikeCore/TransferState/lostReusedConnection``).
     public static func standard(_ outcome: Outcome) -> CircuitVerdict {
         if let status = outcome.proxyStatus { return status.code >= 500 ? .failure : .ignored }

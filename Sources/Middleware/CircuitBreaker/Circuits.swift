@@ -5,7 +5,7 @@ import TurnpikeCore
 
 /// The circuits of all origins.
 final class Circuits: Sendable {
-    /// Whether a call may pass, and the origins whose circuits were changed or dropped by it.
+    /// Whether a call may pass, and the origins whose circuits changed or were dropped.
     struct Answer {
         let admission: Circuit.Admission
         var changed: [Origin] = []
@@ -72,7 +72,7 @@ final class Circuits: Sendable {
 
     // MARK: By hand
 
-    /// Opens an origin's circuit, known or not, until it is closed by hand.
+    /// Opens an origin's circuit until it is closed by hand; adds the circuit if it is unknown.
     func isolate(_ origin: Origin, by name: String) {
         let evicted = state.withLock { state in
             let window = state.window
@@ -85,7 +85,7 @@ final class Circuits: Sendable {
         for origin in [origin] + evicted { tell(of: origin) }
     }
 
-    /// Closes an origin's circuit; one that is not known is closed.
+    /// Closes an origin's circuit; an unknown circuit is closed anyway.
     func close(_ origin: Origin, by name: String) {
         _ = state.withLock { $0.circuits.updateIfPresent(origin) { $0.close(by: name) } }
         tell(of: origin)
@@ -112,7 +112,7 @@ final class Circuits: Sendable {
 
     // MARK: Metrics
 
-    /// Reports the state of an origin's circuit to the meter, or removes it if the circuit is gone.
+    /// Reports the state of an origin's circuit to the meter, or no state if the circuit is gone.
     func tell(of origin: Origin) {
         figures.tell {
             let present = state.withLock { $0.circuits[origin]?.state }

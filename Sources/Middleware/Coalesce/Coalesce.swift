@@ -8,15 +8,15 @@ public import TurnpikeCore
 /// While a safe request is under way, others with the same method, URL and header fields wait for
 /// its response instead of being sent. All header fields count, so that calls of different users
 /// are never merged: `Authorization`, `Cookie`, keys of any name, `Accept-Language`. Only fields
-/// that identify a single call are ignored. A request is sent by itself if it has content, gates of
-/// its own (``/TurnpikeCore/Call/through(_:)``) or options of its own, or if it streams. Whatever
-/// identifies a user must be in the request when it comes here: place this gate inside those that
-/// set credentials for each call.
+/// that identify a single call are ignored. A request is sent alone if it has content, gates of
+/// its own (``/TurnpikeCore/Call/through(_:)``) or options of its own, or if it streams. Place this
+/// gate inside the gates that set credentials for each call, so that a request already identifies
+/// its user here.
 ///
-/// Each call keeps its own deadline, and a call that is cancelled does not affect the others; when
-/// the last one has left, the exchange ends. The content is read completely before any call gets
-/// it. If it is larger than `maxBody`, or an event stream, the first waiting call gets it as it
-/// arrives, and the others are sent by themselves. An error is the same for all.
+/// Each call keeps its own deadline, and a cancelled call does not affect the others. When the last
+/// call has left, the exchange ends. The content is read completely before any call gets
+/// it. If the content is larger than `maxBody`, or an event stream, the first waiting call gets it
+/// as it arrives, and the others are sent alone. All calls get the same error.
 public struct Coalesce: Interceptor {
     private let maxBody: Int
     private let ignored: Set<HTTPHeaders.Name>
@@ -62,7 +62,7 @@ public struct Coalesce: Interceptor {
         .traceparent, .tracestate, "X-Request-ID", "X-Correlation-ID",
     ]
 
-    /// States that identical requests share a response, and how much content is kept for it.
+    /// States that identical requests share a response, and how much content the gate keeps.
     public func facts(for request: Request?) -> GateFacts? {
         GateFacts(
             "sends identical requests once", .answers(.shared),
@@ -70,7 +70,7 @@ public struct Coalesce: Interceptor {
             passedOver: request.flatMap(obstacle))
     }
 
-    // The reason for which a request is sent by itself.
+    // Why a request is sent alone; nil if it may share a response.
     private func obstacle(to request: Request) -> String? {
         if !request.method.isSafe { return "\(request.method) may have an effect each time" }
         if !request.body.isEmpty { return "the request has content" }
@@ -133,7 +133,7 @@ public struct Coalesce: Interceptor {
 }
 
 extension RequestOptions {
-    /// Whether calls with these options may share an exchange: there are no options but those that
+    /// Whether calls with these options may share an exchange: the only options are those that
     /// outer gates have handled.
     public var allowSharing: Bool {
         if isEmpty { return true }

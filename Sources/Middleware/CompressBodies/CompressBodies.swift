@@ -12,9 +12,9 @@ import TurnpikeSupport
 ///
 /// A body in memory keeps a known length. A file or a stream is compressed while it is sent, with
 /// little memory and without a known length. A body is sent unchanged if the request already names
-/// a content coding, if it is smaller than the minimum, if its media type is already compressed, or
-/// if it has trailer fields, which may describe the original bytes. Use this gate only for servers
-/// that are known to accept compressed requests: most do not.
+/// a content coding, if the body is smaller than the minimum, if its media type is already
+/// compressed, or if it has trailer fields, which may describe the original bytes. Use this gate
+/// only for servers that are known to accept compressed requests: most do not.
 ///
 /// The system's zlib or Zstandard is loaded when it is first needed. Without it, the call fails with
 /// ``/TurnpikeCore/ClientError/Code/unsupported`` before anything is sent.
@@ -25,7 +25,7 @@ public struct CompressBodies: SynchronousRequestAdapter {
         case gzip
         /// Deflate in zlib's framing.
         case deflate
-        /// Zstandard (RFC 8878), with a window that each recipient has room for (RFC 9659).
+        /// Zstandard (RFC 8878), with a window that every recipient supports (RFC 9659).
         case zstd
 
         fileprivate var format: CompressionFormat {
@@ -62,7 +62,7 @@ public struct CompressBodies: SynchronousRequestAdapter {
             return facts
         }
         facts.passedOver = obstacle(to: request)
-        // What Zstandard itself takes at its level 9; zlib takes less than the rounding.
+        // The memory of Zstandard itself at level 9; zlib needs less than the rounding.
         let own: Int64 = coding == .zstd ? 17 << 20 : 0
         // The extra size for content that cannot be compressed, as in zlib's deflateBound() and
         // ZSTD_compressBound().
@@ -100,7 +100,7 @@ public struct CompressBodies: SynchronousRequestAdapter {
                     return try compressor.add(data) + compressor.finish()
                 }, type: type)
         } else {
-            // Created now, so that a missing library fails the call before it is sent.
+            // Created here, so that the call fails before it is sent if the library is missing.
             _ = try compressor()
             request.body = .stream(
                 replayable: body.canOpenAgain, live: body.isLive, type: type

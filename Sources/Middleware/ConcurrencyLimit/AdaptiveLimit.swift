@@ -5,13 +5,13 @@ public import TurnpikeCore
 /// How a limit on concurrent calls adapts to what a server can bear: additive increase,
 /// multiplicative decrease, as in TCP (Chiu and Jain, 1989).
 ///
-/// The defaults are common in libraries that do this for servers of unknown capacity: begin with
+/// The defaults are common in libraries for servers of unknown capacity: begin with
 /// 20, never go below 4, decrease by a tenth. The limit never exceeds the gate's `perOrigin`, even
-/// if that is below these values.
+/// if `perOrigin` is below these values.
 ///
-/// Each good response to a call, while the limit is in use, raises the limit of its origin a
-/// little, so that a full round of responses raises it by one. A sign of overload lowers it by a
-/// factor, at most once within ``pause``.
+/// While the limit is in use, each good response raises the limit of its origin a little: a full
+/// round of responses raises it by one. A sign of overload lowers the limit by a factor, at most
+/// once within ``pause``.
 public struct AdaptiveLimit: Sendable {
     /// The first limit; nil means the gate's `perOrigin`.
     public var initial: Int?
@@ -19,8 +19,7 @@ public struct AdaptiveLimit: Sendable {
     public var min: Int
     /// The factor that overload lowers the limit by.
     public var decrease: Double
-    /// The time after a decrease without another one: requests sent before the decrease may still
-    /// fail.
+    /// The time after a decrease without another one: earlier requests may still fail.
     public var pause: Duration
     /// Whether an outcome is a sign of overload.
     public var isOverload: @Sendable (Outcome) -> Bool
@@ -29,13 +28,14 @@ public struct AdaptiveLimit: Sendable {
 
     /// A limit that also reacts to latency, before a server refuses requests.
     ///
-    /// Every few seconds the limit is halved for one round of requests. If they are faster than
-    /// those at the whole limit, requests wait for each other at the server, and the limit falls;
-    /// otherwise it rises. Latency is the time to the head of a good response. Signs of overload
-    /// lower the limit as with the other rules.
+    /// Every few seconds the limit is halved for one round of requests. If these are faster than
+    /// requests at the whole limit, requests wait for each other at the server, and the limit
+    /// falls. Otherwise the limit rises. Latency is the time to the head of a good response. Signs
+    /// of overload lower the limit as with the other rules.
     ///
-    /// It is for one client of a server, or few: each learns only from its own part of the requests. With
-    /// four or more that all wait for permits, limits may rise to `perOrigin`, as without the rule.
+    /// Use it if a server has few clients: each learns only from its own requests.
+    /// With four or more clients that all wait for permits, limits may rise to `perOrigin`, as
+    /// without the rule.
     public static var latency: AdaptiveLimit {
         var rule = AdaptiveLimit()
         rule.followsLatency = true
@@ -47,7 +47,7 @@ public struct AdaptiveLimit: Sendable {
     ///   - initial: The first limit; nil means the gate's `perOrigin`.
     ///   - min: The lowest limit.
     ///   - decrease: The factor that overload lowers the limit by, below 1.
-    ///   - pause: The time after a decrease without another one.
+    ///   - pause: The time after a decrease in which no other decrease follows.
     ///   - isOverload: Whether an outcome is a sign of overload; by default 429, 503, and attempts
     ///     or connections that take too long.
     public init(

@@ -6,14 +6,14 @@ public import TurnpikeCore
 ///
 /// A call is under way until the body of its response has ended or was dropped, so a response that
 /// is kept unread holds its permit. A call beyond the limits waits in line, within its deadline. If
-/// the line is full, it fails at once as ``/TurnpikeCore/ClientError/Code/overloaded``; with a
-/// `queue` of 0, so does each call beyond the limits. The line is first come, first served, but a
+/// the line is full, the call fails at once as ``/TurnpikeCore/ClientError/Code/overloaded``. With
+/// a `queue` of 0, no call waits. The line is first come, first served, but a
 /// call that waits for a busy origin does not delay calls to other origins. A call that is
-/// cancelled, or whose deadline passes, leaves the line. Without a deadline, it waits as long as it
-/// takes.
+/// cancelled, or whose deadline passes, leaves the line. Without a deadline, a call waits without
+/// limit.
 ///
-/// A log outside of the gate has a line when calls begin to wait, not one for each call: at most
-/// one in ten seconds for each origin, and one for the total.
+/// A log outside of the gate has a line when calls begin to wait, not a line for each call. In ten
+/// seconds, it has at most one such line for each origin, and one for the total.
 ///
 /// Placed inside a retry, it limits attempts and releases the permit during a back-off; that is the
 /// place for most clients. Placed outside a retry, it limits calls. A gate used in several stacks
@@ -22,12 +22,12 @@ public import TurnpikeCore
 ///
 /// A gate inside may send a request through the same client, to refresh a token for instance. That
 /// request needs a permit of its own while its call holds one. If such calls hold all permits, they
-/// wait for each other until a deadline, or the time limit of the refresh, ends them. Place the
+/// wait for each other until a deadline, or the time limit of the refresh, ends the wait. Place the
 /// limit inside such a gate, or let the gate use another client.
 ///
 /// The same holds for tasks that read streamed bodies and call the same origin for each element.
 /// Such a call needs a permit while the task's body holds one. If the bodies hold all permits, the
-/// calls wait until a deadline ends them; without one, they wait forever. Give such calls a
+/// calls wait until a deadline ends them; without a deadline, they wait forever. Give such calls a
 /// deadline, or collect a body before the calls, or set a `queue` of 0.
 public struct ConcurrencyLimit: Interceptor {
     private let permits: Permits
@@ -52,7 +52,7 @@ public struct ConcurrencyLimit: Interceptor {
 
     /// Takes the limits and the meter of another gate; calls under way keep their permits.
     ///
-    /// So a client whose stack is replaced still counts the calls that began before.
+    /// A client thus still counts the calls that began before its stack was replaced.
     public func update(to other: ConcurrencyLimit) { permits.update(to: other.permits) }
 
     /// Flushes the meter.
@@ -81,7 +81,7 @@ public struct ConcurrencyLimit: Interceptor {
             facts.order = [.retry, .cache].map {
                 GateOrder(
                     .inside, $0,
-                    because: "Its back-off, or its stored responses, would pass for the latency of"
+                    because: "Its back-off, or its stored responses, would count as the latency of"
                         + " the server, which sets the limit.")
             }
         }

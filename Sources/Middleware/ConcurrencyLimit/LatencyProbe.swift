@@ -6,15 +6,15 @@ import TurnpikeSupport
 /// Finds the limit of one origin by its latency.
 ///
 /// Every few seconds it halves the limit for one round of requests, and compares the latency of that
-/// round with the latency at the whole limit. If requests wait for each other at the server, fewer at
-/// once are faster in proportion (Little's law), and the limit falls. Otherwise it rises. A lowest
-/// latency that is only remembered, as in TCP Vegas, mistakes the fastest request for the usual one,
-/// and the limit falls far below what the server can bear.
+/// round with the latency at the whole limit. If requests wait for each other at the server, fewer
+/// requests at once are proportionally faster (Little's law), and the limit falls. Otherwise the
+/// limit rises. A rule that remembers the lowest latency, as in TCP Vegas, mistakes the fastest
+/// request for the usual one, and the limit falls far below what the server can bear.
 struct LatencyProbe {
-    /// How far beyond the point where requests begin to wait the limit goes: without some that wait,
-    /// it could not be told from one that is too low.
+    /// The limit, as a multiple of the number of requests at which requests begin to wait: a limit
+    /// without waiting requests could not be told from one that is too low.
     private static let gain = 1.25
-    /// Below this ratio the server is far beyond its point, and half of a step is too little.
+    /// Below this ratio of latencies, far too many requests wait, and half of a step is too little.
     private static let far = 0.65
     private static let pause = Duration.seconds(5)
 
@@ -52,10 +52,10 @@ struct LatencyProbe {
         return isProbing ? max(whole / 2, bounds.lowerBound) : whole
     }
 
-    /// Lowers the limit because of an overload that was seen otherwise.
+    /// Lowers the limit because of a sign of overload other than latency.
     mutating func lower(by factor: Double) { whole *= factor }
 
-    // Returns whether the limit fell so much that the latency at half of it is another one.
+    // Returns whether the limit fell so much that the base must be measured again.
     private mutating func step(_ ratio: Double) -> Bool {
         let ratio = min(ratio, 1)
         let factor = Self.gain * ratio

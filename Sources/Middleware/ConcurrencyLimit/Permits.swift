@@ -30,7 +30,7 @@ final class Permits: Sendable {
             }
         }
 
-        /// The limit of an origin about which nothing is known.
+        /// The limit of an unknown origin.
         var first: Double {
             Double(adaptive.map { min(max($0.initial ?? perOrigin, 1), perOrigin) } ?? perOrigin)
         }
@@ -52,8 +52,8 @@ final class Permits: Sendable {
         // The time of the last report that calls wait because of the total.
         var toldAt: MonotonicInstant?
 
-        // Must be called after each change that may let a waiter of the origin go: another first
-        // waiter, or more room.
+        // Must be called after each change that may let a waiter of the origin start: another first
+        // waiter, or more permits.
         mutating func noteNext(of origin: Origin) {
             guard waiting > 0, let ticket = shares[origin]?.readyTicket else { return }
             ready.insert(origin, ticket, in: shares)
@@ -116,7 +116,7 @@ final class Permits: Sendable {
         for origin in origins { tell(of: origin) }
     }
 
-    /// The least time between two notes of lines that form for one reason: under a load near
+    /// The least time between two reports that lines form for the same reason: under a load near
     /// the limit, lines form and end many times a second.
     static let newsInterval = Duration.seconds(10)
 
@@ -139,9 +139,9 @@ final class Permits: Sendable {
     /// Takes a permit, or a place in line for one.
     /// - Parameters:
     ///   - origin: The origin that the permit is for.
-    ///   - timeSource: Tells how long ago it was said that a line forms.
+    ///   - timeSource: The clock for the time since the last report that a line forms.
     /// - Returns: The waiter, or nil if a permit was taken.
-    /// - Throws: `overloaded` if there is neither.
+    /// - Throws: `overloaded` if there is neither a permit nor a place.
     func take(_ origin: Origin, timeSource: any TimeSource) throws -> Waiter? {
         var evicted: [Origin] = []
         defer { for origin in evicted { tell(of: origin) } }
@@ -233,7 +233,7 @@ final class Permits: Sendable {
 
     // MARK: Adapting
 
-    /// Whether it needs to know when requests were sent.
+    /// Whether the limits depend on when requests were sent.
     var followsLatency: Bool { measures.load(ordering: .relaxed) }
 
     /// Adapts the limit of an origin to an outcome.
@@ -254,7 +254,7 @@ final class Permits: Sendable {
                     // A limit that is not in use says nothing about the server.
                     guard share.held * 2 >= Int(share.limit) else { return }
                     if adaptive.followsLatency {
-                        // A reload has turned it on while the request was under way.
+                        // A reload has turned the rule on while the request was under way.
                         guard let sentAt else { return }
                         var probe = share.probe ?? LatencyProbe(limit: share.limit)
                         share.limit = probe.record(

@@ -26,7 +26,7 @@ extension Cookie {
         }
         let pieces = CookieItem.pieces(line, limit: 64)
         guard let first = pieces.first else { return nil }
-        // Without an equals sign all of it is the value (RFC 6265bis §5.6).
+        // Without an equals sign, the whole text is the value (RFC 6265bis §5.6).
         let name = first.value == nil ? "" : first.name
         let attributes = SetCookieAttributes(pieces.dropFirst(), at: date)
         let reach =
@@ -53,7 +53,7 @@ extension Cookie {
     }
 }
 
-/// The attributes of a `Set-Cookie` line; of several with one name, the last counts.
+/// The attributes of a `Set-Cookie` line; of several with the same name, the last counts.
 private struct SetCookieAttributes {
     var domain = ""
     var path = ""
@@ -95,7 +95,7 @@ private struct SetCookieAttributes {
             return nil
         }
         if isNegative { return .distantPast }
-        // A number that does not fit is longer than allowed, too.
+        // A number that does not fit into 64 bits is also longer than allowed.
         let seconds = min(Int64(Substring(digits)) ?? longest, longest)
         return seconds == 0 ? .distantPast : date.addingTimeInterval(Double(seconds))
     }

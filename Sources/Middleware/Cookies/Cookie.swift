@@ -30,7 +30,7 @@ public struct Cookie: Sendable, Hashable {
     public let expires: Date?
     /// Whether the cookie is sent only over https.
     public let isSecure: Bool
-    /// Whether scripts of a page may not see the cookie; it is kept, and has no effect here.
+    /// Whether scripts of a page may not see the cookie; here this is only stored.
     public let isHTTPOnly: Bool
     /// The cookie's rule for other sites; a cookie without one is always sent, because `Lax` by
     /// default is a rule for browsers.
@@ -78,7 +78,7 @@ public struct Cookie: Sendable, Hashable {
     /// Whether the cookie goes to a path (RFC 6265bis §5.1.4).
     func goes(toPath path: String) -> Bool { CookieRules.path(self.path, covers: path) }
 
-    // The reason for which a jar cannot keep the cookie, also if it comes from a file.
+    // Why a jar cannot keep the cookie, from a response or from a file.
     private var fault: String? {
         if name.utf8.count + value.utf8.count > CookieRules.maxPairBytes { return "is too long" }
         if name.isEmpty && value.isEmpty { return "has neither name nor value" }

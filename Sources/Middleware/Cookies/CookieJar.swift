@@ -6,21 +6,21 @@ public import TurnpikeCore
 
 /// Keeps cookies in memory and, optionally, in a file, by the rules of RFC 6265bis.
 ///
-/// It is bounded: 4096 bytes for the name and value of a cookie, 180 cookies for a
+/// A jar is bounded: 4096 bytes for the name and value of a cookie, 180 cookies for a
 /// domain, and 3,000 in all. Beyond that, expired cookies are removed first, then those that
 /// have not been sent for the longest time; within a domain, cookies that are not `Secure` go
 /// first. One request gets at most 8190 bytes of cookies.
 ///
 /// The file has mode 0600. It is replaced as a whole, one second after a change and on `shutdown`
-/// of the client. It holds the cookies that have an expiry date; the others live as long as the
-/// jar. A line in it that is not a cookie is skipped. When a jar opens the file, it removes the
-/// leftovers of a process that was killed while it wrote.
+/// of the client. It holds only cookies that have an expiry date; the others live as long as the
+/// jar. A line that is not a cookie is skipped. When a jar opens the file, the jar removes the
+/// leftovers of a process that was killed during a write.
 ///
 /// The path may be a link: its target is replaced, and the link stays. File, link and folder must
 /// belong to this user or to the superuser, and nobody else may be able to write to them. A folder
 /// like `/tmp`, where users cannot touch the files of others, is accepted. If one of these
-/// conditions does not hold, the jar is refused. If it fails later, calls continue with the cookies
-/// in memory, and a note says why.
+/// conditions does not hold, the jar is refused. If a condition fails later, calls continue with
+/// the cookies in memory, and a note says why.
 ///
 /// Two jars with one file overwrite each other's cookies, so the clients of a process should share
 /// a jar. Clients whose stack files name the same file share one.
@@ -143,7 +143,7 @@ public final class CookieJar: CookieStorage {
     /// Applies another list of public suffixes.
     ///
     /// Cookies that reach beyond their host are removed if their domain is a suffix. If the list is
-    /// empty, all of them are removed, because no host could replace them.
+    /// empty, all such cookies are removed, because no host could replace them.
     public func apply(_ suffixes: PublicSuffixes) {
         self.suffixes.withLock { $0 = suffixes }
         state.withLock { $0.removeShared { suffixes.isEmpty || suffixes.contains($0) } }

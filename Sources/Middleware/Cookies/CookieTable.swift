@@ -49,7 +49,7 @@ struct CookieTable: Sendable {
 
     /// Returns the cookies for a host that meet a condition, and marks them as used.
     ///
-    /// Domains above `top` are not searched, whoever has set cookies for them.
+    /// Domains above `top` are not searched, even if they have cookies.
     mutating func use(
         forHost host: String, upTo top: String, at date: Date, where condition: (Cookie) -> Bool
     ) -> [Cookie] {
@@ -87,7 +87,7 @@ struct CookieTable: Sendable {
         }
     }
 
-    /// Removes the cookies that reach beyond their host, of all domains that meet a condition.
+    /// From all domains that meet a condition, removes the cookies that reach beyond their host.
     mutating func removeShared(where condition: (String) -> Bool) {
         for (domain, entries) in domains where condition(domain) {
             let own = entries.filter(\.cookie.isHostOnly)

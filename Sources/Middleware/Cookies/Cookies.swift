@@ -5,9 +5,9 @@ public import TurnpikeCore
 
 /// Sends cookies, and stores those that servers set.
 ///
-/// Place it inside ``Redirect``, so that each hop gets the cookies of its own host, and inside
-/// ``HSTS``, so that `Secure` cookies are sent with upgraded requests. Cookies are stored from each
-/// final response, also from one that redirects or that a validator inside refuses.
+/// Place it inside ``Redirect``, so that each hop gets the cookies of its own host, and
+/// inside ``HSTS``, so that `Secure` cookies are sent with upgraded requests. Cookies are stored
+/// from each final response, even from a redirect or a response that a validator inside refuses.
 ///
 /// ```swift
 /// let jar = CookieJar()
@@ -18,7 +18,7 @@ public import TurnpikeCore
 /// to one identity: calls for different users need jars, and clients, of their own.
 public struct Cookies: Interceptor {
     private let storage: any CookieStorage
-    // The storage, if it is a jar, which may have something to report about its file.
+    // The storage, if it is a jar; a jar may have to report a fault of its file.
     private let jar: CookieJar?
 
     /// Creates a gate that sends and stores cookies.
@@ -69,7 +69,7 @@ public struct Cookies: Interceptor {
         guard head.headers.contains(.setCookie), !head.isStored else { return }
         let hasChanged = storage.store(
             head.headers.values(of: .setCookie), from: head.url, at: context.timeSource.date)
-        // A redirect to the same URL is not a circle if a cookie has changed.
+        // A redirect to the same URL is not a loop if a cookie has changed.
         if hasChanged, head.status.code / 100 == 3 {
             context[RedirectHints.self].jarChanges += 1
         }

@@ -10,9 +10,9 @@ import TurnpikeSupport
 ///
 /// ``standard`` has no list, so it cannot distinguish `github.io` from `example.com`: a cookie goes
 /// back only to the host that set it, and its `Domain` is ignored. A `Domain` of a single label, or
-/// of two that look like those of a registry (`co.uk`), is refused like a `Domain` of another host.
-/// With a file in the format of the Public Suffix List (publicsuffix.org), cookies can go to a
-/// whole domain, up to the name that was registered (``registrableDomain(of:)``).
+/// of two labels that look like a registry's (`co.uk`), is refused like the `Domain` of another
+/// host. With a file in the format of the Public Suffix List (publicsuffix.org), cookies can go to
+/// a whole domain, up to the name that was registered (``registrableDomain(of:)``).
 public struct PublicSuffixes: Sendable {
     private let rules: Set<String>
     private let wildcards: Set<String>
@@ -78,7 +78,7 @@ public struct PublicSuffixes: Sendable {
         return suffix(tails) == domain
     }
 
-    /// The registered name that a host belongs to: its public suffix and one label more (RFC
+    /// The registered name that a host belongs to: its public suffix and one more label (RFC
     /// 6265bis §2.3).
     /// - Parameter host: The host, in any spelling.
     /// - Returns: The name, in lower case and ASCII; nil for a suffix, for an address, and without
@@ -89,9 +89,9 @@ public struct PublicSuffixes: Sendable {
 
     /// The hosts that get a cookie if a host sets it for a domain; nil if the host may not set it.
     ///
-    /// With a list, a cookie may reach everything below the host's registrable domain, and nothing
-    /// above. It is not enough that the domain is not a suffix: `kobe.jp` is not a suffix, but
-    /// strangers register names below `foo.kobe.jp`.
+    /// With a list, a cookie may reach the host's registrable domain and everything below it, and
+    /// nothing above. A domain that is not a suffix may still be too high: `kobe.jp` is not a
+    /// suffix, but strangers register names below `foo.kobe.jp`.
     func reach(of domain: String, setBy host: String) -> CookieReach? {
         guard CookieRules.domain(domain, covers: host) else { return nil }
         if isEmpty { return domain != host && contains(domain) ? nil : .host }
@@ -102,12 +102,12 @@ public struct PublicSuffixes: Sendable {
         return contains(host) ? .host : .domain(domain)
     }
 
-    /// The highest domain whose cookies may go to a host; without a list it is empty, because then
-    /// each cookie goes only to its host.
+    /// The highest domain whose cookies may go to a host; empty without a list, because then each
+    /// cookie goes only to its host.
     func top(of host: String) -> String { isEmpty ? "" : registrable(host) ?? host }
 
-    /// Whether two hosts belong to one site: equal, or with one registrable domain; without a list,
-    /// one below the other.
+    /// Whether two hosts belong to one site: they are equal or have the same registrable domain;
+    /// without a list, one is below the other.
     func isSameSite(_ left: String, _ right: String) -> Bool {
         if left == right { return true }
         if isEmpty {

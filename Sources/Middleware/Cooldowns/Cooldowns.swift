@@ -4,7 +4,7 @@ import Synchronization
 public import TurnpikeCore
 import TurnpikeSupport
 
-/// Until when nothing is sent to an origin, because it answered 429 or 503 with `Retry-After`.
+/// The times until which nothing is sent to origins that answered 429 or 503 with `Retry-After`.
 ///
 /// ``RateLimit`` and ``Retry`` begin cool-downs and honour them.
 ///
@@ -13,20 +13,20 @@ import TurnpikeSupport
 /// let client = Client(stack: [.retry(cooldowns: cooldowns), .rateLimit(perSecond: 50, cooldowns: cooldowns)])
 /// ```
 ///
-/// A limit holds calls in its line while a cool-down lasts. A call whose deadline ends before that
-/// fails at once. A retry waits at least as long as the cool-down lasts. If the limit stands inside
-/// the retry, the retry needs none: each attempt passes the limit. Give the same object to both
-/// otherwise.
+/// A rate limit keeps calls in its line while a cool-down lasts. A call whose deadline comes before
+/// the end of the cool-down fails at once. A retry waits at least until the cool-down ends. If the
+/// limit stands inside the retry, only the limit needs the object: each attempt passes the limit.
+/// Otherwise give the same object to both.
 ///
-/// With a ``CooldownSharing``, one replica that is told to wait 30 seconds tells the others. Without
-/// an answer from there, each replica knows the cool-downs that it has seen itself.
+/// With a ``CooldownSharing``, a replica that is told to wait 30 seconds tells the others. While
+/// the others do not answer, each replica knows only the cool-downs that it has seen itself.
 public final class Cooldowns: Sendable {
     private struct Entry: OriginEntry {
         var until = MonotonicInstant(nanoseconds: .min)
         var isInUse: Bool { false }
     }
 
-    /// The longest cool-down; what a server asks for beyond that is cut.
+    /// The longest cool-down; if a server asks for a longer one, it is cut.
     public let longest: Duration
 
     private let sharing: (any CooldownSharing)?
@@ -37,11 +37,11 @@ public final class Cooldowns: Sendable {
 
     /// Creates cool-downs.
     /// - Parameters:
-    ///   - sharing: Tells other replicas of them; nil keeps them in this process.
-    ///   - longest: The longest cool-down; what a server asks for beyond that is cut.
-    ///   - key: Whose cool-down a request falls under besides its origin, such as the name of an
-    ///     account: the same function as ``RateLimiting/key(_:)``. Used by ``Retry``; a limit uses its
-    ///     own.
+    ///   - sharing: Tells other replicas of the cool-downs; nil keeps them in this process.
+    ///   - longest: The longest cool-down; if a server asks for a longer one, it is cut.
+    ///   - key: Returns the part of the origin that a cool-down is for, such as the name of an
+    ///     account: the same function as ``RateLimiting/key(_:)``. ``Retry`` uses it; a limit uses
+    ///     its own.
     public init(
         sharing: (any CooldownSharing)? = nil, longest: Duration = .seconds(300),
         key: (@Sendable (Request) -> String?)? = nil
@@ -51,10 +51,10 @@ public final class Cooldowns: Sendable {
         self.key = key
     }
 
-    /// What a gate states that asks other replicas once in a pass; nil if there are none.
+    /// The effect of a gate that asks other replicas once in a pass; nil without other replicas.
     var sharedUse: GateEffect? { sharing?.effect }
 
-    /// What a request falls under; nil if its scheme has no origins.
+    /// The key of the cool-down of a request; nil if the scheme has no origins.
     func key(of request: Request) -> QuotaKey? {
         request.origin.map { QuotaKey(origin: $0, part: key?(request)) }
     }
@@ -82,12 +82,12 @@ public final class Cooldowns: Sendable {
         let duration = min(wish, longest)
         guard learn(duration, for: key, at: context.timeSource.now) else { return }
         context.report(
-            "nothing is sent to \(key) for \(duration.text), as it has asked for", by: gate)
+            "nothing is sent to \(key) for \(duration.text), because it asked for this", by: gate)
         sharing?.tell(of: duration, for: key, gate: gate, in: context)
     }
 
-    /// Notes a cool-down of which another replica has told.
-    /// - Returns: Whether it ends later than what was known.
+    /// Notes a cool-down that another replica has reported.
+    /// - Returns: Whether it ends later than the known cool-down.
     @discardableResult
     public func learn(_ duration: Duration, for key: QuotaKey, at now: MonotonicInstant) -> Bool {
         guard duration > .zero else { return false }
@@ -104,7 +104,7 @@ public final class Cooldowns: Sendable {
         return isNews
     }
 
-    /// What is left of a cool-down, as other replicas know it, or else this one.
+    /// The time left of a cool-down, as other replicas know it, or else as this one does.
     func timeLeft(
         of key: QuotaKey, gate: String, in context: Context
     ) async -> Duration? {
@@ -118,12 +118,12 @@ public final class Cooldowns: Sendable {
 
 /// Tells other replicas of cool-downs, and asks for theirs.
 public protocol CooldownSharing: Sendable {
-    /// What a gate states that asks once in a pass.
+    /// The effect of a gate that asks once in a pass.
     var effect: GateEffect { get }
 
-    /// Tells the others of a cool-down; nobody waits for it.
+    /// Tells the other replicas of a cool-down, without waiting for them.
     func tell(of duration: Duration, for key: QuotaKey, gate: String, in context: Context)
 
-    /// What is left of a cool-down; nil if there is none, or if that is not known.
+    /// The time left of a cool-down; nil if there is none, or if that is not known.
     func timeLeft(of key: QuotaKey, gate: String, in context: Context) async -> Duration?
 }

@@ -2,7 +2,7 @@
 
 public import TurnpikeCore
 
-/// Whose quota or cool-down it is: an origin, and perhaps an account there.
+/// The owner of a quota or of a cool-down: an origin, and perhaps an account there.
 public struct QuotaKey: Hashable, Sendable, CustomStringConvertible {
     /// The origin; nil for all origins together.
     public let origin: Origin?
@@ -14,10 +14,10 @@ public struct QuotaKey: Hashable, Sendable, CustomStringConvertible {
         self.part = part
     }
 
-    /// All of it, however long; a store keeps the quota by it.
+    /// The whole key as text, however long; a store keeps the quota under it.
     public var text: String { text(part) }
 
-    /// The origin and the part, for people; who sends the part may make it long.
+    /// The origin and the part, for people; a long part is cut.
     public var description: String {
         text(part.map { $0.count > 64 ? "\($0.prefix(64))…" : $0 })
     }

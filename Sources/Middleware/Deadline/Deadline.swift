@@ -5,13 +5,13 @@ import TurnpikeSupport
 
 /// Ends a call that takes longer than a limit.
 ///
-/// It covers everything inside it: queues, attempts, back-off, redirects, the refresh of a token,
-/// and the body until its last byte has arrived. For a call that streams, it covers only what comes
-/// before the body. Place it outermost.
+/// The limit covers everything inside the gate: queues, attempts, back-off, redirects, the refresh
+/// of a token, and the body until its last byte has arrived. For a call that streams, it ends with
+/// the head. Place the gate outermost.
 ///
-/// A body that arrived in time can be read at any later time, also if it is kept in a file or decoded
-/// as it is read. While a slow reader holds the sender back, the rest of the body has not arrived,
-/// and the deadline runs.
+/// A body that arrived in time can be read at any later time, also if it is kept in a file or
+/// decoded as it is read. While a slow reader holds the sender back, the deadline runs, because the
+/// rest of the body has not arrived.
 ///
 /// ```swift
 /// let client = Client(transport: transport) {
@@ -23,8 +23,9 @@ import TurnpikeSupport
 ///
 /// The caller gets ``/TurnpikeCore/ClientError/Code/deadlineExceeded`` at once. The transport
 /// closes afterwards, and nothing more is sent. ``TurnpikeCore/Call/deadline(_:)`` sets another
-/// limit for one call, and ``TurnpikeCore/Call/deadline(until:)`` ends it when its own caller stops
-/// waiting (``DeadlineField``). ``PropagateDeadline`` tells the next server what is left.
+/// limit for one call, and ``TurnpikeCore/Call/deadline(until:)`` ends it when the caller of the
+/// service stops waiting (``DeadlineField``). ``PropagateDeadline`` tells the next server the time
+/// left.
 ///
 /// The gate can stop waiting for asynchronous work, but not for a synchronous hook. An adapter,
 /// logger, condition or policy that blocks its thread keeps the caller waiting past the limit, for
@@ -60,7 +61,7 @@ public struct Deadline: PhasedInterceptor {
         if let end = options[CallerDeadlineOption.self] {
             let left = context.timeSource.now.duration(to: end)
             if left <= .zero {
-                throw ClientError(.deadlineExceeded, "whoever asked for this call waits no longer")
+                throw ClientError(.deadlineExceeded, "the caller of this service no longer waits")
             }
             limit = min(limit, left)
         }
@@ -72,7 +73,7 @@ public struct Deadline: PhasedInterceptor {
 }
 
 extension Deadline: PromptlyCancellable {
-    /// It ends soon, whatever the rest of the chain does.
+    /// A pass ends soon after a cancellation, whatever the rest of the chain does.
     public var promptness: Promptness { .always }
 }
 

@@ -38,10 +38,10 @@ public struct DeadlineField: Sendable, Hashable {
         ("S", .seconds(1)), ("M", .seconds(60)), ("H", .seconds(3600)),
     ]
 
-    /// The time left, as the field says.
+    /// The time left, by the field.
     ///
-    /// Nil without the field, and for a value that is not exactly in its form: one to eight digits, and
-    /// for gRPC a unit. Such a value says nothing, and the client's own limit stays.
+    /// Nil without the field, and for a value that is not exactly in its form: one to eight digits,
+    /// and for gRPC a unit. Such a value is ignored, and the client's own limit stays.
     public func timeLeft(in headers: HTTPHeaders) -> Duration? {
         guard var text = headers[name].map({ $0[...] }) else { return nil }
         var found = unit
@@ -54,7 +54,7 @@ public struct DeadlineField: Sendable, Hashable {
         return found * count
     }
 
-    /// The value for a time left, which is rounded down, but not to nothing.
+    /// The value for a time left; it is rounded down, but never to zero.
     func value(of left: Duration) -> String {
         func count(_ unit: Duration) -> Int64 { left.wholeNanoseconds / unit.wholeNanoseconds }
         if let unit { return String(min(max(count(unit), 1), 99_999_999)) }
@@ -65,21 +65,21 @@ public struct DeadlineField: Sendable, Hashable {
 
 /// Tells the next server how much time is left until the ``Deadline``.
 ///
-/// Place it inside a ``Retry``, so that each attempt tells what is left then. Without a deadline, and
-/// for a call that streams, it changes nothing.
+/// Place it inside a ``Retry``, so that each attempt tells the time left at its start. Without a
+/// deadline, and for a call that streams, the gate changes nothing.
 public struct PropagateDeadline: SynchronousRequestAdapter {
     private let field: DeadlineField
 
     /// Creates a gate that sets a field.
     public init(in field: DeadlineField = .grpc) { self.field = field }
 
-    /// States the field, and the place inside what takes time or shares responses.
+    /// States the field, and the place inside gates that take time or share responses.
     public func facts(for request: Request?) -> GateFacts? {
         GateFacts(
             "tells how much time is left", .setsFields([field.name], .plain),
             order: [.retry, .hedge, .redirect, .cache, .coalesce].map {
                 GateOrder(
-                    .inside, $0, because: "The server would be told a time that is over by then.")
+                    .inside, $0, because: "The server would be told more time than is left.")
             })
     }
 

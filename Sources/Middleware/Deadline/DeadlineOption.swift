@@ -8,9 +8,9 @@ public enum DeadlineOption: RequestOptionKey {
     public static func gate(for value: Duration) -> (any Gate)? { Deadline(value) }
 }
 
-/// When the caller of a service that makes the call stops waiting (``TurnpikeCore/Call/deadline(until:)``).
+/// When the caller of the service stops waiting (``TurnpikeCore/Call/deadline(until:)``).
 enum CallerDeadlineOption: RequestOptionKey {
-    // Beyond all measure, so that the option alone counts.
+    // A limit that never ends, so that only the option counts.
     static func gate(for value: MonotonicInstant) -> (any Gate)? { Deadline(.seconds(1 << 40)) }
 }
 
@@ -26,9 +26,9 @@ extension Call {
 
     /// Ends this call if it takes longer than a limit, whatever the client's deadline is.
     ///
-    /// The limit covers the call until the last byte of its body has arrived, and up to the head if
-    /// it is ``/TurnpikeCore/Call/streaming()``. A call that makes several exchanges has it for each
-    /// of them: a download that resumes, an event stream that reconnects, the pages of a collection.
-    /// To limit the total time, cancel its task.
+    /// The limit covers the call until the last byte of its body has arrived, or up to the head if
+    /// it is ``/TurnpikeCore/Call/streaming()``. If a call makes several exchanges, the limit holds
+    /// for each: a download that resumes, an event stream that reconnects, the pages of a
+    /// collection. To limit the total time, cancel the task.
     public func deadline(_ limit: Duration) -> Call { option(DeadlineOption.self, limit) }
 }

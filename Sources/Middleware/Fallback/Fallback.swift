@@ -14,10 +14,10 @@ public import TurnpikeCore
 /// ])
 /// ```
 ///
-/// Place it outside all gates whose failures it covers; inside a retry, it would hide failures from
-/// the retry. A call that its caller cancels gets no substitute. The response that is replaced is
-/// drained or cancelled. A body that breaks off after its head is not replaced, unless a ``Retry``
-/// inside has kept it.
+/// Place it outside all gates whose failures it covers. Inside a retry, it would hide failures from
+/// the retry. A call that its caller cancels gets no substitute. The replaced response is drained
+/// or cancelled. If a body breaks off after its head, the response is not replaced, unless a
+/// ``Retry`` inside has kept the body.
 public struct Fallback: Interceptor {
     private let condition: @Sendable (Outcome) -> Bool
     private let answer: @Sendable (Outcome, Context) async throws -> Response
@@ -63,7 +63,7 @@ public struct Fallback: Interceptor {
 
     /// Whether an outcome is an error or has a status from 500 on.
     ///
-    /// An error that refuses a response is judged by the status of that response.
+    /// If an error refuses a response, the status of that response decides.
     public static func standardCondition(_ outcome: Outcome) -> Bool {
         outcome.status.map { $0.code >= 500 } ?? true
     }
@@ -92,8 +92,7 @@ public struct Fallback: Interceptor {
         return try await answer(outcome, context)
     }
 
-    // A deadline inside this gate is a failure like others; a deadline outside has cancelled the
-    // context.
+    // An exceeded deadline inside this gate is a failure; one outside has cancelled the context.
     private func isGivenUp(_ outcome: Outcome, _ context: Context) -> Bool {
         outcome.error.map(ClientError.isCancellation) ?? false
             || context.cancelReason != nil || Task.isCancelled

@@ -4,8 +4,8 @@ public import TurnpikeCore
 
 /// A stack that acts as one gate of another stack.
 ///
-/// Use it for gates that belong together and are passed around as one value: those that the
-/// services of a team share, or that a plugin provides.
+/// Use it to pass gates around as one value: gates that the services of a team share, or that a
+/// plugin provides.
 ///
 /// ```swift
 /// let house = Group(name: "house rules") {

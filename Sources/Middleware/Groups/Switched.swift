@@ -14,8 +14,8 @@ public import TurnpikeCore
 /// hedging.set(share: 0, by: "Ann, incident 7")
 /// ```
 ///
-/// Each act is an event: the next call that meets the switch reports it, with who it was, to the logs
-/// outside and to its trace. In a stack file it is the setting `switch`, which a reload sets.
+/// Each change is an event: the next call that meets the switch reports it, with the author, to the
+/// logs outside and to its trace. In a stack file, the setting `switch` sets the share.
 public final class Switch: Sendable {
     // As bits, which an atomic can hold.
     private let bits: Atomic<UInt64>
@@ -24,24 +24,24 @@ public final class Switch: Sendable {
 
     /// Creates a switch.
     /// - Parameters:
-    ///   - share: The share of the calls that it is on for: 1 is on, 0 is off.
-    ///   - name: Who says so, if that is an event.
+    ///   - share: The share of the calls that pass the gates: 1 is on, 0 is off.
+    ///   - name: The person or program that sets the share, if this is an event.
     public init(share: Double = 1, by name: String? = nil) {
         bits = Atomic(Self.clamped(share).bitPattern)
         isNews = Atomic(name != nil)
         setter = Mutex(name)
     }
 
-    /// The share of the calls that it is on for, from 0 to 1.
+    /// The share of the calls that pass the gates, from 0 to 1.
     public var share: Double { Double(bitPattern: bits.load(ordering: .relaxed)) }
 
-    /// Who has set the share; nil if it is the first one.
+    /// The person or program that set the share; nil if it is the first share.
     public var setBy: String? { setter.withLock { $0 } }
 
-    /// Sets the share of the calls, for all that arrive from now on; the same share again is no event.
+    /// Sets the share for all calls that arrive from now on; the same share again is no event.
     /// - Parameters:
     ///   - share: The share: 1 is on, 0 is off.
-    ///   - name: Who sets it, a person or a program.
+    ///   - name: The person or program that sets the share.
     public func set(share: Double, by name: String) {
         let new = Self.clamped(share).bitPattern
         setter.withLock { setter in
@@ -51,7 +51,7 @@ public final class Switch: Sendable {
         }
     }
 
-    /// Whether it is on for a call: always the same answer for one call, while the share is the same.
+    /// Whether the switch is on for a call; the answer stays the same while the share does.
     /// - Parameters:
     ///   - context: The context of the call.
     ///   - gate: The name of the gate that asks.
@@ -62,7 +62,7 @@ public final class Switch: Sendable {
         }
         let share = share
         if share <= 0 || share >= 1 { return share >= 1 }
-        // Mixed, so that these are not the calls that a log samples.
+        // Mixed, so that these calls are not the same ones that a log samples.
         var generator = SeededGenerator(seed: context.random.share.bitPattern)
         return generator.unit() < share
     }
@@ -81,11 +81,11 @@ public final class Switch: Sendable {
 
 /// Gates behind a ``Switch``.
 ///
-/// A request that does not pass them costs one check.
+/// A request that skips the gates costs one check.
 public struct Switched: GateGroup {
     /// The gates, outermost first.
     public let gates: [any Gate]
-    /// What turns them on and off.
+    /// The switch of the gates.
     public let control: Switch
 
     /// Creates gates behind a switch, from a list.

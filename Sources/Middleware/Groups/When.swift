@@ -16,9 +16,9 @@ public import TurnpikeCore
 /// let same: Stack = [.when({ $0.method == .get }, then: [.retry(attempts: 5)])]
 /// ```
 ///
-/// The condition sees the request as the outer gates left it. It runs each time a request arrives:
-/// for each hop inside a redirect, for each attempt inside a retry. It must not block. If it
-/// returns false, the request skips the gates.
+/// The condition gets the request as the outer gates have changed it. It runs each time a request
+/// arrives: for each hop inside a redirect, for each attempt inside a retry. It must not block. If
+/// it returns false, the request skips the gates.
 public struct When: GateGroup {
     /// The gates, outermost first.
     public let gates: [any Gate]

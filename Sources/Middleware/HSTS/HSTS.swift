@@ -10,9 +10,9 @@ public import TurnpikeCore
 /// another port stays. The gate learns hosts from `Strict-Transport-Security`, and only on
 /// responses that came over TLS.
 ///
-/// Place it inside ``Redirect``, so that it sees each hop, and outside ``Cookies``, credentials and a
-/// ``URLPolicy`` that allows https alone.
-/// A redirect from https to http at such a host is then followed as https.
+/// Place it inside ``Redirect``, so that it sees each hop, and outside ``Cookies``, credentials and
+/// a ``URLPolicy`` that allows https alone. There, it also turns a redirect from https to http at
+/// such a host into https.
 public struct HSTS: Interceptor {
     private let store: HSTSStore
 

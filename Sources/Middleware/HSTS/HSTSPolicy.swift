@@ -5,7 +5,7 @@ import TurnpikeSupport
 
 /// The value of a `Strict-Transport-Security` line (RFC 6797 §6.1).
 struct HSTSPolicy: Hashable, Sendable {
-    /// For how many seconds the host requires TLS; 0 withdraws the policy.
+    /// The seconds for which the host requires TLS; 0 withdraws the policy.
     let maxAge: Int64
     /// Whether the policy covers the subdomains.
     let includesSubdomains: Bool
@@ -21,7 +21,7 @@ struct HSTSPolicy: Hashable, Sendable {
         var maxAge: Int64?
         var includesSubdomains = false
         for directive in Grammar.split(line, at: UInt8(ascii: ";")) {
-            // Splits by bytes: finding a character may look back over any amount of text.
+            // Splits by bytes: a search for a character may look back over any amount of text.
             let parts = directive.utf8.split(
                 separator: UInt8(ascii: "="), maxSplits: 1, omittingEmptySubsequences: false
             ).map { Substring($0) }

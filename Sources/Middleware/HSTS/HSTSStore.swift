@@ -6,12 +6,12 @@ public import TurnpikeCore
 
 /// The hosts that require TLS (RFC 6797), in memory and, optionally, in a file.
 ///
-/// At most 10,000 are kept; beyond that, those that expire first are removed. An expired host is
-/// ignored, but stays until its place is needed. So a clock that runs ahead for a while does not
+/// At most 10,000 hosts are kept; beyond that, the hosts that expire first are removed. An expired
+/// host is ignored, but stays until its place is needed: a clock that is fast for a while does not
 /// remove hosts for ever.
 ///
-/// The file has mode 0600, and is replaced as a whole one second after a change. A line in it that
-/// is not valid is skipped. The file must meet the same conditions as the file of a ``CookieJar``.
+/// The file has mode 0600, and is replaced as a whole one second after a change. A line that is not
+/// valid is skipped. The file must meet the same conditions as the file of a ``CookieJar``.
 /// Two stores with one file overwrite each other's hosts, so the clients of a process should share
 /// a store. Clients whose stack files name the same file share one.
 public final class HSTSStore: Sendable {
@@ -130,8 +130,8 @@ public final class HSTSStore: Sendable {
         return host
     }
 
-    // Removes a tenth at once, those that expire first, so that many insertions share the cost of
-    // the sort. This needs no clock.
+    // Removes the tenth that expires first, so that many insertions share the cost of a sort. This
+    // needs no clock.
     private static func shrink(_ entries: inout [String: Entry]) {
         let first = entries.sorted { $0.value.expires < $1.value.expires }.prefix(maxHosts / 10)
         for (host, _) in first { entries[host] = nil }

@@ -5,9 +5,8 @@ public import TurnpikeCore
 /// Sets header fields on each request that does not have them.
 ///
 /// A field that the caller or an outer gate has set is never changed. Leave `Accept` to
-/// the serializers, and `Accept-Encoding` to the transport: URLSession decodes what it negotiates,
-/// and that cannot be turned off. Fields with secrets have the same restrictions as in
-/// ``SetHeaders``.
+/// the serializers, and `Accept-Encoding` to the transport: URLSession always decodes the codings
+/// that it negotiates. Fields with secrets have the same restrictions as in ``SetHeaders``.
 public struct DefaultHeaders: SynchronousRequestAdapter {
     private let headers: HTTPHeaders
     private let secrets: SecretFields

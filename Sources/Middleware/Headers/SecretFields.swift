@@ -4,8 +4,8 @@ import TurnpikeCore
 
 /// Decides whether a gate may set a field whose name is that of a secret.
 ///
-/// It may not if a redirect has led the request elsewhere, because then another server has chosen
-/// the destination.
+/// The gate may not if a redirect has led the request to another origin, because then another
+/// server has chosen the destination.
 struct SecretFields: Sendable {
     // nil: the origin where the call began.
     private let scope: CredentialScope?
@@ -17,7 +17,7 @@ struct SecretFields: Sendable {
 
     /// The effects of a gate that sets fields, of which some may be secrets.
     ///
-    /// Secrets that go only to listed origins are left out for a request to another one.
+    /// For a request to an origin that is not listed, secrets for listed origins are left out.
     func effects(
         of names: some Sequence<HTTPHeaders.Name>, on request: Request?
     ) -> [GateEffect] {
@@ -58,7 +58,7 @@ struct SecretFields: Sendable {
 }
 
 extension GateFacts {
-    /// Of the fields of a gate, those that its effects name, with their values.
+    /// The fields of a gate that its effects name, with their values.
     func fields(from known: some Sequence<HTTPHeaders.Field>) -> HTTPHeaders {
         var names: Set<HTTPHeaders.Name> = []
         for case .setsFields(let set, _) in effects { names.formUnion(set) }

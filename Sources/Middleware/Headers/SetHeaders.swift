@@ -4,7 +4,7 @@ public import TurnpikeCore
 
 /// Sets and adds header fields on each request.
 ///
-/// Inside a ``Redirect``, it sees each hop. A field with the name of a secret
+/// Inside a ``Redirect``, the gate sees each hop. A field with the name of a secret
 /// (``/TurnpikeCore/Redaction/hides(header:)``: `Authorization`, `X-Api-Key`) is left out if a
 /// redirect leads to another origin, unless that origin is listed. ``Only`` restricts other fields
 /// to an origin.

@@ -5,9 +5,9 @@ import TurnpikeSupport
 
 /// Sends a request a second time if the response is late, and takes the first good response.
 ///
-/// A request is sent twice only if its method is safe (RFC 9110 §9.2.1) and its content, if any, is
-/// in memory; a call that streams is not. The first good response wins. A 408, 429 or 5xx, or an
-/// error, waits while other attempts are under way, and is returned if none of them does better. A
+/// A request is sent twice only if its method is safe (RFC 9110 §9.2.1), its content, if any, is in
+/// memory, and its call does not stream. The first good response wins. A 408, 429, 5xx or an error
+/// waits while other attempts are under way, and is returned if none of them is good. A
 /// hedge is not a retry: if all attempts have failed before the delay, no other is sent.
 ///
 /// When a response wins, the other attempts are cancelled and their responses dropped. The body of
@@ -16,8 +16,8 @@ import TurnpikeSupport
 /// times, retries included.
 ///
 /// Place it inside a retry, and outside ``AttemptTimeout`` and ``CircuitBreaker``, which then see
-/// each attempt. Outside a retry, a response may arrive only when its content has (``Retry``), and
-/// counts as late until then.
+/// each attempt. A ``Retry`` inside the hedge may return a response only with its content, so the
+/// response counts as late until then.
 public struct Hedge: Interceptor {
     private let delay: HedgeDelay
     private let attempts: Int
@@ -29,7 +29,7 @@ public struct Hedge: Interceptor {
     ///   - delay: How long to wait before the first hedge, and before each further one.
     ///   - attempts: The most attempts of one pass, including the first.
     ///   - budget: The share of all calls that may be sent again. Pass the budget of the ``Retry``,
-    ///     so that both withdraw from one. nil sets no bound.
+    ///     so that both withdraw from the same budget. nil sets no bound.
     ///   - latencies: The measurements for a percentile; gates with the same object share them.
     public init(
         after delay: HedgeDelay = .percentile(), attempts: Int = 2,
@@ -122,7 +122,7 @@ public struct Hedge: Interceptor {
     }
 
     // If a hedge wins, the first attempt is recorded with the time that it has taken so far.
-    // Otherwise the delay would creep down.
+    // Otherwise the delay would shrink again and again.
     private func record(since begin: MonotonicInstant, _ origin: Origin, _ context: Context) {
         guard case .percentile = delay.kind else { return }
         let now = context.timeSource.now

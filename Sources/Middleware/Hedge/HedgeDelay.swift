@@ -14,11 +14,11 @@ public struct HedgeDelay: Sendable, Hashable {
 
     /// Returns the delay that a share of the recent attempts to the same origin did not exceed.
     /// - Parameters:
-    ///   - part: The share of the attempts that are faster: 0.95 sends a hedge for about one call
-    ///     in twenty.
+    ///   - part: The share of the attempts that are faster: with 0.95, about one call in twenty has
+    ///     a hedge.
     ///   - atLeast: The shortest delay.
     ///   - initially: The delay until 20 attempts have been measured; if nil, no hedge is sent
-    ///     before.
+    ///     until then.
     /// - Returns: The delay.
     public static func percentile(
         _ part: Double = 0.95, atLeast: Duration = .milliseconds(50), initially: Duration? = nil

@@ -53,8 +53,8 @@ final class HedgeRace: Sendable {
     /// Runs the race to its decision.
     /// - Parameters:
     ///   - mayLaunch: Decides whether a hedge may be sent.
-    ///   - giveBack: Called for a hedge that was granted but is not sent, because the race has been
-    ///     decided or the task cancelled.
+    ///   - giveBack: Called if a granted hedge is not sent, because the race is decided or the task
+    ///     is cancelled.
     /// - Returns: The winner's response.
     /// - Throws: The last error, if no attempt returned a response.
     func run(mayLaunch: () -> Bool, giveBack: () -> Void) async throws -> Response {
@@ -130,11 +130,11 @@ final class HedgeRace: Sendable {
 
     /// Records the outcome of an attempt.
     ///
-    /// A good one decides the race; a bad one does so only if it is the last.
+    /// A good outcome decides the race; a bad outcome decides it only if no attempt is left.
     private func arrive(_ number: Int, _ answer: Answer) {
         let response = try? answer.get()
         let isGood = response.map { !Hedge.isBad($0.status) } ?? false
-        // A retrier inside has ended the call; no other attempt may save it.
+        // A retrier inside has ended the call; no other attempt may replace its outcome.
         let isFinal = response == nil && context.retriesForbidden
         let (isDecisive, surplus) = state.withLock { state -> (Bool, Response?) in
             state.legs[number] = nil

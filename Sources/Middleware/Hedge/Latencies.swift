@@ -21,7 +21,7 @@ extension Hedge.Latencies {
         }
     }
 
-    /// The time that a share of the attempts did not exceed; nil until enough were measured.
+    /// The time that a share of the attempts did not exceed; nil if too few were measured.
     func percentile(_ part: Double, _ origin: Origin, at now: MonotonicInstant) -> Duration? {
         let value = histograms.withLock { histograms in
             histograms.updateIfPresent(origin) { $0.percentile(part, at: now) }
@@ -31,14 +31,14 @@ extension Hedge.Latencies {
 }
 
 /// Counts of durations in buckets whose width is about a fifth of their value, over two half
-/// minutes, the older of which is dropped when a new one begins.
+/// minutes. When a new half minute begins, the older one is dropped.
 struct LatencyHistogram: OriginEntry {
     private var present = [UInt32](repeating: 0, count: Self.bucketCount)
     private var past = [UInt32](repeating: 0, count: Self.bucketCount)
     private var presentCount = 0
     private var pastCount = 0
     private var turn: MonotonicInstant?
-    // The last result, which is reused for a number of records.
+    // The last result, which is used again until a number of records has come.
     private var cached: (part: Double, value: Duration?, uses: Int)?
 
     private static let bucketCount = 128

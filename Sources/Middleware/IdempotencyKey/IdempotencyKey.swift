@@ -5,8 +5,8 @@ public import TurnpikeCore
 /// Adds a key to requests that are not idempotent, so that a server recognizes a repetition.
 ///
 /// Place it outside a ``Retry``: with the key, POST and PATCH may be sent again, but a retry
-/// outside of this gate does not see the key. The key is a random UUID. It is made once per call
-/// and is the same in all attempts, wherever the gate stands. A key that the caller has set stays.
+/// outside of this gate does not see the key. The key is a random UUID, one per call and the same
+/// in all attempts, wherever the gate stands. A key that the caller has set stays.
 ///
 /// Use it only with servers that honour the key; other servers perform a repeated request twice.
 public struct IdempotencyKey: SynchronousRequestAdapter {

@@ -6,7 +6,7 @@ import TurnpikeSupport
 /// Ends a transfer whose body stalls, or arrives too slowly.
 ///
 /// Time counts only while the reader waits for a chunk, so a slow reader does not make a server
-/// idle. The limit ends when the whole body has arrived. The read fails as
+/// idle. The limit ends when the whole body has arrived. A read that waits too long fails as
 /// ``/TurnpikeCore/ClientError/Code/idleTimeout``. A call that is
 /// ``/TurnpikeCore/Call/streaming()`` has no limit, unless it sets one itself:
 /// ``TurnpikeCore/Call/idleTimeout(_:minBytesPerSecond:window:)`` replaces this limit for one call.
@@ -30,7 +30,7 @@ public struct IdleTimeout: PhasedInterceptor {
         self.window = window
     }
 
-    /// The gate for requests that have a limit of their own; it leaves others alone.
+    /// Creates a gate that limits only requests with a limit of their own.
     fileprivate init(ofCalls: Void) {
         limit = nil
         minBytes = 0
@@ -87,8 +87,8 @@ extension IdleTimeout: PromptlyCancellable {}
 enum IdleTimeoutOption: RequestOptionKey {
     /// The gate that applies the option.
     ///
-    /// A request that another gate sends for all calls, such as one for a token, does not have the
-    /// option, so it has no such limit.
+    /// A request that another gate sends for all calls, such as one for a token, has neither the
+    /// option nor the limit.
     static func gate(for value: IdleTimeout) -> (any Gate)? { IdleTimeout(ofCalls: ()) }
 
     /// Each attempt has a body of its own.
@@ -110,8 +110,8 @@ extension Call {
     /// ``IdleTimeout/init(_:minBytesPerSecond:window:)``.
     ///
     /// It replaces the client's limit as a whole, its lowest rate included, and also applies to a
-    /// call that is ``/TurnpikeCore/Call/streaming()``. ``IdleTimeout`` applies it where it stands
-    /// in the stack. If the stack has none, the limit applies next to the transport.
+    /// call that is ``/TurnpikeCore/Call/streaming()``. The ``IdleTimeout`` of the stack applies
+    /// it. If the stack has no such gate, the limit applies next to the transport.
     public func idleTimeout(
         _ limit: Duration, minBytesPerSecond: Int = 0, window: Duration = .seconds(10)
     ) -> Call {

@@ -6,8 +6,8 @@ import TurnpikeSupport
 
 /// Limits the bytes that a server can make the client hold or read.
 ///
-/// The limits apply after decoding. They also apply to responses that are drained and to redirects
-/// that are followed, if this gate stands inside the gates that do so. A response that exceeds a
+/// The limits apply after decoding. If this gate stands inside the gates that follow redirects or
+/// drain responses, the limits also apply to those responses. A response that exceeds a
 /// limit fails as ``/TurnpikeCore/ClientError/Code/tooLarge``. ``TurnpikeCore/Call/limits(_:)``
 /// sets other limits for one call.
 public struct Limits: PhasedInterceptor {
@@ -23,15 +23,16 @@ public struct Limits: PhasedInterceptor {
         public var headers: Int
         /// The lines of the header section.
         public var headerCount: Int
-        /// How many times larger content may become by decoding; 1 MiB is always allowed.
+        /// How many times larger decoding may make the content; 1 MiB is always allowed.
         ///
         /// If the transport counts bytes before it decodes them (libcurl), the ratio applies at
-        /// each moment to what has arrived so far. Otherwise it applies to the whole content, if
-        /// its size is declared (URLSession). It does not apply to event streams: a stream that
-        /// repeats itself for days is not a decompression bomb, and ``line`` bounds each event.
+        /// each moment to the bytes so far. Otherwise it applies to the whole
+        /// content, if its size is declared (URLSession). The ratio does not apply to event
+        /// streams: a stream that repeats itself for days is no decompression bomb, and ``line``
+        /// bounds each event.
         public var ratio: Int
         /// How many content codings may be applied one after another; no server needs more than
-        /// two, and each one multiplies what a small response can become.
+        /// two, and each coding multiplies the size that a small response can have.
         ///
         /// The limit applies to the codings that the transport leaves in the head. A transport
         /// bounds the codings that it decodes itself (libcurl at five).
@@ -146,7 +147,7 @@ public struct Limits: PhasedInterceptor {
         body.onChunk { try Self.check(counter.add($0.count), bound) }
     }
 
-    // The largest decoded size of a number of encoded bytes.
+    // The largest decoded size that a number of encoded bytes may have.
     private static func decoded(_ encoded: Int64, _ bounds: Bounds) -> Int64 {
         let (product, overflows) = encoded.multipliedReportingOverflow(by: Int64(bounds.ratio))
         return overflows ? .max : max(product, 1_048_576)
@@ -156,7 +157,7 @@ public struct Limits: PhasedInterceptor {
         if count > bound { throw tooLarge("the content is larger than \(bound) bytes") }
     }
 
-    // The error of a body gets the head where the body fails.
+    // Where a body fails, the body adds the head to this error.
     private static func tooLarge(_ message: String, _ head: ResponseHead? = nil) -> ClientError {
         ClientError(
             .tooLarge, message + "; raise the limit if this is expected", response: head,

@@ -44,8 +44,8 @@ public final class LineSink: LogSink {
     ///   - capacity: How many lines may wait.
     ///   - maxBytes: How many bytes of lines may wait.
     ///   - flushLimit: The longest time that a flush waits if the descriptor accepts no bytes. The
-    ///     exit of the process waits as long, but at most 5 seconds. It does not wait if a flush
-    ///     has timed out since the last line was written.
+    ///     exit of the process waits as long, but at most 5 seconds. The exit does not wait if a
+    ///     flush has timed out since the last line was written.
     public convenience init(
         _ handle: FileHandle, capacity: Int = 4096, maxBytes: Int = 4_194_304,
         flushLimit: Duration = .seconds(5)
@@ -128,7 +128,7 @@ public final class LineSink: LogSink {
     }
 
     /// Begins to write all lines queued so far.
-    /// - Returns: A value that is settled when they are written, and the longest time to wait for
+    /// - Returns: A group that ends when the lines are written, and the longest time to wait for
     ///   it.
     func flushAtExit() -> (end: DispatchGroup, limit: Duration) {
         let end = DispatchGroup()
@@ -178,8 +178,8 @@ public protocol LogSink: Sendable {
 
     /// Returns when all lines queued so far are written.
     ///
-    /// Called when a client is shut down, but not when a process exits without that. A sink with a
-    /// queue of its own takes care of such an exit, as ``LineSink`` does, for instance with `atexit`.
+    /// Called when a client is shut down, but not when a process exits without a shutdown. A sink
+    /// with a queue of its own must handle such an exit itself, as ``LineSink`` does with `atexit`.
     func flush() async
 }
 
@@ -207,7 +207,7 @@ public final class MemoryLogSink: LogSink {
     public func flush() async {}
 }
 
-/// The sinks of the process, whose queued lines are written when it exits.
+/// The sinks of the process; their queued lines are written when the process exits.
 ///
 /// The C library calls ``flush()`` on the thread that exits (`atexit`), while the threads of the
 /// queues still run.
@@ -241,7 +241,7 @@ enum SinksAtExit {
         // A child of `fork` has copies of the queues, but not their threads; its parent writes.
         guard getpid() == process else { return }
         let start = DispatchTime.now()
-        // All begin before the first is waited for, so that one limit counts for all.
+        // All flushes begin before the wait for the first one, so that one limit counts for all.
         let flushes = sinks().map { $0.flushAtExit() }
         for (end, limit) in flushes {
             let limit = min(limit, Self.limit).wholeNanoseconds

@@ -8,8 +8,8 @@ import TurnpikeSupport
 ///
 /// Placed outermost, it logs calls, with their retries and redirects. Placed inside a retry, it
 /// logs attempts. A stack may have both. Secrets are redacted before they reach the sink
-/// (``/TurnpikeCore/Redaction/standard``); you can add names to redact, but not remove any. The
-/// length of a line is bounded, and a line holds no control character, whatever a peer sends.
+/// (``/TurnpikeCore/Redaction/standard``); you can add names to redact, but not remove any.
+/// Whatever a peer sends, the length of a line is bounded, and a line holds no control character.
 ///
 /// ```swift
 /// .log(to: .standardError, level: .info, format: .json, sampling: 0.01)
@@ -62,12 +62,12 @@ public struct Log: RequestLogger {
     ///   - sink: Where the lines go.
     ///   - level: The amount of detail.
     ///   - format: The format of a line.
-    ///   - sampling: The share of calls that are logged, from 0 to 1. Failures of the other calls
-    ///     are still logged.
+    ///   - sampling: The share of calls that are logged, from 0 to 1. Failures of other calls are
+    ///     logged too.
     ///   - redaction: The rules for hiding secrets.
     ///   - peekBytes: How many bytes of content are shown, at most 4,096. The content of
     ///     a request is shown at level debug, if it is in memory. The content of a response is
-    ///     shown when its body ends, as far as the reader has read it.
+    ///     shown when its body ends, as far as it was read.
     public init(
         to sink: any LogSink, level: Level = .info, format: Format = .text, sampling: Double = 1,
         redaction: Redaction = .standard, peekBytes: Int = 0

@@ -27,7 +27,7 @@ struct LogRecord {
     var content: String?
     var times: LogTimes?
 
-    // Bounds on what a peer can make long.
+    // Bounds on the texts that a peer chooses.
     private static let maxURL = 4096
     private static let maxText = 4096
     private static let maxValue = 1024
@@ -142,7 +142,7 @@ struct LogRecord {
     }
 }
 
-/// What a log line says, at level debug, about the connection and how long each phase took.
+/// The connection and the duration of each phase, for log lines at level debug.
 struct LogTimes {
     private let timeline: Timeline
 

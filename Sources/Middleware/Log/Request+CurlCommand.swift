@@ -7,9 +7,9 @@ extension Request {
     /// The request as a one-line curl command, without secrets.
     ///
     /// The command is safe to paste into any POSIX shell, whatever the request holds. JSON, forms
-    /// and plain text are shown with their secrets hidden. Content that cannot be shown is read from
-    /// standard input: another type, bytes that are no text, a stream, a part of a file, encoded
-    /// content, or more than the limit. If a request cannot be sent, or has trailers, the result is
+    /// and plain text are shown with their secrets hidden. Other content is read from standard
+    /// input: another type, bytes that are no text, a stream, a part of a file, encoded content, or
+    /// content beyond the limit. If a request cannot be sent, or has trailers, the result is
     /// a shell comment that says why there is no command.
     /// - Parameters:
     ///   - redaction: The rules for hiding secrets.

@@ -68,7 +68,7 @@ public struct MetricLabels: Sendable, Hashable {
             method: Self.method(method), server: server, status: nil, errorType: nil, version: nil)
     }
 
-    /// The labels of all series beyond a store's `maxSeries`: method and address are `_OTHER`.
+    /// The labels of the series beyond a store's `maxSeries`: method and address are `_OTHER`.
     public static let overflow = MetricLabels(
         method: other, server: nil, status: nil, errorType: nil, version: nil)
 
@@ -97,8 +97,8 @@ public struct MetricLabels: Sendable, Hashable {
 
 /// The names of metrics or labels in Prometheus, which allows fewer characters than OpenTelemetry.
 ///
-/// No two names are the same: a name that would equal an earlier one gets a number (`a_b`,
-/// `a_b_2`). A name does not change once it is given.
+/// All names differ: a name that would equal an earlier one gets a number (`a_b`, `a_b_2`). A name
+/// does not change once it is given.
 struct PrometheusNames {
     private let others: Set<Unicode.Scalar>
     private var names: [Key: String] = [:]
@@ -118,7 +118,7 @@ struct PrometheusNames {
     /// Names of labels: letters, digits and underscores, with no digit first, and without two
     /// leading underscores, which Prometheus reserves.
     /// - Parameter first: The labels that get their names before all others.
-    /// - Returns: A table in which those have their names.
+    /// - Returns: A table in which those labels have their names.
     static func labels(first: [String]) -> Self {
         var names = Self(others: ["_"], taken: ["le"])
         for name in first { _ = names.name(for: name) }
@@ -134,7 +134,7 @@ struct PrometheusNames {
     /// - Parameters:
     ///   - name: The name in OpenTelemetry.
     ///   - suffix: The suffix that the name in Prometheus must have.
-    ///   - endings: What follows the name in other names that nobody else may have.
+    ///   - endings: Endings of the name that make further names, which are reserved too.
     /// - Returns: The name, which no other metric or label has.
     mutating func name(
         for name: String, endingIn suffix: String = "", reserving endings: [String] = []

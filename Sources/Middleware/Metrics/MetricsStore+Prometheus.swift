@@ -4,7 +4,7 @@ import TurnpikeCore
 
 extension MetricsStore {
     /// The store in Prometheus' text format (version 0.0.4): OpenTelemetry's names, with
-    /// underscores, units and `_total` by its rules for Prometheus.
+    /// underscores, units and `_total` by OpenTelemetry's rules for Prometheus.
     ///
     /// If the names of two figures or labels of gates become the same in Prometheus, the later one
     /// gets a number.
@@ -49,7 +49,7 @@ extension MetricsStore {
         return text.text
     }
 
-    /// Names that no figure of a gate gets: those of the measurements, and those with the suffixes
+    /// Names that no figure of a gate gets: the names of the measurements, also with the suffixes
     /// of a histogram.
     static let ownNames: Set<String> = {
         let histograms = [durationName, requestSizeName, responseSizeName]
@@ -128,7 +128,7 @@ extension PrometheusNames {
     /// The endings of the names of a histogram's series.
     static let seriesOfHistogram = ["_bucket", "_sum", "_count"]
 
-    /// The name of a figure; that of a counter ends in `_total`, that of a histogram in its unit.
+    /// The name of a figure; a counter's name ends in `_total`, a histogram's in the unit.
     mutating func name(of name: String, _ kind: GateFigure.Kind) -> String {
         switch kind {
         case .counter: self.name(for: name, endingIn: "_total")

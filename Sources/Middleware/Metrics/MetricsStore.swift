@@ -16,8 +16,8 @@ public final class MetricsStore: Sendable {
         public internal(set) var duration = Histogram(bounds: Histogram.durationBounds)
         /// `http.client.request.body.size`, in bytes.
         public internal(set) var requestBodySize = Histogram(bounds: Histogram.sizeBounds)
-        /// `http.client.response.body.size`, in bytes: of the passes that returned a response, as it
-        /// was transferred (``/TurnpikeCore/CallMeasurement/responseBodyBytes``).
+        /// `http.client.response.body.size`, in bytes: the size as transferred, for passes that
+        /// returned a response (``/TurnpikeCore/CallMeasurement/responseBodyBytes``).
         public internal(set) var responseBodySize = Histogram(bounds: Histogram.sizeBounds)
         /// The sends that repeated an earlier send of the same call: retries, redirects, replays.
         public internal(set) var resends = 0
@@ -190,7 +190,7 @@ extension MetricsStore: GateMeter {
 }
 
 extension GateFigure {
-    /// The key for all series beyond the bound, with OpenTelemetry's label for an overflow.
+    /// The key that series beyond the bound share, with OpenTelemetry's label for an overflow.
     fileprivate var overflow: GateFigure {
         GateFigure(name: name, kind: kind, labels: ["otel.metric.overflow": "true"])
     }

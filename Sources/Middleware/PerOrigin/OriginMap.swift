@@ -16,9 +16,9 @@ typealias OriginMap<Value: OriginEntry> = BoundedMap<Origin, Value>
 /// There are at most 1024 entries: beyond that, the least recently used entry on which no call
 /// depends is dropped.
 ///
-/// If calls depend on more entries than that, room is made only each time a quarter has been added,
-/// so that the search costs little per entry. The number of entries is therefore at most the bound,
-/// or the number of calls under way plus a quarter.
+/// If calls depend on more than 1024 entries, entries are dropped only after the number has grown
+/// by a quarter, so that the search costs little per entry. So there are at most 1024 entries, or a
+/// quarter more than the calls under way.
 struct BoundedMap<Key: Hashable, Value: OriginEntry> {
     private struct Entry {
         var value: Value
@@ -34,7 +34,7 @@ struct BoundedMap<Key: Hashable, Value: OriginEntry> {
 
     private var entries: [Key: Entry] = [:]
     private var uses: UInt64 = 0
-    // The number of entries at which room is made.
+    // The number of entries at which entries are dropped.
     private var fullCount = Self.bound
     // The position of the entry that was used last, because most clients talk to one server for a
     // long time. It is valid until an entry is added or dropped.

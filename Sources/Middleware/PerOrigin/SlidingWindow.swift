@@ -46,7 +46,7 @@ struct SlidingWindow {
         self.second += second
     }
 
-    /// Takes one back from the second count, in the newest slot that has any.
+    /// Lowers the second count by one, in the newest slot where it is not zero.
     mutating func takeBackSecond() {
         for age in 0..<Int64(slots.count) {
             let index = index(of: tick - age)

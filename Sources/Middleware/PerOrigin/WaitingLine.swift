@@ -6,7 +6,7 @@ import TurnpikeSupport
 /// A call that waits for its turn.
 final class Waiter: Sendable {
     let ticket: UInt64
-    /// Whether a line begins with this call, and nothing was said of a line here for a while.
+    /// Whether a line begins with this call, and the gate has reported no such line for a while.
     let beginsLine: Bool
     /// How many permits the call takes.
     let cost: Int
@@ -86,7 +86,7 @@ struct WaitingLine {
         places[low].waiter = nil
         count -= 1
         skipLeft()
-        // Waiters that leave behind one that waits for a long time must not keep their places
+        // If the first waiter waits for long, waiters behind it that have left must not keep places
         // forever.
         if places.count - head > 2 * count + 64 {
             places = places[head...].filter { $0.waiter != nil }
@@ -106,9 +106,9 @@ struct WaitingLine {
 }
 
 extension WaitingLine {
-    /// Notes that a line forms, if nothing was said of one for ``Permits/newsInterval``.
+    /// Notes that a line forms, if no such line was reported for ``Permits/newsInterval``.
     /// - Parameters:
-    ///   - toldAt: When it was last said that such a line forms; now, if this is news.
+    ///   - toldAt: When such a line was last reported; set to `now` if this is news.
     ///   - now: The current time.
     /// - Returns: Whether this is news.
     static func isNews(_ toldAt: inout MonotonicInstant?, at now: MonotonicInstant) -> Bool {
@@ -122,13 +122,13 @@ extension Waiter {
     /// Waits for the turn, or until the task or the context is cancelled.
     /// - Parameters:
     ///   - context: The call's context.
-    ///   - name: What it waits for, in the call's trace.
-    ///   - phrase: What the error of a deadline says that passes meanwhile.
-    ///   - news: What the gate says if a line begins.
+    ///   - name: What the call waits for, in its trace.
+    ///   - phrase: The words in the error if a deadline passes during the wait.
+    ///   - news: The report of the gate if a line begins.
     ///   - gate: The gate's name.
     ///   - tellGauges: Tells the meter how many wait.
-    ///   - leave: Removes the waiter from its line. It returns false if the turn has come already;
-    ///     the call then continues, and ends further in.
+    ///   - leave: Removes the waiter from its line. Returns false if the turn has already come; the
+    ///     call then continues, and an inner part ends it.
     /// - Throws: `CancellationError`, or the error of the context's cancellation.
     func wait(
         in context: Context, for name: @autoclosure () -> String, atDeadline phrase: String? = nil,

@@ -3,7 +3,7 @@
 import TurnpikeCore
 import TurnpikeSupport
 
-/// What remains to be done after unlocking, because it runs code of others.
+/// Actions that must follow the unlocking, because they run code of others.
 struct DeferredActions {
     var served: [Waiter] = []
     var timers: [any TimerToken] = []
@@ -39,10 +39,10 @@ enum RateLimitError {
     static func late(_ key: QuotaKey, _ wait: Duration, isCooling: Bool) -> ClientError {
         let reason =
             isCooling
-            ? "\(key) has asked to wait, so that this call could start in \(wait.text)"
-            : "the rate limit for \(key) would let this call start in \(wait.text)"
+            ? "\(key) has asked to wait, so this call could start only in \(wait.text)"
+            : "the rate limit for \(key) lets this call start only in \(wait.text)"
         return ClientError(
-            .deadlineExceeded, "\(reason), but its deadline ends before that",
+            .deadlineExceeded, "\(reason), and the call's deadline comes first",
             transfer: TransferState(.connecting), retryAfter: wait)
     }
 }

@@ -20,7 +20,7 @@ extension KeyedLimiter {
         }
     }
 
-    /// Serves the calls whose permits are there, and schedules the next turn.
+    /// Starts the calls whose permits are available, and schedules the next turn.
     func serve(
         _ key: QuotaKey, _ line: inout Line, _ timeSource: any TimeSource,
         _ actions: inout DeferredActions
@@ -32,7 +32,7 @@ extension KeyedLimiter {
                 if line.remove(first) { actions.served.append(first) }
                 continue
             }
-            // What it would have used is left to those behind it.
+            // The calls behind a refused call get its permits.
             guard let deadline = first.deadline,
                 let turn = Self.turn(line, coolingUntil), deadline.nanoseconds <= turn,
                 line.remove(first)
@@ -56,7 +56,7 @@ extension KeyedLimiter {
     ) {
         let turn = Self.turn(line, coolingUntil)
         if let timer = line.timer {
-            // A timer that is too early schedules the next one.
+            // A timer that is due too early schedules the next one.
             if let turn, line.timerDue <= turn { return }
             actions.timers.append(timer)
             line.timer = nil
@@ -94,7 +94,7 @@ extension KeyedLimiter {
         state.withLock { $0.lines.keys { condition($0.source) } }
     }
 
-    /// Looks at the permits of a key, or changes them without letting calls go.
+    /// Reads or changes the permits of a key, without starting calls.
     /// - Returns: What the closure returns; nil if the key is not known.
     public func change<Value: Sendable>(
         _ key: QuotaKey, _ body: @Sendable (inout Source, WaitingPermits) -> Value
@@ -104,11 +104,11 @@ extension KeyedLimiter {
         }
     }
 
-    /// Changes the permits of a key, and lets the calls go whose permits are there now.
+    /// Changes the permits of a key, and starts the calls whose permits are then available.
     /// - Parameters:
     ///   - key: The key.
     ///   - timeSource: The clock.
-    ///   - body: Changes the permits; returns which calls are to be refused then.
+    ///   - body: Changes the permits; returns which calls must be refused afterwards.
     public func refill(
         _ key: QuotaKey, by timeSource: any TimeSource,
         _ body: @Sendable (inout Source) -> LineRefusal?
@@ -128,7 +128,7 @@ extension KeyedLimiter {
         perform(actions, key, timeSource)
     }
 
-    // Calls that only waited for news are refused, as they would have been with it.
+    // Refuses calls that were kept only because news of permits could have come.
     private func refuse(
         _ refusal: LineRefusal?, _ line: inout Line, _ key: QuotaKey, excess: Int,
         at now: MonotonicInstant, _ actions: inout DeferredActions

@@ -7,9 +7,9 @@ import TurnpikeSupport
 /// The permits of each key of a limit, and the calls that wait for them in line, first come, first
 /// served.
 ///
-/// It keeps those of 1024 keys, and beyond that those on which a call depends.
+/// It keeps 1024 keys, and more only if calls depend on them.
 public final class KeyedLimiter<Source: PermitSource>: Sendable {
-    /// Serves who provides permits: it is called after unlocking, when a source wants attention.
+    /// Works for the provider of permits; called after unlocking, when a source wants attention.
     public typealias Attendant =
         @Sendable (KeyedLimiter<Source>, QuotaKey, any TimeSource) -> Void
 
@@ -21,7 +21,7 @@ public final class KeyedLimiter<Source: PermitSource>: Sendable {
         // Serves the first call in line.
         var timer: (any TimerToken)?
         var timerDue = Int64.max
-        // When it was last said that calls wait.
+        // When a line of waiting calls was last reported.
         var toldAt: MonotonicInstant?
 
         init(_ source: Source) { self.source = source }
@@ -51,7 +51,7 @@ public final class KeyedLimiter<Source: PermitSource>: Sendable {
 
     /// The rules, each once.
     public let rules: [QuotaRule]
-    /// Until when nothing is sent; nil if the limit does not honour cool-downs.
+    /// The cool-downs that the limit honours; nil if it honours none.
     public let cooldowns: Cooldowns?
     /// The figures of the limit.
     public let figures: GateFigures
@@ -66,13 +66,13 @@ public final class KeyedLimiter<Source: PermitSource>: Sendable {
     ///   - queue: How many calls may wait, over all keys.
     ///   - cooldowns: Holds calls back while their origin has asked to wait.
     ///   - figures: Receives the number of waiting calls, and counts refused calls.
-    ///   - attendant: Serves who provides permits.
+    ///   - attendant: Works for the provider of permits.
     ///   - make: Makes the permits of a new key.
     public init(
         _ rules: [QuotaRule], queue: Int, cooldowns: Cooldowns?, figures: GateFigures,
         attendant: Attendant? = nil, _ make: @escaping @Sendable () -> Source
     ) {
-        // One that is given twice would be charged twice.
+        // A rule that is given twice would be charged twice.
         var known: Set<QuotaRule> = []
         self.rules = rules.filter { known.insert($0).inserted }
         self.cooldowns = cooldowns
@@ -89,7 +89,7 @@ public final class KeyedLimiter<Source: PermitSource>: Sendable {
     /// How many calls wait.
     var waitingCount: Int { state.withLock { $0.waiting } }
 
-    /// Takes the queue and the meter of another one; calls that already wait stay.
+    /// Takes the queue and the meter of another limiter; calls that already wait stay.
     func update(to other: KeyedLimiter) {
         let queue = other.queue
         state.withLock { $0.queue = queue }
@@ -107,7 +107,7 @@ public final class KeyedLimiter<Source: PermitSource>: Sendable {
     ///   - cost: How many permits the call takes, at least 1.
     ///   - deadline: When the call must have ended.
     ///   - timeSource: Schedules the wake-up.
-    /// - Returns: The waiter, or nil if the permits were there.
+    /// - Returns: The waiter, or nil if the permits were available.
     /// - Throws: `rateLimited` if the line is full, `deadlineExceeded` if the permits would come too
     ///   late.
     func take(
@@ -153,15 +153,15 @@ public final class KeyedLimiter<Source: PermitSource>: Sendable {
         return waiter
     }
 
-    /// Takes permits if they are there at once.
-    /// - Returns: Whether they were.
+    /// Takes permits if they are available at once.
+    /// - Returns: Whether they were available.
     func takeNow(_ key: QuotaKey, cost: Int, timeSource: any TimeSource) -> Bool {
         if cost <= 0 { return true }
         do {
             guard let waiter = try take(key, cost: cost, timeSource: timeSource) else {
                 return true
             }
-            // Otherwise it was served just now.
+            // If the waiter has already left the line, its turn has just come.
             return !leave(key, waiter, timeSource)
         } catch {
             return false
@@ -176,7 +176,7 @@ public final class KeyedLimiter<Source: PermitSource>: Sendable {
             let hasLeft =
                 state.lines.updateIfPresent(key) { line in
                     guard line.remove(waiter) else { return false }
-                    // The next one may cost less, so that its permits are there already.
+                    // The next call may cost less, so that its permits are already available.
                     serve(key, &line, timeSource, &actions)
                     return true
                 } ?? false
@@ -187,7 +187,7 @@ public final class KeyedLimiter<Source: PermitSource>: Sendable {
         return hasLeft
     }
 
-    /// Changes what is left of a quota; negative numbers charge permits.
+    /// Adds permits to the rest of a quota; negative numbers charge permits.
     func correct(_ permits: Int, of key: QuotaKey, _ timeSource: any TimeSource) {
         if permits == 0 { return }
         var actions = DeferredActions()
@@ -201,8 +201,8 @@ public final class KeyedLimiter<Source: PermitSource>: Sendable {
         perform(actions, key, timeSource)
     }
 
-    /// Lowers what is left under one rule.
-    /// - Returns: Whether others with the same quota are to be told.
+    /// Lowers the permits left under one rule.
+    /// - Returns: Whether other users of the same quota must be told.
     public func lower(
         to permits: Int, of key: QuotaKey, rule: Int, by timeSource: any TimeSource
     ) -> Bool {

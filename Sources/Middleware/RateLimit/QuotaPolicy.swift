@@ -6,8 +6,8 @@ public import TurnpikeCore
 /// A limit that a server sets its clients: an item of the field `RateLimit-Policy`
 /// (draft-ietf-httpapi-ratelimit-headers-11 §3).
 ///
-/// `"hour";q=1000;w=3600` is a quota of 1000 requests in an hour. ``TurnpikeCore/HTTPHeaders/rateLimits`` says
-/// what is left of it.
+/// `"hour";q=1000;w=3600` is a quota of 1000 requests in an hour.
+/// ``TurnpikeCore/HTTPHeaders/rateLimits`` has the rest of the quota.
 public struct QuotaPolicy: Sendable, Hashable {
     /// The name of the policy.
     public let name: String

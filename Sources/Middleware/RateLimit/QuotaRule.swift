@@ -13,15 +13,15 @@ public struct QuotaRule: Sendable, Hashable {
     public let period: Duration
     /// How many permits may go at once after a pause; at least 1.
     public let burst: Double
-    /// What a store keeps the state of the rule by, besides the key of the quota: number, period and
-    /// burst, and what tells the rule from those of other limits.
+    /// A text that identifies the state of the rule in a store, besides the key of the quota:
+    /// number, period, burst, and a suffix that tells the rule from those of other limits.
     ///
     /// Rules with the same identity have the same state, wherever they stand in a list.
     public let identity: String
 
     /// Creates a rule.
     ///
-    /// A value that is not valid becomes the nearest one that is.
+    /// An invalid value becomes the nearest valid value.
     /// - Parameters:
     ///   - permits: How many permits come in a period; fractions are allowed.
     ///   - period: The period.
@@ -40,7 +40,7 @@ public struct QuotaRule: Sendable, Hashable {
         self.identity = identity
     }
 
-    /// The same rule with a smaller burst, which goes on with the state of this one.
+    /// The same rule with a smaller burst, which continues with the state of this rule.
     public func grantingBurst(times share: Double) -> QuotaRule {
         QuotaRule(self, burst: burst * share, identity: identity)
     }

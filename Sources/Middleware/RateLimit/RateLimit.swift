@@ -11,21 +11,21 @@ import TurnpikeSupport
 /// ``/TurnpikeCore/ClientError/Code/deadlineExceeded`` if its turn would come after its deadline. A
 /// call that is cancelled in line leaves it, and the calls behind it move up.
 ///
-/// A log outside of the gate has a line when calls begin to wait, not one for each call: at most
-/// one in ten seconds for each bucket.
+/// A log outside of the gate has a line when calls begin to wait, not a line for each call. In ten
+/// seconds, it has at most one such line for each bucket.
 ///
 /// Placed inside a retry and a redirect, it limits the requests that a server sees. Placed outside
 /// a retry, it limits calls and does not count their retries. A gate used in several stacks is one
-/// shared limit. It keeps the buckets of 1024 origins and drops the least recently used one beyond
-/// that.
+/// shared limit. It keeps the buckets of 1024 origins; beyond that, it drops the least recently
+/// used bucket.
 ///
 /// A call that is cancelled before its request is sent gives its permits back. Without a retry, a
-/// request whose kept-alive connection ended before an answer is sent once more only if there are
-/// permits for it at once.
+/// request whose kept-alive connection ended before an answer is sent once more, but only if its
+/// permits are available at once.
 ///
 /// For one quota over all replicas of a service there is `SharedRateLimit` in `TurnpikeSharedState`.
 public struct RateLimit: RateLimiting {
-    /// What shares one bucket.
+    /// Which calls share one bucket.
     public enum Scope: String, Hashable, Sendable, CaseIterable {
         /// The calls to one origin.
         case origin
@@ -33,9 +33,9 @@ public struct RateLimit: RateLimiting {
         case all
     }
 
-    /// The buckets, and the calls that wait.
+    /// The buckets and the waiting calls.
     public let limiter: KeyedLimiter<TokenBuckets>
-    /// What it asks of requests and responses.
+    /// How requests and responses change keys and costs.
     public var options: RateLimitOptions
 
     /// Creates a limit.
@@ -80,17 +80,17 @@ public struct RateLimit: RateLimiting {
         options = RateLimitOptions(scope: scope)
     }
 
-    /// What the figures of each limit say.
+    /// The help texts of each limit's figures.
     public static let help = [
         "turnpike.rate_limit.waiting": "Calls that wait in line for their turn under a rate limit.",
         "turnpike.rate_limit.refusals":
             "Calls that a rate limit refused: its line was full, or the deadline too near.",
     ]
 
-    /// Has the meter pass on what it holds.
+    /// Flushes the meter.
     public func shutdown() async { await limiter.figures.flush() }
 
-    /// What is true of this gate; see ``/TurnpikeCore/GateFacts``.
+    /// States the rate and the waits of the limit.
     public func facts(for request: Request?) -> GateFacts? { limitFacts() }
 
     /// Waits for its permits.

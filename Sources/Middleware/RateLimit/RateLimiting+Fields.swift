@@ -5,17 +5,18 @@ import TurnpikeCore
 import TurnpikeSupport
 
 extension RateLimiting {
-    /// Returns the limit with corrections from header fields in which the server says what is left of
+    /// Returns the limit with corrections from header fields in which the server states the rest of
     /// its quota.
     ///
     /// It reads `RateLimit` and `RateLimit-Policy` (draft-ietf-httpapi-ratelimit-headers-11), and
-    /// `X-RateLimit-Limit`, `X-RateLimit-Remaining` and `X-RateLimit-Reset`, whose reset is a number
-    /// of seconds or, if it is large, a Unix time. What is left is lowered to what the server says,
-    /// never raised: another client of the same account is thus noticed. If the server says that
-    /// nothing is left until a time, a cool-down begins, if the limit honours cool-downs.
+    /// `X-RateLimit-Limit`, `X-RateLimit-Remaining` and `X-RateLimit-Reset`, whose reset is a
+    /// number of seconds or, if it is large, a Unix time. The permits left are lowered to the
+    /// server's number, never raised: this shows other clients of the account.
+    /// If the server says that nothing is left until a time, a cool-down begins, if the limit
+    /// honours cool-downs.
     ///
-    /// A field belongs to the rule with the same period, or else the same number of permits, or else
-    /// to the rule with the longest period.
+    /// A field belongs to the rule with the same period; without one, to the rule with the same
+    /// number of permits; and otherwise to the rule with the longest period.
     /// - Returns: The limit. It shares its quotas with this one.
     public func readsQuotaFields() -> Self {
         var copy = self
@@ -37,7 +38,7 @@ extension RateLimiting {
     }
 }
 
-/// What is left of a quota, as header fields say.
+/// The rest of a quota, from header fields.
 struct QuotaLeft: Equatable {
     var permits: Int
     var reset: Duration?
@@ -48,7 +49,7 @@ struct QuotaLeft: Equatable {
     /// - Parameters:
     ///   - headers: The header fields.
     ///   - now: The Unix time.
-    /// - Returns: What is left of each quota of requests that the response names.
+    /// - Returns: The rest of each quota of requests that the response names.
     static func all(in headers: HTTPHeaders, at now: Double) -> [QuotaLeft] {
         let limits = headers.rateLimits
         if limits.isEmpty { return older(in: headers, at: now).map { [$0] } ?? [] }
@@ -83,7 +84,7 @@ struct QuotaLeft: Equatable {
         return number
     }
 
-    /// The index of the rule that it belongs to.
+    /// The index of the rule that this rest belongs to.
     func rule(of rules: [QuotaRule]) -> Int {
         rules.firstIndex { $0.period == window }
             ?? rules.firstIndex { quota.map(Double.init) == $0.permits }

@@ -4,7 +4,7 @@ public import struct Foundation.Data
 import Synchronization
 public import TurnpikeCore
 
-/// What a limit asks of requests and responses, as ``RateLimiting/key(_:)`` and its neighbours set it.
+/// How requests and responses change the keys and costs of a limit (``RateLimiting/key(_:)``).
 public struct RateLimitOptions: Sendable {
     /// What shares the buckets.
     public let scope: RateLimit.Scope
@@ -22,7 +22,7 @@ public struct RateLimitOptions: Sendable {
     /// - Parameter scope: What shares the buckets.
     public init(scope: RateLimit.Scope) { self.scope = scope }
 
-    /// Whose quota a request uses; nil if there is no limit for it.
+    /// The quota that a request uses; nil if the request has no limit.
     func key(of request: Request) -> QuotaKey? {
         let part = key?(request)
         if scope == .all { return QuotaKey(origin: nil, part: part) }
@@ -44,9 +44,9 @@ extension RateLimiting {
     /// RateLimit(perSecond: 10).key { $0.headers["X-Tenant"] }
     /// ```
     ///
-    /// The limit keeps up to 1024 quotas that nobody waits for. The key must not be a secret: errors
-    /// and logs show its beginning, and for a limit over a shared store it is part of a key there.
-    /// - Parameter key: Whose quota a request uses besides that of its origin; nil for the quota
+    /// The limit keeps up to 1024 quotas that nobody waits for. The key must not be a secret:
+    /// errors and logs show its beginning, and in a shared store it is part of a key.
+    /// - Parameter key: Returns the owner of a request's quota at its origin; nil for the quota
     ///   without a key.
     /// - Returns: The limit. It shares its quotas with this one.
     public func key(_ key: @escaping @Sendable (Request) -> String?) -> Self {
@@ -55,7 +55,7 @@ extension RateLimiting {
         return copy
     }
 
-    /// Returns the limit with a number of permits for each request; without it, each takes one.
+    /// Returns the limit with a number of permits for each request; the default is one.
     ///
     /// ```swift
     /// // A provider counts tokens: about one for four bytes of the prompt, and those of the answer.
@@ -63,11 +63,11 @@ extension RateLimiting {
     ///     .cost { 500 + Int($0.body.length ?? 4000) / 4 }
     /// ```
     ///
-    /// A call waits until its permits are there, but never for more than the smallest burst: one that
-    /// costs more starts when the bucket is full, and the calls behind it wait for the rest. Costs
-    /// well above the burst are a sign that the burst is too small.
-    /// - Parameter cost: How many permits a request takes. With 0 or less it takes none and does not
-    ///   wait.
+    /// A call waits for its permits, but never for more than the smallest burst. A call that costs
+    /// more starts when the bucket is full, and the calls behind it wait for the rest. If costs are
+    /// well above the burst, the burst is too small.
+    /// - Parameter cost: How many permits a request takes. With 0 or less, the request takes none
+    ///   and does not wait.
     /// - Returns: The limit. It shares its quotas with this one.
     public func cost(_ cost: @escaping @Sendable (Request) -> Int) -> Self {
         var copy = self
@@ -75,10 +75,10 @@ extension RateLimiting {
         return copy
     }
 
-    /// Returns the limit with a correction from the head of a response, which knows what the call
-    /// really cost.
+    /// Returns the limit with a correction from the head of a response, which states the real cost
+    /// of the call.
     /// - Parameter cost: The number of permits that the call cost in all; nil if the head does not
-    ///   say. Permits that were taken in excess are returned, missing ones are charged.
+    ///   say. Excess permits are returned, and missing permits are charged.
     /// - Returns: The limit. It shares its quotas with this one.
     public func actualCost(_ cost: @escaping @Sendable (ResponseHead) -> Int?) -> Self {
         var copy = self
@@ -86,8 +86,8 @@ extension RateLimiting {
         return copy
     }
 
-    /// Returns the limit with a correction from the content of a response, which knows what the call
-    /// really cost.
+    /// Returns the limit with a correction from the content of a response, which states the real
+    /// cost of the call.
     ///
     /// ```swift
     /// struct Answer: Decodable {
@@ -100,7 +100,7 @@ extension RateLimiting {
     /// ```
     ///
     /// The content is kept while the caller reads it, and `cost` is called when all of it was read.
-    /// Nothing is corrected if it breaks off or is longer; use ``charge(_:for:by:)`` then.
+    /// If it breaks off or is longer, nothing is corrected; use ``charge(_:for:by:)`` then.
     /// - Parameters:
     ///   - maxBytes: The most bytes of content that are kept for it.
     ///   - cost: The number of permits that the call cost in all; nil if the content does not say.
@@ -114,7 +114,7 @@ extension RateLimiting {
         return copy
     }
 
-    /// Begins a cool-down and corrects what is left, as the head of a response tells.
+    /// Begins a cool-down and corrects the permits left, by the head of a response.
     func look(at head: ResponseHead, _ key: QuotaKey, _ cost: Int, in context: Context) {
         limiter.cooldowns?.note(head, for: key, gate: gateName, in: context)
         if options.readsFields, !head.isStored { readFields(of: head, key, in: context) }
@@ -123,7 +123,7 @@ extension RateLimiting {
         }
     }
 
-    /// Corrects what is left, as the content of a response tells.
+    /// Corrects the permits left, by the content of a response.
     func watch(_ response: Response, _ key: QuotaKey, _ cost: Int, in context: Context) {
         guard let contentCost = options.contentCost else { return }
         let (head, timeSource) = (response.head, context.timeSource)
@@ -137,7 +137,7 @@ extension RateLimiting {
     }
 }
 
-/// The content of a response as far as it is kept for a correction.
+/// The content of a response, kept for a correction.
 private final class KeptContent: Sendable {
     private let limit: Int
     private let content = Mutex<Data?>(Data())

@@ -3,10 +3,10 @@
 public import TurnpikeCore
 import TurnpikeSupport
 
-/// A gate that limits the rate of requests: what ``RateLimit`` and limits over permits from elsewhere
-/// have in common.
+/// A gate that limits the rate of requests, such as ``RateLimit`` or a limit over permits from
+/// elsewhere.
 ///
-/// A gate of another kind names its ``PermitSource``, and calls ``pass(_:context:next:)``.
+/// A conforming gate names its ``PermitSource``, and calls ``pass(_:context:next:)``.
 public protocol RateLimiting: Interceptor, PromptlyCancellable {
     /// The permits of a key.
     associatedtype Source: PermitSource
@@ -14,27 +14,27 @@ public protocol RateLimiting: Interceptor, PromptlyCancellable {
     /// The permits, and the calls that wait for them.
     var limiter: KeyedLimiter<Source> { get }
 
-    /// What it asks of requests and responses.
+    /// How requests and responses change keys and costs.
     var options: RateLimitOptions { get set }
 
-    /// Lowers what is left under one rule, as a server has said.
+    /// Lowers the permits left under one rule, by a server's statement.
     func lower(to permits: Int, of key: QuotaKey, rule: Int, by timeSource: any TimeSource)
 }
 
 extension RateLimiting {
-    /// Takes the length of the line and the meter of another limit of the same kind; permits that were
-    /// taken stay so.
+    /// Takes the length of the line and the meter of another limit of the same kind; permits that
+    /// were taken stay taken.
     ///
-    /// So a client whose stack is replaced by one with the same rules keeps to them.
+    /// A client thus keeps to its rules when its stack is replaced by one with the same rules.
     public func update(to other: any RateLimiting) {
         if let other = other as? Self { limiter.update(to: other.limiter) }
     }
 
-    /// Charges permits for what a request cost beyond what it took, as a caller knows it who reads a
-    /// stream to its end.
+    /// Charges the permits that a request cost beyond those it took, for callers that know the cost
+    /// after a stream.
     /// - Parameters:
-    ///   - permits: How many more; a negative number gives permits back.
-    ///   - request: The request. Its origin and its key decide whose quota it is.
+    ///   - permits: The number of further permits; a negative number gives permits back.
+    ///   - request: The request; its origin and its key decide which quota is charged.
     ///   - timeSource: The clock of the client that made the call.
     public func charge(
         _ permits: Int, for request: Request, by timeSource: any TimeSource = SystemTimeSource()
@@ -43,14 +43,14 @@ extension RateLimiting {
         limiter.correct(-RateLimitOptions.clamped(permits), of: key, timeSource)
     }
 
-    /// Lowers what is left for the calls of this process.
+    /// Lowers the permits left for the calls of this process.
     public func lower(
         to permits: Int, of key: QuotaKey, rule: Int, by timeSource: any TimeSource
     ) {
         _ = limiter.lower(to: permits, of: key, rule: rule, by: timeSource)
     }
 
-    /// Runs the rest of the chain once the permits are there.
+    /// Waits for the permits, then runs the rest of the chain.
     public func pass(
         _ request: Request, context: Context, next: Next
     ) async throws -> Response {
@@ -87,10 +87,10 @@ extension RateLimiting {
         return response
     }
 
-    /// Returns what each limit states of itself.
+    /// Returns the facts that every limit states.
     /// - Parameters:
-    ///   - reach: Over what the limit holds, beyond this process: `, over all replicas`.
-    ///   - use: What it uses beyond this process; its waits are among those for a turn.
+    ///   - reach: The reach of the limit beyond this process: `, over all replicas`.
+    ///   - use: The effect of shared state; its waits are part of the waits for a turn.
     /// - Returns: The facts.
     public func limitFacts(reach: String = "", use: GateEffect? = nil) -> GateFacts {
         let (queue, rates) = (limiter.queue, limiter.rates)

@@ -12,9 +12,10 @@ public import TurnpikeCore
 /// let wait = used.compactMap(\.effectiveWindow).max()
 /// ```
 ///
-/// It is a hint, not a promise: the server may refuse a request although quota is left. If the
-/// response has a `Retry-After` too, that counts (§7, ``/TurnpikeCore/HTTPHeaders/retryAfter(at:)``). In a
-/// response from a cache, it is as old as the response (§7.3).
+/// It is a hint, not a promise: the server may refuse a request although quota is left. A
+/// `Retry-After` in the same response counts more (§7,
+/// ``/TurnpikeCore/HTTPHeaders/retryAfter(at:)``). In a response from a cache, the limit is as old
+/// as the response (§7.3).
 public struct ServiceLimit: Sendable, Hashable {
     /// The name of the quota policy that the limit belongs to (``QuotaPolicy/name``).
     public let policy: String

@@ -31,7 +31,7 @@ struct StructuredItems {
 
     let items: [Item]
 
-    /// Reads the lines of a field (§4.2); nil if any of them is malformed, or if there is none.
+    /// Reads the lines of a field (§4.2); nil if a line is malformed, or if there is no line.
     init?(_ lines: [String]) {
         if lines.isEmpty { return nil }
         var reader = Reader(bytes: Array(lines.joined(separator: ", ").utf8))

@@ -7,7 +7,7 @@ struct PermitRates: Sendable, Hashable {
     struct Rate: Sendable, Hashable {
         /// The time between two permits, which may be a fraction.
         let exact: Double
-        /// The same in whole nanoseconds, rounded up.
+        /// The same time in whole nanoseconds, rounded up.
         let interval: Int64
         /// How many permits may go at once.
         let burst: Int
@@ -21,7 +21,7 @@ struct PermitRates: Sendable, Hashable {
             tolerance = Int64(nanoseconds: Double(interval) * Double(burst - 1))
         }
 
-        /// The time in which so many permits come.
+        /// The time in which a number of permits comes.
         func time(for permits: Int) -> Int64 {
             permits == 1 ? interval : Int64(nanoseconds: (exact * Double(permits)).rounded(.up))
         }
@@ -30,7 +30,7 @@ struct PermitRates: Sendable, Hashable {
     let first: Rate
     let others: [Rate]
 
-    /// At least one rule; without any, one that lets everything pass.
+    /// Creates the rates of rules; without rules, a rate that lets everything pass.
     init(_ rules: [QuotaRule]) {
         let rates = rules.map { Rate($0) }
         first = rates.first ?? Rate(QuotaRule(1e12, per: .seconds(1), burst: 1e12))
@@ -43,7 +43,7 @@ struct PermitRates: Sendable, Hashable {
     /// The longest time between two permits.
     var interval: Int64 { others.reduce(first.interval) { max($0, $1.interval) } }
 
-    /// What the rules let pass, as the end of a sentence that begins with "lets".
+    /// The rates in words: the end of a sentence that begins with "lets".
     /// - Parameter what: What starts, with a blank; empty if that is clear.
     /// - Returns: The end of the sentence.
     func text(_ what: String) -> String {
@@ -58,9 +58,9 @@ struct PermitRates: Sendable, Hashable {
 
 /// A bucket for each rule of a limit, all of which must have room.
 ///
-/// Instead of permits it stores when the next one would be due if calls came evenly (the generic cell
-/// rate algorithm, ITU-T I.371), which is exact to the nanosecond. A call that costs more than a
-/// bucket holds starts when the bucket is full, and those behind it wait for the rest.
+/// A bucket stores when the next permit would be due if calls came evenly (the generic cell rate
+/// algorithm, ITU-T I.371), exact to the nanosecond. A call that costs more than a bucket holds
+/// starts when the bucket is full, and the calls behind it wait for the rest.
 public struct TokenBuckets: PermitSource {
     private static let longAgo = Int64.min / 4
 
@@ -85,7 +85,7 @@ public struct TokenBuckets: PermitSource {
         others = rates.others.map { empty($0) }
     }
 
-    /// Takes the permits of a call, if all of them are there.
+    /// Takes the permits of a call, if all of them are available.
     public mutating func take(_ cost: Int, at now: Int64) -> Bool {
         guard Self.start(due, rates.first, cost) <= now else { return false }
         for index in others.indices
@@ -94,7 +94,7 @@ public struct TokenBuckets: PermitSource {
         return true
     }
 
-    /// When a call may start behind others that need a number of permits.
+    /// When a call may start behind other calls, which need a number of permits.
     public func start(of cost: Int, behind permits: Int, at now: Int64) -> Int64 {
         max(start(of: cost, behind: permits), now)
     }
@@ -102,13 +102,13 @@ public struct TokenBuckets: PermitSource {
     /// When the first call in line may start.
     public func turn(of cost: Int) -> Int64? { start(of: cost, behind: 0) }
 
-    /// Gives permits back; a negative number charges permits, which may not be there yet.
+    /// Gives permits back; a negative number charges permits, even before they are available.
     public mutating func correct(_ permits: Int, at now: Int64) {
         if permits > 0 { giveBack(permits) } else { charge(-permits, at: now) }
     }
 
-    /// Lowers what is left under one rule.
-    /// - Returns: False: nobody else is to be told.
+    /// Lowers the permits left under one rule.
+    /// - Returns: False, because nobody else must be told.
     @discardableResult
     public mutating func lower(to remaining: Int, rule: Int, at now: Int64) -> Bool {
         guard let rate = rule == 0 ? rates.first : rates.others.element(at: rule - 1) else {
@@ -152,7 +152,7 @@ public struct TokenBuckets: PermitSource {
         }
     }
 
-    // When the permits of a call are there.
+    // When the permits of a call are available.
     private static func start(_ due: Int64, _ rate: PermitRates.Rate, _ cost: Int) -> Int64 {
         let start = due - rate.tolerance
         if cost == 1 { return start }

@@ -8,11 +8,11 @@ public import TurnpikeCore
 ///   send the same request again, with its body. If the body cannot be sent again, the redirecting
 ///   response is returned.
 /// - Only http and https are followed, and https to http only if that is allowed. No URL is visited
-///   twice, unless a cookie jar inside has stored a cookie from the redirect, which pages that test
-///   for cookies need.
+///   twice. The exception is a redirect from which a cookie jar inside has stored a cookie: pages
+///   that test for cookies need this.
 /// - On a change of scheme, host or port, only `Accept*`, `User-Agent`, the trace fields, and
-///   `Content-*` with the body are kept. A dropped field stays dropped, also on the way back. A
-///   connect target (``/TurnpikeCore/RequestOptions/connectTarget``) is dropped too.
+///   `Content-*` with the body are kept. A dropped field stays dropped, even if a later hop leads
+///   back. A connect target (``/TurnpikeCore/RequestOptions/connectTarget``) is dropped too.
 /// - User information in a `Location` is ignored. Several different `Location` fields are refused.
 ///
 /// Place it outside retries, cookies, ``HSTS``, ``URLPolicy`` and credentials, so that they see
@@ -35,7 +35,7 @@ public struct Redirect: PhasedInterceptor {
     ///   - allowDowngrade: Whether https may redirect to http. Credentials are dropped on the way.
     ///   - sensitiveHeaders: More fields to drop on a change of origin.
     ///   - onRedirect: Decides about each redirect that the rules allow; if nil, all are followed.
-    ///     An error that it throws ends the call.
+    ///     An error from it ends the call.
     public init(
         limit: Int = 10, allowDowngrade: Bool = false, sensitiveHeaders: [HTTPHeaders.Name] = [],
         onRedirect: (@Sendable (RedirectProposal) async throws -> RedirectDecision)? = nil
@@ -58,7 +58,7 @@ public struct Redirect: PhasedInterceptor {
         return facts
     }
 
-    /// Passes on what is no redirect.
+    /// Passes on a response that is no redirect.
     public func after(_ response: Response, to request: Request, context: Context) throws -> Bool {
         response.status.kind != .redirection
     }
@@ -177,7 +177,7 @@ private struct RedirectPath {
 }
 
 extension Redirect: PromptlyCancellable {
-    /// It ends soon if the rest of the chain does, unless it has a handler of the user, which may
+    /// A pass ends soon if the rest of the chain does, unless the gate has a handler, which may
     /// wait.
     public var promptness: Promptness { onRedirect == nil ? .withInside : .unknown }
 }

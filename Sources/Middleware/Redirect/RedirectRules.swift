@@ -15,8 +15,8 @@ struct RedirectRules: Sendable {
         case .movedPermanently, .found, .seeOther, .temporaryRedirect, .permanentRedirect: break
         default: return nil
         }
-        // Several equal lines count as one. Different ones are a sign of response splitting, and each
-        // client would follow another one.
+        // Several equal lines count as one. Different lines are a sign of response splitting, and
+        // clients would follow different ones.
         let values = Set(head.headers.values(of: .location))
         if values.count > 1 {
             throw Self.refusal("the redirect has several different Location fields", head)
@@ -71,8 +71,8 @@ struct RedirectRules: Sendable {
         }
     }
 
-    // An upgrade to https that a gate inside has already made is not a change of origin: the fields
-    // of the request went there before.
+    // An upgrade to https by a gate inside is not a change of origin, because the fields of the
+    // request already went to that origin.
     private func isSame(_ from: Origin?, _ to: Origin?, answered: Origin?) -> Bool {
         if from == to { return true }
         guard let from, let to, to == answered else { return false }
@@ -81,20 +81,20 @@ struct RedirectRules: Sendable {
 
     /// Whether a server that redirects with a status may have performed the request.
     ///
-    /// Every status but 307 and 308 allows that; those two ask for the same request elsewhere (RFC
-    /// 9110 §15.4).
+    /// True for every status but 307 and 308, which ask for the same request elsewhere (RFC 9110
+    /// §15.4).
     static func mayHaveEffect(_ status: HTTPStatus) -> Bool {
         status != .temporaryRedirect && status != .permanentRedirect
     }
 
-    /// Identifies a hop, so that circles are found.
+    /// Identifies a hop, so that loops are found.
     static func key(_ request: Request) -> String {
         request.method.rawValue + " " + request.targetURI.text
     }
 
     static func refusal(_ message: String, _ head: ResponseHead) -> ClientError {
         ClientError(
-            .redirect, message + "; it was not followed", response: head,
+            .redirect, message + "; the redirect was not followed", response: head,
             transfer: TransferState(.receiving))
     }
 
@@ -106,8 +106,8 @@ struct RedirectRules: Sendable {
         }
     }
 
-    // Content of a DELETE has no defined meaning (RFC 9110 §9.3.5), and 301 and 302 do not promise
-    // that the message is repeated unchanged, as 307 and 308 do.
+    // Content of a DELETE has no defined meaning (RFC 9110 §9.3.5), and unlike 307 and 308, 301 and
+    // 302 do not promise that the message is repeated unchanged.
     private func dropsContent(_ status: HTTPStatus, _ method: HTTPMethod) -> Bool {
         switch status {
         case .movedPermanently, .found, .seeOther: method == .delete || status == .seeOther
@@ -135,10 +135,10 @@ public enum RedirectDecision: Sendable {
     case follow
     /// Send another request in its place.
     ///
-    /// The rules on schemes, downgrades and circles apply to that request too. Its header fields
+    /// The rules on schemes, downgrades and loops apply to that request too. Its header fields
     /// are the caller's responsibility.
     case send(Request)
-    /// Do not follow it; return the redirecting response.
+    /// Do not follow the redirect; return the redirecting response.
     case answer
     /// Fail the call as ``/TurnpikeCore/ClientError/Code/redirect``, with this message.
     case refuse(String)
@@ -148,7 +148,7 @@ public enum RedirectDecision: Sendable {
 public struct RedirectProposal: Sendable {
     /// The request that was redirected.
     public let request: Request
-    /// The request that would follow, without the fields that must not go along.
+    /// The request that would follow, without the fields that are dropped on the way.
     public let following: Request
     /// The head of the redirecting response.
     public let response: ResponseHead
@@ -159,7 +159,7 @@ public struct RedirectProposal: Sendable {
     public var changesOrigin: Bool { request.origin != following.origin }
 }
 
-/// What gates inside a redirect report to it about a response.
+/// The facts about a response that gates inside a redirect report to the redirect.
 struct RedirectHints: ContextKey {
     struct Value: Sendable {
         /// How often a cookie jar changed with a redirecting response.
@@ -173,7 +173,7 @@ struct RedirectHints: ContextKey {
     static var defaultValue: Value { Value() }
 }
 
-/// The origins that a call came through before the current hop, oldest first.
+/// The origins of the hops before the current one, oldest first.
 ///
 /// ``Redirect`` sets it on requests that follow a redirect, for inner gates that check where a
 /// request comes from.
@@ -182,10 +182,9 @@ public enum RedirectTrail: RequestOptionKey {
     public typealias Value = [Origin]
 }
 
-/// Whether the content of a request holds secrets for its origin alone.
+/// Whether the content of a request holds secrets that only its origin may get.
 ///
-/// A redirect of such a request is refused if it leads to another origin, or would drop the
-/// content.
+/// A redirect of such a request is refused if it leads to another origin or would drop the content.
 enum OriginBoundOption: RequestOptionKey {
     typealias Value = Bool
 }

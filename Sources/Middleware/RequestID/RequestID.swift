@@ -5,7 +5,7 @@ public import TurnpikeCore
 /// Adds an ID to each call; the ID can also appear in the server's log.
 ///
 /// The ID is a random UUID. It is the same for all attempts and hops of the call, wherever the gate
-/// stands. An ID that the caller has set stays. Other gates find it under ``Value``.
+/// stands. An ID that the caller has set stays. Other gates find the ID under ``Value``.
 public struct RequestID: SynchronousRequestAdapter {
     /// The context key of the call's ID; nil before the request has passed the gate.
     public enum Value: ContextKey {

@@ -3,15 +3,15 @@
 /// How long to wait before another attempt.
 ///
 /// By default with full jitter: a random part of a bound that doubles with each attempt (Brooker,
-/// "Exponential Backoff And Jitter", AWS Architecture Blog, 2015). Clients that failed together
-/// then do not come back together.
+/// "Exponential Backoff And Jitter", AWS Architecture Blog, 2015). Clients that failed at the same
+/// time then do not return at the same time.
 public struct Backoff: Sendable, Hashable {
     /// How the wait is randomized.
     public enum Jitter: Sendable, Hashable {
         /// Uniformly between zero and the bound.
         case full
         /// Uniformly between the base and three times the previous wait, up to the highest bound:
-        /// the wait grows with the random waits before it, not with the number of attempts.
+        /// the wait grows with the earlier random waits, not with the number of attempts.
         case decorrelated
         /// Not randomized: the bound itself.
         case none
@@ -29,7 +29,7 @@ public struct Backoff: Sendable, Hashable {
     /// Creates a back-off.
     /// - Parameters:
     ///   - base: The bound before the second attempt; it doubles with each attempt.
-    ///   - throttledBase: The same after a 429 or 503; nil means `base`.
+    ///   - throttledBase: The same bound after a 429 or 503; nil means `base`.
     ///   - max: The highest bound.
     ///   - jitter: How the wait is randomized.
     public init(
@@ -47,9 +47,9 @@ public struct Backoff: Sendable, Hashable {
 
     /// The same wait before each attempt, after a 429 or 503 too.
     ///
-    /// It is not randomized, so clients that failed together come back together: it suits a single
-    /// client, such as one that polls. A longer `Retry-After` still counts. In a stack file, `base`
-    /// and `max` are the wait, and `jitter` is `none`.
+    /// The wait is not randomized, so clients that failed together return together. Use it for a
+    /// single client, such as one that polls. A longer `Retry-After` still counts. In a stack file,
+    /// `base` and `max` are the wait, and `jitter` is `none`.
     public static func constant(_ wait: Duration) -> Backoff {
         Backoff(base: wait, max: wait, jitter: .none)
     }

@@ -8,24 +8,24 @@ import TurnpikeSupport
 /// The rules, in order:
 ///
 /// - A status is retried if the ``RetryPolicy`` lists it, whether a validator stands inside or
-///   outside. An error is retried if its code is listed. A cancellation never is. A name that could
-///   not be resolved is asked for once more, and no more than that in a row, unless a condition of
-///   the policy wants it (``RetryPolicy/deciding(_:)``).
-/// - A request may be sent again if nothing of it was written, and once if it was answered with 408.
-///   If bytes were written, its body must be replayable, and one of three things must hold: the method
-///   is idempotent (RFC 9110 §9.2.2), the request has an `Idempotency-Key`, or the caller allows it
-///   (``/TurnpikeCore/Call/retryable(_:)``). After a 301, 302 or 303 that a ``Redirect`` inside has
-///   followed, bytes count as written, however the next hop fails.
-/// - The wait is never shorter than `Retry-After`, which is in seconds or a date. A value above the
-///   cap ends the retries. A value above the time left fails as
-///   ``/TurnpikeCore/ClientError/Code/deadlineExceeded`` at once. In each case the call's error has
-///   the value (``/TurnpikeCore/ClientError/retryAfter``).
+///   outside. An error is retried if its code is listed. A cancellation is never retried. If a name
+///   could not be resolved, only one retry in a row follows, unless a condition of the policy asks
+///   for more (``RetryPolicy/deciding(_:)``).
+/// - A request may be sent again if nothing of it was written, and once if the answer was a 408. If
+///   bytes were written, the body must be replayable, and one of three conditions must hold: the
+///   method is idempotent (RFC 9110 §9.2.2), the request has an `Idempotency-Key`, or the caller
+///   allows it (``/TurnpikeCore/Call/retryable(_:)``). After a 301, 302 or 303 that a ``Redirect``
+///   inside has followed, bytes count as written, however the next hop fails.
+/// - The wait is never shorter than `Retry-After`, which is in seconds or a date. A value above
+///   `maxRetryAfter` ends the retries. If the value is above the time left, the call fails as
+///   ``/TurnpikeCore/ClientError/Code/deadlineExceeded`` at once. In both cases the call's error
+///   has the value (``/TurnpikeCore/ClientError/retryAfter``).
 /// - The ``RetryBudget`` must have room when the decision is made.
-/// - With ``Cooldowns`` it also waits until the origin's cool-down has ended, which counts like a
-///   `Retry-After`; a 429 or 503 with `Retry-After` begins one.
+/// - With ``Cooldowns``, a retry also waits for the end of the origin's cool-down, which counts
+///   like a `Retry-After`. A 429 or 503 with `Retry-After` begins a cool-down.
 ///
 /// The error that ends the call lists all attempts (``/TurnpikeCore/ClientError/history``), and
-/// says why the last one was not followed by another. A client that is used within a retrying call
+/// says why no further attempt followed. A client that is used within a retrying call
 /// of another client makes one attempt, so that retries do not multiply.
 ///
 /// A request whose kept-alive connection ended before an answer
@@ -126,7 +126,7 @@ public struct Retry: RequestRetrier {
         var delay = backoff.delay(
             afterAttempt: outcome.attempts, isThrottled: outcome.isThrottled,
             previous: outcome.previousDelay, unit: context.random.unit())
-        // No server has failed: it had closed the connection as idle.
+        // No server has failed: the server had closed an idle connection.
         if outcome.hasLostReusedConnection, context.lostConnections == 1 { delay = .zero }
         if let wish {
             if wish > maxRetryAfter {
@@ -179,7 +179,7 @@ public struct Retry: RequestRetrier {
         } ?? true
     }
 
-    // The sum; nil if it is beyond all measure.
+    // The waits together; nil if there are too many attempts to add up.
     private var longestWaits: Duration? {
         if attempts > 1000 { return nil }
         let asked = policy.mayHeedServer ? maxRetryAfter : .zero
@@ -194,8 +194,8 @@ public struct Retry: RequestRetrier {
         return sum
     }
 
-    // Transports cannot tell a name that does not exist from a resolver that fails for a moment. Once
-    // more finds out.
+    // Transports cannot tell a name that does not exist from a resolver that fails for a moment. A
+    // second attempt finds out.
     private func isUnknownAgain(_ outcome: Outcome, in context: Context) -> Bool {
         let (was, isUnknown) = (context[UnknownName.self], outcome.code == .dns)
         if was != isUnknown { context[UnknownName.self] = isUnknown }
@@ -221,7 +221,7 @@ public struct Retry: RequestRetrier {
     /// Flushes the meter of the budget.
     public func shutdown() async { await budget?.flush() }
 
-    // The outcome stands, and the resulting error says why.
+    // Ends the retries, and makes the resulting error say why.
     private func stop(
         _ outcome: Outcome, _ reason: String, in context: Context
     ) -> RetryDecision {
@@ -249,7 +249,7 @@ private enum UnknownName: ContextKey {
 }
 
 extension Retry {
-    /// Whether its policy repeats such a request, within its attempts.
+    /// Whether the policy, within the attempts, repeats such a request.
     public func decidesResend(of request: Request) -> Bool {
         attempts <= 1 || policy.mayRepeat(request, after: .connection)
     }

@@ -4,17 +4,17 @@ import Synchronization
 public import TurnpikeCore
 import TurnpikeSupport
 
-/// Limits retries to a share of the calls to each origin, so that they cannot turn a small outage
-/// into a large one.
+/// Limits retries to a share of the calls to each origin, so that retries cannot turn a small
+/// outage into a large one.
 ///
-/// Within a window, retries may be a fraction of the calls, plus a floor that lets a quiet client
-/// retry at all (the scheme of Finagle and tower). A retry is counted when it is decided, before
-/// its back-off, so that waiting retries count too. The retry is returned to the budget if it is
-/// never sent.
+/// Within a window, a client may retry a fraction of its calls, plus a fixed number so that a quiet
+/// client can retry at all (the scheme of Finagle and tower). A retry is counted when it is
+/// decided, before its back-off, so that waiting retries count too. The retry is returned to the
+/// budget if it is never sent.
 ///
 /// One budget may serve several clients, and both retries and hedges. A call is counted once, by
-/// the gate that sees it first. The budget keeps the counts of 1024 origins and drops the least
-/// recently used one beyond that.
+/// the gate that sees it first. The budget keeps the counts of 1024 origins; beyond that, it drops
+/// those of the least recently used origin.
 public final class RetryBudget: Sendable {
     private let ratio: Double
     private let floor: Double
@@ -61,8 +61,8 @@ public final class RetryBudget: Sendable {
         accounts.update(origin, now) { $0.add(first: 1) }
     }
 
-    /// Counts a retry, if there is room for it.
-    /// - Returns: Whether there was room.
+    /// Counts a retry, if the budget allows it.
+    /// - Returns: Whether the budget allows the retry.
     func withdraw(for origin: Origin?, at now: MonotonicInstant) -> Bool {
         let isGranted = accounts.update(origin, now) { [ratio, floor] window in
             let allowed = ratio * Double(window.first) + floor
@@ -103,7 +103,7 @@ extension RetryBudget {
 }
 
 private struct Account: OriginEntry {
-    // Its first count is calls, its second retries.
+    // The first count is the calls, the second the retries.
     var window: SlidingWindow
     var isInUse: Bool { false }
 }
@@ -128,8 +128,7 @@ extension RetryBudget.Accounts {
     }
 }
 
-/// The budgets in which a hedge has counted the call; a retry around or inside it does not count it
-/// again.
+/// The budgets in which a hedge has counted the call, so that no retry counts it again.
 private enum HedgedBudgets: ContextKey {
     static var defaultValue: [ObjectIdentifier] { [] }
 }

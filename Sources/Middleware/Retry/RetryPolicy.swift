@@ -14,8 +14,8 @@ public import TurnpikeCore
 ///     .deciding { $0.head?.headers["X-Final"] == "1" ? false : nil }
 /// ```
 ///
-/// A call that its caller marks (``/TurnpikeCore/Call/retryable(_:)``) may be sent twice, or never,
-/// whatever its method.
+/// If its caller marks a call (``/TurnpikeCore/Call/retryable(_:)``), the mark decides whether the
+/// call may be sent twice, whatever its method.
 public struct RetryPolicy: Sendable {
     /// The statuses that are retried.
     public var statuses: Set<HTTPStatus>
@@ -68,8 +68,8 @@ public struct RetryPolicy: Sendable {
 
     /// Returns a policy that retries an outcome if this policy or another one retries it.
     ///
-    /// Each policy decides as a whole, its condition included: the methods of one do not apply to
-    /// the statuses of the other. This policy retries like the standard policy and, in addition,
+    /// Each policy decides as a whole, with its condition: the methods of one policy do not apply
+    /// to the statuses of the other. This policy retries like the standard policy and, in addition,
     /// retries a POST after a 429, or after a 503 with `Retry-After`. After a 500, a POST is not
     /// sent again:
     ///
@@ -79,9 +79,9 @@ public struct RetryPolicy: Sendable {
     /// let policy = RetryPolicy.standard.or(whenBusy)
     /// ```
     ///
-    /// A condition that is to decide for both policies is added to the result (``deciding(_:)``).
-    /// The properties of the result, such as ``methods``, are those of this policy; changing them
-    /// does not change the rules of the other policy.
+    /// Add a condition for both policies to the result (``deciding(_:)``). The properties of the
+    /// result, such as ``methods``, are those of this policy; changing them does not change the
+    /// rules of the other policy.
     /// - Parameter other: The other policy.
     /// - Returns: The policy.
     public func or(_ other: RetryPolicy) -> RetryPolicy {
@@ -93,7 +93,7 @@ public struct RetryPolicy: Sendable {
     /// Returns the policy with a condition that is checked first.
     /// - Parameter condition: true retries an outcome, false does not, nil leaves the decision to
     ///   the policy. The rules on methods and bodies hold in any case. If the policy was joined
-    ///   with others (``or(_:)``), the condition decides for each of them, and may be asked once
+    ///   with others (``or(_:)``), the condition decides for each of them, and may be called once
     ///   for each.
     /// - Returns: The policy.
     public func deciding(_ condition: @escaping @Sendable (Outcome) -> Bool?) -> RetryPolicy {
@@ -127,7 +127,7 @@ public struct RetryPolicy: Sendable {
         return verdict
     }
 
-    /// Whether an outcome is not listed, and no condition could want it retried.
+    /// Whether an outcome is not listed, and no condition could ask for a retry.
     func ignores(_ outcome: Outcome) -> Bool {
         condition == nil && !isListed(outcome) && alternatives.allSatisfy { $0.ignores(outcome) }
     }
@@ -148,13 +148,13 @@ public struct RetryPolicy: Sendable {
         return mayRepeat || alternatives.contains { $0.mayRepeat(request, after: code) }
     }
 
-    /// Whether a wait that a server asks for may count: a status may be retried.
+    /// Whether a wait that a server asks for may count, because a status may be retried.
     var mayHeedServer: Bool {
         !statuses.isEmpty || condition != nil || alternatives.contains { $0.mayHeedServer }
     }
 
-    /// Whether a request may be repeated that a server may have processed and that is not
-    /// idempotent; with nil, any request without marks of its caller.
+    /// Whether a request that is not idempotent may be repeated although a server may have
+    /// processed it; with nil, whether any such request without marks of its caller may be.
     func repeatsUnsafe(_ request: Request?) -> Bool {
         if request?.options[RetryableOption.self] == false { return false }
         let present = request.map { methods.contains($0.method) ? [$0.method] : [] }
@@ -181,7 +181,7 @@ public struct RetryPolicy: Sendable {
     // Whether an attempt before this one was answered with 408 as well.
     private static func wasRepeated(_ outcome: Outcome, _ context: Context) -> Bool {
         let known = context.history.count { $0.status == 408 }
-        // The record contains this outcome, unless it belongs to the first attempt.
+        // The history contains this outcome, unless the outcome is that of the first attempt.
         return known > (outcome.attempts > 1 ? 1 : 0)
     }
 
@@ -191,7 +191,7 @@ public struct RetryPolicy: Sendable {
     }
 
     // Whether a redirect inside came from a server that may have performed the request. A 408 of
-    // the next server is not about that request.
+    // the next server does not answer that request.
     private static func hasEffect(_ outcome: Outcome, _ context: Context) -> Bool {
         let before = outcome.request.options[RedirectTrail.self]?.count ?? 0
         return context.hops.dropFirst(before).contains {

@@ -6,11 +6,11 @@ import Synchronization
 import TurnpikeCore
 import TurnpikeSupport
 
-/// A private file that follows a state in memory: it is written completely, from its own queue, one
-/// second after the first unsaved change.
+/// A private file that follows a state in memory. The whole file is written, on a queue of its own,
+/// one second after the first unsaved change.
 ///
-/// The state in memory is authoritative. A file that cannot be written, because its disk is full or
-/// its folder is not trusted, fails no call. The next change tries again, and ``takeFault()``
+/// The state in memory is authoritative. If the file cannot be written, because its disk is full or
+/// its folder is not trusted, no call fails. The next change tries again, and ``takeFault()``
 /// reports the fault once.
 final class SavedFile: Sendable {
     private struct State {
@@ -22,7 +22,7 @@ final class SavedFile: Sendable {
 
     private let file: PrivateFile
     private let timeSource: any TimeSource
-    // Lets calls avoid the lock.
+    // Lets calls without news skip the lock.
     private let hasNewFault = Atomic(false)
     private let queue = DispatchQueue(label: "turnpike.saved-file", qos: .utility)
     private let state = Mutex(State())
@@ -38,8 +38,8 @@ final class SavedFile: Sendable {
         self.timeSource = timeSource
     }
 
-    /// Reads the lines of the file, if there is a file, and removes what killed writers have left
-    /// beside it.
+    /// Reads the lines of the file, if there is a file, and removes the leftovers of killed
+    /// writers.
     func lines(maxBytes: Int) throws -> [JSONObject] {
         file.removeLeftovers()
         guard let content = try file.read(maxBytes: maxBytes) else { return [] }
@@ -81,7 +81,7 @@ final class SavedFile: Sendable {
     private func write(_ content: () -> Data) {
         let (isDue, timer) = state.withLock { state in
             defer { (state.isDue, state.timer) = (false, nil) }
-            // A write that failed is tried again, even if nothing has changed since.
+            // A failed write is tried again, even if nothing has changed since.
             return (state.isDue || state.fault != nil, state.timer)
         }
         timer?.cancel()

@@ -6,8 +6,8 @@ import TurnpikeSupport
 /// A position in a distributed trace: the trace, the span, and the state of the vendors (W3C Trace
 /// Context).
 ///
-/// A server's handler sets the caller's position around its work; every client inside continues the
-/// trace:
+/// A server's handler sets the caller's position for the time of its work; every client inside
+/// continues the trace:
 ///
 /// ```swift
 /// let incoming = TraceParent(parsing: request.headers["traceparent"] ?? "")
@@ -30,8 +30,8 @@ public struct TraceParent: Sendable, Hashable {
 
     /// Reads the header fields `traceparent` and `tracestate`.
     ///
-    /// Versions above 00 are read as far as version 00 defines their fields. An invalid state is
-    /// dropped. For an invalid position the result is nil, and the caller begins a new trace.
+    /// Of versions above 00, only the fields of version 00 are read. An invalid state is dropped.
+    /// If the position is invalid, the result is nil, and the caller begins a new trace.
     /// - Parameters:
     ///   - traceparent: The value of the single field line.
     ///   - tracestate: The values of the field lines, joined with commas.

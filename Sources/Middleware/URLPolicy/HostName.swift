@@ -7,7 +7,7 @@ import TurnpikeCore
 enum HostName: Hashable {
     case address(IPAddress)
     case name(String)
-    /// It looks like an address that parsers read in different ways, or is not valid at all.
+    /// The text looks like an address that parsers read in different ways, or is not valid at all.
     case unclear
 
     /// The most bytes of a name, with a dot at its end (RFC 1035 §2.3.4).

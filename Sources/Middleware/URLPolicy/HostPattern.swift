@@ -2,9 +2,9 @@
 
 /// A pattern for hosts: one host, or all subdomains of a domain.
 ///
-/// `api.example.com` matches that host alone, `*.example.com` any host below that domain but not
-/// the domain itself, and `192.0.2.1` that address in every spelling. Case and dots at the end are
-/// ignored.
+/// `api.example.com` matches only that host. `*.example.com` matches any host below that domain,
+/// but not the domain itself. `192.0.2.1` matches that address in every spelling. Case and dots at
+/// the end are ignored.
 public struct HostPattern: Hashable, Sendable {
     private enum Kind: Hashable {
         case host(HostName)

@@ -10,9 +10,9 @@ import TurnpikeSupport
 /// configured.
 ///
 /// A lookup blocks a thread and cannot be cancelled, so it runs on threads of the resolver's own,
-/// at most `width` at once. Calls for one name share a lookup. More names wait; when 1024 of them
-/// wait, a call fails as ``/TurnpikeCore/ClientError/Code/overloaded``. A call can stop waiting at
-/// any time. A result is kept for 10 seconds, for up to 1024 names.
+/// at most `width` at once. Calls for one name share a lookup. Further names wait. If 1024 names
+/// wait, a call for another name fails as ``/TurnpikeCore/ClientError/Code/overloaded``. A call can
+/// stop waiting at any time. A result is kept for 10 seconds, for up to 1024 names.
 public final class SystemHostResolver: HostResolver {
     /// The lookup of a name.
     private struct Question {
@@ -46,7 +46,7 @@ public final class SystemHostResolver: HostResolver {
     /// Creates a resolver.
     /// - Parameters:
     ///   - width: How many names are looked up at once, at least one.
-    ///   - keeping: How long the addresses of a name are used again.
+    ///   - keeping: How long the addresses of a name are kept.
     public convenience init(width: Int = 8, keeping: Duration = .seconds(10)) {
         self.init(width: width, keeping: keeping, ask: Self.askSystem)
     }

@@ -7,10 +7,10 @@ import TurnpikeSupport
 /// Decides which URLs a client may send to, by scheme, by host, and by whether an address is
 /// private.
 ///
-/// Use it in services that fetch URLs named by others (webhooks, previews, imports), so that they
-/// cannot be used to reach the inside of a network (server-side request forgery). Place it inside
-/// ``Redirect``, so that it sees each hop, and as close to the transport as possible, because it
-/// checks the URL as the outer gates left it. A forbidden URL fails as
+/// Use it in services that fetch URLs from others (webhooks, previews, imports), so that nobody
+/// reaches the inside of a network through them (server-side request forgery). Place the gate
+/// inside ``Redirect``, so that it sees each hop, and as close to the transport as possible,
+/// because it checks the URL after the outer gates. A forbidden URL fails as
 /// ``/TurnpikeCore/ClientError/Code/urlPolicy`` before anything is sent.
 ///
 /// ```swift
@@ -25,22 +25,22 @@ import TurnpikeSupport
 /// hosts that parsers read in different ways. Any other name is looked up, off the caller's
 /// threads, and refused if one of its addresses is not public (``/TurnpikeCore/IPAddress/isPublic``).
 ///
-/// A request that goes on also carries the rule itself (``/TurnpikeCore/AddressRule``). A transport
-/// with ``/TurnpikeCore/TransportCapabilities/addressRules``, such as `CurlTransport`, asks it about the
-/// address that it really connects to. So a name server that answers differently the second time
-/// (DNS rebinding) gets nowhere. Where the request has a connect target
-/// (``/TurnpikeCore/RequestOptions/connectTarget``), the target is judged instead of the name, and a
-/// Unix socket is refused.
+/// A request that passes also carries the rule itself (``/TurnpikeCore/AddressRule``). A transport
+/// with ``/TurnpikeCore/TransportCapabilities/addressRules``, such as `CurlTransport`, applies the
+/// rule to the address of its connection. So a name server that gives another address the second
+/// time (DNS rebinding) gets nowhere. If the request has a connect target
+/// (``/TurnpikeCore/RequestOptions/connectTarget``), the target is judged instead of the name, and
+/// a Unix socket is refused.
 ///
-/// > Important: URLSession looks the name up again for its connection and asks no rule. Over it, only
-/// > the network can stop DNS rebinding: a proxy or a firewall for outgoing traffic. See
-/// > <doc:WhereRequestsMayGo>.
+/// > Important: URLSession looks the name up again for its connection and applies no rule. There,
+/// only > the network can stop DNS rebinding: a proxy or a firewall for outgoing traffic. See >
+/// <doc:WhereRequestsMayGo>.
 public struct URLPolicy: RequestAdapter {
     /// When addresses that are not public are refused.
     public enum PrivateAddresses: String, Sendable, Hashable, CaseIterable {
         /// Never.
         case never
-        /// Refused after a redirect; the caller's own URL may lead to one.
+        /// Refused after a redirect; the caller's own URL may lead to a private address.
         case onRedirect
         /// Always.
         case always

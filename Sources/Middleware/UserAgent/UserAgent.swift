@@ -8,7 +8,7 @@ import TurnpikeSupport
 ///
 /// The default value names program, version, bundle, build, system and library:
 /// `shop/2.1 (com.example.shop; build:7; Linux 6.1.0) Turnpike/0.1.0`. An unknown part is
-/// `Unknown`; on Linux these are mostly version, bundle and build.
+/// `Unknown`; on Linux, version, bundle and build are mostly unknown.
 public struct UserAgent: SynchronousRequestAdapter {
     private let value: String
 
@@ -45,7 +45,7 @@ public struct UserAgent: SynchronousRequestAdapter {
                 + " \(system.majorVersion).\(system.minorVersion).\(system.patchVersion)")
     }()
 
-    /// The value that is made of the given parts.
+    /// Makes the value from its parts.
     static func describe(
         program: String?, version: String?, bundle: String?, build: String?, system: String
     ) -> String {

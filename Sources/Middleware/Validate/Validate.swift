@@ -12,8 +12,8 @@ import TurnpikeSupport
 public struct Validate: ResponseValidator {
     /// Which content types are accepted.
     public enum ContentType: Sendable, Hashable {
-        /// The types in the request's `Accept`, of which the most specific range decides; any type
-        /// if the request has no `Accept`.
+        /// The types in the request's `Accept`, whose most specific range decides; any type if the
+        /// request has no `Accept`.
         case accept
         /// The types in the given ranges; none if there are no ranges.
         case ranges([MediaType])
@@ -29,7 +29,7 @@ public struct Validate: ResponseValidator {
     /// - Parameters:
     ///   - status: The statuses that are accepted.
     ///   - contentType: The content types that are accepted. Empty content is not checked; content
-    ///     without a type is accepted only if every type is.
+    ///     without a type is accepted only if every type is accepted.
     ///   - keptBytes: How many bytes of refused content the error keeps, for
     ///     ``/TurnpikeCore/ClientError/responseBody``.
     public init(
@@ -71,7 +71,7 @@ public struct Validate: ResponseValidator {
             .holdsMemory(atMost: Int64(max(rules.keptBytes, 0))))
     }
 
-    /// As many as the gate, or the call, was created with.
+    /// The number that the call has set, or else that of the gate.
     public func keptBytes(for request: Request) -> Int {
         (request.options[ValidateOption.self] ?? self).keptBytes
     }
@@ -110,7 +110,7 @@ public struct Validate: ResponseValidator {
         if let closest = found.map(closeness).max() {
             return found.contains { closeness($0) == closest && $0.quality > 0 }
         }
-        // If all ranges exclude, everything else is accepted.
+        // If all ranges refuse types, all other types are accepted.
         return type != nil && !ranges.isEmpty && ranges.allSatisfy { $0.quality == 0 }
     }
 

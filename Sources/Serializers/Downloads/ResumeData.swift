@@ -105,7 +105,7 @@ struct ResumeNote: Sendable {
             let data = try? JSONDecoder().decode(ResumeData.self, from: content),
             data.resource == resource
         else { return nil }
-        // The partial file is always looked for beside the note, even if the directory was moved.
+        // The partial file is always searched beside the note, even if the directory was moved.
         return ResumeData(
             validator: data.validator, totalBytes: data.totalBytes,
             partialFile: directory.appending(

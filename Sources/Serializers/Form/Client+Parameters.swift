@@ -29,7 +29,7 @@ extension Client {
     /// - Parameters:
     ///   - method: The method.
     ///   - target: The URL, or text that is resolved against the client's base URL.
-    ///   - parameters: A value with named members. A value without any is sent as an empty form
+    ///   - parameters: A value with named members. A value without members is sent as an empty form
     ///     with its `Content-Type`; nil is sent without a form.
     ///   - encoder: The encoder.
     ///   - destination: Where the parameters go.

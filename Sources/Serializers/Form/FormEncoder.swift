@@ -37,14 +37,14 @@ public struct FormEncoder: Sendable {
     public var sortsFields = true
     /// The characters that are not percent-encoded, besides ASCII letters and digits.
     ///
-    /// All others are percent-encoded as UTF-8; characters beyond ASCII, `%`, `&`, `=`, `+` and `#`
-    /// always are. The default is the unreserved characters and `/?`, which a query may contain
-    /// unencoded (RFC 3986 §3.4).
+    /// All others are percent-encoded as UTF-8. Characters beyond ASCII, `%`, `&`, `=`, `+` and `#`
+    /// are always encoded. The default is the unreserved characters and `/?`, which a query may
+    /// contain unencoded (RFC 3986 §3.4).
     public var unescaped = "-._~/?"
     /// Whether the media type of a body has the parameter `charset=utf-8`.
     ///
     /// The registered media type has no such parameter, because its content is always UTF-8. Many
-    /// servers evaluate it nevertheless.
+    /// servers nevertheless read the parameter.
     public var statesCharset = true
 
     /// Creates an encoder with the default of each option.

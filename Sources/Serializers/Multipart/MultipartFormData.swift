@@ -14,8 +14,8 @@ import TurnpikeSupport
 /// ```
 ///
 /// Files are read while they are sent, so a form of any size takes little memory. Its length is
-/// known in advance if the lengths of all parts are. A form can be sent again if all its parts can,
-/// which excludes one-shot streams.
+/// known in advance if the length of each part is known. A form can be sent again if each part can
+/// be sent again, which excludes one-shot streams.
 ///
 /// Names and file names are escaped as browsers do (WHATWG HTML §4.10.21.8): `"`, CR and LF become
 /// `%22`, `%0D` and `%0A`. Other control characters are escaped in the same way. Text beyond ASCII
@@ -45,8 +45,8 @@ public struct MultipartFormData: Sendable {
     /// - Parameters:
     ///   - text: The text, sent as UTF-8.
     ///   - name: The part's name.
-    ///   - type: The part's media type; without one, no `Content-Type` is sent, as browsers do for
-    ///     text.
+    ///   - type: The part's media type; without a type, the part has no `Content-Type`, as in
+    ///     browsers.
     public mutating func append(_ text: String, name: String, type: MediaType? = nil) {
         append(Data(text.utf8), name: name, type: type)
     }

@@ -15,7 +15,7 @@ public struct Link: Sendable, Hashable {
         /// The name in lower case, with its asterisk where the value was in an extended notation
         /// (`title*`, RFC 8187).
         public let name: String
-        /// The value without quotes; that of an extended notation is decoded.
+        /// The value without quotes; a value in an extended notation is decoded.
         public let value: String
 
         /// Creates a parameter.
@@ -29,7 +29,7 @@ public struct Link: Sendable, Hashable {
     public let reference: String
     /// The parameters in their order.
     ///
-    /// If a parameter that RFC 8288 allows once is repeated, the repetitions are left out.
+    /// If RFC 8288 allows a parameter only once, its repetitions are left out.
     public let parameters: [Parameter]
 
     /// Creates a link.
@@ -48,8 +48,8 @@ public struct Link: Sendable, Hashable {
         return relations
     }
 
-    /// The resource that the link starts from, if it is not the resource of the message (§3.2): a
-    /// reference.
+    /// The reference of the resource that the link starts from, if that is not the resource of the
+    /// message (§3.2).
     public var anchor: String? { self[parameter: "anchor"] }
 
     /// The title of the target, preferably the one in the extended notation (§3.4.1).
@@ -81,7 +81,7 @@ extension HTTPHeaders {
 private struct LinkReader {
     private let bytes: [UInt8]
     private var position = 0
-    // §3.3 and §3.4.1: later ones are ignored.
+    // §3.3 and §3.4.1: repetitions of these parameters are ignored.
     private static let once: Set<String> = ["rel", "anchor", "media", "title", "title*", "type"]
 
     init(_ line: String) { bytes = Array(line.utf8) }
@@ -120,7 +120,7 @@ private struct LinkReader {
         guard lowercased.hasSuffix("*") else {
             return Link.Parameter(name: lowercased, value: value)
         }
-        // An extended notation that cannot be read is not there (RFC 8187 §3.2.1).
+        // An extended notation that cannot be read is ignored (RFC 8187 §3.2.1).
         guard let decoded = ExtendedValue.decode(value) else {
             return Link.Parameter(name: "", value: "")
         }

@@ -13,14 +13,14 @@ import TurnpikeSupport
 /// ```
 ///
 /// Each page is a call of its own, with the gates, retries and limits of the first one. A page is
-/// requested when the loop asks for it, after the page before it. Pages end where one names no next
-/// page. Each iterator begins with the first page.
+/// requested when the loop asks for the page. The pages end with a page that names no next page.
+/// Each iterator begins with the first page.
 ///
 /// The next page must have the origin of the first request, or its upgrade from http to https:
-/// credentials of the request never go to another one. If a redirect led to a page of another
+/// credentials of the request never go to another origin. If a redirect led to a page of another
 /// origin, a relative reference in that page is refused, because that origin would choose a path
-/// for the credentials. A reference is followed with a method that is safe, such as GET, or for a
-/// call that is ``/TurnpikeCore/Call/retryable(_:)``: otherwise a server could choose where a POST
+/// for the credentials. A reference is followed only if the method is safe, such as GET, or the
+/// call is ``/TurnpikeCore/Call/retryable(_:)``: otherwise a server could choose where a POST
 /// is sent again. Iteration fails after the last good page if the next page has another origin, was
 /// read before, or exceeds the limit.
 public struct Pages<Page: Sendable>: AsyncSequence, Sendable {
@@ -82,7 +82,7 @@ public struct Pages<Page: Sendable>: AsyncSequence, Sendable {
             let (page, response) = try await pages.read(call)
             count += 1
             if call.request.origin == nil {
-                // A gate has found the URL.
+                // A gate has resolved the URL.
                 call.request.targetURI = TargetURI(response.url)
                 if response.hops.isEmpty { origin = call.request.origin }
             }
@@ -133,19 +133,19 @@ public struct Pages<Page: Sendable>: AsyncSequence, Sendable {
             else {
                 throw ClientError(
                     .validation,
-                    "the page came from another origin, which may not name a page of this one;"
+                    "the page came from another origin, which may not name the next page;"
                         + " begin at that origin", response: head)
             }
             guard request.method.isSafe || request.options.isRetryable == true else {
                 throw ClientError(
                     .validation,
-                    "the server names where a \(request.method) goes next; find the next page by a"
+                    "the server may not choose where a \(request.method) goes next; name the page by a"
                         + " query or a body of your own, or mark the call as retryable",
                     response: head)
             }
         }
 
-        // Nil for a body that is not in memory: whether it is the same is not known.
+        // Nil if the body is not in memory, because such bodies cannot be compared.
         private static func identity(of request: Request) -> Data? {
             guard let content = request.body.inMemory else { return nil }
             return SHA256.digest(of: Data(request.targetURI.absoluteForm.utf8) + [0] + content)
@@ -201,7 +201,7 @@ extension Call {
     ///   - type: The type of a page.
     ///   - limit: The most pages; one more fails with
     ///     ``/TurnpikeCore/ClientError/Code/tooLarge``.
-    ///   - next: Finds the next page by a page and the head that it came with; nil after the last.
+    ///   - next: Finds the next page from a page and its head; nil after the last page.
     /// - Returns: A sequence of pages.
     public func pages<Page: Decodable & Sendable>(
         of type: Page.Type, limit: Int = 1000,
@@ -215,13 +215,13 @@ extension Call {
 public enum NextPage: Sendable {
     /// By a URL, or a reference that is relative to the URL of the page.
     case reference(String)
-    /// By the same request with other query items: those with the same names are replaced.
+    /// By the same request with other query items; items with the same names are replaced.
     ///
     /// ```swift
     /// .query(["cursor": "abc"])
     /// ```
     case query(Query)
-    /// By the same request with another body, as a search by POST has it.
+    /// By the same request with another body, such as the body of a search by POST.
     case body(RequestBody)
 }
 

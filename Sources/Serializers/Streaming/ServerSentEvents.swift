@@ -144,8 +144,8 @@ private struct EventReader {
         call.request.options.isStreaming = true
         call.request.headers.setIfAbsent(.accept, MediaType.eventStream.description)
         call.request.headers.setIfAbsent(.cacheControl, "no-store")
-        // The stream may set an ID that is not a valid field value, which the caller could not
-        // correct.
+        // An ID from the stream that is not a valid field value is left out: the caller could not
+        // correct it.
         let isSendable = Grammar.firstIllegalValueByte(lastEventID) == nil
         if !lastEventID.isEmpty, isSendable || !isToldByStream {
             call.request.headers[.lastEventID] = lastEventID

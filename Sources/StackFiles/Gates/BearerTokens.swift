@@ -131,7 +131,7 @@ extension BearerAuthentication {
         }
         if source.shared != nil, source.endpoint == nil {
             settings.issue(
-                at: "shared", "shares tokens that are refreshed; name a refreshURL, or remove it")
+                at: "shared", "can share only refreshed tokens; name a refreshURL, or remove it")
         }
         if source.endpoint != nil, source.refreshToken == nil, !source.isOwn {
             settings.issue(
@@ -158,7 +158,7 @@ extension BearerAuthentication {
 }
 
 extension Settings {
-    /// Where the gate keeps its token; nil if it is not shared, or if that has a mistake.
+    /// The store of the gate's token; nil if no token is shared, or if the settings have a mistake.
     fileprivate func sharedTokens() -> (part: any SharedGates, key: String)? {
         let part = sharedGates()
         let key = string("tokenKey")

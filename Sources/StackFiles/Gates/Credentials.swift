@@ -103,7 +103,7 @@ extension Cookies {
                 let jars = settings.common("cookieFiles") { FileKeepers<CookieJar>() }
                 return try jars.keeper(at: path) {
                     let jar = try CookieJar(file: path, suffixes: suffixes)
-                    // As in a reload: the file may have been written when there was a list.
+                    // As in a reload, because the file may have been written with another list.
                     jar.apply(suffixes)
                     return jar
                 }
@@ -129,15 +129,15 @@ extension HSTS {
 }
 
 extension Settings {
-    /// The origins of a credential: the list under `origins`, or that of the client.
+    /// The origins of a credential: the list under `origins`, or the client's own origin.
     ///
     /// A reload keeps the origin that the first request has set.
     func keptOrigins() -> CredentialOrigins {
         listedOrigins() ?? .own(reloadable("scope", for: true) { CredentialOrigins.Own() })
     }
 
-    /// The origins that receive fields with secrets; nil, if the setting is missing, is the origin
-    /// where a call begins.
+    /// The origins that receive fields with secrets; nil if the setting is missing, which means the
+    /// origin where a call begins.
     func secretOrigins() -> CredentialOrigins? {
         value("origins") == nil ? nil : listedOrigins() ?? .own
     }

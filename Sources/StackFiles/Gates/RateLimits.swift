@@ -53,10 +53,10 @@ extension Registry {
     }
 }
 
-/// Reads the settings of `rateLimit`, which makes a limit of this process, or one of the shared part.
+/// Reads the settings of `rateLimit`: a limit of this process, or of the shared part.
 private enum RateLimits {
-    // What permits were taken under. A new rate starts with new buckets: permits taken at a slow old
-    // rate would hold back the calls at a faster new rate.
+    // The terms under which permits were taken. A new rate starts with new buckets: permits taken
+    // at a slow old rate would hold back the calls at a faster new rate.
     private struct Terms: Hashable, Sendable {
         let rules: [QuotaRule]
         let scope: RateLimit.Scope
@@ -73,7 +73,7 @@ private enum RateLimits {
         let keyField = settings.quotaKeyField()
         let cooldowns = settings.cooldowns(part, keyField)
         let scope: RateLimit.Scope = settings.choice("scope", default: .origin)
-        // Both objects belong to the kept state, so that no other one has their identity.
+        // The kept state retains both objects, so that no other object gets their identity.
         let terms = Terms(
             rules: rules, scope: scope, key: key, store: part.map { ObjectIdentifier($0) },
             cooldowns: cooldowns.map { ObjectIdentifier($0) })
@@ -146,8 +146,8 @@ extension Settings {
 
     /// The cool-downs of a stack's limits and retries, which a reload keeps.
     /// - Parameters:
-    ///   - part: What the gate shares with other replicas.
-    ///   - keyField: The field that names whose cool-down a request falls under.
+    ///   - part: The state that the gate shares with other replicas.
+    ///   - keyField: The field that names the account of a request's cool-down.
     /// - Returns: The cool-downs; nil if the gate honours none.
     func cooldowns(_ part: (any SharedGates)?, _ keyField: HTTPHeaders.Name?) -> Cooldowns? {
         guard bool("cooldowns", default: false) || part != nil else { return nil }
@@ -161,7 +161,7 @@ extension Settings {
         }
     }
 
-    /// The field that names whose quota a request uses, such as a tenant.
+    /// The field that names the owner of a request's quota, such as a tenant.
     func quotaKeyField() -> HTTPHeaders.Name? {
         guard let name = headerName("keyHeader") else { return nil }
         // The value becomes part of a key of the store.

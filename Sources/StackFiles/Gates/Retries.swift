@@ -99,7 +99,7 @@ extension Retry {
             cooldowns: cooldowns)
     }
 
-    // Methods are case-sensitive: no request would have one in lower case, and nothing would be
+    // Methods are case-sensitive: no request has a method in lower case, so nothing would be
     // retried.
     private static func method(_ name: String, at key: String, _ settings: Settings) -> HTTPMethod?
     {
@@ -145,7 +145,7 @@ extension Hedge {
 extension Settings {
     /// The budget of a stack's retries and hedges.
     ///
-    /// Each has its own ratio, and all use the same accounts, which a reload keeps.
+    /// Each gate has its own ratio. All gates use the same accounts, which a reload keeps.
     fileprivate func retryBudget() -> RetryBudget? {
         let meter = meter()
         if isNull("budget") { return nil }

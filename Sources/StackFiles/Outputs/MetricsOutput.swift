@@ -18,13 +18,13 @@ final class MetricsOutput: Sendable {
     // The text that was written last.
     private let written = Mutex("")
 
-    /// One for all files, so that what replaces an output of a file writes after it.
+    /// One queue for all files, so that a new output of a file writes after the old one.
     static let filesQueue = DispatchQueue(label: "turnpike.metrics", qos: .utility)
 
     /// Creates an output.
     /// - Parameters:
     ///   - path: The file; nil means standard error.
-    ///   - faults: Takes what keeps the file from being written.
+    ///   - faults: Records why the file cannot be written.
     ///   - queue: A serial queue to write from.
     ///   - flushLimit: How long a flush waits for a place that accepts nothing, such as standard
     ///     error without a reader.
@@ -66,7 +66,7 @@ final class MetricsOutput: Sendable {
     }
 }
 
-/// A gate's handle on an output, which is written when the gate goes away, in a reload for
+/// A gate's handle on an output; the output is written when the gate is released, in a reload for
 /// instance.
 final class MetricsHold: GateMeter {
     let output: MetricsOutput
@@ -182,19 +182,19 @@ final class OutputFaults: Sendable {
 }
 
 extension Registry {
-    /// What kept log and metrics files, which stack files of this registry name, from being written,
-    /// each with its path; empty if the last write of each has succeeded.
+    /// Why log and metrics files of this registry's stack files could not be written, each reason
+    /// with the path; empty if the last write of each file has succeeded.
     ///
-    /// They are written in the background, and when their clients shut down: no call fails if its line
-    /// or its figures cannot be written. A program to which they matter asks when its clients have shut
-    /// down.
+    /// The files are written in the background, and when their clients shut down. No call fails if
+    /// its line or its figures cannot be written. A program that needs the files checks this after
+    /// its clients have shut down.
     public var unwrittenFiles: [String] {
         common.value("outputFaults") { OutputFaults() }.texts
     }
 }
 
-/// The keepers of the files that stack files name: one for each path, for as long as anybody uses
-/// it, so that none overwrites what another keeps.
+/// The keepers of the files that stack files name. A path has only one keeper while anybody uses
+/// it, so that no keeper overwrites the file of another.
 final class FileKeepers<Keeper: AnyObject & Sendable>: Sendable {
     private struct Reference { weak let keeper: Keeper? }
 

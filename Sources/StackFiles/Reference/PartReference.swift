@@ -5,7 +5,7 @@ public import TurnpikeCore
 /// A part as the reference shows it (a gate, a transport, or shared state): its description, and
 /// how its factory reads its settings.
 struct PartReference {
-    /// Whether it is a gate, a transport, or what gates share.
+    /// Whether it is a gate, a transport, or shared state.
     enum Kind: String {
         case gate, transport, shared
     }
@@ -28,9 +28,9 @@ struct PartReference {
     let typeName: String?
     let example: String
     let settings: [Setting]
-    /// The settings that only null may stand in for, because the transport does not support them.
+    /// The settings that must be null or missing, because the transport does not support them.
     let refused: [SettingReads.Refusal]
-    /// Whether these settings are all, as far as they are described and observed.
+    /// Whether the settings are complete, as far as the description and the reads show.
     let isComplete: Bool
 
     /// The faults of the description: missing and wrong entries.
@@ -109,10 +109,10 @@ struct PartObservation {
             let read = reads[name]
             let type = description.type ?? read?.type ?? .any
             if read != nil, !type.isKnown {
-                add(name, "its type is not told by how it is read; describe it")
+                add(name, "the way it is read does not show its type; describe it")
             }
             if let told = description.defaultValue, let other = read?.defaultValue, told != other {
-                add(name, "its default is described as \(told); what reads it says \(other)")
+                add(name, "its default is described as \(told), but read as \(other)")
             }
             return PartReference.Setting(
                 name: name, meaning: description.meaning, type: type,
@@ -164,8 +164,7 @@ extension SettingType {
     }
 }
 
-/// What a gate or a transport of a stack file does, for the reference and the schema of stack
-/// files.
+/// The description of a gate or a transport, for the reference and the schema of stack files.
 ///
 /// ```swift
 /// registry.register(
@@ -180,8 +179,8 @@ extension SettingType {
 /// ```
 ///
 /// Types, bounds and defaults need no description: they are observed while the factory reads an
-/// empty object and the example. ``Registry/checkReference()`` finds what a description lacks, or
-/// says wrongly.
+/// empty object and the example. ``Registry/checkReference()`` finds gaps and mistakes of
+/// descriptions.
 public struct PartDescription: Sendable {
     /// What the part does.
     public let summary: String
@@ -218,10 +217,9 @@ public struct PartDescription: Sendable {
     }
 }
 
-/// What a setting means, for the reference and the schema of stack files.
+/// The meaning of a setting, for the reference and the schema of stack files.
 ///
-/// A string is enough for most settings: type, bounds and default are those that the factory reads
-/// the setting with.
+/// A string is enough for most settings: type, bounds and default come from the factory's read.
 public struct SettingDescription: Sendable, ExpressibleByStringLiteral {
     /// What the setting means, as a sentence.
     public let meaning: String
@@ -229,10 +227,10 @@ public struct SettingDescription: Sendable, ExpressibleByStringLiteral {
     public let type: SettingType?
     /// The default, or nil for the default that the factory reads.
     public let defaultValue: JSONValue?
-    /// Whether the part cannot do without it.
+    /// Whether the part needs the setting.
     public let isRequired: Bool
 
-    /// Creates a description, with what the factory's read does not tell.
+    /// Creates a description, with the facts that the factory's read does not show.
     public init(
         _ meaning: String, type: SettingType? = nil, default defaultValue: JSONValue? = nil,
         isRequired: Bool = false
@@ -243,6 +241,6 @@ public struct SettingDescription: Sendable, ExpressibleByStringLiteral {
         self.isRequired = isRequired
     }
 
-    /// Creates a description of a meaning alone.
+    /// Creates a description that has only a meaning.
     public init(stringLiteral meaning: String) { self.init(meaning) }
 }

@@ -2,16 +2,16 @@
 
 import TurnpikeCore
 
-/// What a stack file may write as the value of a setting.
+/// The values that a stack file may give to a setting.
 ///
-/// The typed reads of ``Settings`` tell it by themselves. A description names it where a factory
-/// reads the raw value:
+/// The typed reads of ``Settings`` show the type. If a factory reads the raw value, the description
+/// names the type:
 ///
 /// ```swift
 /// settings: ["ports": .init("The ports.", type: .list(of: .integer(1...65_535)))]
 /// ```
 ///
-/// Each setting that is not required may also be null, which means the same as to leave it out.
+/// Each setting that is not required may also be null, which means the same as leaving it out.
 public struct SettingType: Hashable, Sendable {
     indirect enum Form: Hashable, Sendable {
         case any, text, boolean, headers, object
@@ -62,7 +62,7 @@ public struct SettingType: Hashable, Sendable {
     /// A value of one of several types.
     public static func either(_ types: SettingType...) -> SettingType { union(types) }
 
-    /// The type of the values that any of several types has.
+    /// The type of all values of several types.
     static func union(_ types: [SettingType]) -> SettingType {
         var parts: [SettingType] = []
         for type in types {
@@ -85,7 +85,7 @@ final class SettingReads {
         var defaultValue: JSONValue?
         var isRequired = false
 
-        /// The type that the reads tell; any, if only the raw value was read.
+        /// The type that the reads show; any, if only the raw value was read.
         var type: SettingType { .union(types) }
     }
 
@@ -101,7 +101,7 @@ final class SettingReads {
 
     subscript(name: String) -> Read? { reads[name] }
 
-    /// Notes a read at a path; that of the raw value has no type.
+    /// Notes a read at a path; a read of the raw value has no type.
     func note(
         _ path: String, _ type: SettingType? = nil, default value: JSONValue? = nil,
         isRequired: Bool = false

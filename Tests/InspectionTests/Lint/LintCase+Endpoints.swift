@@ -25,10 +25,10 @@ extension LintCase {
             [.rateLimit(perSecond: 5), users], "before it waits for its turn"),
         LintCase(
             "answer-inside-endpoints", [users, .cache()], [.cache(), users],
-            "what Cache answers counts as a quick success"),
+            "an answer of Cache counts as a quick success"),
         LintCase(
             "answer-inside-endpoints", [users, .coalesce()], [.coalesce(), users],
-            "what Coalesce answers"),
+            "an answer of Coalesce"),
         LintCase(
             "endpoints-twice", [users, users], [users, orders],
             "Endpoints never chooses an endpoint of users.internal"),

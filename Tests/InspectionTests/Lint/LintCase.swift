@@ -147,7 +147,7 @@ extension LintCase {
             "unsafe-retry-without-key",
             [.retry(attempts: 3, policy: RetryPolicy(methods: [.post]))],
             [.idempotencyKey(), .retry(attempts: 3, policy: RetryPolicy(methods: [.post]))],
-            "may have it 3 times"),
+            "may have its effect 3 times"),
         LintCase(
             "fallback-hides-failures", [.retry(), .fallback(status: .ok)],
             [.fallback(status: .ok), .retry()], "Retry never sees a failure"),
@@ -170,7 +170,7 @@ extension LintCase {
             "rate-limit-inside-concurrency-limit",
             [.concurrencyLimit(total: 8), .rateLimit(perSecond: 10, queue: 50)],
             [.rateLimit(perSecond: 10, queue: 50), .concurrencyLimit(total: 8)],
-            "while it waits for its turn, for up to 5 s", "8 of them keep out all others"),
+            "while it waits for its turn, for up to 5 s", "8 such calls keep out all others"),
         LintCase(
             "rate-limit-inside-concurrency-limit",
             [.concurrencyLimit(), .rateLimit(perSecond: 10)],
@@ -180,7 +180,7 @@ extension LintCase {
             [.coalesce(), .concurrencyLimit(total: 5)], "hold all 5 permits"),
         LintCase(
             "identity-inside-sharing", [.coalesce(), UserToken()], [UserToken(), .coalesce()],
-            "Coalesce sees requests without Authorization, which UserToken sets inside"),
+            "Coalesce sees requests without Authorization, which UserToken adds inside"),
         LintCase(
             "cookies-inside-cache", [.cache(), .cookies()], [.cookies(), .cache()],
             "before Cookies adds"),

@@ -9,9 +9,10 @@ extension LintRule {
         LintRule(
             "cache-inside-retry", .warning, "A cache inside the retry",
             harm: """
-                A stale response stands in for the first failure (RFC 5861 stale-if-error, or a host \
-                that cannot be reached), so the attempt that would have brought a fresh one is never \
-                made. Every attempt looks into the store again.
+                After the first failure, the cache returns a stale response (RFC 5861 \
+                stale-if-error, or a host that cannot be reached). So the retry never makes the \
+                attempt that could get a fresh response. Every attempt also looks into the store \
+                again.
                 """,
             remedy: "Move the cache outside of the retry",
             source: "RFC 5861 §4; RFC 9111 §4.2.4",
@@ -25,7 +26,7 @@ extension LintRule {
             "rate-limit-above-cache", .warning, "A rate limit above the cache",
             harm: "A stored response costs a token, or waits for one, though nothing is sent.",
             remedy: "Move the cache outside of the limit",
-            source: "the gate: a limit is there for what a server sees",
+            source: "the gate: a limit is meant for the requests that a server gets",
             offender: .inner,
             edges: { $0.edges(.cache, outside: .rateLimit) },
             story: { edge, _ in
@@ -41,7 +42,7 @@ extension LintRule {
             "concurrency-limit-above-cache", .warning, "A concurrency limit above the cache",
             harm: "A stored response needs a permit, and waits behind calls that are sent.",
             remedy: "Move the cache outside of the limit",
-            source: "the gate: a limit is there for what a server sees",
+            source: "the gate: a limit is meant for the requests that a server gets",
             offender: .inner,
             edges: { $0.edges(.cache, outside: .concurrencyLimit) },
             story: { edge, _ in
@@ -73,15 +74,15 @@ extension LintRule {
                 }
                 return "a call holds its permit while it waits for \(edge.outer.wait ?? ""), for"
                     + " \(waits.first.map { "up to \($0.text)" } ?? "any time") in which it sends nothing;"
-                    + " \(permits) of them keep out all others"
+                    + " \(permits) such calls keep out all others"
             }),
         LintRule(
-            "limit-above-coalesce", .warning, "A limit above what shares exchanges",
+            "limit-above-coalesce", .warning, "A limit above a gate that shares exchanges",
             harm: """
-                Calls that wait for one exchange each take a token and hold a permit, so calls for \
-                other things wait though the server has little to do.
+                Each call that waits for a shared exchange takes a token and holds a permit. So \
+                calls for other things wait, although the server has little to do.
                 """,
-            remedy: "Move the sharing outside of the limit",
+            remedy: "Move the gate that shares outside of the limit",
             source: "the gate: coalesce before anything is counted or queued",
             offender: .inner,
             edges: { subject in
@@ -94,14 +95,15 @@ extension LintRule {
                 for case .limitsConcurrency(let count?) in edge.inner.effects { limit = count }
                 return limit.map {
                     "\($0) identical calls hold all \($0) permits while one request is under way"
-                } ?? "identical calls take a token each, though one request is sent"
+                } ?? "identical calls take a token each, although only one request is sent"
             }),
         LintRule(
-            "identity-inside-sharing", .error, "A user's credential inside what shares responses",
+            "identity-inside-sharing", .error,
+            "A user's credential inside a gate that shares responses",
             harm: """
-                The gate that shares or stores responses does not see for whom a call is made, because \
-                the credential is set further inside. Requests of two users look the same, and one \
-                gets the response of the other.
+                The gate that shares or stores responses does not see for whom a call is made, \
+                because the credential is set further inside. Requests of two users look the same, \
+                and one user gets the response of the other.
                 """,
             remedy: "Move the credential outside",
             source: "RFC 9111 §7.3; RFC 9110 §17.12",
@@ -115,18 +117,19 @@ extension LintRule {
             story: { edge, _ in
                 let names = edge.outer.secrets.flatMap(\.names).map(\.rawValue)
                 let verb = edge.others.count == 1 ? "sees" : "see"
-                return "a user may get the response of another one: \(edge.names) \(verb) requests"
-                    + " without \(names.joined(separator: ", ")), which \(edge.outer.name) sets inside"
+                return "a user may get another user's response: \(edge.names) \(verb) requests"
+                    + " without \(names.joined(separator: ", ")), which \(edge.outer.name) adds inside"
             }),
         LintRule(
-            "cache-without-partition", .error, "A store of responses whose partition has no name",
+            "cache-without-partition", .error, "A cache whose partition has no name",
             harm: """
-                Other services and accounts use the store too. Credentials that are added inside of the \
-                cache, or by the transport, are not part of what responses are found by, so the cache \
-                stores nothing until it is told whose they are.
+                Other services and accounts may use the same store. Credentials that are added \
+                inside of the cache, or by the transport, are not part of the key of a response. \
+                So the cache stores nothing until a partition names the owner of the responses.
                 """,
-            remedy: "Name the service, and the account as which it sends, as the partition",
-            source: "RFC 9111 §7.3; the gate: a partition tells its responses from those of others",
+            remedy: "Name the partition after the service and the account that it uses",
+            source:
+                "RFC 9111 §7.3; the gate: a partition separates its responses from those of others",
             check: { subject in
                 subject.entries.filter { $0.facts?.lacksPartition ?? false }.map {
                     LintDraft(
@@ -136,8 +139,8 @@ extension LintRule {
         LintRule(
             "cookies-inside-cache", .error, "Cookies inside the cache",
             harm: """
-                The cache does not see the cookies. After a sign-out or a sign-in as somebody else, it \
-                still has the private responses of the session before.
+                The cache does not see the cookies. After a sign-out, or a sign-in as another \
+                user, it still has the private responses of the earlier session.
                 """,
             remedy: "Move the cookies outside of the cache",
             source: "RFC 9111 §7.3; the gate: cookies count for private responses",
@@ -147,7 +150,7 @@ extension LintRule {
                     outside: subject.all(.cache).filter { $0.facts?.knowsCaller == false })
             },
             story: { edge, _ in
-                "after a sign-in as another user, private responses of the one before are still served:"
+                "after a sign-in as another user, the earlier user's private responses are still served:"
                     + " \(edge.inner.name) looks them up before \(edge.outer.name) adds the cookies"
             }),
     ]
@@ -159,12 +162,12 @@ extension LintRule {
         LintRule(
             "store-limit-near-timeout", .warning, "A store that may use up a time limit",
             harm: """
-                While the store of shared state does not answer, a call waits for it up to the time \
-                limit of the store, and then goes on locally. That wait counts toward the limits \
-                around the gate: a store that is slow makes calls fail that the server would answer.
+                If the store of shared state does not answer, a call waits up to the time limit of \
+                the store, and then continues with local state. This wait counts toward the limits \
+                around the gate. So a slow store makes calls fail that the server would answer.
                 """,
             remedy: "Lower the time limit of the shared state, to a tenth of the limit around it",
-            source: "the gate: it goes on locally after the time limit of its shared state",
+            source: "the gate: it continues locally after the time limit of its shared state",
             check: { subject in
                 subject.entries.flatMap { outer -> [LintDraft] in
                     guard let limit = outer.limit(.head) ?? outer.limit(.body) else { return [] }
@@ -184,10 +187,10 @@ extension LintRule {
                 }
             }),
         LintRule(
-            "shared-secrets-readable", .warning, "Secrets on the way to a store, unencrypted",
+            "shared-secrets-readable", .warning, "Unencrypted secrets on the way to a store",
             harm: """
-                Who can read the traffic between a replica and the store has the tokens that the \
-                gate keeps there, and with them the rights of the account.
+                Anyone who can read the traffic between a replica and the store gets the tokens \
+                that the gate keeps there, and with them the rights of the account.
                 """,
             remedy: "Reach the store over TLS (rediss://), or by a socket on the same machine",
             source: "RFC 9700 §4.10: access tokens are sent and stored so that nobody else can"
@@ -204,12 +207,12 @@ extension LintRule {
                 }
             }),
         LintRule(
-            "local-limit-beside-shared-state", .hint, "A rate limit of each replica's own",
+            "local-limit-beside-shared-state", .hint, "A rate limit for each replica alone",
             harm: """
-                The replicas share other state, but each has this limit for itself. Together they \
-                send as many times the rate as there are replicas.
+                The replicas share other state, but each replica has this limit for itself. Ten \
+                replicas together send ten times the rate.
                 """,
-            remedy: "Give the limit the shared state, if the quota is one for all replicas",
+            remedy: "If the replicas have one quota together, give the limit the shared state",
             source: "the gate: a limit without shared state counts the calls of its process",
             check: { subject in
                 let limits = subject.all(.rateLimit)
@@ -225,8 +228,9 @@ extension LintRule {
         LintRule(
             "quota-drawn-twice", .hint, "Two limits that draw on one quota",
             harm: """
-                Limits with the same name and rules have one quota in the shared state. A request that \
-                passes both takes its permits twice, so the service uses half of what it may.
+                Limits with the same name and rules have one quota in the shared state. A request \
+                that passes both takes its permits twice, so the service uses only half of its \
+                quota.
                 """,
             remedy: "Give each limit a name of its own, or remove one of them",
             source: "the gate: the name of a shared quota tells which limits share it",
@@ -238,7 +242,7 @@ extension LintRule {
                     }.map {
                         LintDraft(
                             "each request takes permits of one quota twice: in \($0.name) and in"
-                                + " \(inner.name), which are named alike", $0, inner)
+                                + " \(inner.name), which have the same name", $0, inner)
                     }
                 }
             }),
@@ -248,7 +252,7 @@ extension LintRule {
 extension LintSubject.Entry {
     fileprivate var quotas: Set<String> { facts?.sharedQuotas ?? [] }
 
-    /// The longest time for which it waits for a store in one pass; nil if it asks none.
+    /// The longest wait of the gate for a store in one pass; nil if it uses no store.
     fileprivate var storeWait: Duration? {
         var sum: Duration?
         for case .sharesState(_, _, let wait) in effects {

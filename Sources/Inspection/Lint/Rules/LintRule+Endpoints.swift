@@ -9,9 +9,8 @@ extension LintRule {
         LintRule(
             "endpoints-without-retry", .hint, "Endpoints without a retry",
             harm: """
-                A request that meets a broken endpoint fails for the caller, although the other \
-                endpoints are well. Until the endpoint is ejected, that is one call of as many as \
-                there are endpoints, again and again.
+                A request to a broken endpoint fails for the caller, although the other endpoints \
+                work. With ten endpoints, one of ten calls fails until the endpoint is ejected.
                 """,
             remedy: "Add a retry outside: it avoids the endpoints that a call has tried",
             source: "the gate; gRPC A50 ejects an endpoint only after it has failed calls",
@@ -19,34 +18,36 @@ extension LintRule {
                 subject.all(.endpoints, without: .retry).map {
                     LintDraft(
                         "a call that meets a broken endpoint of \($0.services) fails, although"
-                            + " others are well: nothing sends it again", $0)
+                            + " others work: nothing sends the call again", $0)
                 }
             }),
         LintRule(
-            "endpoints-without-attempt-timeout", .hint, "Endpoints that no hang ejects",
+            "endpoints-without-attempt-timeout", .hint,
+            "Endpoints that stay in use although they hang",
             harm: """
-                A call whose deadline passes says nothing about the endpoint, so one that accepts \
-                requests and never answers stays in use, and holds a call until its deadline.
+                A call whose deadline passes does not count against its endpoint. So an endpoint \
+                that accepts requests and never answers stays in use, and holds each of its calls \
+                until the deadline.
                 """,
             remedy: "Add an attempt timeout inside of the retry",
             source: "the gate: a deadline of the caller does not count as a failure",
             check: { subject in
                 subject.all(.endpoints, without: .attemptTimeout).map {
                     LintDraft(
-                        "an endpoint of \($0.services) that hangs is never ejected, and costs each"
-                            + " call that meets it all of its time: there is no attempt timeout", $0
+                        "an endpoint of \($0.services) that hangs is never ejected, and each call to"
+                            + " it lasts until the deadline: there is no attempt timeout", $0
                     )
                 }
             }),
         LintRule(
-            "wait-inside-endpoints", .warning, "A line behind the choice of an endpoint",
+            "wait-inside-endpoints", .warning, "A wait after the choice of an endpoint",
             harm: """
-                The endpoint is chosen before the wait and not after it: by then it may be busy, \
-                ejected, or gone. Requests in line count as under way to it, and their waits as its \
-                latency.
+                The endpoint is chosen before the wait. After the wait, it may be busy, ejected, \
+                or gone. Requests in line count as under way to the endpoint, and their waits \
+                count as its latency.
                 """,
             remedy: "Move the endpoints inside, next to the transport",
-            source: "the gate: what is chosen holds for the moment",
+            source: "the gate: a choice holds for the moment",
             edges: { subject in
                 subject.edges(
                     subject.entries.filter {
@@ -62,9 +63,9 @@ extension LintRule {
         LintRule(
             "answer-inside-endpoints", .warning, "An answer that no endpoint has given",
             harm: """
-                What a cache, a shared exchange or a substitute answers counts as an answer of the \
-                endpoint that was chosen: a quick success, which draws more requests to it, and \
-                hides that it fails.
+                An answer of a cache, a shared exchange or a substitute counts as an answer of the \
+                chosen endpoint. This quick success draws more requests to the endpoint, and hides \
+                its failures.
                 """,
             remedy: "Move the endpoints inside, next to the transport",
             source: "the gate: it judges an endpoint by what comes from inside",
@@ -80,17 +81,17 @@ extension LintRule {
                     }, outside: subject.all(.endpoints))
             },
             story: { edge, _ in
-                "what \(edge.outer.name) answers counts as a quick success of an endpoint that has"
+                "an answer of \(edge.outer.name) counts as a quick success of an endpoint that has"
                     + " seen no request"
             }),
         LintRule(
             "endpoints-twice", .warning, "Two choices of an endpoint for one host",
             harm: """
-                The inner gate passes on what has an endpoint already, so its list, its rule and its \
-                checks have no effect.
+                The inner gate passes on each request that already has an endpoint, so its list, \
+                its rule and its checks have no effect.
                 """,
             remedy: "Keep one of them",
-            source: "the gate: a connect target that is there already stays",
+            source: "the gate: it keeps a connect target that is already set",
             check: { subject in
                 let gates = subject.all(.endpoints)
                 return gates.compactMap { inner -> LintDraft? in

@@ -8,10 +8,10 @@ import TurnpikeSupport
 extension LintRule {
     static let observation: [LintRule] = [
         LintRule(
-            "log-blind", .warning, "A log inside of what answers by itself",
+            "log-blind", .warning, "A log inside of a gate that answers by itself",
             harm: """
-                A call that is answered or refused further out leaves no line: stored responses, shared \
-                ones, an open circuit, a full queue. In an outage the log shows less and less.
+                A call that an outer gate answers or refuses leaves no line: a stored or shared \
+                response, an open circuit, a full queue. In an outage the log shows less and less.
                 """,
             remedy: "Move the log outside, or add another one there",
             source: "the gate: placed outermost, it logs calls",
@@ -31,28 +31,28 @@ extension LintRule {
         LintRule(
             "content-in-logs", .hint, "Contents in logs",
             harm: """
-                Lines show the beginning of contents. Known secrets are redacted; personal data is \
-                not known to be any.
+                Lines show the beginning of contents. Known secrets are redacted, but personal \
+                data is not.
                 """,
-            remedy: "Show contents while you look for a fault, and not in production",
+            remedy: "Show contents only while you look for a fault, and not in production",
             source: "OWASP, \"Logging Cheat Sheet\"; CWE-532",
             check: { subject in
                 subject.entries.compactMap { entry in
                     for case .logs(let bytes) in entry.effects where bytes > 0 {
                         return LintDraft(
-                            "a line shows up to \(ByteCount.text(Int64(bytes))) of a content, with what"
-                                + " it says of people", entry)
+                            "a line shows up to \(ByteCount.text(Int64(bytes))) of a content, with the"
+                                + " personal data in it", entry)
                     }
                     return nil
                 }
             }),
         LintRule(
-            "unbounded-labels", .warning, "Metrics with labels without bound",
+            "unbounded-labels", .warning, "Metrics with unbounded labels",
             harm: """
                 Each new value of a label makes a new series, in this process and in the system that \
                 collects them, until one of them has no memory left.
                 """,
-            remedy: "Count values beyond a number of them under one name",
+            remedy: "Count all values beyond a fixed number under one name",
             source: "OpenTelemetry, metrics SDK: cardinality limits",
             check: { subject in
                 subject.all(where: { $0 == .measures(hasBoundedLabels: false) }).map {
@@ -88,13 +88,13 @@ extension LintRule {
             source: "TurnpikeURLSession, \"What URLSession on Linux cannot do\"",
             check: { subject in
                 guard subject.canEndProcess else { return [] }
-                return [LintDraft("a server can end the process, by one response")]
+                return [LintDraft("one response of a server can end the process")]
             }),
         LintRule(
             "decoding-limit-not-kept", .hint, "A decoding limit that the transport cannot keep",
             harm: """
-                The transport decodes content before anybody can count it. The limit holds only where \
-                the size is declared; for other content, the limit on bytes is all there is.
+                The transport decodes content before the gate can count it. The limit holds only \
+                if the size is declared; other content is bounded only by the limit on bytes.
                 """,
             remedy:
                 "Use a transport that counts encoded bytes, such as libcurl, or limit the bytes",
@@ -107,7 +107,7 @@ extension LintRule {
                     where ratio < Limits.Bounds().ratio {
                         return LintDraft(
                             "content whose size is not declared may become more than \(ratio) times as"
-                                + " large: the transport does not count it before it is decoded",
+                                + " large: the transport does not count the bytes before decoding",
                             entry)
                     }
                     return nil

@@ -20,14 +20,14 @@ extension LintRule {
                     subject.all(.redirect), outside: subject.all(where: { $0 == .checksTarget }))
             },
             story: { edge, _ in
-                "\(hops(edge)) hops go where a server sends them, to addresses inside the network"
-                    + " too: \(edge.inner.name) checks the first URL alone"
+                "\(hops(edge)) hops go where a server sends them, even to addresses inside the"
+                    + " network: \(edge.inner.name) checks only the first URL"
             }),
         LintRule(
             "hsts-outside-redirect", .error, "HSTS outside of the redirect",
             harm: """
-                A redirect to http at a host that has asked for TLS is followed in plain text, with \
-                what the gates inside add to it.
+                A redirect to http at a host that has asked for TLS is followed in plain text, \
+                with everything that the gates inside add.
                 """,
             remedy: "Move HSTS inside the redirect",
             source: "RFC 6797 §8.3",
@@ -54,28 +54,29 @@ extension LintRule {
                     outside: subject.entries.filter { $0.facts?.requiresTLS == true })
             },
             story: { edge, _ in
-                "a URL with http fails also at a host that asks for TLS: \(edge.inner.name) refuses it"
+                "a URL with http fails even at a host that asks for TLS: \(edge.inner.name) refuses it"
                     + " before \(edge.outer.name) turns it into https"
             }),
         LintRule(
             "cookies-outside-redirect", .error, "Cookies outside of the redirect",
             harm: """
-                The jar sees the last response of the hops. The cookie of a sign-in, which comes with \
-                a redirect, is lost, and each hop gets the cookies of the first host or none.
+                The jar sees only the last response of the hops. The cookie of a sign-in, which \
+                comes with a redirect, is lost, and each hop gets the cookies of the first host or \
+                none.
                 """,
             remedy: "Move the cookies inside the redirect",
             source: "RFC 6265 §5.3: a user agent takes the cookies of every response",
             offender: .inner,
             edges: { $0.edges(.redirect, outside: .cookies) },
             story: { edge, _ in
-                "a sign-in that answers with a redirect sets no cookie: \(edge.inner.name) sees the last"
-                    + " of up to \(requests(edge)) responses alone"
+                "a sign-in that answers with a redirect sets no cookie: \(edge.inner.name) sees only the"
+                    + " last of up to \(requests(edge)) responses"
             }),
         LintRule(
             "credential-outside-redirect", .warning, "A credential outside of the redirect",
             harm: """
-                The credential is put on the first request alone. A hop to another of its origins goes \
-                without, and a challenge there is not answered.
+                Only the first request gets the credential. A hop to another of its origins goes \
+                without it, and a challenge there is not answered.
                 """,
             remedy: "Move the credential inside the redirect",
             source: "RFC 9110 §11.6.2 and §15.4",
@@ -94,22 +95,23 @@ extension LintRule {
         LintRule(
             "cache-outside-redirect", .error, "A cache outside of the redirect",
             harm: """
-                What a hop leads to is stored under the first URL. A temporary redirect becomes a \
-                lasting one, and the cache never learns where it led.
+                The response at the end of the hops is stored under the first URL. A temporary \
+                redirect becomes a lasting one, and the cache never learns its target.
                 """,
             remedy: "Move the cache inside the redirect",
             source: "RFC 9111 §2: each response is stored under its own request",
             offender: .inner,
             edges: { $0.edges(.redirect, outside: .cache) },
             story: { edge, _ in
-                "the response at the end of up to \(hops(edge)) hops is stored as that of the first"
-                    + " URL, also where the redirect was temporary"
+                "the response at the end of up to \(hops(edge)) hops is stored under the first"
+                    + " URL, even if the redirect was temporary"
             }),
         LintRule(
             "redirect-inside-retry", .warning, "A redirect inside the retry",
             harm: """
-                A hop that fails begins all of them again. After a 301, 302 or 303 the first request \
-                may have had its effect, so the call is not tried again at all.
+                If a hop fails, the retry begins again with the first hop. After a 301, 302 or 303 \
+                the first request may have had its effect, so the retry does not try the call \
+                again at all.
                 """,
             remedy:
                 "Move the redirect outside of the retry, so that each hop has attempts of its own",
@@ -125,8 +127,9 @@ extension LintRule {
         LintRule(
             "validation-inside-redirect", .hint, "A validation inside the redirect",
             harm: """
-                Each redirect is refused before it is followed. What stands between, such as a log or a \
-                breaker, sees an error where there is none, and the beginning of its content is read.
+                Each redirect is refused before it is followed. A gate between the two, such as a \
+                log or a breaker, sees an error where there is none, and the beginning of the \
+                redirect's content is read.
                 """,
             remedy: "Move the validation outside of the redirect",
             source: "RFC 9110 §15.4; the gates",

@@ -9,15 +9,15 @@ extension LintRule {
         LintRule(
             "key-inside-retry", .warning, "An idempotency key inside the retry",
             harm: """
-                The retry sees a POST without a key, and does not send it again once a server may \
-                have seen it. The key is there and serves nothing.
+                The retry sees a POST without a key. So it does not send the POST again once a \
+                server may have seen it, and the key has no effect.
                 """,
             remedy: "Move the key outside of the retry",
             source: "draft-ietf-httpapi-idempotency-key-header; RFC 9110 §9.2.2",
             edges: { subject in
                 subject.edges(
                     subject.all(where: { $0 == .identifiesRepetition }),
-                    // A retry that repeats anyway finds the same key in each attempt.
+                    // A retry that repeats POSTs anyway sends the same key in each attempt.
                     outside: subject.all(.retry).filter { $0.retries?.repeatsUnsafe == false })
             },
             story: { edge, _ in
@@ -28,8 +28,8 @@ extension LintRule {
         LintRule(
             "fixed-idempotency-key", .error, "One idempotency key for all calls",
             harm: """
-                A server takes each request after the first for a repetition of it. It does not do \
-                what the others ask for, and answers them with what it has answered the first.
+                A server takes each later request for a repetition of the first one. It does not \
+                perform the later requests, and answers them with its response to the first.
                 """,
             remedy: "Leave the field out, and add a gate that makes a key for each call",
             source: "draft-ietf-httpapi-idempotency-key-header §2.2: a key is unique",
@@ -42,15 +42,15 @@ extension LintRule {
                     return fixed.map {
                         LintDraft(
                             "all calls have the same \($0.rawValue), which \(entry.name) sets, and a"
-                                + " server acts on the first alone", entry)
+                                + " server acts only on the first", entry)
                     }
                 }
             }),
         LintRule(
             "unsafe-retry-without-key", .hint, "A retry of POST without a key",
             harm: """
-                A server that has done the work and whose answer is lost does it again: a second \
-                order, a second payment.
+                If a server has done the work and its answer is lost, it does the work again: a \
+                second order, a second payment.
                 """,
             remedy: "Add an idempotency key outside of the retry, if the server knows such keys",
             source: "RFC 9110 §9.2.2",
@@ -60,15 +60,15 @@ extension LintRule {
                     ? []
                     : subject.all(.retry).filter { $0.retries?.repeatsUnsafe == true }.map {
                         LintDraft(
-                            "a request that has an effect may have it"
+                            "a request may have its effect"
                                 + " \($0.retries?.attempts.map(String.init) ?? "any number of") times:"
-                                + " it is sent again without a key that tells a repetition", $0)
+                                + " it is sent again without a key that marks a repetition", $0)
                     }
             }),
         LintRule(
             "fallback-hides-failures", .warning, "A substitute that hides failures",
             harm: """
-                What stands outside sees an answer where there was a failure. A retry does not try \
+                The gates outside see an answer where there was a failure. A retry does not try \
                 again, a hedge takes the substitute for the first good answer, a breaker counts a \
                 success, and a cache may store it.
                 """,
@@ -84,13 +84,13 @@ extension LintRule {
             story: { edge, _ in
                 let isOne = edge.others.count == 1
                 return "\(edge.names) never \(isOne ? "sees" : "see") a failure: \(edge.outer.name)"
-                    + " inside \(isOne ? "it" : "them") makes an answer of each"
+                    + " inside \(isOne ? "it" : "them") turns each into an answer"
             }),
         LintRule(
-            "fallback-inside-deadline", .hint, "A substitute that no deadline gets",
+            "fallback-inside-deadline", .hint, "A substitute that does not cover the deadline",
             harm: """
-                A call that meets its deadline fails without the substitute, although a slow server \
-                is what it is most often for.
+                A call that meets its deadline fails without the substitute, although most \
+                substitutes are meant for slow servers.
                 """,
             remedy: "Move the fallback outside of the deadline",
             source: "the gate: a deadline outside ends the call, and with it the fallback",
@@ -107,7 +107,7 @@ extension LintRule {
 }
 
 extension LintSubject.Entry {
-    /// The fields that it sets.
+    /// The fields that the gate sets.
     fileprivate var fields: [HTTPHeaders.Name] {
         effects.flatMap { effect -> [HTTPHeaders.Name] in
             if case .setsFields(let names, _) = effect { names } else { [] }

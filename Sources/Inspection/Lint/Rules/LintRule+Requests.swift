@@ -7,10 +7,10 @@ import TurnpikeSupport
 extension LintRule {
     static let requests: [LintRule] = [
         LintRule(
-            "stale-stamp", .warning, "A signature outside of what sends later",
+            "stale-stamp", .warning, "A signature outside of gates that send later",
             harm: """
-                The request is signed once, and sent again, or from the end of a line, with the same \
-                date. The server refuses a signature that is too old, or that it has seen.
+                The request is signed once. It is sent after a wait, or sent again, with the same \
+                date. The server refuses a signature that is too old, or that it has already seen.
                 """,
             remedy: "Move the signature inside",
             source: "RFC 9421 §3.2.1; AWS Signature Version 4: requests expire after 5 minutes",
@@ -33,9 +33,9 @@ extension LintRule {
                     + ": \(edge.inner.name) stands outside of \(edge.names)"
             }),
         LintRule(
-            "signed-before-change", .warning, "A signature of other content than is sent",
+            "signed-before-change", .warning, "A signature of content that changes later",
             harm: "The content changes after it was signed, and the server refuses the signature.",
-            remedy: "Move the signature inside of what changes the content",
+            remedy: "Move the signature inside of the gate that changes the content",
             source: "RFC 9421 §7.2.8; RFC 9530",
             offender: .inner,
             edges: { subject in
@@ -49,8 +49,8 @@ extension LintRule {
         LintRule(
             "secret-without-origins", .warning, "A secret for any origin",
             harm: """
-                A call to an absolute URL, which may come from a response or a user, sends the secret \
-                there. Only a redirect to another origin is recognised.
+                A call to an absolute URL, which may come from a response or a user, sends the \
+                secret to its host. Only a redirect to another origin is recognised.
                 """,
             remedy: "Name the origins of the secret, or put the gate into a group for them",
             source: "CWE-522; CVE-2018-1000007 (curl)",
@@ -59,15 +59,15 @@ extension LintRule {
                     let names = entry.secrets.filter { !$0.isBound }.flatMap(\.names)
                     guard !names.isEmpty else { return nil }
                     return LintDraft(
-                        "\(names.map(\.rawValue).joined(separator: ", ")) goes to the host of whatever"
-                            + " URL a call names", entry)
+                        "\(names.map(\.rawValue).joined(separator: ", ")) goes to the host of any URL"
+                            + " that a call names", entry)
                 }
             }),
         LintRule(
             "secret-over-http", .warning, "A secret over http",
             harm: """
-                Who is on the path of a request can read its secret, and use it. A redirect to https \
-                comes too late.
+                Anyone on the path of a request can read its secret, and use it. A redirect to \
+                https comes too late.
                 """,
             remedy: "Use a base URL with https, or name the origins of the secret, with https",
             source: "RFC 6750 §5.3; RFC 7617 §4",
@@ -87,10 +87,10 @@ extension LintRule {
         LintRule(
             "credential-overridden", .warning, "Two gates for one credential",
             harm: """
-                A gate keeps an Authorization that a request has already, or replaces it. One of the \
-                two credentials is never sent, and its gate may renew it in vain.
+                A gate keeps the Authorization that a request already has, or replaces it. So one \
+                of the two credentials is never sent, and its gate may renew it in vain.
                 """,
-            remedy: "Leave one out, or give each its own origins",
+            remedy: "Remove one of the gates, or give each its own origins",
             source: "the gates: a request with a credential of its own keeps it",
             check: { subject in
                 let gates = subject.entries.filter { !$0.secrets.isEmpty }
@@ -108,10 +108,10 @@ extension LintRule {
         LintRule(
             "limits-missing", .warning, "No limits on content",
             harm: """
-                A header section of any size is taken, and a small compressed response may become \
-                100 MiB in memory (a decompression bomb), for each call under way.
+                The client accepts a header section of any size, and a small compressed response \
+                may become 100 MiB in memory (a decompression bomb), for each call under way.
                 """,
-            remedy: "Add limits inside of what discards and follows responses",
+            remedy: "Add limits inside of the gates that discard or follow responses",
             source: "CWE-409; RFC 9110 §17.5",
             check: { subject in
                 let isLimited = !subject.all(where: {
@@ -172,13 +172,13 @@ extension LintRule {
 }
 
 extension LintSubject.Entry {
-    /// Whether it sends a signature, which depends on the content or on the time.
+    /// Whether the gate sends a signature, which depends on the content or on the time.
     fileprivate var signs: Bool {
         facts?.signsContent == true
             || kinds.contains(.authentication) && effects.contains { $0.stamp != nil }
     }
 
-    /// Whether a request to the client's base URL gets a secret from it.
+    /// Whether the gate adds a secret to a request to the client's base URL.
     fileprivate var isSecretAtBase: Bool {
         (factsAtBase?.effects ?? []).contains {
             if case .setsFields(_, .secret) = $0 { true } else { false }
@@ -187,7 +187,7 @@ extension LintSubject.Entry {
 }
 
 extension Origin {
-    /// Whether requests to it leave no machine, as while a program is made.
+    /// Whether requests to the origin stay on this machine, as during development.
     fileprivate var isThisMachine: Bool {
         if host == "localhost" || host.hasSuffix(".localhost") { return true }
         guard let address = IPAddress(host) else { return false }
@@ -196,7 +196,7 @@ extension Origin {
 }
 
 extension GateEffect {
-    /// How long a stamp is valid; nil inside for any time, nil outside if there is none.
+    /// How long a stamp is valid: the inner nil means any time, the outer nil no stamp.
     fileprivate var stamp: Duration?? {
         if case .stampsTime(let valid) = self { return .some(valid) }
         return nil

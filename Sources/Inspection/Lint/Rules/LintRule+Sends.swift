@@ -9,9 +9,9 @@ extension LintRule {
         LintRule(
             "breaker-outside-retry", .warning, "A circuit breaker outside of the retry",
             harm: """
-                The breaker sees a call and not its attempts. A server that is down gets every \
-                attempt of as many calls as the breaker needs, and failures that a retry hides never \
-                count.
+                The breaker sees calls, not their attempts. Until enough calls have failed, a \
+                server that is down gets every attempt of each call. Failures that a retry hides \
+                never count.
                 """,
             remedy:
                 "Move the breaker inside, unless it is to open only when retries no longer help",
@@ -26,10 +26,10 @@ extension LintRule {
                     + " the retry and counts calls"
             }),
         LintRule(
-            "breaker-without-attempt-timeout", .hint, "A circuit breaker that no hang opens",
+            "breaker-without-attempt-timeout", .hint, "A circuit breaker that a hang does not open",
             harm: """
-                A call whose deadline passes says nothing about the server, so a server that accepts \
-                requests and never answers leaves the circuit closed.
+                A call whose deadline passes does not count against the server. So if a server \
+                accepts requests and never answers, the circuit stays closed.
                 """,
             remedy: "Add an attempt timeout inside the breaker",
             source: "the gate: a deadline of the caller does not count as a failure",
@@ -47,8 +47,8 @@ extension LintRule {
         LintRule(
             "rate-limit-outside-retry", .warning, "A rate limit outside of the retry",
             harm: """
-                A call takes one token, and each attempt is sent without one. A server that fails \
-                gets several times the rate, when it can bear it least.
+                A call takes one token, and each further attempt is sent without a token. A server \
+                that fails gets several times the rate, at the worst time.
                 """,
             remedy: "Move the rate limit inside, or add another one there",
             source: "the gate: placed inside a retry, it limits the requests that a server sees",
@@ -76,9 +76,9 @@ extension LintRule {
         LintRule(
             "hedge-outside-retry", .warning, "A hedge outside of the retry",
             harm: """
-                Each copy of a request has retries of its own, so that copies and attempts multiply. \
-                A retry also keeps content before it answers, and the hedge takes that for a late \
-                answer.
+                Each copy of a request has retries of its own, so that copies and attempts \
+                multiply. A retry also reads the content before it returns the response, and the \
+                hedge takes this for a late response.
                 """,
             remedy: "Move the hedge inside the retry",
             source: "Dean and Barroso, \"The Tail at Scale\", 2013; the gate",
@@ -96,11 +96,12 @@ extension LintRule {
         LintRule(
             "hedge-inside-concurrency-limit", .warning, "A hedge inside the concurrency limit",
             harm: """
-                A call holds one permit while it sends several requests, so the server bears more \
-                than the limit says, and most when it is slow.
+                A call holds one permit while it sends several requests. So the server gets more \
+                requests than the limit says, above all when it is slow.
                 """,
             remedy: "Move the hedge outside of the limit",
-            source: "the gates: a permit is held by a pass, and a copy is a pass of what is inside",
+            source:
+                "the gates: a pass holds a permit, and a copy is a pass through the gates inside",
             edges: { $0.edges(.hedge, outside: .concurrencyLimit) },
             story: { edge, _ in
                 var (copies, limit) = (0, 0)
@@ -115,11 +116,12 @@ extension LintRule {
         LintRule(
             "hedge-inside-rate-limit", .warning, "A hedge inside the rate limit",
             harm: """
-                A call takes one token, and each copy is sent without one. A server that is slow gets \
-                several times the rate.
+                A call takes one token, and each copy is sent without a token. A server that is \
+                slow gets several times the rate.
                 """,
             remedy: "Move the hedge outside of the limit, or add another limit inside of it",
-            source: "the gates: a token is taken by a pass, and a copy is a pass of what is inside",
+            source:
+                "the gates: a pass takes a token, and a copy is a pass through the gates inside",
             offender: .inner,
             edges: { $0.edges($0.all(.hedge), outsideOfSome: .rateLimit) },
             story: { edge, _ in
@@ -131,7 +133,7 @@ extension LintRule {
         LintRule(
             "hedge-never", .warning, "A hedge that comes too late",
             harm: "The first request has failed by its own limit before a copy would be sent.",
-            remedy: "Hedge after less than the attempt timeout",
+            remedy: "Hedge earlier than the attempt timeout",
             source: "the gate: a hedge is not a retry, and sends nothing after a failure",
             check: { subject in
                 subject.all(.hedge).flatMap { hedge in
@@ -149,10 +151,10 @@ extension LintRule {
         LintRule(
             "two-retries", .hint, "Two retries around each other",
             harm: """
-                Attempts multiply. An inner retry has given up for a reason, and the outer one begins \
-                all of it again, in an outage most of all.
+                Attempts multiply. An inner retry gives up for a reason, but the outer one begins \
+                everything again, above all in an outage.
                 """,
-            remedy: "Leave one of them out, or let them retry different things",
+            remedy: "Remove one of them, or let them retry different outcomes",
             source:
                 "Brooker, \"Timeouts, retries, and backoff with jitter\", AWS Builders' Library",
             check: { subject in
@@ -173,8 +175,8 @@ extension LintRule {
         LintRule(
             "sends-beyond-limit", .error, "More sends than a call may make",
             harm: """
-                Retries, hedges and replays multiply. The client ends a call that is about to be sent \
-                once more than the limit, with an error that hides the one of the server.
+                Retries, hedges and replays multiply. If a call would exceed the limit of sends, \
+                the client ends it with an error that hides the error of the server.
                 """,
             remedy: "Make fewer attempts",
             source: "Client.sendLimit",
@@ -190,14 +192,14 @@ extension LintRule {
                 guard most > Client.sendLimit else { return [] }
                 return [
                     LintDraft(
-                        "a call that fails at its worst would be sent \(most) times, and ends as"
+                        "in the worst case, a call would be sent \(most) times; it ends as"
                             + " sendLimit after \(Client.sendLimit): "
                             + always.map(\.name).joined(separator: " × "), of: always)
                 ]
             }),
     ]
 
-    /// The rate at which a server gets requests, as a multiple of a limit.
+    /// The requests that a server gets in the period of a limit, as a multiple of the limit.
     private static func most(_ times: Int?, of limit: LintSubject.Entry) -> String {
         var (count, period) = (0, "")
         for case .limitsRate(let limit, let time) in limit.effects {
@@ -228,7 +230,7 @@ extension GateEffect {
         switch self {
         case .retries(let attempts, _, _): max(attempts ?? 1 << 10, 1)
         case .hedges(let copies, _): copies > 1 << 10 ? 1 << 10 : max(copies, 0) + 1
-        // Challenges are sent once in a call, not with each attempt.
+        // Replays after a challenge count once per call, not once per attempt.
         default: 1
         }
     }

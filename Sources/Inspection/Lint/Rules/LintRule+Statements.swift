@@ -7,9 +7,9 @@ import TurnpikeSupport
 extension LintRule {
     static let statements: [LintRule] = [
         LintRule(
-            "stated-order", .warning, "A gate where it says that it must not stand",
-            harm: "A gate states where it must stand, and why; it stands elsewhere.",
-            remedy: "Move the gate to where it says",
+            "stated-order", .warning, "A gate in a place that its facts forbid",
+            harm: "A gate states where it must stand and why, but it stands elsewhere.",
+            remedy: "Move the gate to the place that it states",
             source: "the gate's own facts (GateFacts.order)",
             // Each pair has its own reason.
             offender: nil,
@@ -30,10 +30,12 @@ extension LintRule {
                 return "\(edge.outer.name) must stand outside of \(edge.inner.name)"
             }),
         LintRule(
-            "needed-gate-missing", .warning, "A gate without the one that it needs",
-            harm:
-                "A gate states that it does nothing of use without another one, which is not there.",
-            remedy: "Add the other gate, or leave this one out",
+            "needed-gate-missing", .warning, "A gate without another one that it needs",
+            harm: """
+                A gate states that it has no use without another gate, which the stack does not \
+                have.
+                """,
+            remedy: "Add the other gate, or remove this one",
             source: "the gate's own facts (GateFacts.order)",
             check: { subject in
                 subject.entries.flatMap { entry in
@@ -49,8 +51,7 @@ extension LintRule {
             }),
         LintRule(
             "contradictory-facts", .error, "A gate whose facts contradict each other",
-            harm:
-                "Nothing that is said of the stack can be relied on, neither here nor in its bounds.",
+            harm: "Neither the findings nor the bounds of the stack can be relied on.",
             remedy: "Correct the facts of the gate",
             source: "GateFacts",
             check: { subject in
@@ -69,7 +70,7 @@ extension LintSubject {
         switch order.relation {
         case .outside: return edges([entry], outside: others)
         case .inside: return edges(others, outside: [entry])
-        // One of them is enough: one where it should be, or else the nearest one.
+        // One other gate is enough: one in the right place, or else the nearest one.
         case .outsideOfPresent:
             let other = others.first { $0.index > entry.index } ?? others.last
             return edges([entry], outside: other.map { [$0] } ?? [])
@@ -151,7 +152,7 @@ extension GateEffect {
 }
 
 extension GateKind {
-    /// With its article: `a retry`.
+    /// The kind as a noun with its article: `a retry`.
     var noun: String {
         switch self {
         case .retry: "a retry"

@@ -10,8 +10,8 @@ extension LintRule {
             "deadline-inside-retry", .error, "A deadline inside a retry",
             harm: """
                 Each attempt has the whole deadline, and the waits between attempts have none. The \
-                call may take several times as long as the deadline says. What is more, an attempt \
-                that the deadline ends is not tried again, because a deadline ends a call.
+                call may take several times as long as the deadline says. Also, an attempt that \
+                the deadline ends is not tried again, because a deadline ends a call.
                 """,
             remedy: "Move the deadline outside, and limit an attempt by an attempt timeout",
             source: "gRPC, \"Deadlines\": a deadline covers a call with all its attempts",
@@ -26,7 +26,7 @@ extension LintRule {
             "deadline-inside-redirect", .error, "A deadline inside a redirect",
             harm: """
                 Each hop begins with the whole deadline, so a server that redirects keeps the \
-                caller for as many deadlines as there are hops.
+                caller waiting for one deadline per hop.
                 """,
             remedy: "Move the deadline outside",
             source: "the gate: one deadline around a redirect covers all hops",
@@ -42,9 +42,8 @@ extension LintRule {
         LintRule(
             "deadline-inside-wait", .warning, "A deadline inside a gate that waits",
             harm: """
-                The time in line, or for a token, does not count toward the deadline. A call in line \
-                cannot be refused because its turn would come too late, and waits however little \
-                the caller's patience.
+                The time in line, or for a token, does not count toward the deadline. A call whose \
+                turn would come too late is not refused, but waits, however long the line is.
                 """,
             remedy: "Move the deadline outside",
             source: "Dean and Barroso, \"The Tail at Scale\", 2013: queues dominate the tail",
@@ -65,8 +64,8 @@ extension LintRule {
         LintRule(
             "deadline-missing", .warning, "No deadline",
             harm: """
-                Nothing ends a call whose parts are each in time: hops, attempts, waits and a body \
-                that drips add up without a bound.
+                If each part of a call is in time, nothing ends the call: hops, attempts, waits \
+                and a slow body add up without a bound.
                 """,
             remedy: "Add a deadline outside of all gates but logs and fallbacks",
             source: "gRPC, \"Deadlines\": always set one",
@@ -91,12 +90,12 @@ extension LintRule {
         LintRule(
             "attempt-timeout-outside-retry", .warning, "An attempt timeout outside of the retry",
             harm: """
-                The limit for one attempt covers all of them and the waits between. A first attempt \
-                that hangs uses it up, and there is no second one. Content is not kept for a retry \
-                either, because the limit ends with the head.
+                The limit for one attempt covers all attempts and the waits between them. A first \
+                attempt that hangs uses it up, and no second attempt follows. Content is not kept \
+                for a retry either, because the limit ends with the head.
                 """,
             remedy: "Move the attempt timeout inside",
-            source: "the gate: it ends what is inside it, and its error passes no retry",
+            source: "the gate: it ends everything inside it, and its error reaches no retry",
             offender: .inner,
             edges: { $0.edges($0.all(.retry), outsideOfSome: .attemptTimeout) },
             story: { edge, _ in
@@ -107,9 +106,11 @@ extension LintRule {
             }),
         LintRule(
             "attempt-timeout-outside-hedge", .warning, "An attempt timeout outside of a hedge",
-            harm: "A copy has only what the first request left of the limit, and ends with it.",
+            harm: """
+                A copy has only the rest of the first request's limit, and ends with that request.
+                """,
             remedy: "Move the attempt timeout inside",
-            source: "the gate: place it outside of what is to see each attempt",
+            source: "the gate: a hedge stands outside of gates that must see each attempt",
             offender: .inner,
             edges: { $0.edges($0.all(.hedge), outsideOfSome: .attemptTimeout) },
             story: { edge, _ in
@@ -119,7 +120,7 @@ extension LintRule {
                     + " late ends with the first one"
             }),
         LintRule(
-            "attempt-timeout-outside-wait", .warning, "An attempt timeout that counts a line",
+            "attempt-timeout-outside-wait", .warning, "An attempt timeout that counts a wait",
             harm: """
                 Under load the time in line uses up the limit before anything is sent. The attempt \
                 fails, a retry takes a new place in line, and the line grows.
@@ -161,7 +162,7 @@ extension LintRule {
                     }
                     return LintDraft(
                         "a server that hangs uses up the deadline of \(most.text) in one attempt:"
-                            + " the attempt timeout of \(limit.text) never ends one",
+                            + " the attempt timeout of \(limit.text) never ends an attempt",
                         of: deadlines + [attempt])
                 }
             }),
@@ -184,7 +185,7 @@ extension LintRule {
         return most
     }
 
-    /// A multiple of a time; nil beyond all measure.
+    /// A multiple of a time; nil if it is too large.
     static func times(_ time: Duration, _ count: Int) -> Duration? {
         guard count < 1 << 20, time < .seconds(1 << 40), time > .zero else { return nil }
         return time * count

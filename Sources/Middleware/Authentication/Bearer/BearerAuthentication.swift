@@ -15,8 +15,8 @@ import TurnpikeSupport
 ///
 /// - The token goes only to its ``CredentialOrigins``. A request with an `Authorization` of its own
 ///   keeps it, and a 401 to such a request is not handled here.
-/// - After a 401 the token is refreshed, once for all calls that got one (``BearerTokens``), and
-///   the request is sent again, once per call. If the refused token has already been replaced, the
+/// - After a 401 the token is refreshed, once for all calls that got a 401 (``BearerTokens``). Then
+///   each call sends its request once more. If the refused token has already been replaced, the
 ///   request is only signed again. A 401 with `insufficient_scope` or `invalid_request` (RFC 6750
 ///   §3.1) is returned as it is.
 /// - A body that cannot be sent twice is not sent again: the 401 is returned, and the next call
@@ -50,7 +50,7 @@ public struct BearerAuthentication: Interceptor {
         facts.summary +=
             ", waits \(limit.text) at most for a new one, and sends again once after a 401"
         facts.effects += [.replays(times: 1), .waits(atMost: limit, reason: "a token")]
-        // The waits for the store are among those for a token.
+        // The waits for the store are part of the waits for a token.
         if let use = tokens.sharedUse { facts.effects.append(use) }
         return facts
     }
@@ -219,8 +219,8 @@ extension BearerTokenProvider {
 
 /// When and how often a bearer token is refreshed.
 public struct RefreshPolicy: Sendable, Hashable {
-    /// The most refused tokens that are replaced within ``window``; a call whose token is one more
-    /// fails.
+    /// The most refused tokens that are replaced within ``window``; the refusal of one more fails
+    /// the call.
     ///
     /// A token that has expired does not count.
     public var maxRefreshes: Int

@@ -2,26 +2,26 @@
 
 public import TurnpikeCore
 
-/// Has one token for several replicas, so that one of them refreshes it for all.
+/// Gives several replicas one token, which one of them refreshes for all.
 ///
 /// It works for one ``BearerTokens``, which asks it for one token at a time. `SharedTokens` in
 /// `TurnpikeSharedState` keeps the token in a store.
 public protocol BearerTokenSharing: Sendable {
-    /// What the gate states of it.
+    /// The effect that the gate states.
     var effect: GateEffect { get }
 
     /// Returns a new token: from another replica, or from the provider.
     ///
-    /// Nil says that the present one is to be used.
+    /// Returns nil if the present token is to be used.
     func token(for refresh: SharedRefresh) async throws -> BearerToken?
 
-    /// Takes a token from outside, which replaces that of all replicas; nil removes theirs.
+    /// Replaces the token of all replicas with one from outside; nil removes the token.
     /// - Parameters:
     ///   - token: The token.
     ///   - scope: The scope that is asked for.
     func replace(with token: BearerToken?, scope: [String])
 
-    /// Takes a clock and a log for what it does in the background, with each call.
+    /// Takes a clock and a log for work in the background; each call passes both.
     func use(_ timeSource: any TimeSource, tell: @escaping @Sendable (String) -> Void)
 }
 

@@ -18,16 +18,17 @@ import TurnpikeSupport
 /// - A refresh runs in a task of its own, and its result is kept even if all callers have given up:
 ///   if a refresh token works only once, the answer holds the only valid token. Cancelled calls,
 ///   ``/TurnpikeCore/Client/cancelAll()`` and the time limits of gates do not end a refresh.
-///   ``/TurnpikeCore/Client/shutdown(grace:cancellingWith:)`` waits for it, as long as a call would.
+///   ``/TurnpikeCore/Client/shutdown(grace:cancellingWith:)`` waits for it, as long as a call
+///   would.
 /// - A call waits for a refresh at most ``RefreshPolicy/timeLimit``. It stops waiting when it is
 ///   cancelled or meets its deadline. If the provider spends refresh tokens
 ///   (``BearerTokenProvider/spendsRefreshToken``), later calls wait for the same answer, up to
 ///   ``RefreshPolicy/answerLimit``; otherwise they begin another refresh.
 /// - The failure of a refresh reaches all calls that wait for it, and all calls whose refused
-///   request was signed before the failure. The next call tries again at once. If that fails too,
-///   calls that need a token fail during a pause, which grows with each failure and is as long as the
-///   endpoint's `Retry-After` at least; their error has the cause of the last failure.
-/// - Tokens that are refused one after the other are replaced ``RefreshPolicy/maxRefreshes`` times.
+///   request was signed before the failure. The next call tries again at once. If that fails too, a
+///   pause begins, in which calls that need a token fail with the same cause. It grows with each
+///   failure, and is as long as the endpoint's `Retry-After` at least.
+/// - Refused tokens are replaced ``RefreshPolicy/maxRefreshes`` times at most.
 /// - A token close to its expiry is replaced in the background, while calls go on using it. An
 ///   expired token is replaced before anything is sent.
 ///
@@ -55,10 +56,10 @@ public final class BearerTokens: Sendable {
     ///   - token: The first token; if nil, the provider is asked at the first call.
     ///   - provider: Gets new tokens; if nil, a token is never replaced.
     ///   - policy: When and how often tokens are replaced.
-    ///   - requestedScope: What the provider asks for, to tell a later change
+    ///   - requestedScope: The scope that the provider asks for; a change of it replaces the token
     ///     (``update(policy:provider:requestedScope:)``).
-    ///   - sharing: Has one token for several replicas; nil if this process has a token of its own.
-    ///     It has no effect without a provider, and belongs to this object alone.
+    ///   - sharing: Gives several replicas one token; nil if this process has a token of its own.
+    ///     Sharing has no effect without a provider, and belongs to this object alone.
     ///   - onRefresh: Runs with each new token, before the calls that wait for it continue, for
     ///     instance to save it. It must return at once.
     public init(
@@ -79,7 +80,7 @@ public final class BearerTokens: Sendable {
 
     /// Replaces the current token, after a sign-in for instance; nil removes it.
     ///
-    /// This ends a refresh under way and drops its result. Nothing else does.
+    /// Only this ends a refresh under way and drops its result.
     ///
     /// With a ``BearerTokenSharing`` it also replaces the token of the other replicas, in the background:
     /// they take the new one when theirs is refused or close to its expiry.
@@ -92,7 +93,7 @@ public final class BearerTokens: Sendable {
         for refresh in refreshes { refresh.settle(.success(())) }
     }
 
-    /// Replaces the policy, and the provider for the same token.
+    /// Replaces the policy and the provider; the token stays.
     ///
     /// If the requested scope has changed, the next call replaces the token.
     public func update(
@@ -109,7 +110,7 @@ public final class BearerTokens: Sendable {
         state.withLock { $0.canRefresh ? $0.policy.timeLimit : nil }
     }
 
-    /// What a gate states of the token that replicas have in common; nil if they have none.
+    /// The effect of a gate whose token several replicas share; nil if they share none.
     var sharedUse: GateEffect? { sharing?.effect }
 
     /// Whether the current task works for a refresh of this token.
@@ -149,7 +150,7 @@ public final class BearerTokens: Sendable {
                 if let refresh { begin(refresh, replacing: old, context, next) }
                 return credential
             case .wait(let refresh, let isNew, let old):
-                // The exchange of a refresh that this call began lies within the wait.
+                // If this call begins the refresh, the refresh's exchange is part of the wait.
                 try await context.report(waitingFor: "refresh of the token") { context in
                     if isNew { begin(refresh, replacing: old, context, next) }
                     // A refresh that takes the place of another does not prolong the wait.
@@ -191,9 +192,9 @@ public final class BearerTokens: Sendable {
             note: { context.report($0, by: Self.gate) }, request: request)
         // The task belongs to no caller and to no client: once the request is sent, the old token
         // may be spent, and only the answer has the new one. The task ends when the provider
-        // returns or throws; before it is asked, a search in the store has a limit of its own. The
-        // refresh is also settled by the limit for answers, and by a token that is installed
-        // meanwhile. A client's `shutdown` waits for it.
+        // returns or throws; before the provider is asked, a search in the store has a limit of its
+        // own. The limit for answers also settles the refresh, and so does a token that is
+        // installed meanwhile. A client's `shutdown` waits for the refresh.
         let task = Task.apart { [self] in
             do {
                 let token = try await Self.$underWay.withValue(underWay) {
@@ -229,7 +230,7 @@ public final class BearerTokens: Sendable {
     }
 }
 
-/// The limit of a provider's answer, which begins when the provider is asked.
+/// The time limit for a provider's answer, which begins when the provider is asked.
 private final class AnswerTimer: Sendable {
     private enum State {
         case waiting

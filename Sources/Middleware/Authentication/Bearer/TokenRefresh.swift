@@ -10,9 +10,9 @@ final class TokenRefresh: Sendable {
     let generation: UInt64
     /// The scope that the provider was created to request.
     let requestedScope: [String]
-    /// Whether it only looks at what other replicas have; the present token may be used.
+    /// Whether the refresh only looks for a token of other replicas; the present one may be used.
     let isLook: Bool
-    /// When it began.
+    /// When the refresh began.
     let begin: MonotonicInstant
     private let timeSource: any TimeSource
     private let outcome = SharedValue<Void>()
@@ -113,15 +113,15 @@ public struct TokenExchange: Sendable {
 /// The pauses after refreshes that failed, one after the other.
 ///
 /// The first failure may be an accident, so the next call tries again at once. From the second on
-/// the pause grows, with jitter, so that the callers of an endpoint that is away do not come back
-/// together. What the endpoint asks for counts from the first failure on.
+/// the pause grows, with jitter, so that the callers of a failing endpoint do not return all at
+/// once. A pause that the endpoint asks for counts from the first failure on.
 struct RefreshPauses {
     private var failures = 0
     private var end: MonotonicInstant?
 
     private static let first = 0.25
     private static let longest = 30.0
-    /// A longer wish of an endpoint is not believed.
+    /// A longer pause that an endpoint asks for is cut to this.
     private static let longestWish = Duration.seconds(300)
 
     /// The time until the next refresh may begin; nil if it may begin now.
@@ -132,9 +132,9 @@ struct RefreshPauses {
 
     /// Notes a failure.
     /// - Parameters:
-    ///   - error: Its cause, which may say when to come again.
+    ///   - error: The cause, which may say when to try again.
     ///   - date: The date, for a `Retry-After` that names one.
-    ///   - now: When it failed.
+    ///   - now: When the refresh failed.
     ///   - unit: A random number from 0 to 1.
     mutating func failed(
         _ error: any Error, at date: Date, _ now: MonotonicInstant, unit: Double
@@ -146,11 +146,11 @@ struct RefreshPauses {
         end = now.advanced(by: max(pause, Self.wish(of: error, at: date)))
     }
 
-    // The wish of the innermost error that has one.
+    // The pause that the outermost error with a `Retry-After` asks for.
     private static func wish(of error: any Error, at date: Date) -> Duration {
         var cause: (any Error)? = error
         var wish: Duration?
-        // Causes of causes, a few of them.
+        // Looks at eight nested errors at most.
         for _ in 0..<8 where wish == nil {
             if let error = cause as? ClientError {
                 wish = error.retryAfter ?? error.response?.headers.retryAfter(at: date)

@@ -12,7 +12,7 @@ struct TokenState: Sendable {
 
     /// What a call must do next.
     enum Step: Sendable {
-        /// Sign with this credential, and begin the refresh beside it if one is given.
+        /// Sign with this credential; begin the refresh at the same time, if one is given.
         case use(Credential, beginning: TokenRefresh?, replacing: BearerToken?)
         /// Wait for a refresh, and begin it if it is new.
         case wait(TokenRefresh, isNew: Bool, replacing: BearerToken?)
@@ -23,7 +23,7 @@ struct TokenState: Sendable {
     private(set) var provider: (any BearerTokenProvider)?
     private(set) var token: BearerToken?
     private var generation: UInt64 = 0
-    // The scope that the provider is to ask for.
+    // The scope that the provider must ask for.
     private(set) var requestedScope: [String]
     // When the token must no longer be used. It is nil for a token that had already expired when it
     // arrived: otherwise such a token would be fetched again for each request. The clock may be
@@ -36,7 +36,7 @@ struct TokenState: Sendable {
     private(set) var refresh: TokenRefresh?
     // Refreshes that took too long and were followed by others; their answers may still come.
     private var superseded: [TokenRefresh] = []
-    // The tokens that were refused and were to be replaced, each once.
+    // The refused tokens that were to be replaced, each once.
     private var refusals: [(generation: UInt64, at: MonotonicInstant)] = []
     private var failures: UInt64 = 0
     private var pauses = RefreshPauses()
@@ -200,7 +200,7 @@ struct TokenState: Sendable {
     private static func paused(_ last: ClientError, for left: Duration) -> ClientError {
         ClientError(
             .auth,
-            "the bearer token could not be refreshed; it is tried again in"
+            "the bearer token could not be refreshed; the next refresh may begin in"
                 + " \(left.text)", underlying: last.underlying, retryAfter: left)
     }
 

@@ -50,7 +50,7 @@ public struct DigestAuthentication: Interceptor {
             .setsFields([.authorization], .secret(isBound: true)), .replays(times: 2),
             passedOver: scope.obstacle(to: request))
         facts.origins = scope.listed
-        // A server may ask for it (`auth-int`).
+        // A server may ask for a hash of the content (`auth-int`).
         facts.signsContent = true
         return facts
     }

@@ -9,7 +9,7 @@ extension DigestAuthentication {
     public final class Sessions: Sendable {
         fileprivate let sessions = Mutex(OriginMap<Nonces>())
 
-        /// Knows no nonce.
+        /// Creates an object without nonces.
         public init() {}
     }
 }
@@ -64,7 +64,7 @@ extension DigestAuthentication.Sessions {
 
     /// Keeps a first answer and returns it.
     ///
-    /// If an answer to the same nonce is kept already, returns that one with its next count.
+    /// If an answer to the same nonce is already kept, returns the kept answer with its next count.
     func begin(_ answer: DigestAnswer, at origin: Origin) -> DigestAnswer {
         sessions.withLock { sessions in
             sessions.update(origin, orMake: Nonces()) { nonces in

@@ -12,8 +12,8 @@ import Synchronization
 /// ```
 ///
 /// A code works once (RFC 6749 §4.1.2), so this provider sends it once, even if the exchange fails.
-/// If that fails, if its token has no refresh token, or if the token is removed
-/// (``BearerTokens/replace(with:)``), the user must sign in again.
+/// The user must sign in again if the exchange fails, if its token has no refresh token, or if the
+/// token is removed (``BearerTokens/replace(with:)``).
 public struct AuthorizationCodeGrant: BearerTokenProvider {
     private let endpoint: TokenEndpoint
     private let form: OAuthForm
@@ -24,7 +24,7 @@ public struct AuthorizationCodeGrant: BearerTokenProvider {
     /// - Parameters:
     ///   - endpoint: The token endpoint; a program that users install has no client secret.
     ///   - code: The code that came with the redirect, after its `state` was compared.
-    ///   - redirectURI: The redirect URI of the authorization request, the same text.
+    ///   - redirectURI: The redirect URI, exactly as in the authorization request.
     ///   - verifier: The verifier whose challenge was in the authorization request.
     ///   - parameters: More fields of both forms.
     public init(

@@ -7,9 +7,9 @@ import TurnpikeSupport
 /// The token endpoint of an OAuth 2 authorization server, and how a client authenticates there (RFC
 /// 6749 §2.3, §3.2).
 ///
-/// A redirect that keeps the form (307, 308) is followed within the endpoint's origin, with any
-/// gates in the stack. Any other redirect is refused (``/TurnpikeCore/ClientError/Code/redirect``),
-/// because the form holds secrets.
+/// A redirect that keeps the form (307, 308) is followed within the endpoint's origin, whatever
+/// gates the stack has. Any other redirect is refused
+/// (``/TurnpikeCore/ClientError/Code/redirect``), because the form holds secrets.
 ///
 /// The request and its response are bounded in size and never printed. If the response is not a
 /// token, an ``OAuthError`` has its status and its error code.

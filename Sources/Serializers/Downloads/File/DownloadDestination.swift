@@ -55,7 +55,7 @@ public struct DownloadDestination: Sendable {
 
     /// Returns the same destination, which replaces an existing file.
     ///
-    /// Without it, the download fails if the file exists.
+    /// By default, the download fails if the file exists.
     public func replacingFile() -> Self {
         var copy = self
         copy.replaces = true
@@ -172,8 +172,8 @@ enum FileName {
     /// that the name is neither `..` nor hidden. Names with a leading hyphen and names of devices
     /// get an underscore. The name is truncated to 255 bytes and keeps its extension.
     ///
-    /// The scan uses scalars rather than characters: a combining mark after a slash forms one
-    /// character with it, which is not a slash in Swift but is one in the file system.
+    /// The scan uses scalars rather than characters: in Swift, a slash and a combining mark after
+    /// it are one character, which is not a slash; in the file system, the slash remains.
     static func safe(_ name: String) -> String? {
         let parts = name.unicodeScalars.split(omittingEmptySubsequences: false) {
             $0 == "/" || $0 == "\\"
@@ -243,7 +243,7 @@ extension ResponseHead {
     /// The file name that the response suggests.
     ///
     /// The name comes from `Content-Disposition` (RFC 6266), otherwise from the last path component
-    /// of the URL; without either it is `download`. It is one path component of at most 255 bytes
+    /// of the URL; otherwise it is `download`. It is one path component of at most 255 bytes
     /// without control characters, and neither hidden nor `..`.
     public var suggestedFilename: String {
         headers[.contentDisposition].flatMap { ContentDisposition(parsing: $0).filename }
@@ -255,7 +255,7 @@ extension ResponseHead {
 struct ContentDisposition: Equatable {
     /// The type in lower case: `attachment`, `inline`, `form-data`.
     let type: String
-    /// The parameters with names in lower case; of several parameters with one name, the first.
+    /// The parameters with names in lower case; of several with the same name, the first.
     let parameters: [String: String]
 
     /// Parses the value of a field and ignores invalid parts.

@@ -125,7 +125,7 @@ final class PartialFile: Sendable {
 extension Folder {
     /// Opens the directory of a file.
     ///
-    /// Any owner and mode is accepted, because the user chose it.
+    /// Any owner and mode is accepted, because the user chose the directory.
     static func holding(_ file: URL) throws(FileFault) -> Folder {
         try named(file.deletingLastPathComponent().path(percentEncoded: false), .any)
     }

@@ -17,13 +17,13 @@ extension Call {
     /// for collected content does not apply.
     ///
     /// A deadline covers each exchange to its last byte, so give a large download a deadline of its
-    /// own. It begins again when an interrupted transfer resumes; when it passes, the download fails
-    /// and is not resumed. To limit the total time, cancel the task.
+    /// own. The deadline begins again when an interrupted transfer resumes. When the deadline
+    /// passes, the download fails and is not resumed. To limit the total time, cancel the task.
     /// - Parameters:
     ///   - destination: Where to put the file.
     ///   - options: How an interrupted transfer is handled.
     ///   - onProgress: Called after each chunk, on the caller's actor, so that it may change the
-    ///     state of that actor. The transfer continues when it returns.
+    ///     state of that actor. The transfer continues when the closure returns.
     /// - Returns: The file.
     /// - Throws: ``/TurnpikeCore/ClientError/Code/download`` if the file cannot be created, written
     ///   or renamed; otherwise the error of the call.
@@ -82,7 +82,7 @@ public struct DownloadOptions: Sendable {
     /// error has the same data as ``TurnpikeCore/ClientError/resumeData``.
     public var keepsPartialFile = false
 
-    /// The data that an earlier call left, from which to continue, whatever the URL.
+    /// The data of an earlier call; the download continues from it, whatever the URL.
     public var resumeData: ResumeData?
 
     /// Creates options.

@@ -37,7 +37,7 @@ final class DownloadSession: Sendable {
     /// No longer keeps the received bytes if the run fails.
     func release() { state.withLock { $0.isKept = false } }
 
-    /// The data that a later download needs, or nil if it could not resume.
+    /// The data that a later download needs, or nil if the download cannot be resumed.
     var resumeData: ResumeData? {
         state.withLock { $0.partial != nil && $0.offset > 0 ? $0.resume : nil }
     }

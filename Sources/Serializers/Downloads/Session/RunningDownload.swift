@@ -67,7 +67,7 @@ public final class RunningDownload: Sendable {
 
     /// Pauses the transfer.
     ///
-    /// Returns false if none is running.
+    /// Returns false if no transfer is running.
     @discardableResult
     public func pause() -> Bool { runner.pause() }
 
@@ -172,7 +172,7 @@ final class DownloadRunner: Sendable {
         }
     }
 
-    // Ended by `pause`, `cancel` or `stop`, otherwise by the end of the download.
+    // The task ends by `pause`, `cancel` or `stop`, or with the download.
     private func run(after earlier: Task<Void, Never>?) -> Task<Void, Never> {
         Task.inheriting(immediately: false) { [self] in
             await earlier?.value
