@@ -40,8 +40,8 @@ extension Registry {
                     "partition": """
                     Names the service, and the account that it uses if it has one, such as \
                     `"catalog as deploy-bot"`. Required with `shared`. A cache finds only what \
-                    caches with the same partition have stored. Without a partition, a client finds only its own \
-                    responses if an inner gate or the transport proves its identity.
+                    caches with the same partition have stored. Without a partition, a client finds \
+                    only its own responses if an inner gate or the transport proves its identity.
                     """,
                     "prefix": "The prefix of the keys of shared entries.",
                     "maxEntryBytes": "The most bytes of one shared entry.",
@@ -50,7 +50,7 @@ extension Registry {
                     """,
                     "fleetLock": """
                     How long a miss waits, at most, for another replica's request for the same \
-                    without it, each replica sends its own request.
+                    response; without it, each replica sends its own request.
                     """,
                     "identityFields": """
                     More header fields that identify the user, besides credentials and cookies.
