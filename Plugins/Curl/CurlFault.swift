@@ -13,7 +13,7 @@ public struct CurlFailure: Error, Sendable, CustomStringConvertible {
     public var description: String { "\(text) (libcurl \(code))" }
 }
 
-/// How a code of libcurl becomes an error that says what happened.
+/// Turns a code of libcurl into an error that says what happened.
 enum CurlFault {
     /// libcurl's code for an HTTP/2 connection that cannot continue.
     static let http2: Int32 = 16
@@ -68,14 +68,14 @@ enum CurlFault {
         return ClientError(kind.code, message, underlying: underlying, transfer: state)
     }
 
-    /// For content that ends with its connection, on one that was cut.
+    /// The error for content that ends with its connection, if the connection was cut.
     static var wasCut: ClientError {
         ClientError(
             .incomplete, "the TLS connection was cut before the server said that the body ended",
             transfer: TransferState(.receiving))
     }
 
-    /// For an answer that ends within its head.
+    /// The error for an answer that ends within its head.
     static func wasCutInHead(_ state: TransferState) -> ClientError {
         ClientError(
             .connection, "the server closed the connection within the head of its answer",
@@ -91,7 +91,7 @@ enum CurlFault {
             transfer: state)
     }
 
-    // Which endpoint it was, if the request names one.
+    // Which endpoint the request names, if any.
     private static func place(_ target: ConnectTarget?) -> String {
         target.map { " (at \($0))" } ?? ""
     }
@@ -104,7 +104,7 @@ enum CurlFault {
             underlying: underlying, transfer: TransferState(.connecting))
     }
 
-    // Its content cannot be read again, so it was not sent again by HTTP/1.1.
+    // The request's content cannot be read again, so it was not sent again by HTTP/1.1.
     private static func needsHTTP1(_ underlying: CurlFailure, _ state: TransferState) -> ClientError
     {
         ClientError(
@@ -117,8 +117,8 @@ enum CurlFault {
     private static func refused(_ status: HTTPStatus, _ underlying: CurlFailure) -> ClientError {
         let advice =
             switch status {
-            case 407: "; give the transport's proxy a user and a password that it takes"
-            case 403: "; it does not allow this host or port"
+            case 407: "; give the transport's proxy a user and a password that the proxy accepts"
+            case 403: "; the proxy does not allow this host or port"
             default: ""
             }
         return ClientError(
@@ -133,7 +133,7 @@ enum CurlFault {
             transfer: TransferState(.connecting))
     }
 
-    // libcurl itself times those that waited for a place, and have just got one.
+    // libcurl itself times a transfer that has waited for a place and has just got one.
     private static func noConnection(_ hadPlace: Bool) -> String {
         hadPlace
             ? "no connection was made in time"
@@ -141,7 +141,7 @@ enum CurlFault {
                 + " or connectTimeout"
     }
 
-    /// For the content of an answer that refuses to be asked for its consent.
+    /// The error for the content of a response that refuses `Expect: 100-continue` (417).
     static var wasSkipped: ClientError {
         ClientError(
             .incomplete, "libcurl drops the content of a 417; send the request without Expect",
@@ -152,21 +152,21 @@ enum CurlFault {
         of code: Int32, text: String, _ circumstances: Circumstances
     ) -> Kind {
         let hasHead = circumstances.phase == .receiving
-        // libcurl fails so too if it has forgotten a stream that the server's GOAWAY ends.
+        // libcurl also reports this if it has forgotten a stream that the server's GOAWAY ends.
         if circumstances.hasGoAway, has(text, "callback function failed") {
             return leftBehind(hasHead)
         }
         if has(text, "request too large") {
             return Kind(.invalidRequest, "the request's header section is too large")
         }
-        // The second texts are those of HTTP/2, for the connection.
+        // The texts of the second line are those of HTTP/2; they concern the whole connection.
         if circumstances.isHeadTooLarge || has(text, "too large response headers")
             || has(text, "callback function failed", "too many continuation")
         {
             let section = hasHead ? "trailer" : "header"
             return Kind(.tooLarge, "the response's \(section) section is too large")
         }
-        // TLS 1.3 lets the client send before the server has judged its certificate.
+        // With TLS 1.3, the client may send before the server has checked the client's certificate.
         if !hasHead, has(text, "ssl", "tls"), has(text, "alert") {
             return Kind(
                 .tls,
@@ -174,7 +174,7 @@ enum CurlFault {
                     ? "the server refused the client's certificate, or wants one"
                     : "the server ended TLS with an alert")
         }
-        // libcurl's words for a line above its bound.
+        // libcurl's errors for a line above its limit.
         if hasHead, code == 27 || code == 100 || has(text, "out of memory in chunk") {
             return Kind(.tooLarge, "a line of the response's trailer is too long")
         }
@@ -194,54 +194,54 @@ enum CurlFault {
             let what = code == 97 ? "the proxy failed" : "the source interface cannot be used"
             return Kind(.connection, what)
         case 3:
-            return Kind(.invalidRequest, "libcurl does not take this URL")
-        // 8.18 says so of a certificate or key that cannot be used, 8.14 says 58.
+            return Kind(.invalidRequest, "libcurl does not accept this URL")
+        // For a certificate or key that cannot be used, 8.18 reports 43, and 8.14 reports 58.
         case 43 where circumstances.phase == .connecting:
             return Kind(.tls, tlsMessage(58))
         case 1 where circumstances.phase == .connecting:
-            return Kind(.unsupported, "libcurl cannot do this scheme")
+            return Kind(.unsupported, "libcurl does not support this scheme")
         case aborted where circumstances.sends > 0 && !hasHead, rewindError where !hasHead:
             if circumstances.phase == .connecting {
                 return Kind(
-                    .connection, "the server left the request undone each time that it was sent")
+                    .connection, "the server did not process the request in any attempt")
             }
             return Kind(
                 .connection,
-                "the kept-alive connection ended before an answer; only what is"
+                "the kept-alive connection ended before an answer; only a request that is"
                     + " idempotent, retryable() or has an Idempotency-Key is sent again")
         case 1 where has(text, "http/0.9"):
             return Kind(
                 .protocol,
                 garbled.message
                     + (circumstances.isSecure ? "" : "; perhaps it expects https and not http"))
-        // 43: a first field line that continues one before it.
+        // 43: the first field line begins with a blank, as if it continued an earlier line.
         case 1, 8, 43: return garbled
         case partialFile where hasHead:
             return Kind(.incomplete, "the connection was closed before the body's end")
         case 27 where circumstances.sends > 0:
             return Kind(.tooLarge, "a line of the response's header is too long")
-        // 8.14 says so of a long line, and of more than 5000 of them.
+        // 8.14 reports this for a long line, and for more than 5000 lines.
         case 100 where circumstances.sends > 0:
             return Kind(.tooLarge, "the response's header section is too large")
         case 61 where has(text, "transfer-encoding"): return coded
         case 61:
             return Kind(.decompression, "the response's content coding is broken or unknown")
         case http2 where !hasHead: return leftBehind(hasHead)
-        // With HTTP/2, libcurl reports a peer that closes its connection in other ways. Here the
-        // connection is closed.
+        // Over HTTP/2, libcurl has other codes for a peer that closes its connection. This code
+        // means that libcurl closed it.
         case 52 where circumstances.isHTTP2: return garbledFrames
         case 52, partialFile:
             return Kind(.connection, "the server closed the connection without an answer")
         case http2Stream where breaksRules(text):
             guard hasHead, circumstances.hasLength else { return garbled }
-            // Perhaps no more is wrong than that: which rule was broken is not told.
-            return Kind(.incomplete, "the body does not have the length that it should")
+            // The code does not tell which rule was broken. Perhaps only the length is wrong.
+            return Kind(.incomplete, "the body has another length than its head says")
         default: return kind(of: text, circumstances.phase)
         }
     }
 
-    // The codes of RFC 9113 §7 for a stream that ended because the peer violated HTTP, reported by
-    // either side.
+    // The codes of RFC 9113 §7 for a stream that ended because the peer violated HTTP. Either side
+    // may have reported the code.
     private static func breaksRules(_ text: String) -> Bool {
         has(text, "protocol_error", "flow_control_error", "frame_size_error", "compression_error")
     }
@@ -259,7 +259,7 @@ enum CurlFault {
         }
     }
 
-    // For a request on a connection that its server has ended.
+    // The failure of a request on a connection that the server has ended.
     private static func leftBehind(_ hasHead: Bool) -> Kind {
         hasHead
             ? lostInBody
@@ -270,7 +270,7 @@ enum CurlFault {
         Kind(.incomplete, "the connection was lost before the body's end")
     }
 
-    // 8.14 refuses it before the field comes here, where `CurlHead` would.
+    // 8.14 refuses the field before `CurlHead` sees it; `CurlHead` refuses it too.
     private static var coded: Kind {
         Kind(.decompression, "the response has a transfer coding not asked for")
     }
@@ -289,17 +289,17 @@ enum CurlFault {
     }
 }
 
-// What libcurl and the libraries of TLS say of a connection that TLS does not come about on.
+// What libcurl and the TLS libraries report if a TLS handshake fails.
 extension CurlFault {
-    /// Returns what a handshake that failed means, by the words of OpenSSL and GnuTLS.
+    /// Returns what a failed handshake means, from the words of OpenSSL and GnuTLS.
     static func handshake(_ text: String) -> Kind {
-        // An answer that is no record of TLS.
+        // The answer is not a TLS record.
         if has(text, "wrong version number", "packet length too long", "unexpected tls packet") {
             return Kind(
                 .tls, "the server's answer is not TLS; perhaps it expects http and not https")
         }
-        // A server that restarts, or whose queue is full, ends connections that it has not looked at.
-        // That says nothing of TLS, and the next attempt may succeed.
+        // A server that restarts, or whose queue is full, closes connections without reading them.
+        // That says nothing about TLS, and the next attempt may succeed.
         let isCut = has(
             text, "connection reset", "broken pipe", "ssl_error_syscall", "unexpected eof",
             "non-properly terminated", "in the pull function", "in the push function")
@@ -308,8 +308,8 @@ extension CurlFault {
             : Kind(.tls, tlsMessage(tlsConnectError))
     }
 
-    /// Returns why a server's certificate was refused, as far as OpenSSL and GnuTLS say it, and what
-    /// to try.
+    /// Returns why a server's certificate was refused, if OpenSSL or GnuTLS say so, and what to
+    /// try.
     static func refusedCertificate(_ text: String) -> String {
         let reason =
             if has(text, "subject name", "not match", "hostname mismatch") {

@@ -6,7 +6,7 @@ import TurnpikeCore
 import TurnpikeSupport
 
 /// The lines of a head as received.
-// SAFETY: the memory is its own until `read` or `free`, one of which is called once.
+// SAFETY: this value owns the memory until `read` or `free`. One of them is called, once.
 @safe struct HeadBytes: @unchecked Sendable {
     private let start: UnsafeMutableRawPointer?
     private let count: Int
@@ -18,7 +18,7 @@ import TurnpikeSupport
 
     func free() { unsafe tpc_free(start) }
 
-    /// Reads them, and lets go of them.
+    /// Reads the lines, and frees them.
     func read(_ url: URL, _ isHead: Bool) -> Result<Exchange.Head, ClientError> {
         defer { free() }
         return unsafe CurlHead.opening(
@@ -27,7 +27,7 @@ import TurnpikeSupport
             url: url, isHead: isHead)
     }
 
-    /// Whether it is one of HTTP/1; later versions have an end of their own for content.
+    /// Whether the version is HTTP/1. Later versions mark the end of content themselves.
     var isHTTP1: Bool {
         guard let start = unsafe start, count > 6 else { return false }
         return unsafe start.load(fromByteOffset: 5, as: UInt8.self) == UInt8(ascii: "1")
@@ -37,7 +37,7 @@ import TurnpikeSupport
 extension Exchange.Head {
     /// Whether only the end of an HTTP/1 connection marks the end of the content.
     var endsWithConnection: Bool {
-        // Any other coding does not mark its end, and was not accepted by the request.
+        // Another coding does not mark its end, and the request did not accept it.
         length == nil && !response.headers.transferCodings.contains("chunked")
     }
 }
@@ -50,7 +50,7 @@ extension HTTPHeaders {
     }
 }
 
-/// How the lines of a head become a ``/TurnpikeCore/ResponseHead``.
+/// Turns the lines of a head into a ``/TurnpikeCore/ResponseHead``.
 enum CurlHead {
     static func opening(
         of bytes: UnsafeBufferPointer<UInt8>, url: URL, isHead: Bool
@@ -59,8 +59,8 @@ enum CurlHead {
         guard let first = unsafe lines.next(), let status = unsafe StatusLine(first) else {
             return .failure(broken("its first line is not an HTTP status line"))
         }
-        // A line feed alone may end lines (RFC 9112 §2.2); among lines that end in CRLF it is part
-        // of a value that somebody smuggled in.
+        // A line feed alone may end lines (RFC 9112 §2.2). Among lines that end in CRLF, it is part
+        // of a smuggled value.
         let mayBeBare = lines.wasBare
         var fields = FieldReader()
         while let line = unsafe lines.next() {
@@ -75,7 +75,7 @@ enum CurlHead {
         var headers = fields.headers
         if let defect = headers.defect { return .failure(broken(defect)) }
         if let fault = fields.length.fault { return .failure(broken(fault)) }
-        // A length beside it has no meaning (RFC 9112 §6.3).
+        // A length beside a transfer coding has no meaning (RFC 9112 §6.3).
         if fields.isChunked { headers.remove(.contentLength) }
         let code = HTTPStatus(status.code)
         let hasContent = !isHead && !code.endsWithHead
@@ -88,7 +88,7 @@ enum CurlHead {
                 length: hasContent ? declared : 0, encodedLength: hasContent ? declared : nil))
     }
 
-    /// The trailer fields; libcurl passes their lines, and does not mark the end of the section.
+    /// The trailer fields. libcurl passes their lines, but does not mark the end of the section.
     static func trailers(
         of bytes: UnsafeBufferPointer<UInt8>
     ) -> Result<HTTPHeaders, ClientError> {
@@ -104,8 +104,8 @@ enum CurlHead {
         return .success(fields.headers)
     }
 
-    // The message is coded then (RFC 9112 §6.1), which is not asked for: libcurl would pass the
-    // coded bytes on as content.
+    // Such a message is coded (RFC 9112 §6.1), although the request did not ask for it. libcurl
+    // would pass the coded bytes as content.
     private static func codingFault(_ headers: HTTPHeaders) -> ClientError? {
         let other = headers.transferCodings.first { !["chunked", "identity", ""].contains($0) }
         return other.map { coding in
@@ -124,7 +124,7 @@ enum CurlHead {
     }
 }
 
-// SAFETY: it is used within the call that gives the bytes.
+// SAFETY: used only during the call that passes the bytes.
 /// The lines of a head without their ends.
 @safe private struct HeadLines {
     private let bytes: UnsafeBufferPointer<UInt8>
@@ -134,7 +134,7 @@ enum CurlHead {
 
     init(bytes: UnsafeBufferPointer<UInt8>) { unsafe self.bytes = unsafe bytes }
 
-    /// Whether the next line belongs to the last one: it begins with a blank (RFC 9112 §5.2).
+    /// Whether the next line continues the last one: it begins with a blank (RFC 9112 §5.2).
     var isContinued: Bool {
         guard unsafe position < bytes.count else { return false }
         return unsafe Grammar.isBlank(bytes[position])
@@ -179,8 +179,8 @@ struct DeclaredLength {
     private(set) var value: Int64?
     private(set) var fault: String?
 
-    // Equal lengths in several lines are one; different ones are a sign of smuggling (RFC 9112
-    // §6.3).
+    // Equal lengths in several lines count as one. Different lengths are a sign of smuggling (RFC
+    // 9112 §6.3).
     mutating func add(_ text: String) {
         var number: Int64 = 0
         var digits = 0
@@ -208,7 +208,7 @@ struct DeclaredLength {
 }
 
 extension Int64 {
-    /// The number with another decimal digit behind it, or nil where that is too large.
+    /// The number with another decimal digit at its end, or nil if that is too large.
     fileprivate func appending(_ digit: UInt8) -> Int64? {
         let (product, isTooLarge) = multipliedReportingOverflow(by: 10)
         let (sum, isLargerYet) = product.addingReportingOverflow(Int64(digit))
@@ -216,23 +216,23 @@ extension Int64 {
     }
 }
 
-/// Reads field lines: each byte is looked at once.
+/// Reads field lines, and looks at each byte once.
 struct FieldReader {
     private(set) var headers = HTTPHeaders()
     private(set) var length = DeclaredLength()
     private(set) var isChunked = false
 
-    // The beginning of a field whose value goes on in the next line.
+    // The beginning of a field whose value continues in the next line.
     private var beginning: [UInt8] = []
 
     init() { headers.reserveCapacity(16) }
 
-    /// Reads a line; a field that is folded into several is one with blanks in their place (RFC 9112
+    /// Reads a line. If a field is folded into several lines, they are joined with blanks (RFC 9112
     /// §5.2).
     /// - Parameters:
     ///   - line: The line without its end.
     ///   - isContinued: Whether the next line belongs to the same field.
-    /// - Returns: What is wrong with it, or nil.
+    /// - Returns: What is wrong with the line, or nil.
     mutating func read(
         _ line: UnsafeBufferPointer<UInt8>, isContinued: Bool
     ) -> String? {
@@ -247,12 +247,12 @@ struct FieldReader {
         guard unsafe whole.withUnsafeBufferPointer({ unsafe read($0) }) else {
             return "has no colon"
         }
-        // libcurl has read each line by itself, and would end the content elsewhere.
+        // libcurl reads each line by itself, so it would find another end of the content.
         let frames = headers.last.map { $0.name == .contentLength || $0.name == .transferEncoding }
         return frames == true ? "that frames the content is folded" : nil
     }
 
-    // Whether it is a field line at all.
+    // Returns whether the line is a field line.
     private mutating func read(_ line: UnsafeBufferPointer<UInt8>) -> Bool {
         guard let colon = unsafe line.firstIndex(of: UInt8(ascii: ":"), from: 0) else {
             return false
@@ -276,7 +276,7 @@ struct FieldReader {
         return true
     }
 
-    // UTF-8, or else what was meant by one byte a character (RFC 9110 §5.5).
+    // UTF-8, or else one character for each byte (RFC 9110 §5.5).
     private func text(_ bytes: UnsafeBufferPointer<UInt8>) -> String {
         unsafe String(validating: bytes, as: UTF8.self)
             ?? String(String.UnicodeScalarView(bytes.map { Unicode.Scalar($0) }))
@@ -284,7 +284,7 @@ struct FieldReader {
 }
 
 extension UnsafeBufferPointer<UInt8> {
-    /// The first place of a byte, from a place on.
+    /// The first position of a byte, from a position on.
     func firstIndex(of byte: UInt8, from start: Int) -> Int? {
         guard start < count, let base = baseAddress,
             let place = unsafe memchr(base + start, Int32(byte), count - start)

@@ -15,25 +15,25 @@ extension CurlTransport {
 
         let kind: Kind
 
-        /// None.
+        /// No proxy.
         public static let direct = Self(kind: .direct)
 
-        /// One for all requests.
+        /// One proxy for all requests.
         public static func through(_ proxy: Proxy) -> Self { Self(kind: .through(proxy)) }
 
-        /// Those that the environment of the process names now; see ``environment(_:)``.
+        /// The proxies that the environment of the process names now; see ``environment(_:)``.
         public static var environment: Self {
             .environment(ProcessInfo.processInfo.environment)
         }
 
         /// The proxies that environment variables name, by curl's rules.
         ///
-        /// `http_proxy`, in small letters alone, holds for http; `https_proxy` or `HTTPS_PROXY` for
-        /// https; `all_proxy` or `ALL_PROXY` where the first is not set; an empty variable counts
-        /// as missing. `no_proxy` or `NO_PROXY` lists the hosts that are reached directly, with all
-        /// that ends in their names, addresses and networks, or is `*`. The default port of a proxy
-        /// is 1080. An invalid proxy URL is ``/TurnpikeCore/ClientError/Code/configuration`` when
-        /// the transport is made.
+        /// `http_proxy`, in small letters only, is for http; `https_proxy` or `HTTPS_PROXY` is for
+        /// https. If that variable is not set, `all_proxy` or `ALL_PROXY` is used. An empty
+        /// variable counts as missing. `no_proxy` or `NO_PROXY` is `*` or lists hosts that are
+        /// reached directly: names with their subdomains, addresses and networks. The default port
+        /// of a proxy is 1080. An invalid proxy URL makes the transport's initializer fail as
+        /// ``/TurnpikeCore/ClientError/Code/configuration``.
         public static func environment(_ variables: [String: String]) -> Self {
             Self(kind: .variables(variables))
         }
@@ -45,9 +45,9 @@ extension CurlTransport {
         public enum Scheme: String, Sendable, CaseIterable {
             /// HTTP: `CONNECT` for https, and the whole URL for http.
             case http
-            /// SOCKS 5; names are resolved here.
+            /// SOCKS 5; the client resolves names.
             case socks5
-            /// SOCKS 5; names are resolved by the proxy.
+            /// SOCKS 5; the proxy resolves names.
             case socks5h
         }
 
@@ -61,7 +61,7 @@ extension CurlTransport {
         public var user: String?
         /// The user's password.
         public var password: String?
-        /// Hosts that are reached without it: names, with all that ends in them, and addresses.
+        /// Hosts that are reached without the proxy: names with their subdomains, and addresses.
         public var exceptions: [String] = []
 
         /// Creates a proxy.
@@ -96,7 +96,7 @@ extension CurlTransport.Proxy: CustomStringConvertible, CustomReflectable {
 
     private var authority: String { "\(host.contains(":") ? "[\(host)]" : host):\(port)" }
 
-    /// The proxy's URL with user and password, as libcurl takes it.
+    /// The proxy's URL with user and password, in libcurl's form.
     var curlText: String {
         let encode = PercentEncoding.unreserved.encode
         guard user != nil || password != nil else { return description }
@@ -104,11 +104,11 @@ extension CurlTransport.Proxy: CustomStringConvertible, CustomReflectable {
         return "\(scheme.rawValue)://\(encode(user ?? ""))\(secret)@\(authority)"
     }
 
-    /// The form of the text of a proxy, for messages that say what was expected.
+    /// The form of a proxy's text, for error messages.
     public static let form =
         "a URL such as http://user:password@host:port, with the scheme http, socks5 or socks5h"
 
-    /// Creates a proxy from a URL, with user and password in it, or nil where it is none.
+    /// Creates a proxy from a URL that may have user and password, or nil if the URL is not valid.
     /// - Parameters:
     ///   - text: The URL.
     ///   - port: The port if the URL has none; by default that of HTTP or SOCKS.
@@ -134,8 +134,8 @@ struct ProxyRoutes: Sendable {
     /// The format of libcurl.
     private(set) var exceptions = ""
 
-    /// - Throws: ``/TurnpikeCore/ClientError/Code/configuration`` for a variable of the environment
-    ///   that is no URL of a proxy.
+    /// - Throws: ``/TurnpikeCore/ClientError/Code/configuration`` if a variable of the environment
+    ///   is not the URL of a proxy.
     init(_ choice: CurlTransport.ProxyChoice) throws {
         switch choice.kind {
         case .direct: break
@@ -152,10 +152,10 @@ struct ProxyRoutes: Sendable {
         }
     }
 
-    /// Whether there are no exceptions.
+    /// Whether there are no proxies.
     var isEmpty: Bool { http == nil && https == nil }
 
-    /// Whether all requests go through one.
+    /// Whether all requests go through a proxy.
     var takeAll: Bool { http != nil && https != nil && exceptions.isEmpty }
 
     /// Returns whether requests for an origin go through a proxy.
@@ -164,7 +164,7 @@ struct ProxyRoutes: Sendable {
         return exceptions.isEmpty || !ProxyExceptions(exceptions).contain(origin.host)
     }
 
-    // The first that is set.
+    // The first variable that is set.
     private static func value(
         _ names: String..., in environment: [String: String]
     ) -> (name: String, value: String)? { value(names, in: environment) }
@@ -186,21 +186,21 @@ struct ProxyRoutes: Sendable {
         if let proxy = CurlTransport.Proxy(url, port: 1080) { return proxy }
         throw ClientError(
             .configuration,
-            "found another text in the variable \(name); expected \(CurlTransport.Proxy.form)")
+            "found no such proxy in the variable \(name); expected \(CurlTransport.Proxy.form)")
     }
 }
 
 /// The hosts that are reached without a proxy, by libcurl's rules (`CURLOPT_NOPROXY`): names with
 /// their subdomains, addresses, networks such as `10.0.0.0/8`, and `*` for all hosts.
 ///
-/// libcurl asks them by itself. They are evaluated here if the choice must be known before libcurl
-/// makes it: for a request with a connect target or an address rule.
+/// libcurl itself checks them. They are evaluated here only if the choice must be known earlier:
+/// for a request with a connect target or an address rule.
 struct ProxyExceptions {
     private let text: String
 
     init(_ text: String) { self.text = text }
 
-    /// Returns whether a host is among them; an IPv6 address comes without its brackets.
+    /// Returns whether a host is one of them. An IPv6 address has no brackets here.
     func contain(_ host: String) -> Bool {
         if text == "*" { return true }
         let host = Self.withoutDot(host.lowercased()[...])
@@ -226,7 +226,7 @@ struct ProxyExceptions {
         guard let network = bits(of: parts[0]), network.count == address.count else { return false }
         guard parts.count > 1 else { return network == address }
         guard let length = Int(parts[1]), (0...address.count).contains(length) else { return false }
-        // libcurl takes no bits at all for the whole address.
+        // libcurl takes a length of 0 to mean the whole address.
         let count = length == 0 ? address.count : length
         return network.prefix(count) == address.prefix(count)
     }

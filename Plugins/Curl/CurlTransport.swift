@@ -4,30 +4,30 @@ import Foundation
 import Synchronization
 public import TurnpikeCore
 
-/// The transport for services: libcurl's event-driven interface, without a dependency to build.
+/// The transport for services: libcurl's event-driven interface, without a build dependency.
 ///
-/// libcurl is found when the program runs (`libcurl.so.4`, which FoundationNetworking needs anyway;
-/// `libcurl.4.dylib`). The same stacks run over it as over URLSession:
+/// libcurl is loaded when the program runs (`libcurl.so.4`, which FoundationNetworking also needs,
+/// or `libcurl.4.dylib`). The same stacks work as over URLSession:
 ///
 /// ```swift
 /// let client = Client(baseURL: "https://api.example.com/", transport: try CurlTransport())
 /// ```
 ///
-/// - Bodies stream both ways with back-pressure: a reader that does not pull holds the server
-///   back, and a request body is read as fast as the connection takes it.
-/// - libcurl follows no redirect, keeps no cookie, cache, password or HSTS entry, and asks neither
-///   the environment nor a file for anything.
-/// - libcurl never sends a request twice: where it would, because a kept-alive connection turned out
-///   to be dead, the exchange fails, and the client sends again what is repeatable
+/// - Bodies stream both ways with back-pressure. A slow reader slows the server down, and a request
+///   body is read only as fast as the connection takes it.
+/// - libcurl follows no redirect, and keeps no cookie, cache, password or HSTS entry. It reads no
+///   settings from the environment or from files.
+/// - libcurl never sends a request twice. If a kept-alive connection turns out to be dead, the
+///   exchange fails, and the client repeats the request if that is safe
 ///   (``/TurnpikeCore/TransferState/lostReusedConnection``). A request that an HTTP/2 server has
 ///   not processed (RFC 9113 §8.7) does not count as sent.
-/// - Brotli, Zstandard, gzip and deflate are asked for, as far as the system can decode them, and
-///   decoded. Content that is cut short is an error. A request with an `Accept-Encoding` of its own
-///   gets the bytes as they come, whatever coding the server has chosen: `Content-Encoding` tells.
-/// - Trailer fields of a request (``/TurnpikeCore/RequestBody/followed(by:_:)``) go out by HTTP/1.1, over
-///   TLS too: libcurl sends none by HTTP/2.
-/// - `Expect: 100-continue` is sent where the request has it, and then the content waits for the
-///   server up to a second. Other interim responses are passed over.
+/// - Requests ask for Brotli, Zstandard, gzip and deflate, if the system can decode them. Truncated
+///   content is an error. If a request has its own `Accept-Encoding`, its caller gets the bytes
+///   undecoded, and `Content-Encoding` names their coding.
+/// - Trailer fields of a request (``/TurnpikeCore/RequestBody/followed(by:_:)``) are sent by
+///   HTTP/1.1, also over TLS, because libcurl sends none by HTTP/2.
+/// - `Expect: 100-continue` is sent if the request has it. Then the content waits up to a second
+///   for the server. Other interim responses are ignored.
 public final class CurlTransport: Transport {
     let library: CurlLibrary
     let configuration: Configuration
@@ -38,8 +38,8 @@ public final class CurlTransport: Transport {
     /// Whether HTTP/2 is offered to servers over TLS.
     public let offersHTTP2: Bool
 
-    /// Returns what a transport with this configuration can do; nothing is opened.
-    /// - Throws: The errors of ``init(configuration:)`` for it.
+    /// Returns what a transport with this configuration can do. It opens nothing.
+    /// - Throws: The errors of ``init(configuration:)`` for this configuration.
     public static func capabilities(
         with configuration: Configuration
     ) throws -> TransportCapabilities {
@@ -51,9 +51,9 @@ public final class CurlTransport: Transport {
     public static var hasHTTP2: Bool { get throws { try CurlLibrary.load().hasHTTP2 } }
 
     /// Creates a transport with connections of its own.
-    /// - Throws: ``/TurnpikeCore/ClientError/Code/unsupported`` where there is no libcurl, or it
-    ///   cannot do what the configuration wants; ``/TurnpikeCore/ClientError/Code/configuration``
-    ///   where a file that it names cannot be read.
+    /// - Throws: ``/TurnpikeCore/ClientError/Code/unsupported`` if there is no libcurl, or if it
+    ///   cannot do what the configuration needs. ``/TurnpikeCore/ClientError/Code/configuration``
+    ///   if a file in the configuration cannot be read.
     public init(configuration: Configuration = Configuration()) throws {
         library = try CurlLibrary.load()
         self.configuration = configuration
@@ -75,13 +75,13 @@ public final class CurlTransport: Transport {
         self.engines = engines
     }
 
-    // Bodies may still be read after the transport, and its client, were let go of.
+    // Bodies may still be read after the transport and its client were released.
     deinit { for engine in engines { engine.stop() } }
 
     /// An executor on the thread that waits for the network.
     ///
-    /// Between a task that sends and the network there is then no other thread to wake, which saves
-    /// an eighth to a quarter of the CPU of a short exchange; but all of them share one core:
+    /// A task that runs there needs no other thread to be woken, which saves an eighth to a quarter
+    /// of the CPU of a short exchange. But all such tasks share one core:
     ///
     /// ```swift
     /// try await withTaskExecutorPreference(transport.executor) {
@@ -91,25 +91,25 @@ public final class CurlTransport: Transport {
     ///
     /// It suits tasks that do little work. All of them share one thread with the network. So a task
     /// that computes for long, or blocks, delays every exchange of the transport; move such work
-    /// elsewhere. Child tasks and gates run there too; actors with an executor of their own, and
-    /// plain `Task { }`, do not. After the shutdown of the transport, the remaining tasks run on
-    /// the system's threads. With several engines it is the first one's thread, and exchanges of
-    /// the others cost what they cost from anywhere.
+    /// elsewhere. Child tasks and gates run there too, but actors with their own executor and plain
+    /// `Task { }` do not. After the transport's shutdown, the remaining tasks run on the system's
+    /// threads. With several engines, it is the first engine's thread; exchanges of the other
+    /// engines save nothing.
     ///
     /// From tokio's current-thread runtime and SwiftNIO's event loops; SE-0417.
     public var executor: any TaskExecutor { engines[0] }
 
-    /// The reason for which replaced files of the trust cannot be used, with their names; nil if
-    /// there is none.
+    /// Why replaced files of ``Configuration/trust`` cannot be used, with their names; nil if all
+    /// can be used.
     ///
-    /// Their old content is used until this is repaired. The files are looked at anew.
+    /// The old content is used until the files are repaired. This property reads the files again.
     public var trustFault: String? { trustFiles?.current().fault }
 
     /// The features of the installed libcurl.
     ///
     /// A request can name where its connection goes
     /// (``/TurnpikeCore/TransportCapabilities/connectTargets``) unless all requests go through a
-    /// proxy. Its rule about addresses is asked (``/TurnpikeCore/TransportCapabilities/addressRules``)
+    /// A request's address rule is applied (``/TurnpikeCore/TransportCapabilities/addressRules``)
     /// unless all connections go to a proxy or to the ``Configuration/unixSocket``.
     public var capabilities: TransportCapabilities { options.capabilities }
 
@@ -128,8 +128,8 @@ public final class CurlTransport: Transport {
     }
 
     /// Sends a request; a closure starts it, or passes it on to the code that starts it.
-    /// - Returns: The response, and a number of its connection that no other open one has; 0 if it is
-    ///   unknown.
+    /// - Returns: The response, and a number of its connection that is unique among the open ones,
+    ///   or 0 if it is unknown.
     func send(
         _ request: Request, context: Context, starting start: (CurlEngine, CurlTransfer) -> Void
     ) async throws -> (response: Response, connection: Int32) {
@@ -167,7 +167,7 @@ public final class CurlTransport: Transport {
             let times = transfer.takeTimes()
             times?.report(in: context, since: begin, at: target)
             if (error as? ClientError)?.transfer?.lostReusedConnection == true {
-                // Over HTTP/2 there was one connection for all requests, and it has ended.
+                // Over HTTP/2 all requests shared one connection, which has ended.
                 context[HasLostConnection.self] = times?.isHTTP2 == false
             }
             throw error
@@ -179,12 +179,12 @@ public final class CurlTransport: Transport {
         return (isFinal ? response : try response.decoded(), times?.connection ?? 0)
     }
 
-    /// Ends what is under way at once, closes the connections, and returns when they are closed.
+    /// Ends all exchanges at once, closes the connections, and returns when they are closed.
     ///
-    /// What it ends, and later sends, fail as ``/TurnpikeCore/ClientError/Code/cancelled``. It does
-    /// not wait for calls: a client does that before, for the time that
-    /// ``/TurnpikeCore/Client/shutdown(grace:cancellingWith:)`` allows. A transport that is let go of without a
-    /// shutdown lets bodies come to their end, then closes its connections by itself.
+    /// Ended and later exchanges fail as ``/TurnpikeCore/ClientError/Code/cancelled``. It does not
+    /// wait for calls. A client waits for them first, for the time that
+    /// ``/TurnpikeCore/Client/shutdown(grace:cancellingWith:)`` allows. A transport that is
+    /// released without a shutdown lets bodies end, then closes its connections itself.
     public func shutdown() async {
         await upgrades.shutdown()
         for engine in engines { await engine.shutdown() }
@@ -197,7 +197,7 @@ public final class CurlTransport: Transport {
         return try CurlRoute(request, self.options)
     }
 
-    // Connections to one origin, or to one endpoint of it, are shared, so they are in one engine.
+    // Requests to one origin, or to one endpoint of it, share connections, so they use one engine.
     private func engine(for request: Request, at target: ConnectTarget?) -> CurlEngine {
         if engines.count == 1 { return engines[0] }
         let hash = request.origin.map { Destination($0, at: target).hashValue } ?? 0
@@ -205,7 +205,7 @@ public final class CurlTransport: Transport {
     }
 }
 
-/// Whether a kept-alive connection of HTTP/1.1 ended under the call's last send: other idle
+/// Whether a kept-alive HTTP/1.1 connection ended under the call's last send. Other idle
 /// connections may have ended as well, so the next send uses a new one.
 private enum HasLostConnection: ContextKey {
     static var defaultValue: Bool { false }
@@ -224,7 +224,7 @@ extension CurlTimes {
             return start.advanced(by: .microseconds(microseconds))
         }
         var reports: [TransportReport] = []
-        // One for each phase.
+        // One report for each phase.
         reports.reserveCapacity(5)
         if let instant = instant(lookup) { reports.append(.resolved(at: instant)) }
         // If no connection was made, libcurl reports "reused".

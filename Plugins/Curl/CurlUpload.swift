@@ -5,12 +5,12 @@ import Synchronization
 import TurnpikeCore
 import TurnpikeSupport
 
-/// A request's content, as libcurl asks for it.
+/// A request's content, in the form in which libcurl reads it.
 ///
-/// What is in memory is copied from there. Files and streams are read by a task into a bounded
-/// pipe: who runs the loop never waits for a disk or a sequence.
-// SAFETY: `reader` and `onReady` are set before an engine has the transfer; from then on they and
-// `position` are touched under the engine's lock alone.
+/// Content in memory is copied from there. A task reads files and streams into a bounded pipe, so
+/// the event loop never waits for a disk or a sequence.
+// SAFETY: `reader` and `onReady` are set before an engine has the transfer. From then on they and
+// `position` are used only under the engine's lock.
 final class CurlUpload: @unchecked Sendable {
     enum Portion {
         case bytes(Int)
@@ -28,7 +28,7 @@ final class CurlUpload: @unchecked Sendable {
     private var onReady: @Sendable () -> Void = {}
     private var position = 0
 
-    /// The number of bytes, or nil where it is not known, or not told for the sake of trailers.
+    /// The number of bytes. It is nil if unknown, or if trailers follow.
     let length: Int64?
 
     /// Opens the body.
@@ -65,10 +65,10 @@ final class CurlUpload: @unchecked Sendable {
     /// The most bytes that any one send has handed to the connection.
     var bytesSent: Int64 { sent.load(ordering: .relaxed) }
 
-    /// Why there is nothing to send, where that is so.
+    /// Why the content cannot be read, or nil.
     var fault: (any Error)? { pipe.withLock { $0 }?.fault }
 
-    /// The lines that follow the content, once all of it was read.
+    /// The lines that follow the content, after all of it was read.
     var trailerLines: [String] {
         let trailers = pipe.withLock { $0 }?.trailers ?? [:]
         return trailers.map { "\($0.name.rawValue): \($0.value)" }
@@ -101,11 +101,11 @@ final class CurlUpload: @unchecked Sendable {
     /// Whether ``reopen()`` can make the content start again.
     var canReopen: Bool { isAtStart || data != nil || body.isReplayable }
 
-    // Nothing was taken of it yet.
+    // Whether nothing was read yet.
     private var isAtStart: Bool { position == 0 }
 
-    /// Makes the content start again, in a task if it must be opened anew: then `onReady` is called
-    /// when it ``isOpen``.
+    /// Makes the content start again. If it must be opened anew, a task does that, and `onReady` is
+    /// called when the content ``isOpen``.
     func reopen() {
         if isAtStart { return }
         position = 0
@@ -113,17 +113,17 @@ final class CurlUpload: @unchecked Sendable {
         start(UploadPipe(opening: body, onFill: onReady))
     }
 
-    /// Whether the content is there to be read, or never will be.
+    /// Whether the content can be read, or never will be readable.
     var isOpen: Bool { pipe.withLock { $0 }?.isOpen ?? true }
 }
 
-/// Chunks of one reading of a request's content, on their way from its task to libcurl.
+/// Chunks of a request's content, on their way from the task that reads them to libcurl.
 final class UploadPipe: Sendable {
     private enum Phase {
         /// The task opens the content.
         case opening
         case open
-        /// All of the content has come, and this follows it.
+        /// All of the content has come, and these trailer fields follow it.
         case ended(trailers: HTTPHeaders)
         case failed(any Error)
         /// The transfer is over.
@@ -136,11 +136,11 @@ final class UploadPipe: Sendable {
     private struct State {
         var phase: Phase
         var task: Task<Void, Never>?
-        // The chunks that were not read yet, from `first` on, and in the first one from `offset` on.
+        // The unread chunks: from index `first` on, and in the first one from `offset` on.
         var chunks: [Data] = []
         var first = 0
         var offset = 0
-        // The bytes in them.
+        // The bytes in the unread chunks.
         var count = 0
         // libcurl has found no bytes, and must be woken up when some arrive.
         var isReaderWaiting = false
@@ -157,7 +157,7 @@ final class UploadPipe: Sendable {
         }
     }
 
-    // SAFETY: the reader is taken once, by the task.
+    // SAFETY: only the task takes the reader, once.
     private enum Source: @unchecked Sendable {
         case reader(RequestBodyReader)
         case body(RequestBody)
@@ -181,7 +181,8 @@ final class UploadPipe: Sendable {
         self.init(.reader(reader), .open, onFill: onFill)
     }
 
-    /// For content that its task is to open: that is a caller's own code, which may wait.
+    /// For content that the task must open: that runs the caller's code, which may block.
+    /// block.
     convenience init(opening body: RequestBody, onFill: @escaping @Sendable () -> Void) {
         self.init(.body(body), .opening, onFill: onFill)
     }
@@ -192,10 +193,10 @@ final class UploadPipe: Sendable {
         state = Mutex(State(phase: phase))
     }
 
-    /// Whether the content was opened, or cannot be.
+    /// Whether the content was opened, or cannot be opened.
     var isOpen: Bool { state.withLock { !$0.phase.isOpening } }
 
-    /// The trailer fields, once ``read(into:)`` has given 0 bytes.
+    /// The trailer fields, once ``read(into:)`` has returned 0 bytes.
     var trailers: HTTPHeaders {
         state.withLock { if case .ended(let trailers) = $0.phase { trailers } else { [:] } }
     }
@@ -212,7 +213,7 @@ final class UploadPipe: Sendable {
             return source
         }
         guard let source else { return }
-        // Ends with the content, or is cancelled by `close`, which every end of the transfer calls.
+        // The task ends with the content, or by `close`, which every end of a transfer calls.
         let task = Task.inheriting(immediately: false) { [self] in
             do {
                 guard let reader = try opened(source) else { return }

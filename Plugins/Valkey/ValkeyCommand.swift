@@ -4,7 +4,7 @@ public import Foundation
 import Synchronization
 public import TurnpikeCore
 
-/// A command: its name and arguments, as bytes.
+/// A command: its name and its arguments, as bytes.
 public struct ValkeyCommand: Sendable {
     private final class Storage: Sendable {
         let arguments: [Data]
@@ -18,7 +18,7 @@ public struct ValkeyCommand: Sendable {
         }
     }
 
-    // It is one reference, not its parts, because a command that is kept is copied for each send.
+    // A command is one reference, because a stored command is copied for each send.
     private var storage: Storage
 
     /// The name and the arguments.
@@ -26,28 +26,28 @@ public struct ValkeyCommand: Sendable {
         get { storage.arguments }
         set { storage = Storage(newValue, key) }
     }
-    /// The key that decides which node of a cluster gets it; nil for any node.
+    /// The key that decides which node of a cluster gets the command; nil for any node.
     public var key: Data? {
         get { storage.key }
         set { storage = Storage(arguments, newValue, wire: wire) }
     }
-    /// The bytes that are sent, if they were made before.
+    /// The bytes to send, if they were made in advance.
     var wire: [UInt8]? { storage.wire }
 
     /// Creates a command.
     /// - Parameters:
     ///   - arguments: The name and the arguments.
-    ///   - key: The key that decides which node of a cluster gets it; nil for any node.
+    ///   - key: The key that decides which node of a cluster gets the command; nil for any node.
     public init(_ arguments: [Data], key: Data? = nil) { storage = Storage(arguments, key) }
 
-    /// Creates a command of texts.
+    /// Creates a command from texts.
     public init(_ name: String, _ arguments: String..., key: String? = nil) {
         self.init(([name] + arguments).map { Data($0.utf8) }, key: key.map { Data($0.utf8) })
     }
 
-    /// The same command with the bytes that are sent, so that they are not made again each time.
+    /// The same command with the bytes to send, so that they are not made for each send.
     ///
-    /// For a command that is kept and sent often.
+    /// For a command that is stored and sent often.
     public var prepared: ValkeyCommand {
         var command = self
         command.storage = Storage(arguments, key, wire: Wire.bytes(arguments))
@@ -69,7 +69,7 @@ extension ValkeyCommand: Hashable {
 }
 
 extension ValkeyCommand: DescriptionReflectable {
-    /// The name and the number of arguments, which may be secrets.
+    /// The name and the number of arguments. The arguments may be secrets.
     public var description: String {
         let name = String(decoding: arguments.first ?? Data(), as: UTF8.self)
         return "\(ValkeyFault.shown(name)) (\(max(arguments.count - 1, 0)) arguments)"
@@ -78,15 +78,15 @@ extension ValkeyCommand: DescriptionReflectable {
 
 /// A Lua script that a server runs as one step.
 ///
-/// Keep it in a constant: a copy keeps the digest that a server has returned, a new value has none.
+/// Keep it in a constant. A copy has the digest that a server has returned; a new value has none.
 public struct ValkeyScript: Sendable, Hashable {
-    /// The digest (SHA-1), if it is known; a server finds a known script by it.
+    /// The digest (SHA-1), if known. A server finds a known script by its digest.
     enum Digest: Sendable {
         case unknown
-        /// A server is being asked.
+        /// A server was asked, and has not answered yet.
         case asked
         case known(Data)
-        /// No server may be asked.
+        /// The servers refuse to tell it.
         case withheld
     }
 
@@ -126,12 +126,12 @@ public enum ValkeyValue: Sendable, Hashable {
     case bytes(Data)
     /// Several values.
     case array([ValkeyValue])
-    /// An error within an array; as the whole reply, it is thrown.
+    /// An error within an array. An error as the whole reply is thrown instead.
     case error(String)
 }
 
 extension ValkeyValue: DescriptionReflectable {
-    /// The kind of value, and its size instead of its bytes, which may be a secret.
+    /// The kind of value, with the size instead of the bytes, which may be a secret.
     public var description: String {
         switch self {
         case .null: "null"
@@ -144,12 +144,12 @@ extension ValkeyValue: DescriptionReflectable {
     }
 }
 
-/// Commands as they are sent.
+/// Commands in the form in which they are sent.
 enum Wire {
-    /// A server takes no longer argument (`proto-max-bulk-len`).
+    /// The most bytes of an argument that a server accepts (`proto-max-bulk-len`).
     private static let mostBytes = 512 << 20
 
-    /// The bytes of a command; nil if no server takes it.
+    /// The bytes of a command; nil if no server accepts it.
     static func bytes(_ arguments: [Data]) -> [UInt8]? {
         let total = arguments.reduce(0) { $0 + $1.count }
         guard !arguments.isEmpty, arguments.count < 1 << 20, total <= mostBytes else { return nil }

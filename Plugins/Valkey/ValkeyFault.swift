@@ -4,9 +4,9 @@ import Foundation
 import TurnpikeCore
 import TurnpikeSupport
 
-/// Errors of a server, each as one sentence that says what to do.
+/// Errors of a server. Each is one sentence that says what to do.
 enum ValkeyFault {
-    /// Returns text of a server or user for a message.
+    /// Returns text of a server or user, escaped for a message.
     static func shown(_ text: String) -> String { Grammar.escaped(text, upTo: 300) }
 
     /// Returns the error of a command that a server refused.
@@ -14,7 +14,7 @@ enum ValkeyFault {
     ///   - text: The server's text, whose first word is the kind of error.
     ///   - name: The name of the command.
     ///   - keys: The keys of a script.
-    ///   - server: Where it was sent.
+    ///   - server: The server that got the command.
     /// - Returns: The error, with what to do.
     static func refused(
         _ text: String, name: String, keys: [String] = [], at server: NodeAddress?
@@ -26,7 +26,7 @@ enum ValkeyFault {
             "\(told(text, keys: keys)) (\(shown(name)) at \(server?.description ?? "?"))\(advice)")
     }
 
-    /// Returns the error of a first command of a connection, if it is one of the connection.
+    /// Returns the error of a connection's first command, if the connection is useless.
     static func greeting(_ text: String, step: GreetingStep, at server: String) -> ClientError? {
         func fault(_ code: ClientError.Code, _ advice: String) -> ClientError {
             ClientError(code, "\(server) refuses the connection: \(told(text)); \(advice)")
@@ -44,12 +44,12 @@ enum ValkeyFault {
         case ("MASTERDOWN", _):
             return fault(
                 .connection,
-                "it is a replica without its primary; give the primary's address, or"
+                "it is a replica without its primary; give the address of the primary, or"
                     + " all addresses with commas between them")
         case (_, .auth) where text.contains("without any password configured"):
-            return fault(.auth, "it has no password: take the password out of the URL")
+            return fault(.auth, "it has no password: remove the password from the URL")
         case (_, .auth) where text.contains("wrong number of arguments"):
-            return fault(.auth, "it knows no users: take the user out of the URL")
+            return fault(.auth, "it has no users: remove the user from the URL")
         case (_, .auth): return fault(.auth, "check the user and the password in the URL")
         case (_, .select) where text.contains("cluster"):
             return fault(.configuration, "a cluster has database 0 alone: end the URL with /0")
@@ -65,7 +65,7 @@ enum ValkeyFault {
         }
     }
 
-    /// Returns the error of a server whose first bytes are no reply.
+    /// Returns the error of a server whose first bytes are not a reply.
     static func notRedis(_ bytes: [UInt8], at server: String) -> ClientError? {
         if bytes.count >= 2, bytes[0] == 0x15, bytes[1] == 3 {
             return ClientError(
@@ -84,7 +84,7 @@ enum ValkeyFault {
         return nil
     }
 
-    // Redis up to 7.0; Redis 7.2 and Valkey.
+    // The texts of Redis up to 7.0, and of Redis 7.2 and Valkey.
     private static let inScript = ["The user executing the script can't", "ACL failure in script"]
 
     private static func advice(
@@ -106,7 +106,7 @@ enum ValkeyFault {
             return (.auth, "; extend the rules of the user with ACL SETUSER")
         case "NOAUTH", "WRONGPASS":
             return (.auth, "; check the user and the password in the URL")
-        case "READONLY": return (.connection, "; it is a replica, and the primary is looked for")
+        case "READONLY": return (.connection, "; it is a replica; the client looks for the primary")
         case "OOM":
             return (.overloaded, "; its memory is full: raise maxmemory, or set a maxmemory-policy")
         case "WRONGTYPE":
@@ -116,7 +116,7 @@ enum ValkeyFault {
         case "LOADING": return (.connection, "; try again when it has read its data set")
         case "MASTERDOWN":
             return (
-                .connection, "; it is a replica without its primary, and the primary is looked for"
+                .connection, "; it is a replica without its primary; the client looks for it"
             )
         case "CLUSTERDOWN":
             return (
@@ -134,11 +134,10 @@ enum ValkeyFault {
 
 extension ValkeyFault {
     /// The parts of a server's text that may be printed: its kind, known phrases of servers, and
-    /// the kind of a shared key that it names.
+    /// the kind of a shared key in it.
     ///
-    /// A server or a proxy may repeat, in any form, data that this caller or another one has sent
-    /// on the same connection: passwords, tokens, contents. So no free text of the server is
-    /// printed.
+    /// A server or a proxy may repeat data that this caller or another one has sent on the same
+    /// connection: passwords, tokens, contents. So no free text of the server is printed.
     static func told(_ text: String, keys: [String] = []) -> String {
         let text = Grammar.beginning(of: text, upTo: 2048)
         let word = String(text.prefix { $0 != " " })
@@ -148,7 +147,7 @@ extension ValkeyFault {
         let parts = [kind] + known + (named.isEmpty ? [] : ["key " + shown(named[0])])
         return parts.count > 1
             ? parts.joined(separator: " ")
-            : "\(kind) (its text may repeat what was sent, and is not shown)"
+            : "\(kind) (its text is not shown, because it may repeat secrets)"
     }
 
     private static let kinds: Set<String> = [
@@ -159,7 +158,7 @@ extension ValkeyFault {
         "UNKILLABLE", "WRONGPASS", "WRONGTYPE",
     ]
 
-    // Of Redis and Valkey. None has a place for anything else.
+    // Phrases of Redis and Valkey. None can contain other data.
     private static let phrases = [
         "ACL failure in script", "Authentication required.", "DB index is out of range",
         "Error compiling script", "Error running script", "Hash slot not served",

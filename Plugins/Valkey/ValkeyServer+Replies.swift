@@ -12,9 +12,9 @@ extension ValkeyServer {
 
     /// Sends a command to the node that has its key, and follows redirects.
     ///
-    /// While a slot moves, a command with several keys may find some of them on each node. It is
-    /// sent again after a pause, as long as its limit has room for one.
-    /// - Returns: The reply, which may be an error of the server, and what it was for.
+    /// While a slot moves, a command with several keys may find some of them on each node. Then it
+    /// is sent again after a pause, if its limit allows.
+    /// - Returns: The reply, which may be an error of the server, and its pending reply.
     nonisolated(nonsending) func reply(
         to command: ValkeyCommand, within limit: Duration
     ) async throws -> (ValkeyValue, PendingReply) {
@@ -25,7 +25,7 @@ extension ValkeyServer {
         return try await follow(value, pending, of: command, from: home)
     }
 
-    // Sends a command again for as long as its error says where or when.
+    // Sends a command again while its error says where or when to send it.
     private func follow(
         _ value: ValkeyValue, _ pending: PendingReply, of command: ValkeyCommand, from home: Route
     ) async throws -> (ValkeyValue, PendingReply) {
@@ -44,7 +44,7 @@ extension ValkeyServer {
                 if redirects > Self.redirectLimit {
                     throw ClientError(
                         .connection,
-                        "the nodes of the cluster redirect a command in a circle; the last one"
+                        "the nodes of the cluster redirect a command too often; the last one"
                             + " was \(server)")
                 }
                 route = self.route(of: redirect)
@@ -75,13 +75,13 @@ extension ValkeyServer {
 
     // MARK: Scripts
 
-    /// Runs a script, which the server is sent only if it does not know it.
+    /// Runs a script. The script itself is sent only if the server does not know it.
     /// - Parameters:
     ///   - script: The script.
-    ///   - keys: The keys that it uses; in a cluster, all share a hash tag.
+    ///   - keys: The keys that it uses. In a cluster, all of them share a hash tag.
     ///   - arguments: Its arguments.
-    ///   - limit: How long the answer may take.
-    /// - Returns: The reply; never an error.
+    ///   - limit: The longest time for the answer.
+    /// - Returns: The reply, which is never an error.
     /// - Throws: ``/TurnpikeCore/ClientError`` if the server refuses it or does not answer in time,
     ///   and `CancellationError`.
     public func run(
@@ -118,10 +118,10 @@ extension ValkeyServer {
     private static let eval = Data("EVAL".utf8)
     private static let evalsha = Data("EVALSHA".utf8)
 
-    /// Asks a server for the digest of a script; until it is known, the script itself is sent.
+    /// Asks a server for the digest of a script. Until then, the script itself is sent.
     private func learnDigest(of script: ValkeyScript, key: Data?) {
         let memory = script.memory
-        // Ends with the limit of its command.
+        // The task ends with the limit of its command.
         _ = Task.apart { [engine] in
             let command = ValkeyCommand(
                 [Data("SCRIPT".utf8), Data("LOAD".utf8), memory.source])
@@ -133,7 +133,7 @@ extension ValkeyServer {
                 case .bytes(let text)? where text.count == 40: digest = .known(text)
                 case .status(let text)? where text.utf8.count == 40:
                     digest = .known(Data(text.utf8))
-                // A user who may run scripts may not be allowed to load them.
+                // A user who may run scripts may not be allowed to load scripts.
                 case .error(let text)? where text.hasPrefix("NOPERM"): digest = .withheld
                 default: digest = .unknown
                 }

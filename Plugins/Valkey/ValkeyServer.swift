@@ -12,23 +12,23 @@ import TurnpikeSupport
 /// let value = try await server.send(ValkeyCommand("GET", "greeting"), within: .milliseconds(50))
 /// ```
 ///
-/// It connects in the background when it is made, and again after a loss. Commands of many tasks
-/// share a few connections. A command that cannot be sent fails at once if the last try to connect
-/// has failed and the next one is not due; otherwise it waits for the connection within its limit.
+/// It connects in the background when it is created, and again after a loss. Commands of many tasks
+/// share a few connections. If the last attempt to connect has failed and the next is not due yet,
+/// a command fails at once. Otherwise it waits for the connection within its limit.
 public final class ValkeyServer: Sendable {
     let engine: ValkeyEngine
 
-    /// Creates a client, which begins to connect; if that fails, the first command fails with the
+    /// Creates a client, which begins to connect. If that fails, the first command fails with the
     /// error.
     /// - Parameters:
     ///   - url: `redis://user:password@host:6379/0`; `rediss` for TLS, `unix:///path` for a socket.
     ///     A password without a user has an empty user: `redis://:password@host`. Characters with a
-    ///     meaning in URLs are percent-encoded. Several hosts with commas between them are nodes of
-    ///     a cluster, or a primary and its replicas: `redis://a:6379,b:6379/0`.
+    ///     meaning in URLs are percent-encoded. Several hosts, separated by commas, are nodes of a
+    ///     cluster, or a primary and its replicas: `redis://a:6379,b:6379/0`.
     ///   - configuration: Limits, and the number of connections.
-    ///   - meter: Receives commands (`turnpike.valkey.commands`), those without a reply
-    ///     (`turnpike.valkey.failures`), connections that were made (`turnpike.valkey.connects`) and
-    ///     open ones (`turnpike.valkey.connections`).
+    ///   - meter: Counts commands (`turnpike.valkey.commands`), commands without a reply
+    ///     (`turnpike.valkey.failures`), new connections (`turnpike.valkey.connects`) and open
+    ///     connections (`turnpike.valkey.connections`).
     /// - Throws: ``/TurnpikeCore/ClientError`` if the URL is wrong, or if libhiredis is missing or too
     ///   old.
     public init(
@@ -46,7 +46,7 @@ public final class ValkeyServer: Sendable {
 
     init(_ engine: ValkeyEngine) { self.engine = engine }
 
-    /// Returns whether a connection to this URL is safe from readers: it is encrypted, or does not
+    /// Returns whether nobody else can read a connection to this URL: it is encrypted, or does not
     /// leave the machine.
     /// - Throws: ``/TurnpikeCore/ClientError`` if the URL is wrong.
     public static func hidesTraffic(url: String) throws -> Bool { try ValkeyURL(url).hidesTraffic }
@@ -55,13 +55,13 @@ public final class ValkeyServer: Sendable {
 
     /// Sends a command.
     ///
-    /// At the limit, or when the task is cancelled, the caller has the error at once. The server may
-    /// still run the command; its reply is then dropped. A caller that needs a late reply, to undo
-    /// what the command did, waits with a long limit and a timer of its own.
+    /// At the limit, or when the task is cancelled, the caller gets the error at once. The server
+    /// may still run the command, and its reply is then dropped. A caller that needs a late reply,
+    /// to undo the command, waits with a long limit and a timer of its own.
     /// - Parameters:
     ///   - command: The command.
-    ///   - limit: How long the answer may take.
-    /// - Returns: The reply; never an error.
+    ///   - limit: The longest time for the answer.
+    /// - Returns: The reply, which is never an error.
     /// - Throws: ``/TurnpikeCore/ClientError`` if the server refuses it or does not answer in time,
     ///   and `CancellationError`.
     public func send(_ command: ValkeyCommand, within limit: Duration) async throws -> ValkeyValue {
@@ -73,16 +73,16 @@ public final class ValkeyServer: Sendable {
         return value
     }
 
-    /// Closes all connections; commands without a reply fail, and so do later ones.
+    /// Closes all connections. Commands without a reply fail, and so do later ones.
     public func shutdown() async { await engine.shutdown() }
 
-    /// The limits and the number of connections, within what is allowed.
+    /// The limits and the number of connections, moved into the allowed ranges.
     public var configuration: Configuration { engine.configuration }
 
     /// An executor on the thread that waits for the server.
     ///
-    /// Between a task that sends and the network there is then no other thread to wake: 64 look-ups at
-    /// once in a store of responses take about half of the time (`bench fleet-cache`), but all of them
+    /// A task that runs there needs no other thread to be woken. With it, 64 look-ups at once in a
+    /// store of responses take about half of the time (`bench fleet-cache`). But all such tasks
     /// share one core:
     ///
     /// ```swift
@@ -97,14 +97,14 @@ public final class ValkeyServer: Sendable {
     /// ```
     ///
     /// It suits tasks that do little work. A task that computes for long there, or blocks, delays
-    /// every command and reply; move such work elsewhere. Child tasks run there too; actors with an
-    /// executor of their own, and plain `Task { }`, do not. After the shutdown of the client, the
+    /// every command and reply; move such work elsewhere. Child tasks run there too, but actors
+    /// with their own executor and plain `Task { }` do not. After the client's shutdown, the
     /// remaining tasks run on the system's threads.
     ///
     /// From tokio's current-thread runtime and SwiftNIO's event loops; SE-0417.
     public var executor: any TaskExecutor { engine }
 
-    /// Commands without a reply.
+    /// The number of commands without a reply.
     var waiting: Int { engine.state.withLock { $0.waiting } }
 }
 
@@ -118,22 +118,22 @@ extension ValkeyServer {
     public struct Configuration: Sendable {
         /// The connections to each node, 1 to 16.
         ///
-        /// Commands share a connection, one after the other. A second one lets short commands pass
-        /// large values.
+        /// Commands share a connection, one after another. With a second connection, short commands
+        /// can pass large values.
         public var connections = 1
-        /// How long finding a host, connecting and logging in may take together.
+        /// The longest time for finding a host, connecting and logging in together.
         public var connectLimit = Duration.seconds(2)
-        /// How old the oldest command without a reply may become before its connection is closed.
+        /// How long the oldest command may have no reply before its connection is closed.
         ///
-        /// If the command itself was given more time, that applies.
+        /// If that command has a longer limit, the longer limit applies.
         public var stallLimit = Duration.seconds(2)
-        /// The most commands without a reply; more fail at once.
+        /// The most commands without a reply. More commands fail at once.
         public var maxWaitingCommands = 10_000
-        /// The most bytes of commands that are not sent yet; a command beyond fails at once.
+        /// The most bytes of commands that are not sent yet. More commands fail at once.
         public var maxWaitingBytes = 16 << 20
-        /// The most bytes of one reply; a larger one ends its connection.
+        /// The most bytes of one reply. A larger reply ends its connection.
         public var maxReplyBytes = 64 << 20
-        /// The most values in one reply; one with more ends its connection.
+        /// The most values in one reply. A reply with more values ends its connection.
         public var maxReplyValues = 1 << 20
 
         /// A PEM file with the certificate authorities that `rediss` trusts; nil for the system's.
@@ -145,7 +145,7 @@ extension ValkeyServer {
 }
 
 extension ValkeyServer.Configuration {
-    // Settings that make no sense are moved to the next that do.
+    // Settings outside the allowed range are moved to the nearest allowed value.
     var bounded: Self {
         var copy = self
         copy.connections = min(max(connections, 1), 16)

@@ -70,7 +70,7 @@ struct CacheSettingsTests {
             #expect(lines.contains(line), "\(line)")
         }
         #expect(lines.contains { $0.hasPrefix("turnpike_cache_bytes ") })
-        let help = "Size of the responses that the stores of caches hold, in bytes."
+        let help = "Size of the responses in the stores of caches, in bytes."
         #expect(lines.contains("# HELP turnpike_cache_bytes \(help)"))
         #expect(!lines.contains { $0.contains("does not describe") })
         #expect(lines.contains { $0.hasPrefix("http_client_request_duration_seconds_count{") })

@@ -102,7 +102,7 @@ struct CurlFaultTests {
                     of: code, text: "", CurlFault.Circumstances(phase: phase, isHTTP2: true)
                 ).message
             }
-            #expect(message(.connecting).contains("left the request undone"))
+            #expect(message(.connecting).contains("did not process the request"))
             #expect(message(.sending).contains("ended before an answer"))
         }
     }

@@ -66,7 +66,7 @@ struct ValkeyBadInputTests {
             "redis://127.0.0.1:\(peer.port)", .auth, ["NOAUTH", "redis://user:password@host"])
         let open = try ValkeyPeer()
         try await expectError(
-            "redis://:hunter2@127.0.0.1:\(open.port)", .auth, ["take the password out of the URL"])
+            "redis://:hunter2@127.0.0.1:\(open.port)", .auth, ["remove the password from the URL"])
     }
 
     @Test("A database that does not exist")

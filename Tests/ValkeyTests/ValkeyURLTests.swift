@@ -49,7 +49,7 @@ struct ValkeyURLTests {
         "A wrong URL is refused with what to write, and without the password",
         arguments: [
             ("host:6379", "needs a scheme"), ("http://host", "scheme must be redis"),
-            ("redis://", "a host is missing"), ("redis://hunter2@host", "behind a colon"),
+            ("redis://", "a host is missing"), ("redis://hunter2@host", "after a colon"),
             ("redis://user:@host", "a user needs a password"),
             ("redis://:hunter2@host:0", "a port is a number"),
             ("redis://:hunter2@host:65536", "a port is a number"),
@@ -59,7 +59,7 @@ struct ValkeyURLTests {
             ("redis://:hunter2@host/99999999999", "the number of a database"),
             ("redis://:hunter2%@host", "broken percent-encoding"),
             ("redis://:hunter2%zz@host", "broken percent-encoding"),
-            ("redis://:hunter2@host?db=1", "takes no query"),
+            ("redis://:hunter2@host?db=1", "cannot have a query"),
             ("redis://:hunter2@::1", "in brackets"), ("redis://:hunter2@[::1", "in brackets"),
             ("redis://:hunter2@[::1]x", "in brackets"),
             ("redis://:hunter2@a,,b", "a host is missing"),

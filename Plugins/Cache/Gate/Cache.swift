@@ -3,7 +3,7 @@
 public import TurnpikeCore
 import TurnpikeMiddleware
 
-/// Answers requests from what was answered before: a private HTTP cache (RFC 9111).
+/// Answers requests with stored responses: a private HTTP cache (RFC 9111).
 ///
 /// ```swift
 /// let store = TieredStore(MemoryStore(), DiskStore(directory: path))
@@ -13,17 +13,17 @@ import TurnpikeMiddleware
 /// ])
 /// ```
 ///
-/// Place it inside ``/TurnpikeMiddleware/Redirect`` and ``/TurnpikeMiddleware/Cookies``, so that each
-/// hop is looked up by itself and cookies are part of the request; and outside retries, limits and
-/// gates that identify all calls of the client in the same way. A response for one user is never
-/// given to another: the request must identify the caller when it reaches this gate, or
-/// ``Options/tenant`` must. The partition names an identity that all calls of the client share,
-/// such as a token that a gate inside adds, or a certificate of the transport. <doc:WhoseResponses>
+/// Place it inside ``/TurnpikeMiddleware/Redirect`` and ``/TurnpikeMiddleware/Cookies``, so that
+/// each hop is looked up separately and cookies are part of the request. Place it outside retries,
+/// limits and gates that identify all calls of the client in the same way. A response for one user
+/// is never given to another. For this, the request must identify the caller when it reaches this
+/// gate, or ``Options/tenant`` must. The partition names an identity that all calls of the client
+/// share, such as a token from an inner gate or the transport's certificate. <doc:WhoseResponses>
 /// has the rules.
 ///
-/// Content is stored while its reader pulls it, and can be found once it was read to its end.
-/// `Cache-Status` (RFC 9211) on each response says what the cache did, and so do ``statistics`` and the
-/// notes that loggers get.
+/// Content is stored while its reader pulls it, and can be found after it was read to its end.
+/// `Cache-Status` (RFC 9211) on each response, ``statistics`` and notes for loggers report the work
+/// of the cache.
 public struct Cache: Interceptor {
     let state: CacheState
     let options: Options
@@ -31,12 +31,12 @@ public struct Cache: Interceptor {
 
     /// Creates a cache in memory.
     ///
-    /// Each client has its own responses if something inside of the cache may prove who it is
-    /// (``/TurnpikeCore/Next/provesClient``).
+    /// Each client has its own responses if something inside the cache may prove the client's
+    /// identity (``/TurnpikeCore/Next/provesClient``).
     /// - Parameters:
-    ///   - store: Where responses are kept.
+    ///   - store: The store of responses.
     ///   - options: The rules for storing and serving.
-    ///   - meter: Receives what ``statistics`` counts, as `turnpike.cache.…`.
+    ///   - meter: Receives the counts of ``statistics``, as `turnpike.cache.…`.
     public init(
         _ store: MemoryStore = MemoryStore(), options: Options = Options(),
         meter: (any GateMeter)? = nil
@@ -45,17 +45,17 @@ public struct Cache: Interceptor {
             state: CacheState(store: store, meter: meter), partition: nil, options: options)
     }
 
-    /// Creates a cache whose store others may use too: later processes, other replicas, services.
+    /// Creates a cache whose store may also be used by later processes, other replicas or services.
     ///
-    /// Caches find what those with the same partition have stored, and nothing else. If gates inside
-    /// the cache, or the transport, prove who the client is, two clients with another proof must not
-    /// have the same partition.
+    /// A cache finds only what caches with the same partition have stored. If inner gates or the
+    /// transport prove the client's identity, two clients with different identities must not have
+    /// the same partition.
     /// - Parameters:
-    ///   - store: Where responses are kept.
-    ///   - partition: Names the service, and the account as which it sends if it has one:
-    ///     `"catalog as deploy-bot"`. With an empty text nothing is stored.
+    ///   - store: The store of responses.
+    ///   - partition: Names the service, and the account that it uses if it has one: `"catalog as
+    ///     deploy-bot"`. If the text is empty, nothing is stored.
     ///   - options: The rules for storing and serving.
-    ///   - meter: Receives what ``statistics`` counts, as `turnpike.cache.…`.
+    ///   - meter: Receives the counts of ``statistics``, as `turnpike.cache.…`.
     public init(
         _ store: any CacheStore, partition: String, options: Options = Options(),
         meter: (any GateMeter)? = nil
@@ -64,8 +64,8 @@ public struct Cache: Interceptor {
             state: CacheState(store: store, meter: meter), partition: partition, options: options)
     }
 
-    /// Returns a cache of the same responses that finds those of another partition, or stores and
-    /// serves by other options; both report to one meter.
+    /// Returns a cache with the same store, but another partition or other options. Both caches
+    /// report to one meter.
     /// - Parameters:
     ///   - partition: Names the service and the account; nil if each client has its own responses.
     ///   - options: The rules for storing and serving.
@@ -74,7 +74,7 @@ public struct Cache: Interceptor {
         Cache(state: state, partition: partition, options: options)
     }
 
-    /// Reports to another meter from now on, or to none.
+    /// Reports to another meter from now on; nil for none.
     public func report(to meter: (any GateMeter)?) { state.counts.move(to: meter) }
 
     /// Creates a cache over a state.
@@ -109,17 +109,17 @@ public struct Cache: Interceptor {
         return try await call.answer()
     }
 
-    /// States the answers, sends and memory of the cache for a request.
+    /// States how the cache answers and sends a request, and how much memory it uses.
     ///
-    /// A pass may send four times: a shared validation and one of its own, each followed by the
-    /// plain request if the confirmed entry can no longer be read.
+    /// A call may send four requests: a shared validation and its own validation. Each may be
+    /// followed by the plain request, if the confirmed entry cannot be read any more.
     public func facts(for request: Request?) -> GateFacts? {
         let bounds = state.store.entryBounds
         let most = min(max(options.maxContentBytes, 0), 1 << 60)
         let shared = Int64(options.sharedBytes) + 1
         let disk = bounds.map { min($0.disk, most) }
         var facts = GateFacts(
-            "answers from what was answered before, and stores responses", .answers(.stored),
+            "answers with stored responses, and stores responses", .answers(.stored),
             .waits(atMost: nil, reason: "the validation of a stored response"),
             .replays(times: 3), .storesResponses,
             .holdsMemory(atMost: bounds.map { min($0.memory, most) + shared }),
@@ -133,7 +133,7 @@ public struct Cache: Interceptor {
         return facts
     }
 
-    // The reason for which a request does not use the store.
+    // Why a request does not use the store; nil if it does.
     private func obstacle(to request: Request) -> String? {
         let isLookUp = request.method == .get || request.method == .head
         if !isLookUp { return request.method.isSafe ? "\(request.method) is not stored" : nil }
@@ -141,8 +141,7 @@ public struct Cache: Interceptor {
         return request.options.isStreaming ? "the call streams" : nil
     }
 
-    /// Waits for refreshes in the background and for the store's writing, then has the meter pass on
-    /// what it holds.
+    /// Waits for background refreshes and for the store's writes, then flushes the meter.
     public func shutdown() async {
         await state.background.waitForAll()
         await state.store.flush()
@@ -153,15 +152,15 @@ public struct Cache: Interceptor {
 extension Cache {
     /// The rules for storing and serving.
     public struct Options: Sendable {
-        /// The most bytes of content that a stored response may have; the store may have a lower bound.
+        /// The most bytes of content of a stored response; the store may have a lower limit.
         public var maxContentBytes: Int64 = 64 << 20
 
-        /// How long after its lifetime a response may be served instead of an error, if the
-        /// response does not say so itself (RFC 5861 §4).
+        /// How long after its lifetime a response may be served instead of an error, unless the
+        /// response has its own time for this (RFC 5861 §4).
         public var staleIfError: Duration = .zero
 
-        /// How long after its lifetime a response may be served if its origin cannot be reached, if
-        /// the response does not say so itself (RFC 9111 §4.2.4).
+        /// How long after its lifetime a response may be served if its origin cannot be reached,
+        /// unless the response has its own time for this (RFC 9111 §4.2.4).
         ///
         /// A response that must be validated is never served in this way.
         public var staleIfUnreachable: Duration = .seconds(300)
@@ -169,18 +168,18 @@ extension Cache {
         /// How long one refresh in the background may take.
         public var refreshLimit: Duration = .seconds(30)
 
-        /// The most bytes of a changed response that callers who wait for one revalidation share.
+        /// The most bytes of a changed response that is shared by all callers of one revalidation.
         public var maxSharedBytes = 1 << 20
-        // Within what can be added up.
+        // Limited so that sums do not overflow.
         var sharedBytes: Int { min(max(maxSharedBytes, 0), 1 << 40) }
 
         /// More header fields that identify the user, such as `X-User-ID` behind a gateway.
         public var identityFields: Set<HTTPHeaders.Name> = []
 
-        /// Returns who asks, or nil to go by the request's credentials and cookies.
+        /// Returns the caller's identity, or nil to use the request's credentials and cookies.
         ///
-        /// Use it where gates inside the cache add the credentials, and where credentials change while
-        /// the user stays the same: tokens that are replaced, signatures, Digest.
+        /// Use it if inner gates add the credentials, or if credentials change while the user stays
+        /// the same, as replaced tokens, signatures and Digest do.
         public var tenant: (@Sendable (Request, Context) -> String?)?
 
         /// Creates the default options.
@@ -189,15 +188,15 @@ extension Cache {
 }
 
 extension Gate where Self == Cache {
-    /// Answers requests from what was answered before; see ``Cache``.
+    /// Answers requests with stored responses; see ``Cache``.
     public static func cache(_ cache: Cache = Cache()) -> Self { cache }
 
-    /// Answers requests from what was answered before; see ``Cache/init(_:options:meter:)``.
+    /// Answers requests with stored responses; see ``Cache/init(_:options:meter:)``.
     public static func cache(
         _ store: MemoryStore, options: Cache.Options = Cache.Options()
     ) -> Self { Cache(store, options: options) }
 
-    /// Answers requests from what was answered before; see ``Cache/init(_:partition:options:meter:)``.
+    /// Answers requests with stored responses; see ``Cache/init(_:partition:options:meter:)``.
     public static func cache(
         _ store: any CacheStore, partition: String, options: Cache.Options = Cache.Options()
     ) -> Self { Cache(store, partition: partition, options: options) }

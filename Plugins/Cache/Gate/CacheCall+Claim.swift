@@ -10,9 +10,9 @@ extension CacheCall {
     private static let firstPause = Duration.milliseconds(2)
     private static let longestPause = Duration.milliseconds(50)
 
-    /// Waits for another call's request for the same, in this process or elsewhere, or claims it.
-    /// - Returns: The entry, if there is one by now; or this call's claim. Neither, if the call is to
-    ///   fetch for itself.
+    /// Waits for another call's equal request, here or elsewhere, or claims the request.
+    /// - Returns: The entry, if it is stored by now, or this call's claim. Neither, if the call
+    ///   must fetch the response for itself.
     /// - Throws: The error that ends the call.
     func claimed(
         _ lookUp: LookUp, atMost limit: Duration
@@ -72,14 +72,14 @@ extension CacheCall {
         }
     }
 
-    // nil while somebody else has the claim.
+    // Returns nil while another caller has the claim.
     private func answer(
         _ claim: Claim, _ lookUp: LookUp, until end: MonotonicInstant
     ) async -> (entry: CacheEntry?, claim: Claim?)? {
         switch await state.attempt(context, { try await state.store.claim(keys.common) }) {
         case .granted(let token):
             claim.grant(token)
-            // It may have been stored since this call has looked.
+            // The response may have been stored after this call looked for it.
             guard let entry = await find(lookUp, context) else { return (nil, claim) }
             claim.end(.stored)
             return (entry, nil)
@@ -91,21 +91,21 @@ extension CacheCall {
     }
 }
 
-/// The misses of this process for which one call asks the store's claim, and others wait.
+/// The misses of this process. For each, one call asks for the store's claim, and others wait.
 final class Claims: Sendable {
     /// How a claim ended.
     enum End: Sendable {
         /// The response can be found.
         case stored
-        /// There is no response for the others: they send requests by themselves.
+        /// There is no response for the others. They send their own requests.
         case notStored
-        /// The call ended without a result: another call may try.
+        /// The call ended without a result. Another call may try.
         case gaveUp
     }
 
     private let claims = Mutex<[CacheKey: SharedValue<End>]>([:])
 
-    /// Makes this call the one that sends the request, or finds the call that does.
+    /// Makes this call the one that sends the request, or finds the call that sends it.
     /// - Returns: The end of the claim, and whether this call sends the request.
     func join(_ key: CacheKey) -> (end: SharedValue<End>, isFirst: Bool) {
         claims.withLock { claims in
@@ -126,13 +126,13 @@ final class Claims: Sendable {
     }
 }
 
-/// One call's claim, which ends with it at the latest.
+/// The claim of one call. It ends with the call at the latest.
 final class Claim: Sendable {
     private let keys: CacheKeys
     private let ended: SharedValue<Claims.End>
     private let state: CacheState
     private let context: Context
-    // The store's token, once the claim was granted.
+    // The store's token, after the claim was granted.
     private let token = Mutex<String?>(nil)
 
     init(
@@ -148,7 +148,7 @@ final class Claim: Sendable {
 
     func grant(_ token: String) { self.token.withLock { $0 = token } }
 
-    /// Ends the claim for a response that was stored: others find it only if it is for them too.
+    /// Ends the claim for a stored response. Others find it only if it is for them too.
     func end(storedUnder key: CacheKey) { end(keys.isPersonal(key) ? .notStored : .stored) }
 
     /// Ends the claim here and in the store, once.
@@ -160,7 +160,7 @@ final class Claim: Sendable {
         let key = keys.common
         state.claims.end(key, ended, end)
         guard let token else { return }
-        // No call waits for it: if it fails, the claim ends with its time.
+        // No call waits for it. If it fails, the claim ends after its time.
         state.background.run { [state, context] in
             _ = await state.attempt(context) {
                 try await state.store.release(

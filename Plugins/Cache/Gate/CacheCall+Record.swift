@@ -8,9 +8,8 @@ import TurnpikeSupport
 extension CacheCall {
     /// Stores a response's content while it is read, if the response may be stored (RFC 9111 §3).
     ///
-    /// The entry that it renews is removed when it is stored, if that is this caller's own and has
-    /// another key.
-    /// - Returns: The response to hand on, and whether the store has taken it: `stored` of
+    /// If the response renews an entry of this caller that has another key, that entry is removed.
+    /// - Returns: The response to pass on, and whether the store has accepted it: `stored` in
     ///   `Cache-Status`.
     func record(
         _ response: consuming Response, _ mark: Recordings.Mark, _ inner: Context,
@@ -23,7 +22,7 @@ extension CacheCall {
             body.length ?? 0 <= options.maxContentBytes
         else { return (response, false) }
         if Self.isServerFault(head.status) {
-            // It must not replace the response that is served instead of it.
+            // It must not replace the entry that is served instead of it.
             let entry = if let old { old } else { await find(LookUp(keys, request.headers), inner) }
             if let entry, isStandIn(entry) { return (response, false) }
         }
@@ -52,7 +51,7 @@ extension CacheCall {
         return (response, true)
     }
 
-    /// A response as it would be stored, whether it may be or not; nil if its `Vary` matches nothing.
+    /// The response in the form in which it would be stored; nil if its `Vary` matches nothing.
     func prepared(
         _ received: ResponseHead, _ control: CacheControl, requestTime: Date
     ) -> StoredResponse? {
@@ -61,7 +60,7 @@ extension CacheCall {
         var headers = Storability.fields(received.headers, control)
         // RFC 9110 §6.6.1.
         headers.setIfAbsent(.date, HTTPDate.format(now))
-        // Without fragment and user information.
+        // The URL without fragment and user information.
         let isPlain = request.url.absoluteString == keys.url
         let head = ResponseHead(
             status: received.status, headers: headers,
@@ -74,7 +73,7 @@ extension CacheCall {
     }
 }
 
-/// Content that is stored while it is read: each chunk before its reader gets it.
+/// Stores content while it is read: each chunk before its reader gets it.
 final class Recording: ResponseBodySource {
     private let body: ResponseBody
     private let writer: any CacheWriter
@@ -87,7 +86,7 @@ final class Recording: ResponseBodySource {
     private let state: CacheState
     private let context: Context
     private let hasBegun = Atomic(false)
-    // The bytes so far; nil once the recording was finished or given up.
+    // The bytes so far; nil after the recording was finished or abandoned.
     private let count = Mutex<Int64?>(0)
 
     init(
@@ -142,7 +141,7 @@ final class Recording: ResponseBodySource {
         }
     }
 
-    // Ends the count, and returns it; nil if it was ended before.
+    // Ends the count, and returns it; nil if it had ended already.
     private func end() -> Int64? {
         count.withLock { count in
             defer { count = nil }
@@ -150,7 +149,7 @@ final class Recording: ResponseBodySource {
         }
     }
 
-    // The old entry is out of date, although the new response is not stored.
+    // The old entry is removed as out of date, although the new response is not stored.
     private func giveUp() async {
         claim?.end(.notStored)
         abandon()
@@ -160,8 +159,8 @@ final class Recording: ResponseBodySource {
         }
     }
 
-    /// Commits the entry, if its content is complete and no newer change was made.
-    /// - Returns: Whether it is stored.
+    /// Commits the entry if its content is complete and no newer change was made.
+    /// - Returns: Whether the entry is stored.
     @discardableResult
     func finish() async -> Bool {
         guard let count = end() else { return false }
@@ -172,7 +171,7 @@ final class Recording: ResponseBodySource {
         do {
             try await writer.commit()
             state.counts.addStored()
-            // It may have been changed or overtaken while it was committed.
+            // It may have been removed, or replaced by a newer one, during the commit.
             let isStored = mark.mayStore(key, variant)
             if !isStored { try await state.store.remove(key) }
             if isStored { claim?.end(storedUnder: key) }

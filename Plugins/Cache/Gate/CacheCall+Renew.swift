@@ -11,7 +11,7 @@ extension CacheCall {
         .range, .ifRange, .ifNoneMatch, .ifModifiedSince,
     ]
 
-    /// Asks the origin whether an entry is still right (RFC 9111 §4.3).
+    /// Asks the origin whether an entry is still valid (RFC 9111 §4.3).
     func renew(_ entry: CacheEntry, _ reason: CacheOutcome) async throws -> Response {
         if request.method == .head { return try await renewByHead(entry, reason) }
         if request.headers.contains(where: { Self.partialFields.contains($0.name) }) {
@@ -40,7 +40,7 @@ extension CacheCall {
             return try await checked(response.adopted(by: context), entry, reason)
         case .shared(.answered(let answer)):
             if isFor(answer.stored) { return try await given(answer, entry, reason, seat) }
-            // The answer is for another caller, but a fault of the server concerns all.
+            // The answer is for another caller, but a server fault concerns all.
             if Self.isServerFault(answer.head.status), mayStandIn(entry),
                 let response = await stand(in: entry, status: answer.head.status.code)
             {
@@ -96,15 +96,15 @@ extension CacheCall {
 
     private func flyInBackground(_ entry: CacheEntry, _ seat: Revalidations.Seat) async {
         guard let side = state.revalidations.context(of: seat) else { return }
-        // Only this seat is given up: others may wait longer for the same exchange.
+        // Only this seat is abandoned, because other calls may wait longer for the same exchange.
         let end = side.timeSource.now.advanced(by: options.refreshLimit)
         let timer = side.timeSource.schedule(after: options.refreshLimit) { [state] in
             state.revalidations.leave(seat, CancellationError())
         }
         defer { timer.cancel() }
-        // The exchange has a task of its own, which is cancelled when the last seat is given up.
+        // The exchange has its own task, which is cancelled when the last seat is abandoned.
         state.revalidations.start(seat) { await fly(entry, .stale, seat, $0) }
-        // No caller waits for an error.
+        // No caller waits for the error.
         let landing = try? await state.revalidations.landing(seat, in: side)
         guard case .own(let own) = landing else { return }
         let response = own.adopted(by: side)
@@ -112,7 +112,7 @@ extension CacheCall {
         let rest = max(side.timeSource.now.duration(to: end), .zero)
         let bodyTimer = side.timeSource.schedule(after: rest) { canceller.cancel(.drop) }
         defer { bodyTimer.cancel() }
-        // The response is stored by being read, and is not if that fails.
+        // Reading the response stores it. If reading fails, nothing is stored.
         do { for try await _ in response.body {} } catch {}
     }
 
@@ -139,10 +139,10 @@ extension CacheCall {
                     return flights.land(seat, .success(.answered(answer)))
                 }
             }
-            // It may depend on fields in which the other requests differ.
+            // The response may depend on fields in which the other requests differ.
             flights.giveBack(seat, .success(marked(response, reason, isStored: isStored)))
         } catch {
-            // A validator inside may have made an error of a response.
+            // An inner validator may have turned a response into an error.
             guard let head = Outcome(request: request, result: .failure(error)).head else {
                 return flights.land(seat, .failure(error))
             }
@@ -154,9 +154,9 @@ extension CacheCall {
         }
     }
 
-    // The answer for all callers that wait for it: a response that may be stored, or an error of
-    // the server. Each caller checks whether it may use the answer. nil for any other answer, which
-    // is only for the caller that sent the request (RFC 9111 §4).
+    // The answer for all callers that wait: a response that may be stored, or a server error. Each
+    // caller checks whether it may use the answer. nil for any other response, which is only for
+    // the caller that sent the request (RFC 9111 §4).
     private func answer(_ head: ResponseHead, isStored: Bool) -> Revalidated.Answer? {
         let control = CacheControl(head.headers)
         let mayBeShared = !control.noStore && Storability.allows(head, control)
@@ -190,7 +190,7 @@ extension CacheCall {
         var response = response(
             entry, .whole,
             CacheStatus.validated(reason, secondsLeft: left, isCollapsed: isCollapsed))
-        // New cookies replace stored ones, and are only for the caller whose request they answer.
+        // New cookies replace stored ones. They are only for the caller whose request they answer.
         if !validation.cookies.isEmpty, !isCollapsed {
             var headers = response.headers
             headers.remove(.setCookie)
@@ -203,7 +203,7 @@ extension CacheCall {
 
     // MARK: Errors
 
-    /// Returns a response, or the entry in its place if that may stand in for it (RFC 5861 §4).
+    /// Returns a response, or the entry instead if that may replace it (RFC 5861 §4).
     func checked(
         _ response: Response, _ entry: CacheEntry, _ reason: CacheOutcome
     ) async throws -> Response {
@@ -229,8 +229,8 @@ extension CacheCall {
         return response
     }
 
-    // nil if the entry has no answer to a request for parts, or cannot be read, which loggers were told.
-    // The caller then gets the response of the origin.
+    // Returns nil if the entry has no answer to a request for parts, or cannot be read, which is
+    // logged. The caller then gets the origin's response.
     private func stand(in entry: CacheEntry, status: Int?) async -> Response? {
         let left = entry.response.freshness.timeLeft(at: date)
         let text = CacheStatus.staleOnError(status, secondsLeft: left)
@@ -249,8 +249,8 @@ extension CacheCall {
             && mayStandIn(entry, control.staleIfError.map(Double.init) ?? standard.inSeconds)
     }
 
-    // The time is in seconds, and counts where the entry names none. A stored fault is not served
-    // instead of another fault.
+    // `standard` is in seconds, and is used if the entry has no time of its own. A stored fault is
+    // not served instead of another fault.
     private func mayStandIn(_ entry: CacheEntry, _ standard: Double) -> Bool {
         let freshness = entry.response.freshness
         let allowed = freshness.staleIfError ?? standard
@@ -259,8 +259,7 @@ extension CacheCall {
             && !Self.isServerFault(entry.response.head.status)
     }
 
-    /// Whether an entry may be served instead of a fault of the server, for this request or for
-    /// another one.
+    /// Whether an entry may be served instead of a server fault, for this request or another one.
     func isStandIn(_ entry: CacheEntry) -> Bool {
         let freshness = entry.response.freshness
         return mayStandIn(entry) || mayStandIn(entry, options.staleIfError.inSeconds)

@@ -4,11 +4,11 @@ import Foundation
 import TurnpikeCore
 import TurnpikeSupport
 
-/// The content of an entry cannot be read, and none of it was handed over: the entry is a miss.
+/// An entry's content cannot be read, and none was passed on. The entry counts as a miss.
 struct UnreadableEntry: Error {}
 
 extension CacheCall {
-    /// Answers the request with an entry; nil if it asks for ranges that the entry cannot give.
+    /// Answers the request with an entry; nil if the entry cannot serve the requested ranges.
     /// - Throws: ``UnreadableEntry``, or `CancellationError`.
     func stored(_ entry: CacheEntry, _ outcome: CacheOutcome) async throws -> Response? {
         let left = entry.response.freshness.timeLeft(at: date)
@@ -19,10 +19,10 @@ extension CacheCall {
         return response
     }
 
-    /// A response from an entry whose first bytes were read and checked; nil if the entry has no answer to
-    /// a request for parts.
+    /// A response from an entry whose first bytes were read and checked; nil if the entry cannot
+    /// answer a request for parts.
     ///
-    /// While nothing was handed over, the origin can still be asked instead of a damaged entry.
+    /// Until content is passed on, the origin can replace a damaged entry.
     /// - Throws: ``UnreadableEntry``, or `CancellationError`.
     func begun(_ entry: CacheEntry, _ status: String) async throws -> Response? {
         guard let part = StoredPart(of: entry, for: request, at: date) else { return nil }
@@ -39,7 +39,7 @@ extension CacheCall {
         }
     }
 
-    /// Whether the content of an entry can be read, as far as its first bytes show.
+    /// Whether the first bytes of an entry's content can be read.
     func isReadable(_ entry: CacheEntry, _ inner: Context) async -> Bool {
         if entry.content is CachedData || entry.content.length == 0 { return true }
         let begin = await state.attempt(inner) {
@@ -74,7 +74,7 @@ enum StoredPart {
     case notModified
     case notSatisfiable
 
-    /// Finds the part; nil where the origin must be asked.
+    /// Finds the part; nil if the origin must be asked.
     init?(of entry: CacheEntry, for request: Request, at now: Date) {
         let head = entry.response.head
         if Preconditions.isUnchanged(head, for: request, at: now) ?? false {

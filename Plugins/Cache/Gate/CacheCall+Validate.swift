@@ -5,17 +5,17 @@ import TurnpikeCore
 import TurnpikeMiddleware
 import TurnpikeSupport
 
-/// An entry that its origin has confirmed.
+/// An entry that the origin has confirmed.
 struct Validation: Sendable {
     let entry: CacheEntry
-    /// The `Set-Cookie` lines that came with the confirmation.
+    /// The `Set-Cookie` lines of the confirmation.
     var cookies: [String] = []
 }
 
 extension CacheCall {
     enum Answer {
         case confirmed(Validation)
-        /// The server sent another response; `true` if it is stored while it is read.
+        /// The server sent another response; `isStored` says whether it is stored while it is read.
         case answered(Response, isStored: Bool)
     }
 
@@ -41,7 +41,7 @@ extension CacheCall {
         if await isReadable(entry, inner), let validation = await confirm(entry, by: head, mark) {
             return .confirmed(validation)
         }
-        // The 304 confirms an entry that is not stored or can no longer be read: the original
+        // The 304 confirms an entry that is not stored or cannot be read any more. So the original
         // request is sent.
         let second = begin()
         return await replaced(entry, by: try await next(request, context: inner), second, inner)
@@ -55,8 +55,8 @@ extension CacheCall {
         return .answered(recorded, isStored: isStored)
     }
 
-    // Removes an entry if the status says that the resource has changed or gone. An error that only
-    // refuses to answer does not say so.
+    // Removes an entry if the status says that the resource has changed or is gone. An error that
+    // only refuses to answer does not say this.
     private func forgetIfObsolete(
         _ entry: CacheEntry, by status: HTTPStatus, _ inner: Context
     ) async {
@@ -68,7 +68,7 @@ extension CacheCall {
         _ = await state.attempt(inner) { try await state.store.remove(entry.response.key) }
     }
 
-    // A validator inside makes errors of these. Its other errors need not be the origin's answer.
+    // An inner validator makes errors of these. Its other errors may not be the origin's.
     private func forgetIfGone(
         _ entry: CacheEntry, _ outcome: Outcome, _ inner: Context
     ) async {
@@ -85,7 +85,7 @@ extension CacheCall {
         if let new = head.headers.first(.eTag), let old = old.first(.eTag) {
             guard Preconditions.isSame(new, old, strongly: false) else { return nil }
         } else if let new = head.headers.first(.lastModified), let old = old.first(.lastModified) {
-            // The date of another state would be sent as this one's validator from then on.
+            // Else another state's date would become this entry's validator.
             guard Grammar.areSame(new, old) else { return nil }
         }
         return Validation(
@@ -93,7 +93,7 @@ extension CacheCall {
             cookies: head.headers.values(of: .setCookie))
     }
 
-    /// Updates an entry's fields (RFC 9111 §3.2), in the store too.
+    /// Updates an entry's fields (RFC 9111 §3.2), also in the store.
     private func freshen(
         _ entry: CacheEntry, by head: ResponseHead, _ mark: Recordings.Mark
     ) async -> CacheEntry {
@@ -109,14 +109,14 @@ extension CacheCall {
         headers.removeAll { names.contains($0.name) }
         for field in news { headers.append(field.name, field.value) }
         if !head.headers.contains(.date) { headers[.date] = HTTPDate.format(now) }
-        // Fields that one of the heads excludes from reuse.
+        // Removes fields that one of the heads excludes from reuse.
         headers = Storability.fields(headers, CacheControl(headers))
         let control = CacheControl(headers)
         let merged = old.head.replacing(headers: headers)
         let freshness = Freshness(
             merged, control, requestTime: mark.requestTime, responseTime: now)
         let variant = Variant(headers, to: request.headers)
-        // The content is the same: the entry keeps its key, unless it is personal now.
+        // The content is the same, so the entry keeps its key, unless it is personal now.
         let key = freshness.isPersonal ? keys.personal : old.key
         let response = StoredResponse(
             key: key, variant: variant ?? old.variant, head: merged, freshness: freshness,
@@ -134,7 +134,7 @@ extension CacheCall {
         return CacheEntry(response: response, content: entry.content)
     }
 
-    // Fields that describe the stored content, and cookies, which are set once.
+    // Fields that describe the stored content, and cookies, which are set only once.
     private static func isKept(_ name: HTTPHeaders.Name) -> Bool {
         switch name {
         case .contentLength, .contentEncoding, .contentRange, .setCookie, "Content-MD5": true
@@ -144,7 +144,7 @@ extension CacheCall {
 
     // MARK: HEAD, and requests for parts
 
-    /// Forwards a HEAD, and updates the entry by its response (RFC 9111 §4.3.5).
+    /// Forwards a HEAD, and updates the entry with its response (RFC 9111 §4.3.5).
     func renewByHead(_ entry: CacheEntry, _ reason: CacheOutcome) async throws -> Response {
         let mark = begin()
         let outcome = await outcome(of: request, context)
@@ -163,7 +163,7 @@ extension CacheCall {
         return try await checked(marked(response, reason, isStored: false), entry, reason)
     }
 
-    // Whether a HEAD is about the stored content: its validators and its length are the stored ones.
+    // Whether a HEAD describes the stored content: it has the same validators and length.
     private static func isSame(_ new: HTTPHeaders, _ entry: CacheEntry) -> Bool {
         let old = entry.response.head.headers
         for name in [HTTPHeaders.Name.eTag, .lastModified] {
@@ -175,11 +175,11 @@ extension CacheCall {
         return new.contains(.contentEncoding) || Int64(length) == entry.content.length
     }
 
-    /// Forwards a request for a part, or with a condition of the caller's own.
+    /// Forwards a request for a part, or with the caller's own condition.
     func forwardPart(_ entry: CacheEntry, _ reason: CacheOutcome) async throws -> Response {
         let mark = begin()
         let outcome = await outcome(of: request, context)
-        // A validator inside may have made an error of the confirmation.
+        // An inner validator may have turned the confirmation into an error.
         if let head = outcome.head { await learn(from: head, entry, mark) }
         guard let response = outcome.response else {
             await forgetIfGone(entry, outcome, context)
@@ -190,7 +190,7 @@ extension CacheCall {
         return try await checked(marked(recorded, reason, isStored: isStored), entry, reason)
     }
 
-    // The caller's condition was about the entry where both have the same strong tag.
+    // The caller's condition concerned the entry if both have the same strong tag.
     private func learn(
         from head: ResponseHead, _ entry: CacheEntry, _ mark: Recordings.Mark
     ) async {
@@ -202,15 +202,15 @@ extension CacheCall {
     }
 }
 
-/// The key that callers must share to wait for one validation.
+/// The key of a validation. Only callers with the same key wait for the same validation.
 struct RevalidationKey: Hashable {
     let key: CacheKey
     let variant: Variant
-    // Calls with gates of their own do not share with other calls.
+    // Calls with their own gates do not share with other calls.
     let plan: ObjectIdentifier
-    // A refresh that does not share is for no call that waits.
+    // No waiting call may use a refresh that does not share.
     let allowsSharing: Bool
-    // Calls that may go to public addresses alone wait for no others.
+    // Calls that may connect only to public addresses do not wait for other calls.
     let isGuarded: Bool
 
     init(_ response: StoredResponse, _ request: Request, _ next: Next) {
@@ -222,22 +222,22 @@ struct RevalidationKey: Hashable {
     }
 }
 
-/// The result of a validation for all who wait for it.
+/// The result of a validation, for all callers that wait for it.
 ///
-/// Each takes it if the call could have found it in the store, and asks for itself otherwise.
+/// A caller uses it only if the caller could have found it in the store.
 enum Revalidated: Sendable {
     case confirmed(Validation)
     case answered(Answer)
 
-    /// A new response, or the error that a validator inside made of one.
+    /// A new response, or the error into which an inner validator turned the response.
     struct Answer: Sendable {
         let head: ResponseHead
         var content: Result<Data, any Error>
-        /// The response as it would be stored; its key shows for whom it is.
+        /// The response in its stored form. Its key shows for whom it is.
         let stored: StoredResponse
         let isStored: Bool
     }
 }
 
-/// The validations under way.
+/// The running validations.
 typealias Revalidations = Flights<RevalidationKey, Revalidated>

@@ -48,10 +48,10 @@ struct CacheCall: Sendable {
         return try await renew(entry, usability == .stale ? .stale : .refused)
     }
 
-    /// Finds the entry that answers the request, fresh or stale; a fault of the store is a miss.
+    /// Finds the entry that answers the request, fresh or stale. A store fault counts as a miss.
     ///
     /// An entry from the future was stored while a clock was ahead. It must not hide entries that
-    /// were stored since.
+    /// were stored later.
     func find(_ lookUp: LookUp, _ inner: Context) async -> CacheEntry? {
         await state.attempt(inner) {
             let present = date.addingTimeInterval(Freshness.clockTolerance)
@@ -74,7 +74,7 @@ struct CacheCall: Sendable {
         }
     }
 
-    // Whether the request has preconditions that only the origin can judge (RFC 9110 §13.1).
+    // Whether the request has preconditions that only the origin can evaluate (RFC 9110 §13.1).
     private static func needsOrigin(_ headers: HTTPHeaders) -> Bool {
         headers.contains(.ifMatch) || headers.contains(.ifUnmodifiedSince)
     }
@@ -85,7 +85,7 @@ struct CacheCall: Sendable {
         let mark = begin()
         let response = try await next(request)
         state.counts.add(reason)
-        // Consumed, so that it is changed and not copied.
+        // Consumed, so that the response is changed without a copy.
         let (recorded, isStored) = await record(consume response, mark, context, claim)
         if !isStored { claim?.end(.notStored) }
         return marked(recorded, reason, isStored: isStored)
@@ -134,7 +134,7 @@ struct CacheCall: Sendable {
     }
 }
 
-/// The condition of one look-up, which notes whether it has met variants that do not fit.
+/// The condition of one look-up. It notes whether it has met variants that do not match.
 final class LookUp: Sendable {
     private let keys: CacheKeys
     private let headers: HTTPHeaders
@@ -185,8 +185,8 @@ extension CacheCall {
         return marked(recorded, .method, isStored: isStored)
     }
 
-    // Whether the response to a POST says that a GET of the same URL has the same response (RFC 9110
-    // §9.3.3).
+    // Whether the response to a POST says that a GET of the same URL would get the same response
+    // (RFC 9110 §9.3.3).
     private func isOwnContent(_ response: Response) -> Bool {
         let control = CacheControl(response.headers)
         guard response.status.isSuccessful, control.maxAge != nil,
@@ -196,11 +196,11 @@ extension CacheCall {
         return keys.keys(of: uri).map(keys.isSameURL) ?? false
     }
 
-    // Removes the caller's own entries and those that all share. Others' entries may not have changed.
+    // Removes the caller's own and the shared entries. Others' entries may be unchanged.
     private func forget(_ head: ResponseHead, _ mark: Recordings.Mark?) async {
         var targets = [request.targetURI]
         for name in [HTTPHeaders.Name.location, .contentLocation] {
-            // An origin may not remove another origin's responses.
+            // An origin may not remove responses of another origin.
             guard let text = head.headers[name],
                 let uri = TargetURI(reference: text, relativeTo: request.targetURI),
                 uri.origin == request.origin

@@ -5,7 +5,7 @@ import TurnpikeCore
 import TurnpikeMiddleware
 import TurnpikeSupport
 
-/// The state that all calls through a cache share.
+/// The state that all calls of a cache share.
 final class CacheState: Sendable {
     let store: any CacheStore
     let counts: CacheCounts
@@ -20,7 +20,7 @@ final class CacheState: Sendable {
         counts = CacheCounts(store, meter: meter)
     }
 
-    /// Uses the store; a fault is noted, and returns nil.
+    /// Uses the store. A fault is noted, and the result is nil.
     func attempt<Value>(
         _ context: Context, _ action: () async throws -> Value?
     ) async -> Value? {
@@ -63,7 +63,7 @@ final class BackgroundTasks: Sendable {
         state.withLock { state in
             state.count += 1
             let number = state.count
-            // It ends within its time limit or with the client. `shutdown` waits for it.
+            // The task ends within its time limit or with the client. `shutdown` waits for it.
             state.tasks[number] = Task.inheriting(immediately: false) { [self] in
                 await operation()
                 self.state.withLock { $0.tasks[number] = nil }

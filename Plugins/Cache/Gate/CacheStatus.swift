@@ -4,26 +4,26 @@ import TurnpikeCore
 
 /// The actions of the cache for one request.
 enum CacheOutcome: String, CaseIterable {
-    /// Answered by a fresh entry.
+    /// A fresh entry answered.
     case hit
-    /// Answered by a stale entry.
+    /// A stale entry answered.
     case staleHit = "stale_hit"
-    /// Answered by an entry that the origin has confirmed.
+    /// An entry answered after the origin confirmed it.
     case validated
-    /// Nothing that fits was stored.
+    /// No entry matched the URL.
     case miss
     /// The stored responses for the URL do not match the request's fields.
     case variantMiss = "variant_miss"
-    /// A stale entry was validated, and the origin has sent another response.
+    /// A stale entry was validated, and the origin sent another response.
     case stale
     /// The request did not allow the entry.
     case refused
-    /// Neither looked up nor stored.
+    /// The store was neither searched nor changed.
     case bypass
-    /// A method that is not cached.
+    /// The method is not cached.
     case method
 
-    /// The word of RFC 9211 §2.2 for why the request went on.
+    /// The word of RFC 9211 §2.2 for the reason to forward the request.
     var forwardReason: String {
         switch self {
         case .miss: "uri-miss"

@@ -3,14 +3,13 @@
 import Foundation
 import Synchronization
 
-/// The exchanges under way whose responses may be stored.
+/// The running exchanges whose responses may be stored.
 ///
-/// A change (RFC 9111 §4.4) must keep responses that were asked for before it from being stored. Each
-/// exchange has a number, and each key under which one of them may store has a history. An exchange
-/// compares its number only with the history, so its cost does not grow with the number of
-/// exchanges.
+/// After a change (RFC 9111 §4.4), responses to earlier requests must not be stored. Each exchange
+/// has a number. Each key under which an exchange may store has a history. An exchange compares its
+/// number only with the history, so its cost does not grow with the number of exchanges.
 final class Recordings: Sendable {
-    /// One exchange, from before it was sent.
+    /// One exchange. It is created before the request is sent.
     final class Mark: Sendable {
         let requestTime: Date
         private let owner: Recordings
@@ -44,7 +43,7 @@ final class Recordings: Sendable {
         }
 
         /// Whether its response may be stored under a key: nothing was changed, and no response to
-        /// a later request is stored already (RFC 9111 §4: the most recent one is to be used).
+        /// a later request is stored already (RFC 9111 §4 requires the most recent one).
         func mayStore(_ key: CacheKey, _ variant: Variant) -> Bool {
             owner.state.withLock { state in
                 state.histories[key]?.store(variant, by: number, latest: state.latest) ?? true
@@ -73,14 +72,14 @@ final class Recordings: Sendable {
         return Mark(date, self, keys, number)
     }
 
-    /// Keeps the exchanges under way from storing under a key, except the one that makes the change.
+    /// Stops running exchanges from storing under a key, except the one that makes the change.
     func spoil(_ key: CacheKey, except own: Mark? = nil) {
         state.withLock { state in
             state.histories[key]?.change(before: state.latest, by: own?.number ?? 0)
         }
     }
 
-    /// Keeps the exchanges under way from storing under some keys; looks at all keys.
+    /// Stops running exchanges from storing under some keys. It checks all keys.
     func spoil(where isMeant: (CacheKey) -> Bool) {
         state.withLock { state in
             for key in state.histories.keys where isMeant(key) {
@@ -89,20 +88,20 @@ final class Recordings: Sendable {
         }
     }
 
-    /// How many keys have a history.
+    /// The number of keys that have a history.
     var keyCount: Int { state.withLock { $0.histories.count } }
 }
 
-/// The changes under one key while exchanges are under way that may store there.
+/// The changes under one key while exchanges run that may store there.
 struct KeyHistory {
-    /// How many exchanges are under way.
+    /// The number of running exchanges.
     fileprivate(set) var exchanges = 0
-    // A change concerns all exchanges up to a number, except the one that has made it. Two numbers are
-    // enough: the last change, and the last one that was made by another exchange than that.
+    // A change concerns all exchanges up to a number, except the one that made it. Two numbers are
+    // enough: the last change, and the last change that another exchange made.
     private var change = 0
     private var maker = 0
     private var changeByOthers = 0
-    // The latest exchange whose response was stored as each variant.
+    // For each variant, the latest exchange whose response was stored.
     private var stored: [Variant: Int] = [:]
 
     /// The most variants that are remembered.
@@ -129,8 +128,8 @@ struct KeyHistory {
         if let last = stored[variant] {
             if last > number { return false }
         } else if stored.count == Self.maxVariants {
-            // One exchange that never ends would let the variants grow without bound. They are
-            // forgotten instead, and the exchanges that have begun until now store nothing any more.
+            // One exchange that never ends would let the variants grow without limit. So they are
+            // forgotten, and exchanges that have begun by now store nothing any more.
             stored = [:]
             change(before: latest, by: number)
         }

@@ -23,7 +23,7 @@ extension Cache {
     }
 
     /// Removes the entries of a URL: all variants, of all users.
-    /// - Returns: How many entries were removed.
+    /// - Returns: The number of removed entries.
     @discardableResult
     public func purge(_ url: URL) async throws -> Int {
         guard let key = CacheKey(url) else { return 0 }
@@ -32,11 +32,11 @@ extension Cache {
         return try await state.store.removeAll { Grammar.areSame($0.key.url, key.url) }
     }
 
-    /// Removes the entries for which a condition holds.
+    /// Removes the entries that fulfil a condition.
     ///
-    /// Responses that are being read meanwhile are not stored: whether the condition would hold for
-    /// them is not known yet.
-    /// - Returns: How many entries were removed.
+    /// Responses that are being read at the same time are not stored, because it is not known yet
+    /// whether the condition holds for them.
+    /// - Returns: The number of removed entries.
     @discardableResult
     public func purge(
         where condition: @escaping @Sendable (StoredResponse) -> Bool
@@ -48,7 +48,7 @@ extension Cache {
 }
 
 extension Cache {
-    /// How many calls wait for a validation, refreshes in the background included.
+    /// The number of calls that wait for a validation, including background refreshes.
     var waiting: Int { state.revalidations.seatCount }
 }
 
@@ -56,14 +56,14 @@ extension Cache {
 public struct CacheStatistics: Sendable, Hashable {
     /// Calls answered by a fresh entry.
     public internal(set) var hits = 0
-    /// Calls answered by a stale entry, as the request, the response or an error allowed.
+    /// Calls answered by a stale entry, because the request, the response or an error allowed it.
     public internal(set) var staleHits = 0
-    /// Calls answered by an entry that its origin has confirmed with a 304.
+    /// Calls answered by an entry that the origin confirmed with a 304.
     public internal(set) var validated = 0
-    /// Calls for which nothing fitting was stored.
+    /// Calls without a matching entry.
     public internal(set) var misses = 0
-    /// Calls that got a new response although something was stored: it was stale and has changed, or
-    /// the request did not allow it.
+    /// Calls that got a new response although an entry existed. The entry was stale and had
+    /// changed, or the request did not allow it.
     public internal(set) var renewed = 0
     /// Calls for which the store was not used.
     public internal(set) var bypassed = 0
@@ -71,7 +71,7 @@ public struct CacheStatistics: Sendable, Hashable {
     public internal(set) var stored = 0
     /// Faults of the store.
     public internal(set) var failures = 0
-    /// How much the store holds.
+    /// How much the store contains.
     public internal(set) var usage = CacheUsage()
 }
 
@@ -88,13 +88,13 @@ final class CacheCounts: Sendable {
 
     private static let help = [
         "turnpike.cache.requests":
-            "Requests that passed a cache, by what it did for them (label result).",
+            "Requests that passed a cache, by outcome (label result).",
         "turnpike.cache.stored": "Responses that a cache stored.",
         "turnpike.cache.failures":
-            "Faults of a cache's store: what was not written, or was found damaged.",
-        "turnpike.cache.evictions": "Stored responses that a cache removed to make room.",
-        "turnpike.cache.entries": "Responses that the stores of caches hold.",
-        "turnpike.cache.bytes": "Size of the responses that the stores of caches hold, in bytes.",
+            "Faults of a cache's store: failed writes and damaged entries.",
+        "turnpike.cache.evictions": "Stored responses that a cache removed to free space.",
+        "turnpike.cache.entries": "Responses in the stores of caches.",
+        "turnpike.cache.bytes": "Size of the responses in the stores of caches, in bytes.",
     ]
 
     init(_ store: any CacheStore, meter: (any GateMeter)?) {

@@ -5,11 +5,11 @@ import TurnpikeSupport
 
 /// The directives of `Cache-Control` (RFC 9111 §5.2, RFC 5861, RFC 8246) that this cache obeys.
 ///
-/// If a directive occurs twice, the stricter one counts. A lifetime that is not a number is zero
-/// (§4.2.1: a malformed one makes the response stale).
+/// If a directive occurs twice, the stricter one counts. A lifetime that is not a number counts as
+/// zero (§4.2.1: a malformed lifetime makes the response stale).
 struct CacheControl {
     var isPublic = false
-    /// For one user only; `private="…"` counts as `private` does (§5.2.2.7).
+    /// For one user only; `private="…"` counts as `private` (§5.2.2.7).
     var isPrivate = false
     var noStore = false
     var noCache = false
@@ -19,19 +19,19 @@ struct CacheControl {
     var mustUnderstand = false
     var isImmutable = false
     var onlyIfCached = false
-    /// Whether a directive asks for storing: `max-age`, `public` or `private`.
+    /// Whether a directive allows storing explicitly: `max-age`, `public` or `private`.
     var isExplicit = false
     /// Seconds.
     var maxAge: Int64?
-    /// How long several users may share it, in seconds.
+    /// How long several users may share the response, in seconds.
     var sharedMaxAge: Int64?
     var minFresh: Int64?
-    /// Seconds; ``Int64/max`` if any staleness is accepted.
+    /// Seconds; ``Int64/max`` if the request accepts any staleness.
     var maxStale: Int64?
     var staleWhileRevalidate: Int64?
     var staleIfError: Int64?
 
-    /// Reads the lines of a message; `Pragma: no-cache` counts if there are none (§5.4).
+    /// Reads the lines of a message. Without any, `Pragma: no-cache` is read (§5.4).
     init(_ headers: HTTPHeaders) {
         guard headers.contains(.cacheControl) else {
             noCache = headers.values(of: .pragma).contains {
@@ -44,7 +44,7 @@ struct CacheControl {
 
     private mutating func read(_ line: String) {
         let quotes = line.utf8.count { $0 == UInt8(ascii: "\"") }
-        // A quotation that does not end hides directives: the response is not stored.
+        // An unclosed quotation may hide directives, so the response is not stored.
         if !quotes.isMultiple(of: 2), !line.utf8.contains(UInt8(ascii: "\\")) { noStore = true }
         for member in Grammar.split(line[...], at: UInt8(ascii: ",")) { add(member) }
     }
@@ -89,7 +89,7 @@ struct CacheControl {
 
     private func lower(_ value: inout Int64?, _ other: Int64) { value = min(value ?? other, other) }
 
-    // The argument without quotation marks and escapes (RFC 9110 §5.6.4), if it ends with a mark too.
+    // The argument without quotation marks and escapes (RFC 9110 §5.6.4), if it ends with one.
     private static func unquoted(_ argument: Substring) -> String {
         argument.utf8.last == UInt8(ascii: "\"") ? Grammar.unquoted(argument) : String(argument)
     }
@@ -97,10 +97,10 @@ struct CacheControl {
 
 /// A number of seconds (RFC 9111 §1.2.2).
 enum DeltaSeconds {
-    /// The largest number that a recipient must be able to hold (RFC 9111 §1.2.2): it stands for ever.
+    /// The largest number that a recipient must support (RFC 9111 §1.2.2): forever.
     static let longest: Int64 = 1 << 31
 
-    /// The number, or nil where the text is none; too large a one is ``longest``.
+    /// The number; ``longest`` if it is too large, nil if the text is not a number.
     static func parse(_ text: some StringProtocol) -> Int64? {
         guard !text.isEmpty, text.utf8.allSatisfy({ $0 &- UInt8(ascii: "0") < 10 }) else {
             return nil

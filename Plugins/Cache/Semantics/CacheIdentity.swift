@@ -5,10 +5,10 @@ import TurnpikeCore
 import TurnpikeMiddleware
 import TurnpikeSupport
 
-/// Decides who the caller is, and for whom responses are stored; no other part of the cache does.
+/// Decides who the caller is, and for whom responses are stored; no other type does.
 ///
-/// Each identity has a private cache in front of a shared one, like a browser's cache in front of a
-/// proxy's:
+/// Each identity has a private cache in front of a shared one, as a browser's cache is in front of
+/// a proxy's:
 ///
 /// | response | is found by |
 /// |---|---|
@@ -16,13 +16,13 @@ import TurnpikeSupport
 /// | any other, to a request with a credential, unless `public`, `s-maxage` or `must-revalidate` lets it be shared (RFC 9111 §3.5) | requests with the same credential |
 /// | all else | everybody |
 ///
-/// A credential is what ``CallerIdentity`` takes for one, or user information of the URL. A person is
-/// known by credential and cookies. Cookies count only for responses to one person. Otherwise each
-/// visitor of a site would have a cache of their own. A tenant replaces both.
+/// A credential is a field that ``CallerIdentity`` counts as one, or user information in the URL.
+/// Credential and cookies together identify a person. Cookies count only for responses to one
+/// person. Otherwise each visitor of a site would have a separate cache. A tenant replaces both.
 ///
-/// All of them, everybody included, are those of one partition (``CachePartition``).
+/// All of these, also everybody, are within one partition (``CachePartition``).
 struct CacheIdentity: Sendable {
-    /// Whom a response is for.
+    /// The callers that a response is for.
     enum Audience {
         case person, credential, everybody
     }
@@ -31,15 +31,15 @@ struct CacheIdentity: Sendable {
     let everybody: String
     /// The partition of the credential; nil for a request without one.
     let credential: String?
-    /// The partition of the person; nil if nothing is known of the person.
+    /// The partition of the person; nil if the request has neither credential nor cookie.
     let person: String?
 
     /// Reads a request.
     /// - Parameters:
     ///   - request: The request.
     ///   - partition: The part of the store.
-    ///   - tenant: Identifies the caller instead of the request; nil to use the request.
-    ///   - fields: More fields that are credentials.
+    ///   - tenant: Identifies the caller; nil to use the request instead.
+    ///   - fields: Additional fields that count as credentials.
     init(
         _ request: Request, in partition: String, tenant: String?, fields: Set<HTTPHeaders.Name>
     ) {
@@ -65,20 +65,20 @@ struct CacheIdentity: Sendable {
         person = cookies.isEmpty ? credential : Digest.text(partition + "\n" + proof + cookies)
     }
 
-    /// Whom a response to this identity is for.
+    /// The callers that a response to this identity is for.
     func audience(of control: CacheControl, isPersonal: Bool) -> Audience {
         if isPersonal { return .person }
         if credential == nil { return .everybody }
-        // §3.5; an `s-maxage` that is too short has made it personal.
+        // §3.5. If `s-maxage` is too short, the response is personal and does not come here.
         let isShared = control.isPublic || control.mustRevalidate || control.sharedMaxAge != nil
         return isShared ? .everybody : .credential
     }
 
-    /// Whether a response is only for the person who asked.
+    /// Whether a response is only for the person who sent the request.
     ///
-    /// A refusal is about this person. The header section is the stored one: a `Set-Cookie` that was
-    /// kept is part of the response. An `s-maxage` below the lifetime means that others must not have the
-    /// response for as long.
+    /// A refusal concerns only this person. The head is in its stored form, so a remaining
+    /// `Set-Cookie` is part of the response. An `s-maxage` below the lifetime means that others
+    /// must not use the response for as long.
     static func isPersonal(
         _ head: ResponseHead, _ control: CacheControl, lifetime: Double
     ) -> Bool {
@@ -93,11 +93,11 @@ struct CacheIdentity: Sendable {
 
 /// The part of a store that a cache uses.
 enum CachePartition {
-    /// Each client has its own where something inside may prove who it is; all others have one.
+    /// Each client has its own part if something inside may prove its identity. Others share one.
     case unnamed
-    /// Caches with the same name have it in common.
+    /// Caches with the same name share it.
     case named(String)
-    /// Its name is empty, so it is not known for whom responses are.
+    /// The name is empty, so the callers of responses are not known.
     case missing
 
     init(_ name: String?) {
@@ -112,7 +112,7 @@ enum CachePartition {
     func name(for call: CallID, _ next: Next) -> String? {
         switch self {
         case .unnamed:
-            // A new stack may prove another account.
+            // A new stack may prove another identity.
             next.provesClient
                 ? "client " + String(call.client, radix: 16) + "-\(next.generation)" : "anyone"
         case .named(let name): name

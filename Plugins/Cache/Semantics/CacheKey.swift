@@ -6,10 +6,9 @@ import TurnpikeSupport
 
 /// The key of a stored response: method, normalised URL, and owner.
 ///
-/// A key has several variants if there is a `Vary`. Scheme and host are in lower case, and the
-/// fragment, the user information and a port that is the scheme's own are left out, so that they
-/// make no second entry. Path and query are not changed, because a server may distinguish texts
-/// that look equal.
+/// With a `Vary`, a key may have several variants. Scheme and host are in lower case. Fragment,
+/// user information and the scheme's default port are removed, because they would make separate
+/// entries. Path and query are not changed, because a server may distinguish texts that look equal.
 public struct CacheKey: Sendable {
     private final class Storage: Sendable {
         let method: HTTPMethod
@@ -29,11 +28,11 @@ public struct CacheKey: Sendable {
         }
     }
 
-    // It is one reference, not its parts, because it is copied and looked up about six times in a
-    // call; its parts are hashed once.
+    // A key is one reference, because a call copies and looks it up about six times. Its parts are
+    // hashed once.
     private let storage: Storage
 
-    /// The method; `GET` in entries that the gate makes.
+    /// The method; `GET` in the entries of the gate.
     public var method: HTTPMethod { storage.method }
     /// The normalised URL.
     public var url: String { storage.url }
@@ -43,12 +42,12 @@ public struct CacheKey: Sendable {
     /// The longest URL that is cached, in bytes.
     static let maxURLBytes = 8192
 
-    /// Creates a key of parts.
+    /// Creates a key from its parts.
     public init(method: HTTPMethod = .get, url: String, partition: String? = nil) {
         storage = Storage(method, url, partition)
     }
 
-    /// Creates the key of a URL, or nil where it is not http or https, or longer than 8 KiB.
+    /// Creates the key of a URL; nil if the URL is not http or https, or is longer than 8 KiB.
     public init?(method: HTTPMethod = .get, _ url: URL, partition: String? = nil) {
         guard let text = Self.text(of: TargetURI(url)), text.utf8.count <= Self.maxURLBytes else {
             return nil
@@ -56,7 +55,7 @@ public struct CacheKey: Sendable {
         self.init(method: method, url: text, partition: partition)
     }
 
-    /// The normalised text of an http or https URI, however long; nil for another one.
+    /// The normalised text of an http or https URI of any length; nil for another scheme.
     static func text(of uri: TargetURI) -> String? {
         guard let origin = uri.origin?.description else { return nil }
         let form = uri.absoluteForm
@@ -93,16 +92,16 @@ enum Digest {
     }
 }
 
-/// The keys under which a request finds responses: those for everybody, and those of its identity.
+/// The keys under which a request finds responses: the key of everybody, and those of its identity.
 struct CacheKeys: Sendable {
     private let identity: CacheIdentity
     private let everybody: CacheKey
     // nil if there is no credential.
     private let credential: CacheKey?
-    // nil if the person is known by the credential alone, or not at all.
+    // nil if only the credential identifies the person, or nothing does.
     private let person: CacheKey?
 
-    /// Creates the keys of a URL for an identity; nil where the URL is not http or https.
+    /// Creates the keys of a URL for an identity; nil if the URL is not http or https.
     init?(_ uri: TargetURI, _ identity: CacheIdentity) {
         guard let text = CacheKey.text(of: uri) else { return nil }
         self.identity = identity
@@ -116,17 +115,17 @@ struct CacheKeys: Sendable {
     /// The normalised URL.
     var url: String { everybody.url }
 
-    /// Whether the URL is not too long to be stored.
+    /// Whether the URL is short enough to be stored.
     var isStorable: Bool { url.utf8.count <= CacheKey.maxURLBytes }
 
     /// The keys of the same identity for another URL.
     func keys(of uri: TargetURI) -> CacheKeys? { CacheKeys(uri, identity) }
 
-    /// Whether both are of the same URL.
+    /// Whether both have the same URL.
     func isSameURL(as other: CacheKeys) -> Bool { everybody == other.everybody }
 
-    /// Finds something under one of the keys, the caller's own first: a shared response may not be what
-    /// this caller would get.
+    /// Finds a value under one of the keys. The caller's own key comes first, because a shared
+    /// response may differ from the one that this caller would get.
     func first<Value>(
         _ find: (CacheKey) async throws -> Value?
     ) async rethrows -> Value? {
@@ -135,7 +134,7 @@ struct CacheKeys: Sendable {
         return try await find(everybody)
     }
 
-    /// All of them.
+    /// All keys of the request.
     var all: [CacheKey] { [person, credential, everybody].compactMap(\.self) }
 
     /// The key of a response to this identity.
@@ -147,16 +146,16 @@ struct CacheKeys: Sendable {
         }
     }
 
-    /// The key of responses for this person alone; all callers of whom nothing is known are one person.
+    /// The key of responses for this person only. Callers without identity are one person.
     var personal: CacheKey { person ?? credential ?? everybody }
 
     /// The key of most responses to this identity: all except those for one person.
     var common: CacheKey { credential ?? everybody }
 
-    /// Whether a key is only this person's, where others have the same ``common`` one.
+    /// Whether a key belongs only to this person, while others have the same ``common`` key.
     func isPersonal(_ key: CacheKey) -> Bool { key == person }
 
-    /// Whether a key is one of these.
+    /// Whether a key is one of these keys.
     func contains(_ key: CacheKey) -> Bool {
         key == everybody || key == credential || key == person
     }

@@ -4,14 +4,14 @@ import Foundation
 import TurnpikeCore
 import TurnpikeSupport
 
-/// How long a stored response is fresh (RFC 9111 §4.2); computed once, when it is stored.
+/// How long a stored response is fresh (RFC 9111 §4.2); computed when it is stored.
 ///
 /// Times are in seconds.
 struct Freshness: Sendable {
-    /// How long it is fresh, from the time at which its origin made it.
+    /// How long the response is fresh, counted from the time at which its origin made it.
     let lifetime: Double
     let isHeuristic: Bool
-    /// How old it was when it arrived.
+    /// The age at which the response arrived.
     let initialAge: Double
     let responseTime: Date
     let staleWhileRevalidate: Double
@@ -20,11 +20,11 @@ struct Freshness: Sendable {
     let noCache: Bool
     let isImmutable: Bool
     let hasValidator: Bool
-    /// Whether it is only for the person who asked (``CacheIdentity``).
+    /// Whether the response is only for the person who sent the request (``CacheIdentity``).
     let isPersonal: Bool
 
-    /// A response without a lifetime is fresh for this part of the time since its last change (§4.2.2),
-    /// up to a limit.
+    /// A response without a lifetime is fresh for this part of the time since its last change
+    /// (§4.2.2), up to a limit.
     static let heuristicPart = 0.1
     static let heuristicLimit: Double = 7 * 86_400
 
@@ -32,7 +32,7 @@ struct Freshness: Sendable {
         _ head: ResponseHead, _ control: CacheControl, requestTime: Date, responseTime: Date
     ) {
         let headers = head.headers
-        // The date of a field that has one line; nil where there is none, or several.
+        // The date of a field with one line; nil if there is no line, or if there are several.
         func dateValue(_ name: HTTPHeaders.Name) -> Date? {
             let lines = headers.values(of: name)
             return lines.count == 1 ? HTTPDate.parse(lines[0], now: responseTime) : nil
@@ -71,34 +71,34 @@ struct Freshness: Sendable {
             || Self.validator(.lastModified, in: headers) != nil
     }
 
-    /// A validator; nil if it has bytes that a request must not send back.
+    /// A validator; nil if it has bytes that must not be sent in a request.
     static func validator(_ name: HTTPHeaders.Name, in headers: HTTPHeaders) -> String? {
         headers.first(name).flatMap { Grammar.firstIllegalValueByte($0) == nil ? $0 : nil }
     }
 
-    /// How old the response is (§4.2.3).
+    /// The age of the response (§4.2.3).
     ///
-    /// The age of a response from the future is not known, for a clock was ahead or went back: it counts as
-    /// infinite. The clocks of replicas that share a store may differ a little.
+    /// If a response is from the future, a clock was ahead or was set back. Its age is unknown and
+    /// counts as infinite. The clocks of replicas that share a store may differ a little.
     func age(at date: Date) -> Double {
         let resident = date.timeIntervalSince(responseTime)
         return resident >= -Self.clockTolerance ? initialAge + max(resident, 0) : .infinity
     }
 
-    /// How long it is still fresh; a negative time says how long it has been stale.
+    /// How long the response is still fresh. A negative time says how long it has been stale.
     func timeLeft(at date: Date) -> Double { lifetime - age(at: date) }
 
-    /// How far the clock of the process that stored a response may be ahead, in seconds.
+    /// How many seconds ahead the clock of the process that stored a response may be.
     static let clockTolerance = 2.0
 
-    /// Whether it could ever answer a request.
+    /// Whether the response could ever answer a request.
     var isUseful: Bool {
         if hasValidator { return true }
         return !noCache
             && (lifetime > initialAge || staleWhileRevalidate > 0 || (staleIfError ?? 0) > 0)
     }
 
-    // The first member of the first line, where it is a number (§5.1).
+    // The first member of the first line if it is a number (§5.1), otherwise 0.
     private static func ageValue(_ line: String?) -> Double {
         guard let line, let member = line.split(separator: ",").first else {
             return 0
@@ -110,13 +110,13 @@ struct Freshness: Sendable {
 /// Whether a stored response answers a request without asking its origin (RFC 9111 §4).
 enum Usability: Equatable {
     case fresh
-    /// Stale, and the request takes it so (`max-stale`).
+    /// Stale, and the request allows this (`max-stale`).
     case staleAccepted
     /// Stale, and used while it is validated in the background (RFC 5861 §3).
     case staleWhileRevalidate
     /// The origin must be asked, because the response is stale.
     case stale
-    /// The origin must be asked, because the request says so.
+    /// The origin must be asked, because the request demands it.
     case refused
 
     init(_ freshness: Freshness, for request: CacheControl, at date: Date) {
@@ -143,8 +143,8 @@ enum Usability: Equatable {
         }
     }
 
-    // The request's own bounds (§5.2.1). A reload does not ask again for a response that is immutable
-    // while it is fresh (RFC 8246 §2).
+    // Checks the request's own limits (§5.2.1). While an immutable response is fresh, a reload does
+    // not ask for it again (RFC 8246 §2).
     private static func accepts(
         _ age: Double, _ left: Double, _ freshness: Freshness, _ request: CacheControl
     ) -> Bool {

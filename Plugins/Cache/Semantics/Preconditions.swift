@@ -6,7 +6,7 @@ import TurnpikeSupport
 
 /// A caller's conditions, evaluated against a stored response (RFC 9110 §13, RFC 9111 §4.3.2).
 enum Preconditions {
-    /// Whether the caller has the stored response already; nil if the request has no such condition.
+    /// Whether the caller already has the stored response; nil without such a condition.
     static func isUnchanged(
         _ head: ResponseHead, for request: Request, at now: Date
     ) -> Bool? {
@@ -27,7 +27,7 @@ enum Preconditions {
         return changed <= since
     }
 
-    /// Whether a range may be sent: there is no `If-Range`, or it names this response by a strong
+    /// Whether a range may be sent: there is no `If-Range`, or it names this response with a strong
     /// validator (RFC 9110 §13.1.5).
     static func allowsRange(
         _ head: ResponseHead, for request: Request, at now: Date
@@ -36,7 +36,7 @@ enum Preconditions {
         if condition.utf8.contains(UInt8(ascii: "\"")) {
             return head.headers.first(.eTag).map { isSame(condition, $0, strongly: true) } ?? false
         }
-        // A date is a strong validator if the last change was a second or more before (§8.8.2.2).
+        // A date is a strong validator if the last change was at least a second earlier (§8.8.2.2).
         guard let line = head.headers.first(.lastModified),
             Grammar.areSame(line, condition),
             let changed = HTTPDate.parse(line, now: now),
@@ -62,7 +62,7 @@ enum Preconditions {
 enum ByteRange {
     enum Result: Equatable {
         case one(Range<Int64>)
-        /// The content has no byte of it.
+        /// The range contains no byte of the content.
         case none
         case several
         /// The field is ignored.
@@ -90,7 +90,7 @@ enum ByteRange {
         return first < length ? .one(first..<(min(last, length - 1) + 1)) : .none
     }
 
-    // A number of more than 64 bits is beyond any content.
+    // A number of more than 64 bits is larger than any content.
     private static func number(_ text: Substring) -> Int64? {
         guard !text.isEmpty, text.utf8.allSatisfy({ $0 &- UInt8(ascii: "0") < 10 }) else {
             return nil

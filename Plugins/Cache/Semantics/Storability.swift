@@ -4,9 +4,9 @@ import Foundation
 import TurnpikeCore
 import TurnpikeSupport
 
-/// Whether, and as what, a response is stored (RFC 9111 §3).
+/// Decides whether a response is stored, and in which form (RFC 9111 §3).
 enum Storability {
-    /// Whether a response with this status and without a lifetime may be reused (RFC 9110 §15.1).
+    /// Whether a response with this status may be reused without a lifetime (RFC 9110 §15.1).
     static func isHeuristic(_ status: HTTPStatus) -> Bool {
         switch status.code {
         case 200, 203, 204, 300, 301, 308, 404, 405, 410, 414, 501: true
@@ -25,9 +25,9 @@ enum Storability {
         guard status.code >= 200, status.code < 600, status != .partialContent,
             status != .notModified
         else { return false }
-        // They answer a condition of that one request: its range, or its precondition.
+        // These statuses answer a condition of this one request: its range or its precondition.
         if status == 416 || status == 412 { return false }
-        // A 500 is an accident: its freshness was meant for the response that failed.
+        // A 500 is an accident. Its freshness was meant for the response that failed.
         if status == .internalServerError { return false }
         if control.mustUnderstand {
             if !isUnderstood(status) { return false }
@@ -37,7 +37,7 @@ enum Storability {
         return control.isExplicit || head.headers.contains(.expires) || isHeuristic(status)
     }
 
-    /// The fields of a response that are kept (§3.1).
+    /// The fields of a response that are stored (§3.1).
     static func fields(_ headers: HTTPHeaders, _ control: CacheControl) -> HTTPHeaders {
         var named = control.noCacheFields
         for field in headers where field.name == .connection {
@@ -61,8 +61,8 @@ enum Storability {
         .proxyAuthorization, "Proxy-Authentication-Info", "Proxy-Connection",
     ]
 
-    // A cookie with a path or a domain concerns more than this response: it was for the jar, once. One
-    // without is part of the response, and §3.1 keeps it.
+    // A cookie with a path or a domain concerns more than this response, and was meant for the jar,
+    // once. A cookie without them is part of the response, and §3.1 keeps it.
     private static func isOwnCookie(_ line: String) -> Bool {
         !line.split(separator: ";").dropFirst().contains { attribute in
             let name = Grammar.trimmed(attribute.prefix { $0 != "=" }).lowercased()

@@ -10,8 +10,8 @@ import TurnpikeSupport
 
 extension Registry {
     /// Adds the gate `cache` to the names of stack files.
-    /// - Parameter shared: Makes a store of entries over the store of the file's `shared`, for gates
-    ///   that use that; nil if it cannot.
+    /// - Parameter shared: Makes a store of entries over the store of the file's `shared`, for
+    ///   gates that use `shared`; nil if it cannot.
     public mutating func registerCache(
         shared: @escaping @Sendable (any SharedStore, SharedStoreSettings) -> (any CacheStore)? = {
             _, _ in nil
@@ -21,39 +21,39 @@ extension Registry {
             gate: "cache",
             description: PartDescription(
                 """
-                Answers requests from what was answered before: a private HTTP cache (RFC 9111). \
+                Answers requests with stored responses: a private HTTP cache (RFC 9111). \
                 Place it inside `redirect` and `cookies`, outside `retry` and the limits.
                 """,
                 settings: [
                     "memory": "The most bytes in memory; with 0, everything is on disk.",
                     "directory":
-                        "The folder of the cache on disk; without one, it is in memory alone.",
+                        "The folder of the cache on disk; without one, the cache is in memory only.",
                     "disk": "The most bytes on disk.",
                     "staleIfError": """
-                    How long after its lifetime a response may stand in for an error, if the \
-                    response does not say so itself.
+                    How long after its lifetime a response may be served instead of an error, unless \
+                    the response has its own time for this.
                     """,
                     "shared": """
                     Whether entries are kept in the shared state of the file, behind those in memory: \
                     true, or the name in `shared.use`.
                     """,
                     "partition": """
-                    Names whose responses they are: the service, and the account as which it sends, as \
-                    `"catalog as deploy-bot"`. Required with `shared`; caches find only what those with \
-                    the same one have stored. Without one, a client finds its own alone if a gate inside, \
-                    or the transport, proves who it is.
+                    Names the service, and the account that it uses if it has one, such as \
+                    `"catalog as deploy-bot"`. Required with `shared`. A cache finds only what \
+                    caches with the same partition have stored. Without a partition, a client finds \
+                    only its own responses if an inner gate or the transport proves its identity.
                     """,
-                    "prefix": "How the names of the keys of shared entries begin.",
+                    "prefix": "The prefix of the keys of shared entries.",
                     "maxEntryBytes": "The most bytes of one shared entry.",
                     "frontLifetime": """
-                    How long memory serves an entry before the shared store is asked for it again.
+                    How long memory serves an entry before the shared store is asked again.
                     """,
                     "fleetLock": """
-                    How long a miss waits at most for the request of another replica for the same; \
-                    without it, each replica sends its own.
+                    How long a miss waits, at most, for another replica's request for the same \
+                    response; without it, each replica sends its own request.
                     """,
                     "identityFields": """
-                    More header fields that identify the user, beside credentials and cookies.
+                    More header fields that identify the user, besides credentials and cookies.
                     """,
                     "metrics": .metrics,
                 ],
@@ -71,7 +71,7 @@ extension Cache {
         let disk: Int
         let frontLifetime: Duration?
         let shared: SharedStoreSettings
-        // Nothing is kept over a reload that changes the shared state.
+        // A reload that changes the shared state keeps no entries.
         let state: Identity?
     }
 
@@ -88,7 +88,7 @@ extension Cache {
     ) throws {
         let state = settings.sharedState()
         var shared = SharedStoreSettings()
-        // Another group is another service, whose responses are for others.
+        // Another group is another service, whose responses are for other callers.
         let group = state.flatMap { $0.group == "default" ? nil : "turnpike:cache:\($0.group)" }
         shared.prefix = settings.string("prefix") ?? group
         shared.maxEntryBytes = settings.optionalInt("maxEntryBytes", in: 1...(1 << 30))
@@ -120,7 +120,7 @@ extension Cache {
             return
         }
         let store = state.flatMap { make($0.store, shared) }
-        // A draft stands for a store that could not be made, which is a mistake by itself.
+        // A placeholder replaces a store that could not be made, which is reported separately.
         if let state, store == nil, !(state.store is PlaceholderStore) {
             settings.issue(
                 at: "shared",
@@ -153,7 +153,7 @@ extension Cache {
 
 /// The settings of a stack file for a cache store that replicas share.
 public struct SharedStoreSettings: Sendable, Hashable {
-    /// How the names of the store's keys begin; nil for the store's own default.
+    /// The prefix of the store's keys; nil for the store's own default.
     public var prefix: String?
     /// The most bytes of an entry; nil for the store's own default.
     public var maxEntryBytes: Int?

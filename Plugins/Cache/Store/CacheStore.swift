@@ -6,14 +6,14 @@ public import TurnpikeCore
 /// A store of a cache's responses.
 ///
 /// A store has no rules of HTTP. It returns an entry complete and unchanged, or not at all. Many
-/// calls use it at once, and it must not block their threads. It bounds its own size. An error that
-/// it throws is a miss to a call.
+/// calls use it at once, and it must not block their threads. It limits its own size. If it throws
+/// an error, the call counts a miss.
 ///
-/// ``MemoryStore``, ``DiskStore`` and ``TieredStore`` are ready ones. A store that several machines share
-/// says so (``isShared``), ends each operation within milliseconds, and may keep an entry as an
-/// ``EntryRecord``.
+/// ``MemoryStore``, ``DiskStore`` and ``TieredStore`` are ready-made. A store that several machines
+/// share says so (``isShared``), ends each operation within milliseconds, and may store an entry as
+/// an ``EntryRecord``.
 public protocol CacheStore: Sendable {
-    /// Finds the newest entry under a key for which a condition holds.
+    /// Finds the newest entry under a key that fulfils a condition.
     /// - Parameters:
     ///   - key: The key.
     ///   - isMatch: Whether an entry fits the request.
@@ -23,81 +23,81 @@ public protocol CacheStore: Sendable {
         for key: CacheKey, where isMatch: @escaping @Sendable (StoredResponse) -> Bool
     ) async throws -> CacheEntry?
 
-    /// Begins to store a response, which can be found once it is committed.
+    /// Begins to store a response. The response can be found after it is committed.
     ///
-    /// It replaces the entry with the same key and variant then.
+    /// The commit replaces the entry with the same key and variant.
     /// - Parameters:
     ///   - response: The response.
     ///   - length: The number of bytes of content; nil if it is not known.
-    /// - Returns: A writer for the content, or nil if the store does not want it.
-    /// - Throws: An error if the store cannot accept it.
+    /// - Returns: A writer for the content, or nil if the store does not accept the response.
+    /// - Throws: An error if the store fails.
     func writer(
         for response: StoredResponse, length: Int64?
     ) async throws -> (any CacheWriter)?
 
-    /// Replaces an entry's head; it has no effect if the entry was removed or replaced.
+    /// Replaces an entry's head. It has no effect if the entry was removed or replaced.
     ///
-    /// The content stays, and a store elsewhere need not be sent it again.
+    /// The content does not change, and need not be sent to a remote store again.
     /// - Parameters:
-    ///   - entry: The entry as it was found, in this store or in one in front of it.
+    ///   - entry: The entry as this store, or a store in front of it, has returned it.
     ///   - response: The new head; its variant may differ.
     /// - Throws: An error if the store cannot change it.
     func update(_ entry: CacheEntry, to response: StoredResponse) async throws
 
     /// Removes all entries under a key.
     ///
-    /// The old entry is not found any more in this process, even if the store throws, because then
-    /// it is not known whether it was removed. A shared store also refuses responses that other
-    /// processes had asked for before.
+    /// The old entry is not found any more in this process. This holds even if the store throws,
+    /// because the store may or may not have removed it. A shared store also refuses responses that
+    /// other processes had requested before.
     func remove(_ key: CacheKey) async throws
 
-    /// Removes all entries for which a condition holds.
+    /// Removes all entries that fulfil a condition.
     ///
-    /// It reads all entries, which may take long; no call waits for it.
-    /// - Returns: How many were removed.
+    /// It reads all entries, which may take long. No call waits for it.
+    /// - Returns: The number of removed entries.
     @discardableResult
     func removeAll(where condition: @escaping @Sendable (StoredResponse) -> Bool) async throws
         -> Int
 
-    /// Lists all entries, in no particular order; no call waits for it.
+    /// Lists all entries, in no particular order. No call waits for it.
     func list() async throws -> [CacheListing]
 
-    /// The most bytes that storing one response takes, without its head; nil if it is not known.
+    /// The most bytes for storing one response, without its head; nil if unknown.
     var entryBounds: CacheEntryBounds? { get }
 
-    /// How much the store holds, as far as it knows without asking (``CacheUsage/isComplete``).
+    /// How much the store contains, as far as it knows without asking (``CacheUsage/isComplete``).
     var usage: CacheUsage { get }
 
     /// Whether other processes change its entries.
     var isShared: Bool { get }
 
-    /// The longest time for which a call waits for the request of a call with a claim; nil if calls
-    /// do not wait.
+    /// How long a call waits, at most, for the request of a call with a claim; nil if calls do not
+    /// wait.
     var claimLimit: Duration? { get }
 
     /// Claims the fetch of a missing response, so that callers in other processes wait for it.
     ///
-    /// It is used only if there is a ``claimLimit``, after which a claim ends by itself.
+    /// It is used only if there is a ``claimLimit``. After this time, a claim ends by itself.
     func claim(_ key: CacheKey) async throws -> CacheClaim
 
     /// Ends a claim.
     /// - Parameters:
     ///   - token: The token of the claim.
     ///   - key: The key.
-    ///   - waitersGo: Whether waiting callers should fetch by themselves, because the response is
+    ///   - waitersGo: Whether waiting callers should fetch for themselves, because the response is
     ///     not for them.
-    /// - Throws: An error if the store cannot do it; the claim then ends with its time.
+    /// - Throws: An error if the store fails. The claim then ends after its time.
     func release(_ token: String, of key: CacheKey, waitersGo: Bool) async throws
 
-    /// Returns when all committed entries are where they outlive the process, as far as the store can.
+    /// Returns when all committed entries will outlive the process, if the store can do that.
     func flush() async
 }
 
 extension CacheStore {
-    /// Nil: nobody knows.
+    /// Nil: unknown.
     public var entryBounds: CacheEntryBounds? { nil }
 
-    /// False: only this process changes the entries, or no copy of an old entry is kept elsewhere.
+    /// False: only this process changes the entries, or no other store has copies of them.
     public var isShared: Bool { false }
 
     /// Nil: no call waits for another one.
@@ -116,12 +116,11 @@ public enum CacheClaim: Sendable, Hashable {
     case granted(token: String)
     /// Another caller fetches it, for at most this time.
     case held(atMost: Duration)
-    /// The caller fetches it and does not wait, because the response to the last request was not
-    /// stored.
+    /// The caller fetches the response and does not wait, because the last one was not stored.
     case unneeded
 }
 
-/// A stored response and its content, which can be read even if the store removes the entry meanwhile.
+/// A stored response and its content, which stays readable even after a removal.
 public struct CacheEntry: Sendable {
     /// The response.
     public let response: StoredResponse
@@ -154,33 +153,33 @@ public protocol CachedContent: Sendable {
     /// The number of bytes.
     var length: Int64 { get }
 
-    /// A body that reads a part of it, as it is pulled.
-    /// - Parameter range: Which bytes, within 0..<``length``.
+    /// Returns a body that reads a part of the content when it is pulled.
+    /// - Parameter range: The bytes, within 0..<``length``.
     /// - Returns: The body.
     func body(_ range: Range<Int64>) -> ResponseBody
 }
 
-/// Takes the content of one response; one task uses it at a time.
+/// Receives the content of one response. One task uses it at a time.
 public protocol CacheWriter: Sendable {
-    /// Takes the next bytes.
+    /// Receives the next bytes.
     func write(_ chunk: Data) async throws
 
-    /// Ends the content; from then on the entry can be found, as a whole.
+    /// Ends the content. From now on, the complete entry can be found.
     func commit() async throws
 
-    /// Abandons the entry, from any thread; nothing of it is kept.
+    /// Abandons the entry, from any thread. Nothing of it remains.
     func abandon()
 }
 
-/// How much a store holds.
+/// How much a store contains.
 public struct CacheUsage: Sendable, Hashable {
     /// The number of entries that the store knows of.
     public var entries: Int
-    /// The bytes that the entries take, heads included.
+    /// The bytes of the entries, including heads.
     public var bytes: Int64
-    /// How many entries were removed to make room.
+    /// The number of entries that were removed to free space.
     public var evictions: Int
-    /// Whether this is all; false for a store elsewhere, which would have to be asked.
+    /// Whether the numbers are complete; false for a remote store, which would have to be asked.
     public var isComplete = true
 
     /// Creates a usage.

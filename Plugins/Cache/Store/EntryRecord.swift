@@ -2,13 +2,13 @@
 
 public import Foundation
 
-/// A stored response and its content as bytes, for stores that keep them elsewhere.
+/// A stored response and its content as bytes, for remote stores.
 ///
-/// The content stands in front, so that it can be used without a copy. Behind it are the head and a
-/// closing of ``closingBytes`` bytes, with the lengths and checksums of both. Bytes that were cut
-/// off, damaged or written by another version of the format are not a record. If a record is
-/// recognized by its checksums, its head is not read, so the head may be damaged. The checksums
-/// detect accidents; they do not protect against a person who can write to the store.
+/// The content comes first, so that it can be used without a copy. The head follows, and a closing
+/// of ``closingBytes`` bytes with the lengths and checksums of both. Truncated or damaged bytes, or
+/// those of another format version, are not a record. If a record is recognized by its checksums,
+/// its head is not read, so the head may be damaged. The checksums detect accidents; they do not
+/// protect against a person who can write to the store.
 public struct EntryRecord: Sendable {
     private final class Storage: Sendable {
         let response: StoredResponse
@@ -22,12 +22,12 @@ public struct EntryRecord: Sendable {
         }
     }
 
-    // It is one reference, not its parts, because a store copies it at each hit.
+    // A record is one reference, because a store copies it at each hit.
     private let storage: Storage
 
     /// The response.
     public var response: StoredResponse { storage.response }
-    /// The bytes behind the content: the head and the closing.
+    /// The bytes after the content: the head and the closing.
     ///
     /// They distinguish entries that were stored under one key and variant at different times.
     public var tail: Data { storage.tail }
@@ -35,11 +35,11 @@ public struct EntryRecord: Sendable {
 
     /// The length of the closing.
     ///
-    /// It has the version, the length of the head, the length of the content, and the checksums of
-    /// the content and of the head; the last one covers the lengths too. Numbers have their lowest
-    /// byte first.
+    /// It has the version, the length of the head, the length of the content, the checksum of the
+    /// content, and the checksum of the head, which covers the lengths too. Numbers have their
+    /// lowest byte first.
     public static let closingBytes = 32
-    // "TrC" and a version, which changes with the format and with the rules for whom an entry is kept.
+    // "TrC" and a version, which changes with the format and with the rules of access.
     private static let version: UInt32 = 0x0143_7254
 
     private init(response: StoredResponse, tail: Data, _ closing: Closing) {
@@ -82,20 +82,20 @@ public struct EntryRecord: Sendable {
 
     /// Reads the record at the end of bytes, and checks its head; ``content(of:)`` checks the content.
     /// - Parameters:
-    ///   - bytes: The content and the bytes behind it.
-    ///   - known: A record that was read before. If the bytes have the same closing, with the same checksums,
-    ///     it is not read again.
-    /// - Returns: The record; nil if the bytes are not whole.
+    ///   - bytes: The content and the bytes after it.
+    ///   - known: A record that was read before. If the bytes have the same closing, with the same
+    ///     checksums, it is returned without reading again.
+    /// - Returns: The record; nil if the bytes are not complete.
     public static func read(_ bytes: Data, knowing known: EntryRecord? = nil) -> EntryRecord? {
         guard let closing = Closing(bytes), let tailBytes = closing.tailBytes(in: bytes.count)
         else { return nil }
         if let known, known.closing == closing { return known }
-        // A record that is kept must not keep the content.
+        // A stored record must not keep the memory of the content.
         return EntryRecord(tail: bytes.suffix(tailBytes).exact)
     }
 
-    /// The content in front of the record, which shares the memory of the bytes.
-    /// - Parameter bytes: The content and the bytes behind it.
+    /// The content before the record. It shares the memory of the bytes.
+    /// - Parameter bytes: The content and the bytes after it.
     /// - Returns: The content; nil if the record belongs to other content.
     public func content(of bytes: Data) -> Data? {
         guard let tailBytes = closing.tailBytes(in: bytes.count) else { return nil }
@@ -152,7 +152,7 @@ public struct EntryRecord: Sendable {
                 [XXHash64.hash(bytes), UInt64(headLength), contentLength, content])
         }
 
-        // The bytes after the content; nil if the lengths do not match the number of bytes.
+        // The number of bytes after the content; nil if the lengths do not match.
         func tailBytes(in count: Int) -> Int? {
             let tail = Int(headLength) + EntryRecord.closingBytes
             guard count >= tail, contentLength == UInt64(count - tail) else { return nil }

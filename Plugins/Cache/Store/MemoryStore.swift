@@ -7,8 +7,8 @@ import TurnpikeSupport
 
 /// Keeps responses in memory, within a number of bytes.
 ///
-/// A new entry is on probation, in a fifth of the room. Its first hit moves it to the protected
-/// segment; if that is full, its least recently used entries go back on probation. So entries that
+/// A new entry is on probation, in a fifth of the space. Its first hit moves it to the protected
+/// segment. If that is full, its least recently used entries go back on probation. So entries that
 /// are used only once replace only each other (segmented LRU: Karedla, Love and Wherry, 1994).
 public final class MemoryStore: CacheStore {
     fileprivate let table: Mutex<MemoryTable>
@@ -16,16 +16,16 @@ public final class MemoryStore: CacheStore {
 
     /// Creates a store.
     /// - Parameters:
-    ///   - maxBytes: The most bytes, heads included.
-    ///   - maxEntryBytes: The most bytes of one entry's content; an eighth of `maxBytes` if none is
-    ///     given.
+    ///   - maxBytes: The most bytes, including heads.
+    ///   - maxEntryBytes: The most bytes of one entry's content; by default an eighth of
+    ///     `maxBytes`.
     public init(maxBytes: Int = 16 << 20, maxEntryBytes: Int? = nil) {
         let maxBytes = max(maxBytes, 0)
         self.maxEntryBytes = min(max(maxEntryBytes ?? maxBytes / 8, 0), maxBytes)
         table = Mutex(MemoryTable(maxBytes: maxBytes))
     }
 
-    /// As many bytes as an entry may have.
+    /// The most bytes of an entry.
     public var entryBounds: CacheEntryBounds? { CacheEntryBounds(memory: Int64(maxEntryBytes)) }
 
     /// Finds an entry.
@@ -35,7 +35,7 @@ public final class MemoryStore: CacheStore {
         table.withLock { $0.entry(for: key, where: isMatch) }
     }
 
-    /// Begins to store a response; nil if its content is larger than an entry may be.
+    /// Begins to store a response; nil if its content is too large for an entry.
     public func writer(
         for response: StoredResponse, length: Int64?
     ) async throws -> (any CacheWriter)? {
@@ -48,8 +48,8 @@ public final class MemoryStore: CacheStore {
         table.withLock { table in
             guard table.contains(entry.response) else { return }
             let content = (entry.content as? CachedData)?.data
-            // An entry with the same key and variant keeps its rank, because an entry that is
-            // validated often is used often.
+            // An entry with the same key and variant keeps its rank, because an entry that is often
+            // validated is often used.
             let isInPlace =
                 response.key == entry.response.key && response.variant == entry.response.variant
             if content == nil || !isInPlace { table.remove(entry.response) }
@@ -62,7 +62,7 @@ public final class MemoryStore: CacheStore {
         table.withLock { $0.remove(key) }
     }
 
-    /// Removes all entries for which a condition holds.
+    /// Removes all entries that fulfil a condition.
     @discardableResult
     public func removeAll(
         where condition: @escaping @Sendable (StoredResponse) -> Bool
@@ -73,7 +73,7 @@ public final class MemoryStore: CacheStore {
     /// All entries.
     public func list() async throws -> [CacheListing] { table.withLock { $0.list } }
 
-    /// How much it holds.
+    /// How much the store contains.
     public var usage: CacheUsage { table.withLock { $0.usage } }
 
     /// Does nothing: memory does not outlive the process.
@@ -111,7 +111,7 @@ private final class MemoryWriter: CacheWriter {
             defer { content = nil }
             return content
         }
-        // The entry that it was to replace is out of date.
+        // The entry that it would have replaced is out of date.
         guard let data else { return store.table.withLock { $0.remove(response) } }
         store.table.withLock { $0.insert(response, data.exact) }
     }
@@ -130,7 +130,7 @@ public struct CachedData: CachedContent {
     /// The number of bytes.
     public var length: Int64 { Int64(data.count) }
 
-    /// A body of these bytes.
+    /// Returns a body with these bytes.
     public func body(_ range: Range<Int64>) -> ResponseBody {
         if range.count64 == length { return ResponseBody(data) }
         let start = data.startIndex + Int(range.lowerBound)
@@ -139,6 +139,6 @@ public struct CachedData: CachedContent {
 }
 
 extension Data {
-    /// A copy of just these bytes, which keeps neither a transport's buffer nor room to grow.
+    /// A copy of exactly these bytes, without a transport's buffer and without spare capacity.
     var exact: Data { unsafe withUnsafeBytes { unsafe Data($0) } }
 }

@@ -10,8 +10,8 @@ struct MemoryTable {
         let content: Data
     }
 
-    // The place of an entry in the list of its segment. Ranks are apart from the entries, because each
-    // hit changes several.
+    // The position of an entry in the list of its segment. Ranks are separate from entries, because
+    // each hit changes several ranks.
     private struct Rank {
         let bytes: Int
         var isProtected: Bool
@@ -44,18 +44,18 @@ struct MemoryTable {
         }
     }
 
-    // nil where a place is free.
+    // nil where an index is free.
     private var entries: [Entry?] = []
     private var ranks: [Rank] = []
     private var free: [Int] = []
-    // The places of each key's variants, the oldest in front.
+    // The indices of each key's variants, the oldest first.
     private var index: [CacheKey: [Int]] = [:]
     private var probation = Segment()
     private var protected = Segment()
     private var evictions = 0
     private let maxBytes: Int
 
-    /// The most variants of one key; the oldest goes.
+    /// The most variants of one key. Above it, the oldest one is removed.
     static let maxVariants = 16
 
     init(maxBytes: Int) { self.maxBytes = maxBytes }
@@ -74,7 +74,7 @@ struct MemoryTable {
 
     // MARK: Finding
 
-    /// The last of the entries under a key for which a condition holds.
+    /// The newest entry under a key that fulfils a condition.
     mutating func entry(
         for key: CacheKey, where isMatch: (StoredResponse) -> Bool
     ) -> CacheEntry? {
@@ -89,7 +89,7 @@ struct MemoryTable {
         return CacheEntry(response: best.response, content: CachedData(content))
     }
 
-    /// Whether an entry is there as it was found.
+    /// Whether an entry is still there, unchanged.
     func contains(_ response: StoredResponse) -> Bool {
         guard let place = place(of: response) else { return false }
         return entries[place]?.response.responseTime == response.responseTime
@@ -104,7 +104,7 @@ struct MemoryTable {
     mutating func insert(_ response: StoredResponse, _ data: Data) {
         var rank = Rank(bytes: data.count + response.headBytes, isProtected: false)
         if let old = place(of: response) {
-            // It keeps its segment, because it will probably be used again.
+            // The new entry keeps the segment, because it will probably be used again.
             rank.isProtected = ranks[old].isProtected
             remove(at: old)
         }
@@ -164,7 +164,7 @@ struct MemoryTable {
         link(place)
     }
 
-    // The segments share the space: one may use the space that the other does not use.
+    // The segments share the space. One may use the space that the other does not use.
     private mutating func shrink(keeping place: Int) {
         while probation.bytes + protected.bytes > maxBytes {
             var victim = probation.oldest

@@ -27,18 +27,18 @@ public struct StoredResponse: Sendable {
         }
     }
 
-    // It is one reference, not its parts, because it is copied often.
+    // A response is one reference, because it is copied often.
     private let storage: Storage
 
     /// The key under which it is found.
     public var key: CacheKey { storage.key }
     /// The request fields on which it depends.
     public var variant: Variant { storage.variant }
-    /// Status, header fields except those of one connection, URL and version.
+    /// Status, URL, version, and header fields except those of one connection.
     public var head: ResponseHead { storage.head }
-    /// The time when its request, or the request that validated it, was sent.
+    /// When its request, or the request that validated it, was sent.
     public var requestTime: Date { storage.requestTime }
-    /// When it arrived, or was validated.
+    /// When the response, or the one that validated it, arrived.
     public var responseTime: Date { storage.responseTime }
 
     var freshness: Freshness { storage.freshness }
@@ -61,8 +61,8 @@ public struct StoredResponse: Sendable {
         storage = Storage(key, variant, head, requestTime, responseTime, freshness)
     }
 
-    /// The time since its origin made it, as far as that is known (RFC 9111 §4.2.3); more than 30,000 years
-    /// if it arrived later than this date.
+    /// The time since its origin made it, as far as known (RFC 9111 §4.2.3); more than 30,000 years
+    /// if it arrived after this date.
     public func age(at date: Date) -> Duration { Self.duration(freshness.age(at: date)) }
 
     /// How long it is still fresh; zero or less if it is stale.
@@ -70,10 +70,10 @@ public struct StoredResponse: Sendable {
         Self.duration(freshness.timeLeft(at: date))
     }
 
-    /// How long it is useful, from ``responseTime`` on, for stores that remove entries by time.
+    /// How long it is useful, from ``responseTime`` on, for stores that remove by time.
     ///
-    /// - Parameter staleTime: How long a stale response that can be validated is of use.
-    /// - Returns: The rest of its lifetime, and for how long it may be used after that.
+    /// - Parameter staleTime: How long a stale response is useful if it can be validated.
+    /// - Returns: The rest of its lifetime, and the time for which it may be used afterwards.
     public func timeOfUse(staleTime: Duration) -> Duration {
         let fresh = max(freshness.lifetime - freshness.initialAge, 0)
         var stale = max(freshness.staleWhileRevalidate, freshness.staleIfError ?? 300)
@@ -81,7 +81,7 @@ public struct StoredResponse: Sendable {
         return Self.duration(fresh + stale)
     }
 
-    // The age of a response from the future is infinite.
+    // Limited, because the age of a response from the future is infinite.
     private static func duration(_ seconds: Double) -> Duration {
         .seconds(seconds.isNaN ? 0 : min(max(seconds, -1e12), 1e12))
     }

@@ -6,29 +6,29 @@ public import TurnpikeCore
 
 /// A small, fast store in front of a large one.
 ///
-/// A response is stored in both. An entry that is found in the back is put in front too, if its content
-/// was read into memory. If the back fails, its error is thrown and the front goes on.
+/// A response is stored in both. An entry from the back is also put in front, if its content was
+/// read into memory. If the back fails, its error is thrown, and the front still works.
 ///
-/// If others change the back too (``CacheStore/isShared``), the front does not learn of it. The
-/// front serves an entry for at most `frontLifetime` after the back has confirmed it. For that
+/// If others also change the back (``CacheStore/isShared``), the front does not notice. So the
+/// front serves an entry for at most `frontLifetime` after the back has confirmed it. During that
 /// time, this process may serve an entry that another one has replaced or removed.
 public final class TieredStore: CacheStore {
     private let front: any CacheStore
     private let back: any CacheStore
-    // How often an entry was removed or replaced. Entries that an earlier look-up has found are not
-    // put into the front.
+    // How often an entry was removed or replaced. Entries from earlier look-ups are then not put
+    // into the front.
     private let changes = Atomic<UInt64>(0)
     // The entries that the front may serve; nil if only this process changes the back.
     private let confirmed: ConfirmedKeys?
 
-    /// Creates a store of two.
+    /// Creates a store from two stores.
     /// - Parameters:
     ///   - front: The small store.
     ///   - back: The large store.
-    ///   - frontLifetime: How long the front may serve an entry before the back is asked for it again;
-    ///     with zero, each look-up asks the back. nil is one second if the back is shared, and no limit
-    ///     if it is not.
-    ///   - timeSource: The clock of that limit.
+    ///   - frontLifetime: How long the front may serve an entry before the back is asked again;
+    ///     with zero, each look-up asks the back. The default is one second if the back is shared,
+    ///     and otherwise no limit.
+    ///   - timeSource: The clock for `frontLifetime`.
     public init(
         _ front: any CacheStore, _ back: any CacheStore, frontLifetime: Duration? = nil,
         timeSource: any TimeSource = SystemTimeSource()
@@ -71,7 +71,7 @@ public final class TieredStore: CacheStore {
         }
         let before = changes.load(ordering: .sequentiallyConsistent)
         let found = try await back.entry(for: key, where: isMatch)
-        // Another variant in the front may be out of date as well.
+        // Another variant in the front may also be out of date.
         if !isConfirmed { try await front.remove(key) }
         guard let entry = found else { return nil }
         if let data = (entry.content as? CachedData)?.data,
@@ -93,8 +93,8 @@ public final class TieredStore: CacheStore {
         changes.load(ordering: .sequentiallyConsistent) == count
     }
 
-    // Changes the back before the front. If an earlier look-up has found an entry in the back, it
-    // has put the entry into the front before the front changes, or it notices the change.
+    // Changes the back before the front. If an earlier look-up found an entry in the back, it puts
+    // the entry into the front before the front changes, or it notices the change.
     fileprivate func change<Value: Sendable>(
         back: @Sendable () async throws -> Value, front: @Sendable () async throws -> Value
     ) async throws -> (Value, Value) {
@@ -105,15 +105,15 @@ public final class TieredStore: CacheStore {
         return (first, try second.get())
     }
 
-    // Called before an entry is put into the front: the other entries of the key are confirmed with
-    // it, or removed.
+    // Called before an entry is put into the front. The key's other entries in the front are
+    // confirmed with it, or removed.
     fileprivate func frontChanges(_ key: CacheKey) async throws {
         guard let confirmed, !confirmed.contains(key) else { return }
         try await front.remove(key)
         confirmed.insert(key)
     }
 
-    /// Begins to store a response in both; nil where neither wants it.
+    /// Begins to store a response in both; nil if neither accepts it.
     public func writer(
         for response: StoredResponse, length: Int64?
     ) async throws -> (any CacheWriter)? {
@@ -146,7 +146,7 @@ public final class TieredStore: CacheStore {
         }
     }
 
-    /// Removes all entries for which a condition holds, from both.
+    /// Removes all entries that fulfil a condition, from both.
     @discardableResult
     public func removeAll(
         where condition: @escaping @Sendable (StoredResponse) -> Bool
@@ -173,7 +173,7 @@ public final class TieredStore: CacheStore {
         }
     }
 
-    /// How much both hold; an entry in both counts once, its bytes twice.
+    /// How much both contain. An entry in both counts once; its bytes count twice.
     public var usage: CacheUsage {
         let (first, second) = (front.usage, back.usage)
         var usage = CacheUsage(
@@ -195,7 +195,7 @@ private final class TieredWriter: CacheWriter {
     private let front: any CacheStore
     private let back: any CacheStore
     private let key: CacheKey
-    // nil if a store does not want the content: its old entry must not be found any more.
+    // nil if a store does not accept the content. Its old entry must then not be found any more.
     private let first: (any CacheWriter)?
     private let second: Mutex<Result<(any CacheWriter)?, any Error>>
 
@@ -243,10 +243,10 @@ private final class TieredWriter: CacheWriter {
     }
 }
 
-/// The keys whose entries in the front the back has confirmed lately.
+/// The keys whose entries in the front the back has confirmed recently.
 private final class ConfirmedKeys: Sendable {
     private struct State {
-        // The removals of this period and of the one before, so that old ones need no search.
+        // The confirmations of this period and of the one before, so that old ones need no search.
         var recent: [CacheKey: MonotonicInstant] = [:]
         var older: [CacheKey: MonotonicInstant] = [:]
         var turnedAt: MonotonicInstant
@@ -273,7 +273,7 @@ private final class ConfirmedKeys: Sendable {
     func insert(_ key: CacheKey) {
         let now = timeSource.now
         state.withLock { state in
-            // A key that is dropped early costs one look-up in the back.
+            // Dropping a key early costs only one look-up in the back.
             if state.recent.count >= 4096 || state.turnedAt.duration(to: now) >= lifetime {
                 state.older = state.recent
                 state.recent = [:]

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// The sockets of a loop: what is polled of each, which connections are idle, and what those who count them are told. It knows
-// library.c alone.
+// The sockets of a loop: what is polled for each, which connections are idle, and what the watcher of connections is told. This
+// file uses only library.c.
 
 // For POLLRDHUP.
 #if defined(__linux__) && !defined(_GNU_SOURCE)
@@ -26,8 +26,8 @@
 #endif
 
 enum {
-    // How often in a row a descriptor may be ready for bytes while libcurl has none. libcurl takes a quarter of a MiB at once,
-    // and passes it on in smaller pieces, as the system has room.
+    // How often in a row a descriptor may be ready for bytes while libcurl has none. libcurl reads a quarter of a MiB at once,
+    // and passes it on in smaller pieces, as the system takes them.
     FRUITLESS_LIMIT = 256,
     // In milliseconds.
     MUTE_TIME = 5,
@@ -38,9 +38,9 @@ enum {
 
 int64_t tpc_loop_now(void) { return tpc_nanoseconds() / 1000000; }
 
-// MARK: Who is told.
+// MARK: The watcher.
 //
-// Swift decides which connection a request is on: libcurl tells only its ports.
+// libcurl tells only the ports of a connection, so Swift finds out which request uses it.
 
 void tpc_loop_watch(tpc_loop *loop, const tpc_pool_watcher *watcher) { loop->watcher = *watcher; }
 
@@ -74,7 +74,7 @@ static void tell_closed(tpc_loop *loop, int descriptor) {
     if (loop->watcher.watcher) loop->watcher.closed(loop->watcher.watcher, descriptor);
 }
 
-// Tells that a connection is closed if its peer has ended it. libcurl closes its end when it looks for a connection the next time.
+// Reports a connection as closed if its peer has ended it. libcurl closes its own end when it next looks for a connection.
 static void tell_if_ended(tpc_loop *loop, int descriptor) {
     if (!loop->watcher.watcher) return;
 #if defined(POLLRDHUP)
@@ -87,7 +87,7 @@ static void tell_if_ended(tpc_loop *loop, int descriptor) {
     if (has_ended) tell_closed(loop, descriptor);
 }
 
-// MARK: What is polled: libcurl's interest in each descriptor, without the parts that are muted for a while.
+// MARK: What is polled: libcurl's interest in each descriptor, without the temporarily muted parts.
 
 #if defined(__linux__)
 static void set_interest(tpc_poller *this, int descriptor, int former, int mask) {
@@ -110,7 +110,7 @@ static void set_interest(tpc_poller *this, int descriptor, int former, int mask)
 }
 #endif
 
-// Returns the interest of a descriptor, or NULL if nothing is known of it.
+// Returns the interest of a descriptor, or NULL if none was noted.
 static interest_t *interest_of(tpc_loop *loop, int descriptor) {
     return descriptor >= 0 && descriptor < loop->interest_count ? &loop->interests[descriptor] : NULL;
 }
@@ -155,7 +155,7 @@ bool tpc_connection_want(tpc_loop *loop, int descriptor, int mask, const tpc_tra
         if (interest->connection == CONNECTION_IDLE) interest->connection = CONNECTION_USED;
     }
     interest->muted &= ~CURL_POLL_OUT;
-    // Between two requests libcurl waits for nothing on a connection. It stays polled, which saves two system calls a request.
+    // Between two requests, libcurl waits for nothing. The connection stays polled, which saves two system calls a request.
     if (mask == 0 && interest->connection != CONNECTION_NONE && interest->polled == CURL_POLL_IN) return true;
     poll_interest(loop, descriptor, interest, mask & ~interest->muted);
     return true;
@@ -168,9 +168,9 @@ void tpc_connection_hold(tpc_loop *loop, int descriptor, bool is_held) {
 
 // MARK: Fruitless polls.
 //
-// With HTTP/2, libcurl waits for room in the socket even if it is the peer that takes no more bytes (7.88, as does its command
-// line). There always is room, so the thread would spin. Only the peer opens its window: after many fruitless polls, room is
-// polled only when something comes, and every few milliseconds.
+// With HTTP/2, libcurl (7.88, and also its command line tool) polls for space in the socket even if the peer is what takes no
+// more bytes. There always is space, so the thread would spin. Only the peer can open its window. So after many fruitless polls,
+// space is polled only when bytes come, and every few milliseconds.
 
 static void count_fruitless(tpc_loop *loop, int descriptor, int mask, bool is_fruitless) {
     interest_t *interest = interest_of(loop, descriptor);
@@ -178,7 +178,7 @@ static void count_fruitless(tpc_loop *loop, int descriptor, int mask, bool is_fr
     if (!is_fruitless || !(interest->wanted & CURL_POLL_OUT)) {
         interest->fruitless = 0;
     } else if (mask == CURL_CSELECT_OUT && ++interest->fruitless > FRUITLESS_LIMIT) {
-        // The next one mutes it again.
+        // The next fruitless poll mutes the descriptor again.
         interest->fruitless = FRUITLESS_LIMIT;
         mute(loop, descriptor, interest, CURL_POLL_OUT, true);
         if (loop->unmute_due == INT64_MAX) loop->unmute_due = tpc_loop_now() + MUTE_TIME;
@@ -201,12 +201,12 @@ void tpc_connections_act(tpc_loop *loop, const tpc_event *events, int count) {
         int descriptor = events[index].descriptor, mask = events[index].mask;
         interest_t *interest = interest_of(loop, descriptor);
         if (interest && interest->wanted == 0) {
-            // The peer has closed an idle connection, or written to it. libcurl finds out before it uses the connection again.
+            // The peer has closed an idle connection, or written to it. libcurl notices this before it uses the connection again.
             if (interest->polled) poll_interest(loop, descriptor, interest, 0);
             tell_if_ended(loop, descriptor);
             continue;
         }
-        // An event may be older than the muting.
+        // An event may have been read before the muting.
         if (interest && interest->muted & CURL_POLL_IN && !(mask &= ~CURL_CSELECT_IN)) continue;
         if (interest && interest->muted & CURL_POLL_OUT) mute(loop, descriptor, interest, CURL_POLL_OUT, false);
         if (interest && mask & CURL_CSELECT_IN && interest->connection == CONNECTION_NEW)
@@ -243,8 +243,8 @@ int tpc_connection_open(tpc_loop *loop, tpc_transfer *transfer, struct curl_sock
     bool is_full = descriptor < 0 && (errno == EMFILE || errno == ENFILE);
     if (is_full || transfer->cause == TPC_CAUSE_NO_DESCRIPTORS)
         transfer->cause = is_full ? TPC_CAUSE_NO_DESCRIPTORS : TPC_CAUSE_NONE;
-    // Nothing is in flight on the way to this machine, so a small buffer suffices, which stays in the processor's cache. The
-    // system's own grows to megabytes.
+    // No bytes are in flight on the way to this machine, so a small buffer is enough, and it stays in the processor's cache. The
+    // system's default buffer grows to megabytes.
     int room = LOOPBACK_BUFFER;
     if (descriptor >= 0 && is_loopback(&address->addr))
         setsockopt(descriptor, SOL_SOCKET, SO_SNDBUF, &room, sizeof room);
@@ -294,13 +294,13 @@ bool tpc_has_descriptors(void) {
 
 // MARK: Idle connections.
 //
-// A server with few workers serves only so many connections at a time. Idle connections hold its workers, and it does not answer
-// new ones although the system has accepted them. So an idle connection is closed for a new one to the same peer on which nothing
-// has come for too long.
+// A server with few workers serves only a few connections at a time. Idle connections hold its workers, so it does not answer new
+// ones, although the system has accepted them. So if nothing has come on a new connection for too long, an idle connection to the
+// same peer is closed.
 
 static uint64_t peer_bit(const interest_t *interest) { return UINT64_C(1) << (interest->peer & 63); }
 
-// libcurl also waits for nothing on the socket of a paused transfer, so a connection counts as idle only once its transfer has
+// libcurl waits for nothing on the socket of a paused transfer either. So a connection counts as idle only after its transfer has
 // ended.
 void tpc_connection_set_idle(tpc_loop *loop, int descriptor, const tpc_transfer *user) {
     interest_t *interest = interest_of(loop, descriptor);
@@ -321,7 +321,7 @@ static interest_t *next_idle(tpc_loop *loop, uint32_t peer, int *from) {
     for (int descriptor = *from; descriptor < loop->interest_count; descriptor++) {
         interest_t *idle = &loop->interests[descriptor];
         if (idle->connection != CONNECTION_IDLE || idle->peer != peer) continue;
-        // The next transfer on it may have begun, and have been paused, before libcurl said anything about the socket.
+        // The next transfer on it may have begun, and been paused, before libcurl reported anything about the socket.
         if (is_used(loop, descriptor)) continue;
         *from = descriptor;
         return idle;
@@ -341,7 +341,7 @@ void tpc_connections_make_room(tpc_loop *loop) {
         interest_t *waiting = &loop->interests[descriptor];
         if (waiting->connection != CONNECTION_NEW || !waiting->wanted) continue;
         if (waiting->first_byte_due <= present) {
-            // Two peers may have the same bit. Then one of them waits until the other one has room.
+            // Two peers may have the same bit. Then one of them waits until the other one has an idle connection.
             if (loop->lacks_idle & peer_bit(waiting)) continue;
             if (waiting->peer != sought) from = 0;
             sought = waiting->peer;
@@ -350,7 +350,7 @@ void tpc_connections_make_room(tpc_loop *loop) {
                 loop->lacks_idle |= peer_bit(waiting);
                 continue;
             }
-            // libcurl closes the descriptor when it looks for a connection the next time, and finds that this one has ended.
+            // libcurl closes the descriptor when it next looks for a connection, and finds that this one has ended.
             idle->connection = CONNECTION_USED;
             shutdown(from, SHUT_RDWR);
             waiting->first_byte_due = present + FIRST_BYTE_PATIENCE;
@@ -361,10 +361,10 @@ void tpc_connections_make_room(tpc_loop *loop) {
 
 // MARK: Unused connections.
 //
-// libcurl closes connections that have been idle for too long when it looks for one. A client without requests would keep its own,
-// and their places at the server, for as long as that lets it. So they are ended from here, later than libcurl would use them again
-// (`unused_time`): a look from time to time ends those that were unused at the look before. What counts is that libcurl does not
-// wait for the socket, whatever the version of HTTP.
+// libcurl closes connections that have been idle for too long only when it looks for one. A client without requests would keep
+// its connections, and their places at the server. So they are ended here, later than libcurl would use them again
+// (`unused_time`). A regular check ends those that were unused at the previous check. Unused means that libcurl does not wait for
+// the socket, in any version of HTTP.
 
 void tpc_connections_end_unused(tpc_loop *loop) {
     bool is_any = false;

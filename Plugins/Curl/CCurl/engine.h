@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// The whole of a loop and of a transfer, and what each file offers to those above it: loop.c knows transfer.c, which knows request.c,
-// which knows connections.c, which knows library.c.
+// The members of a loop and of a transfer, and what each file offers to the files above it: loop.c uses transfer.c, which uses
+// request.c, which uses connections.c, which uses library.c.
 
 #pragma once
 
@@ -22,15 +22,15 @@ typedef struct {
     int mask;
 } tpc_event;
 
-// One thread waits, others may poll.
+// One thread waits, and others may poll.
 typedef struct {
     int descriptor;
     int wakeup_read;
     atomic_int wakeup_write;
-    // The threads that are about to write to it.
+    // The number of threads that are about to write a wakeup.
     atomic_int wakers;
-    // Busy polling: how long one poll takes at most, in nanoseconds, 0 for none; the budget; and when the last iteration ended, in
-    // nanoseconds.
+    // Busy polling: the longest time of one poll, in nanoseconds, 0 for no polling; the budget; and when the last iteration
+    // ended, in nanoseconds.
     int64_t patience;
     atomic_int credit;
     atomic_int penalty;
@@ -41,29 +41,29 @@ typedef struct {
 typedef enum {
     // Not opened by `open_socket`: a descriptor of a resolver, or none at all.
     CONNECTION_NONE,
-    // Nothing has come on it yet.
+    // Nothing has come on the connection yet.
     CONNECTION_NEW,
     CONNECTION_USED,
-    // libcurl keeps it for a later request.
+    // libcurl keeps the connection for a later request.
     CONNECTION_IDLE,
-    // It was ended here, and libcurl has not found out yet.
+    // This code ended the connection, and libcurl has not noticed yet.
     CONNECTION_ENDED,
 } connection_t;
 
-// What is known of a descriptor.
+// The state of a descriptor.
 typedef struct {
-    // CURL_POLL_… bits: what libcurl waits for, which part of that is left out for now, and what the system polls.
+    // CURL_POLL_… bits: what libcurl waits for, which part of that is temporarily left out, and what the system polls.
     unsigned char wanted, muted, polled;
-    // How often in a row it was ready for bytes, and libcurl had none.
+    // How often in a row the descriptor was ready for bytes while libcurl had none.
     unsigned short fruitless;
     connection_t connection;
-    // Whether libcurl has not waited for it since the last look for unused connections.
+    // Whether libcurl has not waited for the descriptor since the last check for unused connections.
     bool is_unused;
-    // The transfer for which libcurl last waited. It may have been freed, so it is only compared.
+    // The last transfer for which libcurl waited on the descriptor. It may have been freed, so the pointer is only compared.
     const tpc_transfer *user;
     // A hash of the peer's address.
     uint32_t peer;
-    // When an idle connection to the same peer is closed, unless something has come by then, in milliseconds.
+    // When an idle connection to the same peer is closed, in milliseconds, unless something has come before.
     int64_t first_byte_due;
 } interest_t;
 
@@ -74,41 +74,41 @@ struct tpc_loop {
     // The TLS sessions of all handles, or NULL if each has its own.
     CURLSH *sessions;
     tpc_poller poller;
-    // The interests by descriptor, and the number of those that libcurl waits for.
+    // The interests by descriptor, and how many of them libcurl waits for.
     interest_t *interests;
     int interest_count, wanted_count;
-    // What the last wait has found.
+    // The events that the last wait has found.
     tpc_event events[TPC_EVENTS];
     int event_count;
-    // When something is due, in milliseconds, INT64_MAX for never: libcurl's timer, the end of muted interests, and the first
-    // byte of a connection.
+    // When each is due, in milliseconds, INT64_MAX for never: libcurl's timer, the end of muted interests, and the first byte of
+    // a connection.
     int64_t timer_due, unmute_due, first_byte_due;
-    // When to look for unused connections, INT64_MAX for never, and how long one may be unused.
+    // When to check for unused connections, INT64_MAX for never, and how long a connection may be unused.
     int64_t unused_due, unused_time;
-    // The peers that have left a connection without a byte for too long and have no idle one to close; a bit for each, see
-    // `peer_bit`.
+    // Has a bit for each peer (see `peer_bit`) that left a connection without a byte for too long and has no idle connection to
+    // close.
     uint64_t lacks_idle;
     // Whether an address has refused a connection; see `tpc_loop_take_refusal`.
     bool has_refusal;
-    // Goes up with each thing that a transfer does.
+    // Counts each step of a transfer.
     unsigned steps;
-    // The loop whose iteration this thread was in when it began one of this loop, or NULL.
+    // The loop whose iteration this thread was in when it began an iteration of this loop, or NULL.
     tpc_loop *outer;
     // The transfers that have news, in order.
     struct transfer *first_ready, **last_ready;
     // The transfers that libcurl has.
     struct transfer *active;
-    // The TLS connections that have reported a close_notify in the current call of libcurl. A transfer whose content ends with
-    // its connection ends in the same call.
+    // The TLS connections that have reported a close_notify in the current call of libcurl. If a transfer's content ends with its
+    // connection, the transfer ends in the same call.
     const void *close_notifies[TPC_CLOSE_NOTIFIES];
     size_t close_notify_count;
-    // Who is told of the connections.
+    // Receives the events of the connections.
     tpc_pool_watcher watcher;
 };
 
 // MARK: A transfer.
 
-// Options of the easy handle that a request has set, and that `tpc_transfer_end` must set back.
+// Options of the easy handle that a request has set and that `tpc_transfer_end` must reset.
 enum { CHANGED_METHOD = 1, CHANGED_TRAILERS = 2, CHANGED_VERSION = 4, CHANGED_VERBOSE = 8, CHANGED_ROUTE = 16, CHANGED_FRESH = 32 };
 
 typedef enum {
@@ -132,20 +132,20 @@ typedef struct transfer {
     activity_t activity;
     // The list of the loop's active transfers: the next one, and the pointer that leads to this one.
     struct transfer *next, **place;
-    // The list of the loop's transfers that have news. Outside of the list it leads to the transfer itself.
+    // The list of the loop's transfers that have news. Outside of the list, it points to the transfer itself.
     struct transfer *next_ready;
 
     struct {
         int traits;
         struct curl_slist *fields;
-        // Both forms of the target, if libcurl decides later whether a proxy gets the request; otherwise NULL.
+        // Both forms of the target, if libcurl itself decides whether a proxy gets the request; otherwise NULL.
         char *url, *target;
-        // Where the connection goes instead, in libcurl's line.
+        // Where the connection goes instead, in the form of libcurl's option.
         struct curl_slist *connect_to;
-        // Whether the request's rule has refused an address, and whether a socket was opened to another one.
+        // Whether the request's rule has refused an address, and whether a socket was opened to another address.
         bool has_refused, has_opened;
     } request;
-    // What libcurl has of the URL, as text and in parts.
+    // The URL that libcurl has, as text and in parts.
     struct {
         char *text;
         CURLU *parts;
@@ -158,45 +158,45 @@ typedef struct transfer {
     long version;
     struct curl_slist *overrides;
     struct {
-        // URLs for http and https, NULL for none, then always NULL, for requests that go through none; and the one of them that
-        // libcurl has.
+        // The proxy URLs for http and https, NULL for none, and a NULL for requests without a proxy; and the index of the URL
+        // that libcurl has.
         char *urls[3];
         int current;
-        // The hosts that are reached without it; NULL for none.
+        // The hosts that are reached without a proxy; NULL for none.
         char *exceptions;
     } proxy;
     // The Unix socket that the configuration has set, or NULL.
     char *unix_socket;
 
-    // The connection of the last send: its TLS session, NULL if it has none or that is unknown, and its local port, because a later
-    // session may have the same address in memory. Whether the peer has ended the session with a close_notify.
+    // The connection of the last send: its TLS session, NULL if there is none or it is unknown, and its local port, because a
+    // later session may have the same address in memory; and whether the peer has ended the session with a close_notify.
     struct {
         const void *session;
         int port;
         bool has_close_notify;
     } connection;
-    // What libcurl says of HTTP/2 since the last send: the number of the stream, the last stream of the connection that the server
-    // will answer (GOAWAY, RFC 9113 §6.8), -1 if unknown, whether the server has refused the stream (REFUSED_STREAM, §8.7), and whether
-    // it wants HTTP/1.1 for this request (HTTP_1_1_REQUIRED, §7).
+    // What libcurl reports about HTTP/2 since the last send: the number of the stream; the last stream of the connection that the
+    // server will answer (GOAWAY, RFC 9113 §6.8), -1 if unknown; whether the server has refused the stream (REFUSED_STREAM, §8.7)
+    // or requires HTTP/1.1 for this request (HTTP_1_1_REQUIRED, §7).
     struct {
         int64_t stream, last_stream;
         bool was_refused, needs_http1;
     } http2;
-    // The descriptor that libcurl waits for, -1 if unknown, and whether its reading is held back.
+    // The descriptor that libcurl waits for, -1 if unknown, and whether it is not polled for input.
     struct {
         int descriptor;
         bool is_held;
     } socket;
-    // Whether libcurl has asked for addresses of the host, which it does only within the limits of connections.
+    // Whether libcurl has looked up the host's addresses. It does so only within the limits of connections.
     bool has_resolved;
 } transfer_t;
 
 static inline transfer_t *whole(tpc_transfer *transfer) { return (transfer_t *)transfer; }
 
-/// Says that a transfer does something.
+/// Counts a step of a transfer.
 static inline void tpc_transfer_step(transfer_t *this) { this->loop->steps++; }
 
-/// Puts a transfer among those that have news.
+/// Adds a transfer to those that have news.
 static inline void tpc_transfer_mark(transfer_t *this) {
     if (this->next_ready != this) return;
     this->next_ready = NULL;
@@ -218,32 +218,32 @@ int tpc_connection_open(tpc_loop *loop, tpc_transfer *transfer, struct curl_sock
 int tpc_connection_close(void *loop, int descriptor);
 /// Notes what libcurl waits for, in CURL_POLL_… bits, and for which transfer. Returns false if there is no memory.
 bool tpc_connection_want(tpc_loop *loop, int descriptor, int mask, const tpc_transfer *user);
-/// Stops or resumes polling a descriptor for what comes.
+/// Stops or resumes polling a descriptor for input.
 void tpc_connection_hold(tpc_loop *loop, int descriptor, bool is_held);
-/// Notes that a transfer has ended well, and has left its connection idle if libcurl has kept it.
+/// Notes that a transfer has ended well, so its connection is idle if libcurl has kept it.
 void tpc_connection_set_idle(tpc_loop *loop, int descriptor, const tpc_transfer *user);
 /// Lets libcurl act on events.
 void tpc_connections_act(tpc_loop *loop, const tpc_event *events, int count);
-/// Polls again what was muted for a while.
+/// Polls again what was temporarily muted.
 void tpc_connections_unmute(tpc_loop *loop);
-/// Closes idle connections to peers that leave new ones without a byte.
+/// Closes idle connections to peers that send nothing on new ones.
 void tpc_connections_make_room(tpc_loop *loop);
-/// Ends the connections that have been unused since the last time.
+/// Ends the connections that have been unused since the previous call.
 void tpc_connections_end_unused(tpc_loop *loop);
 /// Returns whether the process may open another descriptor.
 bool tpc_has_descriptors(void);
 
 // MARK: request.c
 
-/// Sets what libcurl calls for requests and their connections.
+/// Sets the callbacks that libcurl calls for requests and their connections.
 void tpc_set_request_callbacks(transfer_t *this);
-/// Sets what a request wants; returns libcurl's code.
+/// Sets the options of a request; returns libcurl's code.
 int tpc_set_request(transfer_t *this, const tpc_request *request);
-/// Sets that back.
+/// Resets the options of a request.
 void tpc_unset_request(transfer_t *this);
-/// Returns whether the response came by HTTP/2, as far as one has come.
+/// Returns whether a response has come, and came by HTTP/2.
 bool tpc_http2_has_answered(transfer_t *this);
-/// Returns whether the server has certainly not acted on what was sent last.
+/// Returns whether the server has certainly not acted on the last send.
 bool tpc_http2_is_refused(transfer_t *this);
 
 // MARK: transfer.c

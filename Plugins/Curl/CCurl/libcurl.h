@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// What library.c gives: the part of libcurl's interface that is used, which has been stable since 7.80, memory, and what OpenSSL says.
-// It is written by hand, so that no headers of libcurl are needed, with a table of its functions, so that the library is found when the
-// program runs.
+// What library.c offers: memory, what OpenSSL reports, and the part of libcurl's interface that is used, which has been stable
+// since 7.80. The interface is written by hand, so that no headers of libcurl are needed. It has a table of functions, so that
+// the library is loaded when the program runs.
 
 #pragma once
 
@@ -175,8 +175,8 @@ typedef struct {
     void *internals;
 } curl_tls_session_info;
 
-// The functions, each with its result and its arguments; their names in libcurl begin with `curl_`. Variadic functions are declared
-// as such, because some machines pass their arguments differently.
+// The functions, each with its result and its arguments. Their names in libcurl begin with `curl_`. Variadic functions are
+// declared as variadic, because some machines pass their arguments differently.
 #define TPC_FUNCTIONS(F) \
     F(global_init_mem, int, (long, void *(*)(size_t), void (*)(void *), void *(*)(void *, size_t), char *(*)(const char *), \
                              void *(*)(size_t, size_t))) \
@@ -211,40 +211,40 @@ typedef struct {
 
 extern tpc_functions tpc_curl;
 
-// What versions of libcurl do differently.
+// Differences between versions of libcurl.
 
-/// Whether libcurl may go on to wait for the socket of a paused transfer, and read from it without bound: 8.5 does on a new
-/// HTTP/1 connection, 7.88 and 8.14 do not.
+/// Whether libcurl may continue to wait for the socket of a paused transfer, and read from it without limit. 8.5 does this on a
+/// new HTTP/1 connection; 7.88 and 8.14 do not.
 extern bool tpc_polls_paused;
-/// Whether libcurl tries the next address of a host after a refusal only when a timer is due, after half of the connect timeout:
-/// 7.88 to 8.3 do.
+/// Whether libcurl, after a refusal, tries the next address of a host only when a timer fires, after half of the connect timeout.
+/// 7.88 to 8.3 do this.
 extern bool tpc_waits_after_refusal;
 
 // Memory.
 
-/// Memory of libcurl, and for what comes for a transfer; freed with `tpc_free`.
+/// Returns memory for libcurl, and for content that comes for a transfer; freed with `tpc_free`.
 void *tpc_malloc(size_t size);
 void *tpc_realloc(void *memory, size_t size);
-/// The size of the largest buffers, which it is cheap to take and free.
+/// The size of the largest buffers that are cheap to take and free.
 size_t tpc_block_size(void);
 
-// What libcurl does not say of TLS, but its OpenSSL does.
+// What libcurl does not report about TLS, but its OpenSSL does.
 
 /// OpenSSL's SSL_CTX_set_info_callback; NULL if libcurl uses no OpenSSL of its own.
 extern void (*tpc_set_info_callback)(void *context, void (*)(const void *session, int where, int value));
 /// Returns the TLS connection of a transfer, or NULL if it is unknown. Connections that exist at the same time have different
 /// addresses.
 const void *tpc_tls_of(CURL *easy);
-/// Returns whether a TLS connection was agreed to use HTTP/2; false if that cannot be known.
+/// Returns whether a TLS connection has agreed on HTTP/2; false if that cannot be known.
 bool tpc_tls_is_http2(const void *tls);
 
 /// Creates a handle with the options that all requests have in common. Returns NULL if there is no memory.
 CURL *tpc_easy_create(void);
-/// Copies lines that end with NUL into a list, which is one block of memory for `free`; without lines it is NULL.
-/// Returns libcurl's code: 0, or that there is no memory.
+/// Copies lines that end with NUL into a list. The list is one block of memory for `free`, or NULL if there are no lines. Returns
+/// libcurl's code: 0, or the code for no memory.
 int tpc_list_create(struct curl_slist **list, const char *lines, size_t count);
 
-/// What a line of the verbose text says of HTTP/2: the number of the stream, the last stream of the connection that the server will
-/// answer, that it has refused the stream, or that it wants HTTP/1.1.
+/// What a line of the verbose text says about HTTP/2: the number of the stream, the last stream of the connection that the server
+/// will answer, that the server has refused the stream, or that it requires HTTP/1.1.
 typedef enum { TPC_LINE_OTHER, TPC_LINE_STREAM, TPC_LINE_GOAWAY, TPC_LINE_REFUSED, TPC_LINE_NEEDS_HTTP1 } tpc_line;
 tpc_line tpc_read_line(const char *text, size_t count, int64_t *number);

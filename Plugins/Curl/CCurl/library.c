@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// libcurl itself: its functions, the memory that it uses, what its OpenSSL knows and its verbose text says. It knows none of the other files.
+// libcurl itself: its functions, its memory, and what its OpenSSL and its verbose text report. Uses no other file.
 
 #include "libcurl.h"
 #include <dlfcn.h>
@@ -14,34 +14,34 @@
 
 // MARK: Memory.
 //
-// The memory of libcurl and of what comes for a transfer: malloc's, except for large buffers.
+// The memory of libcurl and of the content of transfers comes from malloc, except for large buffers.
 //
-// libcurl takes a buffer of 128 KiB for each request and frees it at its end, and a reader does the same with content. malloc
-// returns memory of such a size to the system each time, which must clear each page again. So large buffers are blocks of one
-// size in one reserved range, in which pages that were never touched cost nothing.
+// libcurl takes a buffer of 128 KiB for each request and frees it at the end, and a reader of content does the same. malloc
+// returns memory of this size to the system each time, and the system must clear each page again. So large buffers are blocks of
+// one size in one reserved range, in which untouched pages cost nothing.
 //
-// Blocks save a fifth of the client's CPU for responses of 64 KiB, 64 at once: 0.044 instead of 0.056 ms for each, the medians of
-// seven interleaved rounds with and without `take_block` in `tpc_malloc`.
+// Blocks save a fifth of the client's CPU for responses of 64 KiB, 64 at once: 0.044 ms instead of 0.056 ms each. These are
+// medians of seven interleaved rounds with and without `take_block` in `tpc_malloc`.
 //
 //     scripts/bench peers --only W3 --clients curl
 //
-// Memory for small pieces, of which libcurl takes some forty for a request, stays malloc's: to keep them for the next request
-// saved less than 3 % of the instructions.
+// libcurl takes some forty small pieces of memory for a request. They stay malloc's: keeping them for the next request saved less
+// than 3 % of the instructions.
 
 enum {
-    // A multiple of the page size and of no larger power of two: otherwise the same bytes of all blocks compete for the same
+    // A multiple of the page size, but of no larger power of two. Otherwise the same bytes of all blocks compete for the same
     // lines of the processor's caches.
     STRIDE = 65 * 4096,
     COUNT = 1024,
     // The number of free blocks that keep their pages.
     WARM = 64,
-    // Smaller memory is malloc's: a reader may keep it for long.
+    // Smaller memory comes from malloc, because a reader may keep it for long.
     SMALLEST = 49152,
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-// Where the blocks are. Any thread may read it while another one takes the first block.
+// The reserved range. Any thread may read it while another one takes the first block.
 static _Atomic uintptr_t range_start, range_bytes;
 // The free blocks, with and without pages.
 static unsigned short cold[COUNT], warm[WARM];
@@ -114,7 +114,7 @@ void *tpc_malloc(size_t size) {
     return memory ? memory : malloc(size);
 }
 
-// glibc's calloc takes nothing of what the thread has just freed, which malloc does.
+// glibc's calloc does not reuse what the thread has just freed, but malloc does.
 static void *clear_malloc(size_t count, size_t size) {
     size_t bytes;
     if (__builtin_mul_overflow(count, size, &bytes)) return NULL;
@@ -141,8 +141,8 @@ void *tpc_realloc(void *memory, size_t size) {
 
 // MARK: OpenSSL.
 //
-// The functions of the OpenSSL that libcurl itself was linked to, because a process may contain several, and so that both accept the
-// same files.
+// The functions of the OpenSSL that libcurl itself is linked to. A process may contain several, and both must accept the same
+// files.
 
 enum { ERR_REASON = 0xFFF, PEM_NO_START_LINE = 108 };
 
@@ -188,7 +188,7 @@ static void find_openssl(void *libcurl) {
 
 bool tpc_pem_can_read(void) { return is_loaded; }
 
-// Returns the first certificate if all of them can be read to the end, else NULL.
+// Returns the first certificate if the whole text can be read, else NULL.
 static void *read_certificates(const void *bytes, size_t count) {
     void *bio = ssl.bio_new(bytes, (int)count), *first = NULL, *next;
     if (!bio) return NULL;
@@ -278,7 +278,7 @@ const char *tpc_load(const char *file, unsigned oldest) {
                  oldest >> 8 & 0xFF);
         return reason;
     }
-    // If this process already uses libcurl, libcurl keeps the memory functions that it has.
+    // If this process already uses libcurl, libcurl keeps its present memory functions.
     int code = found.global_init_mem(CURL_GLOBAL_DEFAULT, tpc_malloc, tpc_free, tpc_realloc, strdup, clear_malloc);
     if (code != 0) {
         snprintf(reason, sizeof reason, "libcurl %s could not be set up", version->version);
@@ -320,7 +320,7 @@ CURL *tpc_easy_create(void) {
     set(easy, CURLOPT_BUFFERSIZE, (long)RECEIVE_BUFFER);
     set(easy, CURLOPT_UPLOAD_BUFFERSIZE, (long)SEND_BUFFER);
     set(easy, CURLOPT_PROTOCOLS, (long)(CURLPROTO_HTTP | CURLPROTO_HTTPS));
-    // The target goes out as it was checked.
+    // The target is sent exactly as it was checked.
     set(easy, CURLOPT_PATH_AS_IS, 1L);
     set(easy, CURLOPT_DISALLOW_USERNAME_IN_URL, 1L);
     // Proxies come from the configuration, never from the environment.
@@ -351,7 +351,7 @@ int tpc_list_create(struct curl_slist **list, const char *lines, size_t count) {
     return 0;
 }
 
-// libcurl frees the list, so its own function must add to it.
+// libcurl frees the list, so libcurl's own function must add to it.
 bool tpc_trailer_add(void *list, const char *line) {
     struct curl_slist **place = list;
     struct curl_slist *longer = tpc_curl.slist_append(*place, line);
@@ -372,7 +372,7 @@ static int64_t skip_number(const char **at, const char *end) {
     return number;
 }
 
-// The text also quotes fields of the caller, so only the beginning of a line counts.
+// The text also quotes fields of the caller, so only the beginning of a line is compared.
 tpc_line tpc_read_line(const char *text, size_t count, int64_t *number) {
     const char *at = text, *end = text + count;
     if (skip(&at, end, "Using Stream ID: ")) {  // 7.88

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// The loop around libcurl's multi handle: its life, how a thread waits and polls, and its iterations. It is the top: it knows
-// transfer.c and connections.c, and only Swift knows it.
+// The loop around libcurl's multi handle: its life, how a thread waits and polls, and its iterations. This file is at the top: it
+// uses transfer.c and connections.c, and only Swift uses it.
 
 #if defined(__linux__) && !defined(_GNU_SOURCE)
 // For sched_getaffinity.
@@ -24,7 +24,7 @@
 #include <sys/event.h>
 #endif
 
-// A transfer that wants to go on at once sets a timer of 0. So many such timers run before sockets get their turn.
+// A transfer that needs to continue at once sets a timer of 0. So many such timers run before sockets are served.
 enum { TIMERS_IN_A_ROW = 8 };
 
 // MARK: Waiting, by epoll or kqueue.
@@ -93,7 +93,7 @@ static int gather(tpc_poller *this, tpc_event *found, int milliseconds, bool *is
 
 #endif
 
-// Waits until no thread is about to write a wakeup, which takes one system call, then returns the descriptor for wakeups.
+// Waits until no thread is about to write a wakeup (one system call), then returns the descriptor for wakeups.
 static int end_wakeups(tpc_poller *this) {
     int descriptor = atomic_exchange(&this->wakeup_write, -1);
     while (atomic_load(&this->wakers) > 0) sched_yield();
@@ -117,7 +117,7 @@ void tpc_loop_wakeup(tpc_loop *loop) {
     atomic_fetch_sub(&poller->wakers, 1);
 }
 
-// What a pipe still has ends the next wait.
+// If the pipe still has bytes afterwards, they end the next wait.
 static void clear_wakeups(tpc_poller *this) {
     uint64_t values[8];
     while (read(this->wakeup_read, values, sizeof values) < 0 && errno == EINTR) {}
@@ -125,15 +125,15 @@ static void clear_wakeups(tpc_poller *this) {
 
 // MARK: Busy polling.
 //
-// Polls without sleep before a blocking wait, because falling asleep and waking up takes as long as a server nearby needs for an
-// answer. On a machine that does nothing else, it buys 1.6 times the requests of a single caller. To see it, compare with `patience`
-// set to 0 in `open_poller`:
+// Polls without sleeping before a blocking wait, because falling asleep and waking up takes as long as the answer of a nearby
+// server. On a machine that does nothing else, a single caller makes 1.6 times as many requests. To see this, compare with
+// `patience` set to 0 in `open_poller`:
 //
 //     scripts/bench peers --only W1 --clients curl
 //
-// The budget keeps polls that find nothing from costing much CPU. A poll that pays off earns 1. One that does not costs the
-// penalty, which doubles with each such poll up to its limit, until the budget is full again. Without the doubling, a server
-// that always answers a little too late costs a call a quarter more CPU.
+// The budget limits the CPU cost of polls that find nothing. A poll that pays off adds 1. Another poll subtracts the penalty,
+// which doubles with each such poll up to its limit, until the budget is full again. Without the doubling, a server that always
+// answers slightly too late costs a call a quarter more CPU.
 
 enum { POLL_BUDGET = 8, POLL_PRICE = 2, POLL_PENALTY = 6, POLL_PENALTY_LIMIT = 96 };
 
@@ -148,8 +148,8 @@ static void account(tpc_poller *this, bool pays_off) {
     atomic_store_explicit(&this->penalty, penalty, memory_order_relaxed);
 }
 
-// A poll that ends late does not pay off even if it finds something: other threads had the core for long, and a thread that
-// sleeps gets it back sooner.
+// A poll that ends late does not pay off even if it finds something. Other threads have had the core for long, and a thread that
+// sleeps gets the core back sooner.
 static int poll_busily(tpc_poller *this, tpc_event *events, bool *is_woken) {
     int64_t end = tpc_nanoseconds() + this->patience;
     for (bool is_late = false;; is_late = tpc_nanoseconds() >= end) {
@@ -162,8 +162,8 @@ static int poll_busily(tpc_poller *this, tpc_event *events, bool *is_woken) {
     }
 }
 
-// A sleep earns as much as a poll if a poll would have paid off. The time counts from the last iteration, in which the request may have
-// been sent, and waking up takes about as long as a poll.
+// A sleep adds as much as a poll if a poll would have paid off. The time starts at the last iteration, which may have sent the
+// request. Waking up takes about as long as a poll.
 static void account_for_sleep(tpc_poller *this, int64_t begin) {
     int64_t iteration_end = atomic_load_explicit(&this->iteration_end, memory_order_relaxed);
     if (tpc_nanoseconds() - (iteration_end > begin ? iteration_end : begin) < 2 * this->patience) account(this, true);
@@ -190,7 +190,7 @@ static bool has_cores(void) {
     return sysconf(_SC_NPROCESSORS_ONLN) > 1;
 }
 
-// Opens a poller in memory that is zero. Returns false if there are no descriptors left; it must be closed in any case.
+// Opens a poller in zeroed memory. Returns false if there are no descriptors left. The poller must be closed in any case.
 static bool open_poller(tpc_poller *this, int64_t patience) {
     this->descriptor = this->wakeup_read = this->wakeup_write = -1;
     this->penalty = POLL_PENALTY;
@@ -243,7 +243,8 @@ tpc_loop *tpc_loop_create(const tpc_limits *limits) {
         tpc_loop_free(loop);
         return NULL;
     }
-    // Without it each new connection makes a whole handshake. It needs no lock: one thread at a time uses the loop.
+    // Without shared sessions, each new connection makes a full handshake. One thread at a time uses the loop, so no lock is
+    // needed.
     if (limits->shares_sessions && (loop->sessions = tpc_curl.share_init()))
         tpc_curl.share_setopt(loop->sessions, CURLSHOPT_SHARE, CURL_LOCK_DATA_SSL_SESSION);
     int (*set)(CURLM *, int, ...) = tpc_curl.multi_setopt;
@@ -332,7 +333,7 @@ void tpc_loop_act(tpc_loop *loop) {
 }
 
 bool tpc_loop_poll(tpc_loop *loop) {
-    // Other exchanges wait for a thread that belongs to another loop, or is in an iteration of it.
+    // Other exchanges wait for a thread that belongs to another loop, or is in an iteration of another loop.
     if (here || loop->outer) return false;
     if (tpc_loop_timeout(loop->timer_due) == 0) return true;
     tpc_event events[TPC_EVENTS];
@@ -351,8 +352,8 @@ void tpc_loop_run_timers(tpc_loop *loop) {
     }
     if (loop->multi) read_messages(loop);
     if (loop->first_byte_due == INT64_MAX && loop->unused_due == INT64_MAX) return;
-    // A transfer to which libcurl has just given an idle connection sets the interest when it runs next. It is about to if a
-    // timer of 0 or 1 is set, because libcurl rounds 0 up to 1.
+    // If libcurl has just given a transfer an idle connection, the transfer sets its interest when it runs next. A timer of 0 or
+    // 1 means that it is about to run, because libcurl rounds 0 up to 1.
     int64_t present = tpc_loop_now();
     bool is_about_to_run = loop->timer_due != INT64_MAX && loop->timer_due <= present + 1;
     if (is_about_to_run) return;

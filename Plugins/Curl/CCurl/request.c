@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// What libcurl is told of a request, and asks about it until it has sent it, once. It knows connections.c and library.c.
+// What libcurl is told about a request, and what it asks until it has sent the request once. Uses connections.c and library.c.
 
 #include "engine.h"
 #include <arpa/inet.h>
@@ -36,7 +36,7 @@ int tpc_set_overrides(tpc_transfer *transfer, const char *lines, size_t count) {
     struct curl_slist *list;
     int code = tpc_list_create(&list, lines, count);
     if (code == 0) code = tpc_curl.easy_setopt(this->easy, CURLOPT_RESOLVE, list);
-    // The handle refers to the list that it was set to last.
+    // The handle refers to the last list that was set.
     struct curl_slist *unused = code == 0 ? this->overrides : list;
     if (code == 0) this->overrides = list;
     free(unused);
@@ -44,19 +44,18 @@ int tpc_set_overrides(tpc_transfer *transfer, const char *lines, size_t count) {
 }
 
 // MARK: The target.
+// \n What libcurl is told about the URL of a request.
 //
-// What libcurl is told of the URL of a request.
+// libcurl gets the target exactly as it is to be sent (CURLOPT_REQUEST_TARGET), because its own target is not always that of the
+// URL. 8.14 drops an empty query, 8.5 does so to proxies, and 8.23 writes the digits of all escapes in capitals. So libcurl needs
+// only the origin of the URL.
 //
-// libcurl gets the target of a request as it is to go out (CURLOPT_REQUEST_TARGET), because its own is not always that of the URL:
-// 8.14 drops an empty query, to proxies 8.5 does, and 8.23 writes the digits of all escapes in capitals. So all that it needs of
-// the URL is the origin.
-//
-// The origin is given in parts (CURLOPT_CURLU), too, so that libcurl does not read and print it for each request. That saves a
-// tenth of the instructions of a small request: 112,000 instead of 126,000 without that line.
+// The origin is also passed in parts (CURLOPT_CURLU), so that libcurl does not parse and print it for each request. That saves a
+// tenth of the instructions of a small request: 112,000 instead of 126,000.
 //
 //     scripts/bench instructions --clients curl
 
-// The place of no URL among those of the proxies.
+// The index for no proxy among the URLs of the proxies.
 enum { NO_PROXY = 2 };
 
 static int set_url(transfer_t *this, const char *url, size_t count) {
@@ -67,7 +66,7 @@ static int set_url(transfer_t *this, const char *url, size_t count) {
     if (!this->url.text) return CURLE_OUT_OF_MEMORY;
     const unsigned flags = CURLU_PATH_AS_IS | CURLU_DISALLOW_USER;
     bool is_parsed = tpc_curl.url_set(this->url.parts, CURLUPART_URL, this->url.text, flags) == 0;
-    // If libcurl sends a request again, it begins with the text.
+    // If libcurl sends a request again, it starts from the text.
     tpc_curl.easy_setopt(this->easy, CURLOPT_CURLU, is_parsed ? this->url.parts : NULL);
     return tpc_curl.easy_setopt(this->easy, CURLOPT_URL, this->url.text);
 }
@@ -89,7 +88,7 @@ int tpc_set_proxies(tpc_transfer *transfer, const char *http, const char *https)
     return use_proxy(this, 0);
 }
 
-// An HTTP proxy gets the absolute form, but not for https, which goes through a tunnel.
+// An HTTP proxy gets the absolute form, except for https, which uses a tunnel.
 static int set_target(transfer_t *this, const tpc_request *request) {
     int scheme = request->traits & TPC_DIRECT ? NO_PROXY : request->traits & TPC_SECURE ? 1 : 0;
     int code = this->proxy.current == scheme ? 0 : use_proxy(this, scheme);
@@ -106,8 +105,8 @@ static int set_target(transfer_t *this, const tpc_request *request) {
     return tpc_curl.easy_setopt(this->easy, CURLOPT_REQUEST_TARGET, NULL);
 }
 
-// Before 8.7, libcurl does not tell whether it has chosen a proxy. Then it makes the target itself, which is right except for an
-// empty query. It cannot make `*`; the absolute form, which servers also accept (RFC 9112 §3.2.2), replaces it.
+// Before 8.7, libcurl does not tell whether it has chosen a proxy. Then libcurl itself makes the target, which is right except
+// for an empty query. It cannot make `*`, so the absolute form is used, which servers also accept (RFC 9112 §3.2.2).
 static void choose_target(transfer_t *this) {
     long is_proxied = 1;
     bool is_known = tpc_curl.easy_getinfo(this->easy, CURLINFO_USED_PROXY, &is_proxied) == 0;
@@ -117,18 +116,18 @@ static void choose_target(transfer_t *this) {
 
 // MARK: The route.
 //
-// Where the connection of a request goes, if the request itself says something of that, and which addresses it may go to.
+// Where the connection of a request goes if the request has its own settings for it, and which addresses it may go to.
 //
 // libcurl shares a connection between requests only if all of these are the same: scheme, host and port of the URL, host and port
 // of CURLOPT_CONNECT_TO (or neither has any), and the path of the Unix socket (or neither has one).
 //
-// For its limit of connections to a host, however, it counts them by the URL's port and the host alone that it connects to, so one
-// endpoint would use up the limit of another one at the same address. The scope of IPv6 addresses (CURLOPT_ADDRESS_SCOPE) is a part
-// of that key, too. It means nothing for IPv4 addresses and Unix sockets, so there it sets the endpoints apart.
+// But for its limit of connections to a host, libcurl counts connections by the URL's port and the host that it connects to. So
+// one endpoint would use up the limit of another one at the same address. The scope of IPv6 addresses (CURLOPT_ADDRESS_SCOPE) is
+// also a part of that key. It means nothing for IPv4 addresses and Unix sockets, so there it separates the endpoints.
 //
-// 7.88 also remembers by that key whether a server speaks HTTP/2: if one endpoint does, it takes the busy HTTP/1 connection of
-// another request to its neighbour for one to be shared, and a request gets the response of another. So with a libcurl whose HTTP/2
-// is not sound, requests with an endpoint that is a host go out by HTTP/1.1, which shares no connection.
+// 7.88 also remembers by that key whether a server speaks HTTP/2. If one endpoint does, 7.88 treats a busy HTTP/1 connection to a
+// neighbouring endpoint as shared, and a request gets the response of another. So if libcurl's HTTP/2 is not sound, requests to
+// an endpoint that is a host use HTTP/1.1, which shares no connection.
 
 static int set_route(transfer_t *this, const tpc_request *request) {
     int (*set)(CURL *, int, ...) = tpc_curl.easy_setopt;
@@ -140,7 +139,7 @@ static int set_route(transfer_t *this, const tpc_request *request) {
     }
     if (code == 0 && (request->unix_socket || (request->connect_to && this->unix_socket)))
         code = set(this->easy, TPC_UNIX_SOCKET_PATH, request->unix_socket);
-    // A libcurl without IPv6 does not know it, and needs it for nothing but its limit.
+    // A libcurl without IPv6 has no such option, and needs it only for its limit.
     if (code == 0 && request->scope) set(this->easy, CURLOPT_ADDRESS_SCOPE, (long)request->scope);
     if (code == 0 && request->traits & TPC_PROXIED) code = set(this->easy, TPC_NO_PROXY, "");
     return code;
@@ -173,7 +172,7 @@ static bool allows(transfer_t *this, const struct sockaddr *address) {
     return is_allowed;
 }
 
-// An address that cannot be read is refused.
+// Refuses an address that cannot be read.
 static bool allows_peer(transfer_t *this, const char *peer) {
     unsigned char address[sizeof(struct in6_addr)];
     size_t count = 0;
@@ -186,9 +185,9 @@ static bool allows_peer(transfer_t *this, const char *peer) {
 
 // MARK: HTTP/2.
 //
-// A request that the server has certainly not acted on may be sent again (RFC 9113 §8.7). libcurl says in its verbose text alone
-// which requests these are, and of a GOAWAY it tells only the transfer that reads from the connection at that moment. So each
-// transfer over HTTP/2 listens to the text, and tells the others on its connection.
+// A request that the server has certainly not acted on may be sent again (RFC 9113 §8.7). Only libcurl's verbose text says which
+// requests these are, and it reports a GOAWAY only to the transfer that reads from the connection at that moment. So each
+// transfer over HTTP/2 reads the text, and tells the other transfers on its connection.
 
 bool tpc_http2_has_answered(transfer_t *this) {
     long version = 0;
@@ -238,17 +237,17 @@ static int on_text(CURL *easy, int type, char *text, size_t count, void *user) {
 
 // MARK: Sending.
 
-// Why a request that was sent got no answer: what HTTP/2 says, or that its connection had served before.
+// Why a request that was sent got no answer: HTTP/2 gave a reason, or the connection had already served another request.
 static tpc_cause cause_of_repeat(transfer_t *this) {
     if (this->http2.needs_http1) return TPC_CAUSE_NEEDS_HTTP1;
     if (tpc_http2_is_refused(this)) return TPC_CAUSE_REFUSED;
     return this->shown.is_reused ? TPC_CAUSE_LOST : TPC_CAUSE_NONE;
 }
 
-// libcurl sends again, whatever the method, what a connection that had served before did not answer with a byte, and what the
-// server wants by HTTP/1.1. Only the client may, which counts what it sends.
+// Whatever the method, libcurl sends again if a reused connection gave no byte of an answer, or if the server requires HTTP/1.1.
+// Only the client may send again, because it counts the sends.
 static void refuse_repeat(transfer_t *this) {
-    // After a 417 it would send again without Expect, and drop the content of the response, which is one like any other.
+    // After a 417 libcurl would send again without Expect, and drop the content of the response, an ordinary one.
     this->shown.cause = this->shown.phase != TPC_PHASE_HEAD ? TPC_CAUSE_SKIPPED : cause_of_repeat(this);
 }
 
@@ -256,7 +255,7 @@ static int open_socket(void *user, int purpose, struct curl_sockaddr *address) {
     transfer_t *this = user;
     if (this->shown.sends > 0) {
         refuse_repeat(this);
-        // libcurl may try the other addresses, in its own time, before it ends.
+        // libcurl may still try the other addresses before it ends the transfer.
         tpc_transfer_mark(this);
         return -1;
     }
@@ -276,19 +275,19 @@ static size_t on_read(char *bytes, size_t size, size_t number, void *user) {
     return CURL_READFUNC_PAUSE;
 }
 
-// Runs where libcurl wants to send content again.
+// libcurl calls this if it needs to send content again.
 static int on_seek(void *user, int64_t offset, int origin) {
     refuse_repeat(user);
     return CURL_SEEKFUNC_FAIL;
 }
 
-// libcurl asks once, after the last chunk.
+// libcurl calls this once, after the last chunk.
 static int on_trailers(struct curl_slist **list, void *user) {
     transfer_t *this = user;
     return this->content.trail(this->shown.owner, list) ? CURL_TRAILERFUNC_OK : CURL_TRAILERFUNC_ABORT;
 }
 
-// Runs each time before the request is sent. It is sent once.
+// libcurl calls this each time before it sends the request. Only the first time is allowed.
 static int on_request(void *user, char *peer, char *local, int peer_port, int local_port) {
     transfer_t *this = user;
     tpc_transfer_step(this);
@@ -330,7 +329,7 @@ void tpc_set_request_callbacks(transfer_t *this) {
     set(easy, CURLOPT_DEBUGDATA, this);
     set(easy, CURLOPT_RESOLVER_START_FUNCTION, on_resolve);
     set(easy, CURLOPT_RESOLVER_START_DATA, this);
-    // A connection is opened for a transfer, but closed for the loop: it may outlive the transfer.
+    // A connection is opened for a transfer, but closed for the loop, because the connection may outlive the transfer.
     set(easy, CURLOPT_OPENSOCKETFUNCTION, open_socket);
     set(easy, CURLOPT_OPENSOCKETDATA, this);
     set(easy, CURLOPT_CLOSESOCKETFUNCTION, tpc_connection_close);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// A transfer: it is created once, and begins and ends for each request. What comes for it is collected, and nothing is decided here. It
-// knows request.c, connections.c and library.c.
+// A transfer is created once, and begins and ends for each request. It collects what comes, and decides nothing. This file uses
+// request.c, connections.c and library.c.
 
 #include "engine.h"
 #include <stdlib.h>
@@ -14,8 +14,8 @@ enum {
     HEAD_LIMIT = 524288,
     // libcurl takes trailer lines of at most 4 KiB, but any number of them.
     TRAILERS_LIMIT = 65536,
-    // The content that is collected in one iteration, for which a block has room. Then libcurl must wait, and other transfers get
-    // their turn.
+    // The most content that is collected in one iteration; it fits in a block. Then libcurl must wait, and other transfers are
+    // served.
     BODY_LIMIT = 262144,
     // The most content that libcurl passes at once.
     PIECE = 16384,
@@ -48,7 +48,7 @@ void *tpc_buffer_take(tpc_buffer *buffer, size_t *count) {
     *count = buffer->count;
     if (buffer->count == 0) return NULL;
     char *bytes = buffer->bytes;
-    // A reader may keep it for long.
+    // A reader may keep the memory for long.
     if (buffer->capacity > PIECE && buffer->count < buffer->capacity / 2) {
         char *smaller = tpc_realloc(bytes, buffer->count);
         if (smaller) bytes = smaller;
@@ -88,7 +88,7 @@ static size_t on_header(char *line, size_t size, size_t number, void *user) {
     size_t count = size * number;
     tpc_transfer_step(this);
     if (this->shown.phase != TPC_PHASE_HEAD) return on_trailer(this, line, count);
-    // A head follows an interim one, or that of a proxy.
+    // This head follows an interim one, or that of a proxy.
     if (count > 5 && (line[0] | 0x20) == 'h' && strncasecmp(line, "HTTP/", 5) == 0) head->count = 0;
     size_t wanted = head->count + count;
     if (wanted > HEAD_LIMIT) {
@@ -110,8 +110,8 @@ static size_t on_header(char *line, size_t size, size_t number, void *user) {
     return count;
 }
 
-// Stops or resumes polling the socket of a paused transfer, if this libcurl would go on to read from it. A connection of HTTP/2 is read
-// for all its streams, and libcurl itself holds back one of them.
+// Stops or resumes polling the socket of a paused transfer, if this libcurl would continue to read from it. An HTTP/2 connection
+// is read for all its streams, and libcurl itself holds back a single stream.
 static void hold(transfer_t *this, bool is_held) {
     if (!tpc_polls_paused || this->socket.descriptor < 0 || this->socket.is_held == is_held) return;
     if (is_held && tpc_http2_has_answered(this)) return;
@@ -119,7 +119,7 @@ static void hold(transfer_t *this, bool is_held) {
     tpc_connection_hold(this->loop, this->socket.descriptor, is_held);
 }
 
-// Returns the size of the first buffer: small content of known length needs no more than its length.
+// Returns the size of the first buffer. Small content of known length needs only its length.
 static size_t room_for_body(transfer_t *this, size_t piece) {
     int64_t left = tpc_transfer_length(&this->shown) - this->shown.received;
     if (left == (int64_t)piece || piece < PIECE) return piece;
@@ -154,7 +154,7 @@ _Thread_local tpc_loop *tpc_current_loop;
 
 enum { SSL_CB_READ_ALERT = 0x4004, CLOSE_NOTIFY = 0 };
 
-// libcurl accepts the end of a connection as the end of content that has no other end. Anyone in between can end a connection.
+// If content has no other end, libcurl accepts the end of the connection as its end. But anyone on the path can end a connection.
 // Only a close_notify shows that the server has ended it (RFC 9112 §9.8).
 static void on_info(const void *session, int where, int value) {
     tpc_loop *loop = tpc_current_loop;
@@ -230,7 +230,7 @@ static void tell_ended(transfer_t *this) {
 }
 
 static void leave_loop(transfer_t *this) {
-    // 7.88 does not free what it holds back of a paused HTTP/2 stream that is removed.
+    // 7.88 does not free the data that it holds for a paused HTTP/2 stream when the stream is removed.
     bool is_paused = this->paused & TPC_PAUSE_RECEIVING && this->shown.result == TPC_RUNNING;
     this->activity = ACTIVITY_LEAVING;
     if (is_paused && tpc_http2_has_answered(this)) tpc_curl.easy_pause(this->easy, 0);
@@ -246,7 +246,7 @@ int tpc_transfer_begin(tpc_transfer *transfer, const tpc_request *request) {
     int code = tpc_set_request(this, request);
     if (code != 0) return code;
     enter_loop(this);
-    // The other codes are for misuse.
+    // multi_add_handle's other codes are for misuse.
     return tpc_curl.multi_add_handle(this->loop->multi, this->easy) == 0 ? 0 : CURLE_OUT_OF_MEMORY;
 }
 
@@ -287,8 +287,8 @@ void tpc_transfer_end(tpc_transfer *transfer) {
     this->shown = (tpc_transfer){.trust = this->shown.trust, .head = head, .result = TPC_RUNNING};
 }
 
-// Receiving is paused by the callback alone, when more has come: if it is paused from outside, libcurl 8.14 runs the transfer
-// without a pause when something comes at that moment, and wants to be called again and again.
+// Only the write callback pauses receiving, when more bytes come. If receiving is paused from outside and bytes come at that
+// moment, libcurl 8.14 runs the transfer without a pause, and asks to be called again and again.
 void tpc_transfer_pause(tpc_transfer *transfer, int directions) {
     transfer_t *this = whole(transfer);
     if (this->activity != ACTIVITY_RUNNING || transfer->result != TPC_RUNNING) return;
@@ -299,17 +299,16 @@ void tpc_transfer_pause(tpc_transfer *transfer, int directions) {
     if (this->paused != before) tpc_curl.easy_pause(this->easy, this->paused);
 }
 
-// A change of the pause makes libcurl run the transfer.
+// Changing the pause makes libcurl run the transfer.
 void tpc_transfer_nudge(tpc_transfer *transfer) {
     CURL *easy = whole(transfer)->easy;
     tpc_curl.easy_pause(easy, TPC_PAUSE_SENDING);
     tpc_curl.easy_pause(easy, 0);
 }
 
-// MARK: For the loop.
+// MARK: The end of a transfer.
 
-// Where libcurl notices the end of a connection that had served before when it writes, or by HTTP/2's words, it does not want to
-// send again.
+// If libcurl notices the end of a reused connection while it writes, or from an HTTP/2 error, it does not send again by itself.
 static bool met_dead_connection(const tpc_transfer *transfer, int result) {
     enum { CURLE_HTTP2 = 16, CURLE_PARTIAL_FILE = 18, CURLE_SEND_ERROR = 55 };
     if (!transfer->is_reused || transfer->phase != TPC_PHASE_HEAD) return false;
@@ -321,16 +320,16 @@ void tpc_transfer_finish(tpc_transfer *transfer, int result) {
     const tpc_loop *loop = this->loop;
     transfer->result = result;
     if (result && transfer->sends == 0 && this->request.has_refused && !this->request.has_opened) transfer->cause = TPC_CAUSE_ADDRESS;
-    // Looking up a name needs a descriptor, too.
+    // Looking up a name also needs a descriptor.
     if (result && transfer->sends == 0 && !tpc_has_descriptors()) transfer->cause = TPC_CAUSE_NO_DESCRIPTORS;
     if (transfer->cause == TPC_CAUSE_NONE && met_dead_connection(transfer, result)) transfer->cause = TPC_CAUSE_LOST;
     bool has_no_cause = transfer->cause == TPC_CAUSE_NONE || transfer->cause == TPC_CAUSE_LOST;
     if (result && has_no_cause && tpc_http2_is_refused(this)) transfer->cause = TPC_CAUSE_REFUSED;
     if (result && has_no_cause && this->http2.needs_http1) transfer->cause = TPC_CAUSE_NEEDS_HTTP1;
-    // A connection of HTTP/2 may have other transfers.
+    // An HTTP/2 connection may have other transfers.
     if (result == 0 && this->socket.descriptor >= 0 && !tpc_http2_has_answered(this))
         tpc_connection_set_idle(this->loop, this->socket.descriptor, transfer);
-    // If there were too many, this one may have been among them.
+    // If there were too many, the session of this transfer may have been one of them.
     this->connection.has_close_notify = loop->close_notify_count == TPC_CLOSE_NOTIFIES;
     for (size_t index = 0; index < loop->close_notify_count; index++)
         this->connection.has_close_notify |= loop->close_notifies[index] == this->connection.session;
@@ -346,7 +345,7 @@ void tpc_transfer_set_descriptor(tpc_transfer *transfer, int descriptor) {
         told->waiting(told->watcher, transfer->owner, descriptor);
 }
 
-// MARK: What is known of a transfer.
+// MARK: Facts about a transfer.
 
 int64_t tpc_transfer_length(tpc_transfer *transfer) {
     int64_t length = -1;
@@ -367,7 +366,7 @@ void tpc_transfer_times(tpc_transfer *transfer, tpc_times *times) {
         tpc_curl.easy_getinfo(easy, CURLINFO_CONNECT_TIME_T, &times->connect);
         tpc_curl.easy_getinfo(easy, CURLINFO_APPCONNECT_TIME_T, &times->handshake);
     }
-    // Some versions report these times also for what was never sent.
+    // Some versions also report these times for a request that was never sent.
     if (transfer->sends > 0) {
         tpc_curl.easy_getinfo(easy, CURLINFO_PRETRANSFER_TIME_T, &times->ready);
         tpc_curl.easy_getinfo(easy, CURLINFO_STARTTRANSFER_TIME_T, &times->first_byte);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// A connection that libcurl only makes, and that another protocol then uses. It knows library.c.
+// A connection that libcurl only opens, and that another protocol then uses. This file uses library.c.
 
 #include "engine.h"
 #include <sys/socket.h>
@@ -13,7 +13,7 @@ int tpc_loop_descriptor(const tpc_loop *loop) { return loop->poller.descriptor; 
 
 int tpc_upgrade_prepare(tpc_transfer *transfer) {
     int code = tpc_curl.easy_setopt(easy_of(transfer), CURLOPT_CONNECT_ONLY, 1L);
-    // An HTTP proxy would read the other protocol as requests.
+    // An HTTP proxy would read the bytes of the other protocol as requests.
     return code ? code : tpc_curl.easy_setopt(easy_of(transfer), CURLOPT_HTTPPROXYTUNNEL, 1L);
 }
 
@@ -31,7 +31,7 @@ long tpc_upgrade_read(tpc_transfer *transfer, void *bytes, size_t room) {
 long tpc_upgrade_write(tpc_transfer *transfer, const void *bytes, size_t count) {
     size_t taken = 0;
     int code = tpc_curl.easy_send(easy_of(transfer), bytes, count, &taken);
-    // 7.88 may also say that it has taken nothing.
+    // 7.88 may also report success with no bytes taken.
     return code == CURLE_AGAIN || (code == 0 && taken == 0) ? TPC_READ_WAIT : code == 0 ? (long)taken : TPC_READ_FAIL;
 }
 

@@ -4,21 +4,20 @@ import TurnpikeCore
 
 /// Lets the transfers to a host that may speak HTTP/2 connect one after another.
 ///
-/// Transfers that began at once would each make a connection of their own, before the first one
-/// could tell that it carries them all, or a second one that it carries the rest: libcurl 7.88 makes
-/// a hundred for two hundred requests. So the transfers to a host begin one after another, each as
-/// soon as the one before it is on a connection; and one more where another transfer has ended, and
-/// so has left it a place. A host that turns out to speak HTTP/1 needs no queue.
+/// If all transfers began at once, each would open its own connection, because no connection is yet
+/// known to carry them all. libcurl 7.88 opens a hundred for two hundred requests. So the transfers
+/// to a host begin one after another, each when the one before it has a connection. When a transfer
+/// ends, one more begins in its place. If the host speaks HTTP/1, it needs no queue.
 struct ConnectQueue {
     /// Where a transfer is in the queue.
     enum Position: Equatable {
-        /// It has not asked for its place.
+        /// It has not entered the queue.
         case unasked
-        /// It waits, with this number in its line.
+        /// It waits, with this number in its queue.
         case waiting(Int)
-        /// It has begun, and others wait until it is on a connection.
+        /// It has begun. Others wait until it has a connection.
         case connecting
-        /// It needs none, and nobody waits for it.
+        /// It needs no place, and no transfer waits for it.
         case none
 
         var isWaiting: Bool {
@@ -27,13 +26,13 @@ struct ConnectQueue {
     }
 
     private final class Host {
-        // Those that wait, by their numbers, of which `first` is the lowest and `end` the next one.
+        // The waiting transfers by their numbers: `first` is the lowest, `end` the next.
         private var waiting: [Int: CurlTransfer] = [:]
         private var first = 0
         private var end = 0
-        /// Those that have begun and have no connection yet.
+        /// The number of transfers that have begun and have no connection yet.
         private var connecting = 0
-        /// Those that have begun and not ended, and those that wait.
+        /// The number of transfers that wait, or have begun and not ended.
         var count = 0
         private var speaksHTTP1 = false
 
@@ -98,7 +97,7 @@ struct ConnectQueue {
 
     private var hosts: [Destination: Host] = [:]
 
-    /// Adds a transfer that is ready to begin, and may have to wait.
+    /// Adds a transfer that is ready to begin; it may have to wait.
     mutating func add(_ transfer: CurlTransfer) {
         guard let place = transfer.sharedHost else { return transfer.position = .none }
         let host = hosts[place] ?? Host()
@@ -106,15 +105,15 @@ struct ConnectQueue {
         host.add(transfer)
     }
 
-    /// Notes that a transfer that others wait for has a connection now.
-    /// - Returns: Those that are to begin now.
+    /// Notes that a transfer for which others wait has a connection now.
+    /// - Returns: The transfers that begin now.
     func connected(_ transfer: CurlTransfer, isHTTP2: Bool) -> [CurlTransfer] {
         guard let place = transfer.sharedHost, let host = hosts[place] else { return [] }
         return host.connected(transfer, isHTTP2: isHTTP2)
     }
 
-    /// Notes that a transfer has ended, waits no longer, or has to begin again.
-    /// - Returns: Those that are to begin now.
+    /// Notes that a transfer has ended, stopped waiting, or has to begin again.
+    /// - Returns: The transfers that begin now.
     mutating func remove(_ transfer: CurlTransfer) -> [CurlTransfer] {
         defer { transfer.position = .unasked }
         guard transfer.position != .unasked, let place = transfer.sharedHost,

@@ -2,36 +2,36 @@
 
 import Synchronization
 
-/// Callers' iterations: who starts a transfer runs the loop itself, so that libcurl sends the
-/// request at once, and may poll for the response. The engine's thread sleeps meanwhile.
+/// Callers' iterations: a caller that starts a transfer runs the loop itself. So libcurl sends the
+/// request at once, and the caller may poll for the response. The engine's thread sleeps meanwhile.
 ///
-/// It saves the two thread hops of each small request: a single caller makes 1.6 times the requests,
-/// twice those of AsyncHTTPClient (`swift run --package-path Benchmarks -c release bench peers --only
-/// W1`). With more than a few transfers under way it saves nothing, and the thread runs all.
+/// This saves two thread hops for each small request. A single caller makes 1.6 times as many
+/// requests, twice as many as with AsyncHTTPClient (`swift run --package-path Benchmarks -c release
+/// bench peers --only W1`). With more than a few transfers it saves nothing, so the thread runs.
 ///
-/// To remove it: `start` wakes the thread, `threadDue` is `due`, and no socket is left to callers.
+/// To remove it: `start` wakes the thread, `due` replaces `threadDue`, and callers get no sockets.
 extension CurlEngine {
-    /// What the thread's iterations know of the callers'.
+    /// What the thread's iterations know about the callers' iterations.
     struct InlineRuns {
-        /// Whether the thread leaves the sockets to callers, until it is woken.
+        /// Whether callers poll the sockets, and the thread waits only to be woken.
         var haveSockets = false
-        /// Whether a caller has run the loop since the thread last did.
+        /// Whether a caller has run the loop since the thread last ran it.
         var areInUse = false
     }
 
-    // With more transfers the thread hardly sleeps, and a caller's iteration makes it wait: with 64 at
-    // once to a server on the same machine that costs a third of the CPU.
+    // With more transfers the thread hardly sleeps, and a caller's iteration makes it wait. For 64
+    // requests at once to a server on the same machine, that costs a third of the CPU.
     private static let maxLoad = 4
-    // A caller polls at most so often for its response, which may come in pieces. Then it leaves
-    // the response to the thread, because the caller does not read it while it polls.
+    // How often a caller polls for its response, which may come in pieces. Then the thread takes
+    // over, because the caller does not read the response while it polls.
     private static let maxPolls = 8
     // In milliseconds.
     private static let shortSleep: Int64 = 1000
 
     /// Runs iterations of the loop for a caller that has posted a transfer.
-    /// - Returns: Whether the inbox is taken care of; if not, the thread has to be woken.
+    /// - Returns: Whether the inbox will be checked; if not, the thread has to be woken.
     func runLoopInline(for transfer: CurlTransfer) -> Bool {
-        // The thread itself goes on when its jobs have run.
+        // The thread itself runs the next iteration after its jobs.
         if loop.isHere || load.load(ordering: .relaxed) > Self.maxLoad { return false }
         repeat {
             guard owners.load(ordering: .sequentiallyConsistent) == 0,
@@ -58,8 +58,8 @@ extension CurlEngine {
             else { break }
             (ending, isMore) = iterate(&state)
         }
-        // While callers have the sockets, the thread waits for a wake-up alone: it must take over what
-        // this caller leaves.
+        // While callers poll the sockets, the thread waits only for a wake-up. So it must be woken
+        // to take over unfinished transfers of this caller.
         let isLeft = state.inlineRuns.haveSockets && !isIdle(state)
         if isMore || isLeft || ending != .none || due(state) < state.threadDue {
             state.threadDue = 0
@@ -67,18 +67,18 @@ extension CurlEngine {
         }
     }
 
-    /// Returns when the thread wakes up at the latest.
+    /// Returns the latest time at which the thread wakes up.
     ///
-    /// If it slept until something is due, each caller whose transfer has a time limit of its own
-    /// would wake it: while there are such callers, it sleeps for less than those limits.
+    /// If the thread slept until its next due time, each caller with an earlier time limit would
+    /// wake it. So while callers run the loop, it sleeps only briefly.
     func threadDue(_ state: inout LockedState) -> Int64 {
         guard state.inlineRuns.areInUse else { return due(state) }
         state.inlineRuns.areInUse = false
         return min(due(state), CurlLoop.now + Self.shortSleep)
     }
 
-    /// Decides whether callers poll the sockets until the thread is woken, which their responses
-    /// would wake otherwise.
+    /// Decides whether callers poll the sockets until the thread is woken. Otherwise their
+    /// responses would wake the thread.
     func leavesSocketsToCallers(_ state: inout LockedState) -> Bool {
         state.inlineRuns.haveSockets = isIdle(state) && loop.mayPoll
         return state.inlineRuns.haveSockets

@@ -7,9 +7,9 @@ import TurnpikeSupport
 
 /// libcurl's multi handle, and the thread that waits for its sockets.
 ///
-/// Callers post what they want of a transfer to an inbox. An iteration of the loop takes all that was
-/// posted and all that has come. The thread is woken only while it waits. A caller may also run
-/// one itself (`CurlEngine+Inline.swift`).
+/// Callers post jobs for transfers to an inbox. An iteration of the loop handles everything that
+/// was posted and received. The thread is woken only while it waits. A caller may also run an
+/// iteration itself (`CurlEngine+Inline.swift`).
 final class CurlEngine: Sendable {
     /// The inbox: the jobs that callers have posted.
     struct Inbox {
@@ -17,7 +17,7 @@ final class CurlEngine: Sendable {
         var ending = Ending.none
         // Something was posted since the last iteration.
         var isNew = false
-        // Nothing is taken any more.
+        // The engine takes no more jobs.
         var isClosed = false
     }
 
@@ -29,18 +29,18 @@ final class CurlEngine: Sendable {
         case now
     }
 
-    /// What an iteration works with.
-    // SAFETY: inside the lock.
+    /// The data that an iteration uses.
+    // SAFETY: used only inside the lock.
     struct LockedState: @unchecked Sendable {
         var transfers: TransferTable
-        // When the thread wakes up at the latest, by the loop's clock.
+        // The latest time at which the thread wakes up, by the loop's clock.
         var threadDue = Int64.max
         var inlineRuns = InlineRuns()
-        // What an iteration has taken from the inbox; kept for its memory.
+        // The jobs that an iteration has taken from the inbox; the array is kept for its memory.
         var posted: [CurlTransfer] = []
     }
 
-    /// How the thread waits for its next iteration: for so many milliseconds at most, or -1 for any time.
+    /// How the thread waits: for at most so many milliseconds, or -1 for no limit.
     private enum Wait {
         case forSockets(Int32)
         /// Only for a wake-up.
@@ -50,10 +50,10 @@ final class CurlEngine: Sendable {
     let inbox = Mutex(Inbox())
     let state: Mutex<LockedState>
     let loop: CurlLoop
-    // How many own `state`, or are about to: on Linux it costs a system call to try a lock that is
-    // owned, or being handed over.
+    // How many threads own `state`, or are about to. On Linux it costs a system call to try a lock
+    // that is owned, or is being handed over.
     let owners = Atomic(0)
-    // The transfers under way.
+    // The number of transfers that are running.
     let load = Atomic(0)
     // Whether the thread will check the inbox before it waits.
     private let isAwake = Atomic(true)
@@ -66,39 +66,39 @@ final class CurlEngine: Sendable {
         ClientError(.cancelled, "the transport was shut down; make a new client")
     }
 
-    // At most so many transfers are passed on in one iteration.
+    // The most transfers whose news are passed on in one iteration.
     private static let reportLimit = 1024
 
-    /// - Throws: ``/TurnpikeCore/ClientError/Code/unsupported`` where libcurl refuses an option.
+    /// - Throws: ``/TurnpikeCore/ClientError/Code/unsupported`` if libcurl refuses an option.
     init(options: CurlOptions) throws {
         loop = try CurlLoop(options.limits)
         figures = options.configuration.meter.map { ConnectionFigures($0) }
         if let figures { loop.watch(figures) }
         state = Mutex(LockedState(transfers: TransferTable(loop: loop, options: options)))
         try state.withLock { try $0.transfers.prepare() }
-        // Ended by `stop` or `shutdown`; the transport's end calls the first.
+        // `stop` or `shutdown` ends the thread; the transport's `deinit` calls `stop`.
         let thread = Thread { self.run() }
-        // As large as the system's own: tasks may run here.
+        // As large as the system's default, because tasks may run here.
         thread.stackSize = 8 << 20
         thread.qualityOfService = .userInitiated
         thread.start()
     }
 
-    // The thread holds the engine, so it has ended.
+    // The thread keeps the engine alive, so the thread has ended.
     deinit { loop.free() }
 
     // MARK: From any thread
 
     /// Begins a transfer.
     ///
-    /// A quick one begins in an iteration of the caller's. One over TLS is not quick: its handshake would
-    /// hold up the caller.
+    /// A quick transfer begins in an iteration that the caller runs. A transfer over TLS is not
+    /// quick, because its handshake would delay the caller.
     func start(_ transfer: CurlTransfer, isQuick: Bool) {
         guard enqueue(transfer, .start) else { return }
         if !isQuick || !runLoopInline(for: transfer) { wake() }
     }
 
-    /// Begins transfers in one iteration, so that none of them gets the connection of another.
+    /// Begins transfers in one iteration, so that none gets the connection of another.
     func start(_ transfers: [CurlTransfer]) {
         for transfer in transfers { _ = transfer.add(.start) }
         let isClosed = inbox.withLock { inbox in
@@ -125,23 +125,23 @@ final class CurlEngine: Sendable {
             inbox.isNew = true
             return false
         }
-        // Transfers under way are ended by `close`, which owns the lock. It may be running on this
-        // thread: what it ends may be the content of another transfer.
+        // `close` ends running transfers while it holds the lock. It may be running on this thread,
+        // because a transfer that it ends may be the content of another transfer.
         if isClosed, orders.contains(.start) { state.withLock { _ in refuse(transfer) } }
         return !isClosed
     }
 
-    /// Ends a transfer that came too late, or leaves that to its start.
+    /// Ends a transfer that was posted too late, or leaves that to its `start`.
     private func refuse(_ transfer: CurlTransfer) {
         if transfer.takeOrders().contains(.start) { transfer.refuse(Self.isShutDown) }
     }
 
-    /// Waits for the transfers under way, then ends.
+    /// Waits until the transfers have ended, then ends the engine.
     func stop() {
         end(.drain)
     }
 
-    /// Ends the transfers under way.
+    /// Ends the transfers and the engine.
     func shutdown() async {
         end(.now)
         try? await over.value()
@@ -167,7 +167,7 @@ final class CurlEngine: Sendable {
         loop.enter(name: "turnpike.curl")
         var list: [UnownedJob] = []
         while var wait = iterateOnThread() {
-            // What the jobs have posted goes out before the thread waits.
+            // Jobs may have posted transfers, which must begin before the thread waits.
             if runJobs(&list) {
                 guard let next = iterateOnThread() else { break }
                 wait = next
@@ -185,8 +185,8 @@ final class CurlEngine: Sendable {
         over.settle(.success(()))
     }
 
-    /// Runs the jobs that wait now, not those that they add: the network is looked at in between.
-    /// - Returns: Whether there were any.
+    /// Runs the waiting jobs, but not jobs that they add: the network is checked first.
+    /// - Returns: Whether there were any jobs.
     @discardableResult
     private func runJobs(_ list: inout [UnownedJob]) -> Bool {
         jobs.take(into: &list)
@@ -195,7 +195,7 @@ final class CurlEngine: Sendable {
         return !list.isEmpty
     }
 
-    /// - Returns: How to wait for the next iteration; nil at the end.
+    /// - Returns: How to wait for the next iteration; nil after the end.
     private func iterateOnThread() -> Wait? {
         owners.add(1, ordering: .sequentiallyConsistent)
         return state.withLock { iterateThread(&$0) }
@@ -203,9 +203,9 @@ final class CurlEngine: Sendable {
 
     private func iterateThread(_ state: inout LockedState) -> Wait? {
         defer {
-            // Under the lock: whoever runs the next iteration must find a thread that it has to wake.
+            // Under the lock: the next caller must know that it has to wake the thread.
             isAwake.store(false, ordering: .sequentiallyConsistent)
-            // Before the inbox is checked for the last time, so that nothing is left in it.
+            // Before the last check of the inbox, so that nothing is left in it.
             owners.subtract(1, ordering: .sequentiallyConsistent)
         }
         loop.beginIteration()
@@ -224,8 +224,8 @@ final class CurlEngine: Sendable {
 
     // MARK: An iteration
 
-    /// Takes what was posted, and passes on what has come.
-    /// - Returns: How the engine is to end, and whether something is left to be passed on.
+    /// Handles the posted jobs, and passes on what has come.
+    /// - Returns: How the engine ends, and whether there is more to pass on.
     func iterate(_ state: inout LockedState) -> (Ending, isMore: Bool) {
         let ending = inbox.withLock { inbox in
             inbox.isNew = false
@@ -244,13 +244,13 @@ final class CurlEngine: Sendable {
         return (ending, isMore)
     }
 
-    /// Whether there is nothing to wait for but the inbox.
+    /// Whether there is only the inbox to wait for.
     func isIdle(_ state: borrowing LockedState) -> Bool { state.transfers.isEmpty && loop.isIdle }
 
-    /// Returns the next time at which something is to be done, by the loop's clock.
+    /// Returns the next due time, by the loop's clock.
     func due(_ state: borrowing LockedState) -> Int64 { min(loop.due, state.transfers.due) }
 
-    /// Ends the engine, unless something was posted in the meantime that it is to wait for.
+    /// Ends the engine, unless `ifIdle` is true and transfers were posted in the meantime.
     private func close(_ state: inout LockedState, ifIdle: Bool) -> Bool {
         let left = inbox.withLock { inbox -> [CurlTransfer]? in
             if ifIdle, !inbox.transfers.isEmpty { return nil }
@@ -277,14 +277,14 @@ extension CurlEngine: TaskExecutor {
 }
 
 extension CurlTransfer {
-    /// The requests to an engine about a transfer; several are posted together.
+    /// The requests to an engine about a transfer; several may be posted together.
     struct Orders: OptionSet {
         let rawValue: UInt8
         static let start = Orders(rawValue: 1)
         static let cancel = Orders(rawValue: 2)
         static let receive = Orders(rawValue: 4)
         static let send = Orders(rawValue: 8)
-        // Until it starts nothing is posted: it may be cancelled before it has its exchange.
+        // Nothing is posted before the start: a cancellation may come before the exchange.
         static let unstarted = Orders(rawValue: 128)
     }
 }

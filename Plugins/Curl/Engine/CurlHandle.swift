@@ -5,9 +5,9 @@ import Foundation
 import Synchronization
 import TurnpikeCore
 
-/// An easy handle of libcurl and the bytes that it has received.
+/// An easy handle of libcurl, and the bytes that it has received.
 ///
-/// It belongs to an engine, which uses it under its lock.
+/// An engine owns the handle, and uses it under the engine's lock.
 // SAFETY: the pointer is valid from `init` to `free`, which the engine calls last.
 @safe struct CurlHandle {
     let pointer: UnsafeMutablePointer<tpc_transfer>
@@ -52,7 +52,7 @@ import TurnpikeCore
         if let owner = unsafe owner { unsafe Unmanaged<CurlTransfer>.fromOpaque(owner).release() }
     }
 
-    /// The transfer that the handle works for.
+    /// The transfer that uses the handle.
     var transfer: CurlTransfer? {
         guard let owner = unsafe pointer.pointee.owner else { return nil }
         return unsafe Unmanaged<CurlTransfer>.fromOpaque(owner).takeUnretainedValue()
@@ -86,7 +86,7 @@ import TurnpikeCore
     /// The number of received bytes of content that were not taken yet.
     var bodyCount: Int { unsafe pointer.pointee.body.count }
 
-    /// Moves the content that has come out of the handle.
+    /// Moves the received content out of the handle.
     func takeBody() -> BodyChunk {
         var count = 0
         guard let bytes = unsafe tpc_buffer_take(&pointer.pointee.body, &count) else {
@@ -99,10 +99,10 @@ import TurnpikeCore
     var result: Int32? {
         let result = unsafe pointer.pointee.result
         guard Int(result) == TPC_RUNNING else { return result }
-        // It would send again, and waits for a connection.
+        // libcurl would send the request again, and waits for a connection.
         return isLost || isRefused || needsHTTP1 || skipsContent ? CurlFault.aborted : nil
     }
-    /// Whether libcurl drops the content, because it wanted to send the request again.
+    /// Whether libcurl drops the content, because it would have sent the request again.
     var skipsContent: Bool { unsafe pointer.pointee.cause == TPC_CAUSE_SKIPPED }
     /// Whether the header or trailer section was larger than the limit.
     var isHeadTooLarge: Bool { unsafe pointer.pointee.cause == TPC_CAUSE_TOO_LARGE }
@@ -111,7 +111,7 @@ import TurnpikeCore
     /// How often the request was about to be sent.
     var sends: Int { unsafe Int(pointer.pointee.sends) }
 
-    /// Whether the limits of connections left room for the transfer.
+    /// Whether the limits of connections had a place for the transfer.
     var hadPlace: Bool { unsafe tpc_transfer_had_place(pointer) }
 
     /// Whether the transfer failed because the request's rule allowed none of the addresses.
@@ -169,25 +169,25 @@ import TurnpikeCore
         }
     }
 
-    /// Sets bytes without a copy: they must stay valid until others are set or the handle is freed.
+    /// Sets bytes without a copy. They must stay valid until others are set or the handle ends.
     func set(_ option: Int, keeping bytes: UnsafeRawBufferPointer) -> Int32 {
         unsafe tpc_set_bytes(pointer, Int32(option), bytes.baseAddress, bytes.count, false)
     }
 
-    /// The content of the trust's files that libcurl refers to.
+    /// The content of the trust files, to which libcurl refers.
     var trust: TrustFiles.Content? {
         guard let trust = unsafe pointer.pointee.trust else { return nil }
         return unsafe Unmanaged<TrustFiles.Content>.fromOpaque(trust).takeUnretainedValue()
     }
 
-    /// Keeps the content of the trust's files alive while libcurl may read it.
+    /// Keeps the content of the trust files alive while libcurl may read it.
     func keep(_ trust: TrustFiles.Content?) {
         let old = unsafe pointer.pointee.trust
         unsafe pointer.pointee.trust = trust.map { unsafe Unmanaged.passRetained($0).toOpaque() }
         if let old = unsafe old { unsafe Unmanaged<TrustFiles.Content>.fromOpaque(old).release() }
     }
 
-    /// Sets the addresses of hosts, in libcurl's lines.
+    /// Sets the addresses of hosts, in libcurl's format.
     func setOverrides(_ lines: [String]) -> Int32 {
         let text = lines.map { $0 + "\0" }.joined()
         return unsafe tpc_set_overrides(pointer, text, text.utf8.count)
@@ -217,7 +217,7 @@ struct CurlTimes: Sendable {
     let isReused: Bool
     let isHTTP2: Bool
     let peer: String?
-    /// A number of the connection, which no other open one has; 0 if it is unknown.
+    /// A number that is unique among the open connections; 0 if it is unknown.
     let connection: Int32
 }
 
@@ -252,9 +252,9 @@ private func addTrailers(owner: UnsafeMutableRawPointer?, list: UnsafeMutableRaw
     return (transfer.upload?.trailerLines ?? []).allSatisfy { unsafe tpc_trailer_add(list, $0) }
 }
 
-/// Why a transfer ended, and whether its response is complete nevertheless.
+/// Why a transfer ended, and whether its response is nevertheless complete.
 extension CurlHandle {
-    /// The status with which a proxy refused to connect, or for a SOCKS proxy the equivalent status.
+    /// The status with which a proxy refused to connect, or for SOCKS the equivalent.
     var proxyStatus: HTTPStatus? {
         let status = unsafe tpc_transfer_connect_status(pointer)
         if status > 0 { return (200..<300).contains(status) ? nil : HTTPStatus(status) }
@@ -270,16 +270,16 @@ extension CurlHandle {
 
     /// Whether the request was sent by HTTP/2.
     var isHTTP2: Bool { unsafe pointer.pointee.is_http2 }
-    /// Whether the server has said that it ends the connection of HTTP/2 (RFC 9113 §6.8).
+    /// Whether the server has announced the end of the HTTP/2 connection (RFC 9113 §6.8).
     var hasGoAway: Bool { unsafe tpc_transfer_has_goaway(pointer) }
-    /// Whether the transfer has failed and the server has certainly not acted on what was sent last.
+    /// Whether the transfer failed and the server has certainly not acted on the last send.
     var isRefused: Bool { unsafe pointer.pointee.cause == TPC_CAUSE_REFUSED }
-    /// Whether the server wants the request by HTTP/1.1.
+    /// Whether the server requires HTTP/1.1 for the request.
     var needsHTTP1: Bool { unsafe pointer.pointee.cause == TPC_CAUSE_NEEDS_HTTP1 }
     /// Whether the response came with all of its content, even if the request failed.
     ///
     /// Over HTTP/2, a server may answer early and then end the stream (RFC 9113 §8.1). After a
-    /// complete error response libcurl ends the stream itself, and may report its own reset as the
+    /// complete error response, libcurl ends the stream itself, and may report its own reset as the
     /// server's.
     func isWhole(_ result: Int32) -> Bool {
         if isWhole { return true }
@@ -287,7 +287,7 @@ extension CurlHandle {
             && faultText(result).contains("STREAM_CLOSED")
     }
 
-    /// Whether a response of known length has come whole.
+    /// Whether a response of known length has come completely.
     private var isWhole: Bool {
         guard hasHead, !isHeadTooLarge else { return false }
         let status = unsafe pointer.pointee.status
@@ -296,21 +296,21 @@ extension CurlHandle {
         return unsafe length >= 0 && pointer.pointee.received >= length
     }
 
-    /// Whether the status is a redirection or an error, which does not use the request's content.
+    /// Whether the status is a redirection or an error, which ignores the request's content.
     private var isRefusal: Bool { unsafe hasHead && pointer.pointee.status >= 300 }
 
-    /// Whether a redirection or an error of known length has come whole by HTTP/2.
+    /// Whether a redirection or an error of known length has come completely by HTTP/2.
     ///
-    /// libcurl then reads nothing more for the transfer, not even the window that the rest of the
-    /// request waits for.
+    /// libcurl then reads nothing more for the transfer, not even the window update that the rest
+    /// of the request waits for.
     var isUnwanted: Bool { isHTTP2 && isRefusal && isWhole }
 
     private var length: Int64 { unsafe tpc_transfer_length(pointer) }
     /// Whether the head gives the length of the content.
     var hasLength: Bool { length >= 0 }
 
-    /// Whether the request was written to a connection that had served before, and which ended before
-    /// a byte of a response.
+    /// Whether the request was written to a reused connection that ended before a byte of a
+    /// response came.
     var isLost: Bool { unsafe pointer.pointee.cause == TPC_CAUSE_LOST }
 
     /// Whether the server supports none of the offered versions of HTTP (RFC 7301 §3.2).

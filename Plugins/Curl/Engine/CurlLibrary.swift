@@ -3,7 +3,7 @@
 import CTurnpikeCurl
 import TurnpikeCore
 
-/// The libcurl of this system, which is loaded when it is first needed.
+/// The libcurl of this system, loaded on first use.
 struct CurlLibrary: Sendable {
     /// The version as 0xMMmmpp.
     let version: UInt32
@@ -11,13 +11,13 @@ struct CurlLibrary: Sendable {
     let name: String
     let hasTLS: Bool
     let hasHTTP2: Bool
-    /// Whether HTTP/2 loses no response.
+    /// Whether this libcurl loses no response over HTTP/2.
     var isHTTP2Sound: Bool {
         hasHTTP2 && Self.isHTTP2Sound(version: version, tellsHTTP2: tellsHTTP2)
     }
-    /// Whether a handle may take a second response.
+    /// Whether a handle can receive a second response.
     var isHandleReuseSound: Bool { Self.isHandleReuseSound(version: version) }
-    /// Whether the HTTP version of a connection can be found out, which needs a libcurl with
+    /// Whether the HTTP version of a connection can be found out. This needs a libcurl with
     /// OpenSSL.
     private let tellsHTTP2: Bool
     let hasUnixSockets: Bool
@@ -38,7 +38,7 @@ struct CurlLibrary: Sendable {
 
     /// Loads the library from a file; nil means the usual files.
     ///
-    /// It is for tests of failures. After a success, it must not be called again.
+    /// For tests of failures. After a success, it must not be called again.
     /// - Returns: ``/TurnpikeCore/ClientError/Code/unsupported`` if there is no library, or if it is
     ///   too old or lacks a function.
     static func fault(
@@ -54,7 +54,7 @@ struct CurlLibrary: Sendable {
     /// - Throws: ``/TurnpikeCore/ClientError/Code/unsupported`` if there is none or it is too old.
     static func load() throws -> CurlLibrary { try shared.get() }
 
-    /// The version that was loaded, as 0xMMmmpp, or 0.
+    /// The version of the loaded library as 0xMMmmpp, or 0.
     static var foundVersion: UInt32 { tpc_version() }
 
     // See the figures in <doc:HTTP2OverLibcurl>.
@@ -62,8 +62,8 @@ struct CurlLibrary: Sendable {
         version >= 0x08_0E01 && tellsHTTP2
     }
 
-    // 7.84 to 8.0 append a folded line to the last field that the handle has received, also if that
-    // belongs to an earlier response and is freed. The page of the module has the figures.
+    // 7.84 to 8.0 append a folded line to the last field that the handle has received, even if that
+    // field belongs to an earlier response and is freed. The module's page has the figures.
     static func isHandleReuseSound(version: UInt32) -> Bool {
         !(0x07_5400..<0x08_0100).contains(version)
     }

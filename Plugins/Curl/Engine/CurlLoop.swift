@@ -3,11 +3,11 @@
 import CTurnpikeCurl
 import TurnpikeCore
 
-/// The loop around libcurl's multi handle, in C; `CTurnpikeCurl.h` says what each function does.
-// SAFETY: the pointer is valid until `free`, which the engine calls at its end, when it has no thread
-// any more. `wake`, `interruptPoll` and `isHere` may be called by any thread. `enter`, `wait` and
-// `waitForWakeup` are called by the engine's thread alone, without its lock. All other functions are
-// called under the lock.
+/// The loop around libcurl's multi handle, in C. `CTurnpikeCurl.h` describes each function.
+// SAFETY: the pointer is valid until `free`, which the engine calls at its end, when its thread has
+// ended. Any thread may call `wake`, `interruptPoll` and `isHere`. Only the engine's thread calls
+// `enter`, `wait` and `waitForWakeup`, without its lock. All other functions are called under the
+// lock.
 @safe struct CurlLoop: @unchecked Sendable {
     private let pointer: OpaquePointer
 
@@ -21,33 +21,33 @@ import TurnpikeCore
         unsafe self.pointer = pointer
     }
 
-    /// Tells figures what the connections do, from now on and for as long as the loop exists.
+    /// Reports to `figures` what the connections do, for as long as the loop exists.
     func watch(_ figures: ConnectionFigures) {
         var watcher = unsafe figures.watcher
         unsafe tpc_loop_watch(pointer, &watcher)
     }
 
-    /// What can be read from when the sockets have events.
+    /// A descriptor that becomes readable when the sockets have events.
     var descriptor: Int32 { unsafe tpc_loop_descriptor(pointer) }
-    /// Frees what it waits with, once nothing waits for it any more.
+    /// Frees the descriptors for waiting, after nothing waits any more.
     func endWaiting() { unsafe tpc_loop_end_waiting(pointer) }
     func close() { unsafe tpc_loop_close(pointer) }
     func free() { unsafe tpc_loop_free(pointer) }
     func enter(name: String) { unsafe tpc_loop_enter(pointer, name) }
     var isHere: Bool { unsafe tpc_loop_is_here(pointer) }
     func wake() { unsafe tpc_loop_wakeup(pointer) }
-    /// Waits for sockets, a wakeup or the timeout, after a short poll if that may pay off.
+    /// Waits for sockets, a wakeup or the timeout. Polls briefly before, if that may pay off.
     func wait(_ milliseconds: Int32) { unsafe tpc_loop_wait(pointer, milliseconds) }
     func waitForWakeup(_ milliseconds: Int32) {
         unsafe tpc_loop_wait_for_wakeup(pointer, milliseconds)
     }
-    /// Whether responses have come so soon lately that polling for them costs less than sleeping.
+    /// Whether recent responses came so soon that polling for them costs less than sleeping.
     var mayPoll: Bool { unsafe tpc_loop_may_poll(pointer) }
-    /// Polls the sockets for a moment, and lets libcurl act on what is ready.
+    /// Polls the sockets briefly, and lets libcurl act on the events.
     func poll() -> Bool { unsafe tpc_loop_poll(pointer) }
     func interruptPoll() { unsafe tpc_loop_interrupt_poll(pointer) }
     func clearInterrupt() { unsafe tpc_loop_clear_interrupt(pointer) }
-    /// Whether libcurl waits for no socket, not even for a connection that it closes.
+    /// Whether libcurl waits for no socket, not even for one that it is closing.
     var isIdle: Bool { unsafe tpc_loop_is_idle(pointer) }
     func beginIteration() { unsafe tpc_loop_begin_iteration(pointer) }
     func endIteration() { unsafe tpc_loop_end_iteration(pointer) }
@@ -57,7 +57,7 @@ import TurnpikeCore
     static var now: Int64 { tpc_loop_now() }
     static func timeout(until due: Int64) -> Int32 { tpc_loop_timeout(due) }
 
-    /// Whether an address has refused a connection, so that connecting transfers need a nudge.
+    /// Returns whether an address was refused, so that connecting transfers need a nudge.
     func takeRefusal() -> Bool { unsafe tpc_loop_take_refusal(pointer) }
 
     /// Returns the next transfer that has news, or nil.

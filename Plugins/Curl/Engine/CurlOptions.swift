@@ -5,19 +5,19 @@ import Foundation
 import TurnpikeCore
 import TurnpikeSupport
 
-/// A configuration in the form of libcurl's options, which each handle gets once.
+/// A configuration as libcurl's options, which are set on each handle once.
 struct CurlOptions: Sendable {
     let library: CurlLibrary
     let configuration: CurlTransport.Configuration
     let proxies: ProxyRoutes
-    /// The files of the trust, or nil if libcurl reads them itself.
+    /// The trust files, or nil if libcurl reads them itself.
     let trustFiles: TrustFiles?
 
     private typealias Configuration = CurlTransport.Configuration
 
     /// Whether HTTP/2 is offered to every server, before HTTP/1.1.
     let offersHTTP2: Bool
-    /// Whether a server that refuses HTTP/1.1 gets the request by HTTP/2.
+    /// Whether HTTP/2 is used for a server that refuses HTTP/1.1.
     let fallsBackToHTTP2: Bool
 
     /// - Throws: ``/TurnpikeCore/ClientError/Code/unsupported`` if this libcurl lacks a feature,
@@ -91,7 +91,7 @@ struct CurlOptions: Sendable {
             connections: long(configuration.maxConnections),
             streams: max(1, long(configuration.maxStreamsPerConnection)),
             // libcurl counts whole seconds, so it stops using a connection in the second after the
-            // last one.
+            // last one of this time.
             unused_time: Int64(Self.seconds(configuration.idleConnectionTimeout) + 2) * 1000,
             busy_polling: min(max(configuration.busyPolling.wholeNanoseconds, 0), 1_000_000),
             shares_sessions: library.hasTLS && !library.isHandleReuseSound)
@@ -149,12 +149,12 @@ struct CurlOptions: Sendable {
         let code = setter.handle.setProxies(
             http: proxies.http?.curlText, https: proxies.https?.curlText)
         try setter.check(code, "proxy")
-        // For CONNECT alone; servers get the field lines of the request.
+        // For CONNECT only; a server gets the request's own field.
         try setter.set(TPC_USER_AGENT, "turnpike", "proxy")
         try setter.set(TPC_NO_PROXY, proxies.exceptions, "proxy.exceptions")
     }
 
-    /// Sets the content of the trust's files on a handle, unless the handle has it already.
+    /// Sets the content of the trust files on a handle, unless the handle has it already.
     func apply(_ trust: TrustFiles.Content, to handle: CurlHandle) throws {
         if handle.trust === trust { return }
         let setter = Setter(handle: handle, library: library)
@@ -195,7 +195,7 @@ struct CurlOptions: Sendable {
             let pins = trust.pins.map(\.curlText).joined(separator: ";")
             try setter.set(TPC_PINNED_KEYS, pins, "trust.pins")
         }
-        // A resumed session would use the files as they were before.
+        // A resumed session would use the old content of the files.
         if trust.namesFiles, trustFiles == nil { try setter.set(TPC_TLS_SESSIONS, 0, "trust") }
         if let certificate = trust.clientCertificate {
             if trustFiles == nil {
@@ -209,7 +209,7 @@ struct CurlOptions: Sendable {
     }
 }
 
-/// Sets options, and throws an error with the name of the setting that libcurl refuses.
+/// Sets options. If libcurl refuses one, throws an error with the setting's name.
 private struct Setter {
     let handle: CurlHandle
     let library: CurlLibrary

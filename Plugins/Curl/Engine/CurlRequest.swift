@@ -5,30 +5,30 @@ import Foundation
 import TurnpikeCore
 import TurnpikeSupport
 
-/// A request in the form that libcurl takes.
+/// A request in libcurl's form.
 struct CurlRequest: Sendable {
-    // The absolute form of the target, which proxies get, and the form that a server gets.
+    // The absolute form of the target, for proxies, and the form for a server.
     private let url: String
     private let target: String
-    // How much of the absolute form is scheme and authority, in bytes.
+    // The number of bytes of scheme and authority in the absolute form.
     private let originCount: Int
-    // nil if libcurl chooses the right one itself.
+    // nil if libcurl itself chooses the right method.
     private let method: String?
     private let isHead: Bool
     private let hasContent: Bool
     private let contentLength: Int64
-    // Field lines, each with its NUL.
+    // Field lines; each ends with NUL.
     private let fields: [UInt8]
 
-    /// Whether it goes over a new connection.
+    /// Whether the request uses a new connection.
     let isFresh: Bool
     /// Whether the request has `Expect: 100-continue`.
     let asksForConsent: Bool
     /// Whether trailer fields follow the content.
     let hasTrailers: Bool
-    /// Whether its connection is a TLS one.
+    /// Whether the connection uses TLS.
     let isSecure: Bool
-    /// Whether it may share an HTTP/2 connection with other requests.
+    /// Whether the request may share an HTTP/2 connection with other requests.
     let isShareable: Bool
     /// Whether the content is not decoded, because the caller names the codings.
     let takesContentAsItComes: Bool
@@ -38,10 +38,10 @@ struct CurlRequest: Sendable {
     /// - Parameters:
     ///   - request: The request.
     ///   - body: Its content.
-    ///   - length: The size of the content, if there is any and that is known.
+    ///   - length: The size of the content; nil if there is none, or if the size is unknown.
     ///   - decodes: Whether the request accepts codings.
-    ///   - isFresh: Whether it goes over a new connection.
-    ///   - route: Its own settings for its connection.
+    ///   - isFresh: Whether the request uses a new connection.
+    ///   - route: The request's own settings for its connection.
     /// - Throws: ``/TurnpikeCore/ClientError/Code/unsupported`` if libcurl cannot send the request.
     init(
         _ request: Request, body: RequestBody, length: Int64?, decodes: Bool, isFresh: Bool = false,
@@ -54,7 +54,7 @@ struct CurlRequest: Sendable {
         (url, target, originCount) = request.targetForms
         isSecure = request.origin?.scheme == "https"
         hasTrailers = body.hasTrailers
-        // Trailers go out by HTTP/1.1.
+        // Trailers are sent by HTTP/1.1.
         isShareable = isSecure && !hasTrailers && route?.needsHTTP1 != true
         if method == .connect {
             throw ClientError(
@@ -64,7 +64,7 @@ struct CurlRequest: Sendable {
             throw ClientError(
                 .unsupported, "libcurl cannot send HEAD with a body; use QUERY or POST")
         }
-        // A method that expects content says that there is none (RFC 9110 §8.6).
+        // Methods that expect content announce that there is none (RFC 9110 §8.6).
         let announces = method == .post || method == .put || method == .patch || method == .query
         hasContent = announces || !body.isEmpty
         contentLength = hasContent ? body.isEmpty ? 0 : length ?? -1 : -1
@@ -77,9 +77,9 @@ struct CurlRequest: Sendable {
         asksForConsent = hasContent && lines.hasExpect
     }
 
-    /// Calls a closure with the request in the form of C.
+    /// Calls a closure with the request in C's form.
     ///
-    /// The server may have said that it takes only one version.
+    /// `only` is the one version that the server accepts, if it has said so.
     func withPointers(
         version only: TransferStateMachine.Version?, isShared: Bool, _ body: (tpc_request) -> Int32
     ) -> Int32 {
@@ -127,22 +127,22 @@ struct CurlRequest: Sendable {
 }
 
 extension Request {
-    /// The absolute form of the target, the form that a server gets (RFC 9112 §3.2), and how much of
-    /// the first is scheme and authority.
+    /// The absolute form of the target, the form for a server (RFC 9112 §3.2), and the number of
+    /// bytes of scheme and authority in the absolute form.
     fileprivate var targetForms: (url: String, target: String, originCount: Int) {
         let uri = targetURI
         let url = uri.absoluteForm
-        // The last proxy makes the asterisk of a URL without a path (RFC 9112 §3.2.4).
+        // The last proxy turns a URL without a path into the asterisk (RFC 9112 §3.2.4).
         if asksServer { return (url, "*", url.utf8.count) }
         let target = uri.originForm
         let originCount = url.utf8.count - target.utf8.count
         if url.hasSuffix(target) { return (url, target, originCount) }
-        // A URL without a path gets the slash that the origin form has.
+        // A URL without a path gets the slash of the origin form.
         return (url.dropLast(target.utf8.count - 1) + target, target, originCount + 1)
     }
 }
 
-/// The field lines of a request, in the form that libcurl takes.
+/// The field lines of a request, in libcurl's form.
 private struct FieldLines {
     var bytes: [UInt8] = []
     private(set) var hasAcceptEncoding = false
@@ -173,9 +173,9 @@ private struct FieldLines {
         bytes.append(0)
     }
 
-    /// Adds the lines that libcurl needs, and those that the request leaves to the transport.
+    /// Adds the lines that libcurl needs, and defaults for fields that the request does not have.
     mutating func complete(hasContent: Bool, decodes: Bool) {
-        // An empty field keeps libcurl from sending `Expect: 100-continue` before large content.
+        // An empty field stops libcurl from sending `Expect: 100-continue` before large content.
         if hasContent, !hasExpect { add("Expect:") }
         // RFC 9110 §10.1.4. libcurl does not send it over HTTP/2.
         if hasTE { add("Connection: TE") }

@@ -5,22 +5,22 @@ import TurnpikeCore
 
 /// A request's own settings for its connection: the target, and the rule for addresses.
 struct CurlRoute: Sendable {
-    /// The place that is connected to instead of the URL's host.
+    /// Where the connection goes instead of the URL's host.
     let target: ConnectTarget?
     /// Whether the request must not share a connection with others; see `request.c`.
     let needsHTTP1: Bool
-    // Asked about each address; nil through a proxy, which is what is connected to then.
+    // Checks each address. nil through a proxy, because the connection then goes to the proxy.
     private let rule: AddressRule?
     private let proxyTrait: Int
-    // libcurl's line for the target.
+    // libcurl's text for the target.
     private let line: String?
 
     /// Creates a route; nil if it changes nothing.
     /// - Parameters:
     ///   - request: A request with a connect target or an address rule.
     ///   - options: The configuration of the transport.
-    /// - Throws: ``/TurnpikeCore/ClientError/Code/unsupported`` for a target that libcurl cannot
-    ///   connect to here, ``/TurnpikeCore/ClientError/Code/urlPolicy`` for one that the rule refuses.
+    /// - Throws: ``/TurnpikeCore/ClientError/Code/unsupported`` if libcurl cannot connect to the
+    ///   target here, ``/TurnpikeCore/ClientError/Code/urlPolicy`` if the rule refuses the target.
     init?(_ request: Request, _ options: CurlOptions) throws {
         guard let origin = request.origin else { return nil }
         target = request.options.connectTarget
@@ -31,7 +31,7 @@ struct CurlRoute: Sendable {
         if case .unixSocket = target, rule != nil {
             throw ClientError(
                 .urlPolicy,
-                "the address rule of the request allows no Unix socket, which has no address",
+                "the address rule of the request refuses a Unix socket, which has no IP address",
                 transfer: TransferState(.connecting))
         }
         let isDecided = options.proxies.isEmpty || options.proxies.exceptions.isEmpty
@@ -67,7 +67,7 @@ struct CurlRoute: Sendable {
             unsafe address[range].reduce(0) { $0 << 8 | UInt64($1) }
         }
         let v4 = address.count == 4 ? word(0..<4) : word(12..<16)
-        // An IPv4 address in the form of IPv6 is connected to over IPv4 (RFC 4291 §2.5.5.2).
+        // A connection to an IPv4-mapped IPv6 address goes over IPv4 (RFC 4291 §2.5.5.2).
         let isMapped = address.count == 16 && word(0..<8) == 0 && word(8..<12) == 0xFFFF
         if address.count == 4 || isMapped {
             return rule.allows(IPAddress(v4: UInt32(truncatingIfNeeded: v4)))
@@ -94,7 +94,7 @@ struct CurlRoute: Sendable {
         }
     }
 
-    // See `request.c`; 0 where a scope of IPv6 addresses would have its own meaning.
+    // See `request.c`. It is 0 if a scope of IPv6 addresses would have its own meaning.
     private var scope: UInt32 {
         switch target {
         case .host(let host, let port):
@@ -108,7 +108,7 @@ struct CurlRoute: Sendable {
 }
 
 extension ConnectTarget {
-    /// The address of the peer, as a timeline shows it: the endpoint.
+    /// The peer's address for a timeline: that of the endpoint.
     /// - Parameter address: The IP address of the connection, as libcurl reports it.
     /// - Returns: The address with its port, or the path of the socket; nil if it is unknown.
     func peer(_ address: String?) -> String? {
@@ -120,7 +120,7 @@ extension ConnectTarget {
     }
 }
 
-/// The key by which connections are shared: an origin, with its own address or another one.
+/// The key for sharing connections: an origin, and the connect target if there is one.
 struct Destination: Hashable, Sendable {
     let origin: Origin
     let target: ConnectTarget?

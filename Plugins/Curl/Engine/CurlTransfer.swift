@@ -4,13 +4,13 @@ import Foundation
 import Synchronization
 import TurnpikeCore
 
-/// One exchange in an engine: joins libcurl's handle with the ``/TurnpikeCore/Exchange`` that the
-/// caller waits for.
+/// One exchange in an engine: connects libcurl's handle with the ``/TurnpikeCore/Exchange`` that
+/// the caller waits for.
 ///
-/// ``TransferStateMachine`` decides. The transfer turns what libcurl reports into events, and carries
-/// out the actions that concern its handle and its exchange; ``TransferTable`` the others.
-// SAFETY: `exchange` is set before an engine has the transfer. From then on it, and all that stands
-// below the mark “Under the engine's lock”, is touched under that lock alone.
+/// ``TransferStateMachine`` decides. The transfer turns libcurl's reports into events, and carries
+/// out the actions for its handle and its exchange. ``TransferTable`` carries out the others.
+// SAFETY: `exchange` is set before an engine has the transfer. From then on, it and all members
+// below the mark “Under the engine's lock” are used only under that lock.
 final class CurlTransfer: @unchecked Sendable {
     private enum Head {
         case unread(HeadBytes)
@@ -19,28 +19,28 @@ final class CurlTransfer: @unchecked Sendable {
 
     let request: CurlRequest
     let upload: CurlUpload?
-    /// The content of the trust's files; set before the transfer is passed to an engine.
+    /// The content of the trust files; set before the transfer is passed to an engine.
     var trust: TrustFiles.Content?
     private let url: URL
     private let isHead: Bool
     private let pending = Atomic<UInt8>(Orders.unstarted.rawValue)
     private var exchange: Exchange?
-    // Taken by the caller: if that was cancelled, perhaps while an engine is still at work.
+    // The caller takes it. If the caller was cancelled, an engine may still be at work then.
     private let keptTimes = Mutex<CurlTimes?>(nil)
-    // The engine's until the exchange hears of it; from then on only its caller's (`read`).
+    // The engine owns it until the exchange gets the head; then only the caller uses it (`read`).
     private var head: Head?
 
     // MARK: Under the engine's lock
 
     private(set) var life: TransferStateMachine
     private var handle: CurlHandle?
-    /// The place in the table's list, while the transfer is in it.
+    /// The transfer's index in the table's list, while it is in the list.
     var place = -1
     var position = ConnectQueue.Position.unasked
-    /// When it must have a connection, by the loop's clock.
+    /// The time until which it must have a connection, by the loop's clock.
     var connectDue: Int64 = 0
-    /// The host, or the place that is connected to instead, if one connection to it may carry many
-    /// transfers at once; see ``ConnectQueue``.
+    /// The host, or the connect target, if one connection to it may carry many transfers at once;
+    /// see ``ConnectQueue``.
     private(set) var sharedHost: Destination?
 
     init(
@@ -65,13 +65,13 @@ final class CurlTransfer: @unchecked Sendable {
         Origin(url).map { Destination($0, at: request.route?.target) }
     }
 
-    /// Sets the exchange, whose closures hold the transfer: they hold each other until ``leave()``.
+    /// Sets the exchange. It and the transfer hold each other until ``leave()``.
     func feed(_ exchange: Exchange) { self.exchange = exchange }
 
-    /// When things happened, once the head has come or the transfer has failed.
+    /// The times of the phases, once the head has come or the transfer has failed.
     func takeTimes() -> CurlTimes? { keptTimes.withLock { $0.take() } }
 
-    /// Adds orders, and returns whether there were none, so that the transfer must be posted.
+    /// Adds orders. Returns whether there were none before, so that the transfer must be posted.
     func add(_ orders: Orders) -> Bool {
         let before = pending.bitwiseOr(orders.rawValue, ordering: .acquiringAndReleasing).oldValue
         return orders.contains(.start) || before == 0
@@ -87,25 +87,25 @@ final class CurlTransfer: @unchecked Sendable {
 extension CurlTransfer {
     typealias Actions = TransferStateMachine.Actions
 
-    /// Whether the request's content is there to be read, or never will be.
+    /// Whether the request's content can be read, or never will be readable.
     var hasContentReady: Bool { upload?.isOpen ?? true }
 
-    /// Whether it waits for the server, and for nothing else.
+    /// Whether it waits only for the server.
     var awaitsPeer: Bool { handle.map { !$0.isReceivePaused && !$0.isSendPaused } ?? false }
 
-    /// The protocol that it goes by, once it has a connection; nil before.
+    /// Whether it uses HTTP/2, once it has a connection; nil before.
     var isHTTP2: Bool? { handle.flatMap { $0.sends > 0 ? $0.isHTTP2 : nil } }
 
-    /// The only version of HTTP that its server takes; nil until it has said so.
+    /// The only version of HTTP that its server accepts; nil until the server has said so.
     var version: TransferStateMachine.Version? { life.version }
 
-    /// Offers one version alone, and shares a connection to a place if there is one.
+    /// Offers only one version, and shares connections to a destination if there is one.
     func need(_ version: TransferStateMachine.Version, of shared: Destination?) {
         life.version = version
         if request.isShareable { sharedHost = shared }
     }
 
-    /// Handles an event, and carries out the actions that concern the transfer alone.
+    /// Handles an event, and carries out the actions that concern only this transfer.
     /// - Returns: All the actions.
     func advance(_ event: TransferStateMachine.Event, failing error: (any Error)? = nil) -> Actions
     {
@@ -119,7 +119,7 @@ extension CurlTransfer {
         return actions
     }
 
-    /// Starts the transfer in libcurl, unless it was abandoned before.
+    /// Starts the transfer in libcurl, unless the caller has abandoned it.
     func begin(_ handle: CurlHandle) -> Actions {
         guard let exchange, !exchange.hasEnded else { return advance(.cancelled) }
         if let fault = upload?.fault { return advance(.failed, failing: fault) }
@@ -133,13 +133,13 @@ extension CurlTransfer {
         return advance(.handleGiven)
     }
 
-    /// Checks whether the request was sent by now, which libcurl does not report by itself.
+    /// Checks whether the request was sent by now. libcurl does not report this by itself.
     func noteConnection() -> Actions {
         guard case .connecting = life.state, let handle, handle.sends > 0 else { return [] }
         return advance(.requestSent)
     }
 
-    /// Fails for want of a connection.
+    /// Fails because there was no connection in time.
     func failLate() -> Actions {
         if let handle { keep(handle.times) }
         return advance(
@@ -149,9 +149,9 @@ extension CurlTransfer {
     }
 
     /// Releases the handle.
-    /// - Returns: The handle, and whether it may serve again: libcurl does not forget how often a
-    ///   handle has met a dead connection, and fails when it has met several; nor that it has sent
-    ///   trailers; nor, in 8.18, that it was paused, and then never connects.
+    /// - Returns: The handle, and whether it can be reused. libcurl does not forget how often a
+    ///   handle has met a dead connection, and fails after several. It also does not forget that a
+    ///   handle has sent trailers. In 8.18, a handle that was paused never connects again.
     func releaseHandle() -> (handle: CurlHandle, isReusable: Bool)? {
         guard let handle else { return nil }
         let isPaused = handle.isSendPaused || handle.isReceivePaused
@@ -161,24 +161,24 @@ extension CurlTransfer {
         return (handle, isReusable)
     }
 
-    /// Ends the transfer with an error before it has begun, when no table of the engine has it yet.
+    /// Ends the transfer with an error before it has begun and before the engine's table has it.
     func refuse(_ error: any Error) {
         _ = advance(.failed, failing: error)
         leave()
     }
 
-    /// Releases the caller and the request's content; every end of a transfer calls this.
+    /// Releases the caller and the request's content. Every end of a transfer calls this.
     func leave() {
         upload?.close()
         exchange = nil
     }
 
     /// Passes on the bytes that libcurl has collected.
-    /// - Parameter fallsBack: Whether HTTP/2 is used for a server that refuses HTTP/1.1.
+    /// - Parameter fallsBack: Whether HTTP/2 is used if a server refuses HTTP/1.1.
     /// - Returns: All the actions.
     func report(fallsBack: Bool) -> Actions {
         guard let handle, let exchange else { return [] }
-        // Several events may have gathered: `pass` carries out all their actions for the exchange.
+        // Several events may have gathered. `pass` carries out all their actions for the exchange.
         var actions = noteConnection()
         let count = handle.bodyCount
         let chunk = handle.takeBody()
@@ -206,7 +206,7 @@ extension CurlTransfer {
         return actions.union(advance(goesOn ? .readerWantsMore : .readerHolds))
     }
 
-    /// Carries out the actions that concern the exchange; its reader wakes up once for all of them.
+    /// Carries out the actions for the exchange. Its reader wakes up once for all of them.
     /// - Returns: Whether the reader wants more.
     private func pass(
         _ chunk: BodyChunk, _ actions: Actions, _ handle: CurlHandle, to exchange: Exchange
@@ -228,11 +228,11 @@ extension CurlTransfer {
         return goesOn
     }
 
-    // MARK: What libcurl says
+    // MARK: Reports of libcurl
 
     private func takeHead(_ handle: CurlHandle) -> TransferStateMachine.ContentEnd {
         let bytes = handle.takeHead()
-        // Read here only where the end of the content depends on it.
+        // The head is parsed here only if the end of the content depends on it.
         let mayEndWithConnection = request.isSecure && bytes.isHTTP1
         guard mayEndWithConnection || request.asksForConsent else {
             head = .unread(bytes)

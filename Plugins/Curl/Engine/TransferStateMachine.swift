@@ -1,33 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The life of a transfer: the state it is in, and what each event makes of it.
+/// The life of a transfer: its state, and how each event changes the state.
 ///
 /// This file does not use libcurl and has no side effects. ``CurlTransfer`` and ``TransferTable``
-/// turn what happens into events, and carry out the actions that ``handle(_:)`` returns.
+/// create the events, and carry out the actions that ``handle(_:)`` returns.
 ///
 ///     new ── started ──▶ awaitingContent ── contentReady ──▶ queued ── connectAllowed ──▶ starting
 ///      ── handleGiven ──▶ connecting ── requestSent ──▶ sending ── headCame ──▶ receiving ──▶ ended
 ///
-/// A failure before the head may lead from `connecting` or `sending` back to `awaitingContent`, if
-/// the server has certainly done nothing: the request is sent with another handle. Every other end
-/// of a handle leads to `ended`, as a cancellation or an error does from any state.
+/// After a failure before the head, a transfer may go back from `connecting` or `sending` to
+/// `awaitingContent`. This needs a server that has certainly done nothing; the request is then sent
+/// with another handle. Any other end leads to `ended`, also from earlier states.
 struct TransferStateMachine {
     enum State: Equatable {
         /// The engine does not have it yet.
         case new
-        /// The content of its request is being opened.
+        /// The content of the request is being opened.
         case awaitingContent
-        /// Other transfers to its host begin first.
+        /// Other transfers to the same host begin first.
         case queued
-        /// It may begin, and has no handle yet.
+        /// It may begin, but has no handle yet.
         case starting
-        /// It has a handle, and nothing was sent.
+        /// It has a handle, and has sent nothing.
         case connecting
         /// The request was sent, at least in part.
         case sending
         /// The head of the response has come.
         case receiving(ReadState, until: ContentEnd)
-        /// Nothing happens any more.
+        /// The transfer is over.
         case ended
     }
 
@@ -39,12 +39,12 @@ struct TransferStateMachine {
 
     /// How the end of the content is recognized.
     enum ContentEnd: Equatable {
-        /// The handle's success.
+        /// libcurl reports success for the handle.
         case success
-        /// The end of a TLS connection, which the server must have announced.
+        /// The TLS connection ends, and the server must have announced that.
         case announcedEnd
-        /// So many bytes more. The request asked for consent, and libcurl may not see that the
-        /// response is complete.
+        /// After so many more bytes. The request has `Expect: 100-continue`, and libcurl may not
+        /// see that the response is complete.
         case bytes(Int64)
     }
 
@@ -58,31 +58,31 @@ struct TransferStateMachine {
         case requestSent
         case headCame(ContentEnd)
         case bytesCame(Int, rest: RequestRest)
-        /// libcurl was told to pause, since enough has come for one iteration.
+        /// libcurl was told to pause, because enough has come for one iteration.
         case bufferFilled
         /// The reader of the response has enough for now.
         case readerHolds
         case readerWantsMore
-        /// A connection to an address of the host was refused; there may be other addresses.
+        /// An address of the host refused a connection; the host may have other addresses.
         case addressRefused
-        /// libcurl reports that the response is complete, or failed after the response was
-        /// complete. If it `wasCut`, its TLS connection ended without the server's word.
+        /// libcurl reports that the response is complete, or failed after it was complete. If it
+        /// `wasCut`, its TLS connection ended without a close_notify.
         case handleSucceeded(wasCut: Bool)
         case handleFailed(Failure)
         case connectTimedOut
-        /// The caller gave it up.
+        /// The caller abandoned the transfer.
         case cancelled
         /// The transport was shut down, or the transfer cannot begin.
         case failed
     }
 
-    /// The rest of the request's content while bytes of the response arrive.
+    /// The state of the rest of the request's content when bytes of the response arrive.
     enum RequestRest: Equatable {
         /// Nothing is left, or the server may still want the rest.
         case wanted
-        /// All of it is left: libcurl has read nothing of it.
+        /// All of it is left: libcurl has read none of it.
         case untouched
-        /// Some is left, and the server has no use for it.
+        /// Some is left, and the server does not need it.
         case unwanted
     }
 
@@ -93,62 +93,62 @@ struct TransferStateMachine {
         let canReopen: Bool
     }
 
-    /// The only version of HTTP that a server takes.
+    /// The only version of HTTP that a server accepts.
     enum Version: Equatable {
         case http1
         case http2
     }
 
     enum Cause: Equatable {
-        /// The server has certainly done nothing with the request (RFC 9113 §8.7).
+        /// The server has certainly not acted on the request (RFC 9113 §8.7).
         case refused
-        /// The server speaks this version alone, which was not offered, or wants it for this request
-        /// (HTTP_1_1_REQUIRED, RFC 9113 §7).
+        /// The server accepts only this version, which was not offered, or requires it for this
+        /// request (HTTP_1_1_REQUIRED, RFC 9113 §7).
         case needs(Version)
-        /// libcurl wanted to send the request again after the head, and dropped the content.
+        /// libcurl would have sent the request again after the head, and dropped the content.
         case droppedContent
         case other
     }
 
     /// The actions to carry out.
     ///
-    /// The transfer carries out its own actions first (from ``open`` to ``tryNextAddress``), then the
-    /// table those that concern others, each in the order of this list. ``restart`` is begun by the
-    /// one and completed by the other.
+    /// The transfer carries out its own actions first (from ``open`` to ``tryNextAddress``). Then
+    /// the table carries out those that concern others. Each follows the order of this list. The
+    /// transfer begins ``restart``, and the table completes it.
     struct Actions: OptionSet {
         let rawValue: UInt16
         /// Let the next transfer to the host begin.
         static let admitNext = Actions(rawValue: 1 << 0)
         /// Free the handle, leave the queue, and open the request's content again.
         static let restart = Actions(rawValue: 1 << 1)
-        /// Offer nothing but the version that the server needs.
+        /// Offer only the version that the server needs.
         static let useVersion = Actions(rawValue: 1 << 2)
         /// Wait in the host's queue.
         static let enqueue = Actions(rawValue: 1 << 3)
-        /// Take a handle, and have libcurl begin.
+        /// Take a handle, and let libcurl begin.
         static let begin = Actions(rawValue: 1 << 4)
         /// Hand the head to the caller.
         static let open = Actions(rawValue: 1 << 5)
-        /// Hand the bytes that came to the reader.
+        /// Hand the received bytes to the reader.
         static let deliver = Actions(rawValue: 1 << 6)
         /// Tell the reader that the response is complete.
         static let finish = Actions(rawValue: 1 << 7)
-        /// Tell the caller or the reader of an error.
+        /// Pass an error to the caller or the reader.
         static let fail = Actions(rawValue: 1 << 8)
-        /// Have libcurl stop reading from the connection.
+        /// Make libcurl stop reading from the connection.
         static let pause = Actions(rawValue: 1 << 9)
         static let resume = Actions(rawValue: 1 << 10)
-        /// Have libcurl ask for the request's content again.
+        /// Make libcurl ask for the request's content again.
         static let resumeUpload = Actions(rawValue: 1 << 11)
         static let tryNextAddress = Actions(rawValue: 1 << 12)
-        /// Let go of the handle, and keep it for another transfer if it can serve one.
+        /// Release the handle, and keep it for another transfer if it can be reused.
         static let release = Actions(rawValue: 1 << 13)
-        /// Leave the engine: it was the last action.
+        /// Leave the engine; always the last action.
         static let leave = Actions(rawValue: 1 << 14)
     }
 
     private(set) var state: State
-    /// The only version of HTTP that the server takes; nil until it has said so.
+    /// The only version of HTTP that the server accepts; nil until the server has said so.
     var version: Version?
     private var repeats = 0
 
@@ -157,7 +157,7 @@ struct TransferStateMachine {
 
     init(state: State = .new) { self.state = state }
 
-    /// Whether it waits for a connection, or for leave to make one.
+    /// Whether it waits for a connection, or for permission to open one.
     var isConnecting: Bool {
         switch state {
         case .queued, .starting, .connecting: true
@@ -167,7 +167,7 @@ struct TransferStateMachine {
 
     /// Moves to the next state.
     ///
-    /// An event that means nothing in the current state changes nothing.
+    /// An event that has no meaning in the current state changes nothing.
     /// - Returns: The actions to carry out.
     mutating func handle(_ event: Event) -> Actions {
         switch (state, event) {
@@ -218,7 +218,7 @@ struct TransferStateMachine {
     }
 
     // A server may answer before it has the whole request (RFC 9113 §8.1). If it answers instead of
-    // giving its consent, libcurl 8.14 ends, and 8.18 sends all of the content after a second.
+    // sending 100, libcurl 8.14 ends, and 8.18 sends all of the content after a second.
     private mutating func receive(
         _ count: Int, _ rest: RequestRest, _ readState: ReadState, _ contentEnd: ContentEnd
     ) -> Actions {

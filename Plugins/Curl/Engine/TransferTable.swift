@@ -2,10 +2,10 @@
 
 import TurnpikeCore
 
-/// The transfers of an engine, and the spare handles (``idle``); under the engine's lock.
+/// The transfers and the spare handles (``idle``) of an engine; used under the engine's lock.
 ///
-/// It carries out the actions of a ``TransferStateMachine`` that concern other transfers too: the
-/// queue (``ConnectQueue``), handles, and the list of what is under way.
+/// It carries out the actions of a ``TransferStateMachine`` that also concern other transfers: the
+/// queue (``ConnectQueue``), the handles, and the list of running transfers.
 struct TransferTable {
     private let loop: CurlLoop
     private let options: CurlOptions
@@ -14,7 +14,7 @@ struct TransferTable {
     private var running: [CurlTransfer] = []
     private var idle: [CurlHandle] = []
     private var queue = ConnectQueue()
-    // Those that the queue has let go.
+    // The transfers that the queue lets begin.
     private var ready: [CurlTransfer] = []
     /// When a transfer may have waited too long for its connection, by the loop's clock.
     private(set) var due = Int64.max
@@ -29,13 +29,13 @@ struct TransferTable {
         maxIdle = options.library.isHandleReuseSound ? CurlHandles.maxIdle : 0
     }
 
-    /// Makes a first handle, for libcurl to judge the options by.
+    /// Makes a first handle, so that libcurl checks the options.
     mutating func prepare() throws { idle.append(try loop.makeHandle(options)) }
 
     var count: Int { running.count }
     var isEmpty: Bool { running.isEmpty }
 
-    /// Whether a transfer is the only one, and waits for its peer.
+    /// Whether a transfer is the only one, and waits only for its peer.
     func isAlone(_ transfer: CurlTransfer) -> Bool { running.count == 1 && transfer.awaitsPeer }
 
     /// Carries out the orders of a transfer that was posted.
@@ -48,7 +48,7 @@ struct TransferTable {
     }
 
     /// Passes on received bytes.
-    /// - Returns: Whether something is left of it, or has begun by it.
+    /// - Returns: Whether there is more to pass on, or another transfer has begun.
     mutating func passOn(upTo limit: Int) -> Bool {
         for _ in 0..<limit {
             guard let handle = loop.nextReady() else { return admitReady() }
@@ -58,7 +58,7 @@ struct TransferTable {
         return true
     }
 
-    /// Goes on to the next address of a name where one was refused.
+    /// Tries the next address of each name if an address was refused.
     mutating func tryNextAddresses() {
         guard loop.takeRefusal() else { return }
         for transfer in running {
@@ -67,8 +67,8 @@ struct TransferTable {
         }
     }
 
-    /// Fails the transfers that have waited too long for a connection, or for a free one within the
-    /// limit: libcurl has no time limit for the latter.
+    /// Fails the transfers that have waited too long for a connection, or for a free place within
+    /// the limits. libcurl has no time limit for the latter.
     mutating func failLate() {
         let now = CurlLoop.now
         guard due <= now else { return }
@@ -84,10 +84,10 @@ struct TransferTable {
         }
     }
 
-    // In milliseconds: a list of many that wait is not gone through for each.
+    // In milliseconds. It avoids going through a long list once for each transfer.
     private static let lateness: Int64 = 10
 
-    /// Fails what is under way, frees the handles, and closes all connections.
+    /// Fails all running transfers, frees the handles, and closes all connections.
     mutating func close(_ error: ClientError) {
         for transfer in running.reversed() { advance(transfer, .failed, failing: error) }
         ready = []
@@ -107,7 +107,7 @@ struct TransferTable {
         advance(transfer, .started)
     }
 
-    // Without its content a transfer does not queue, since others would wait for that content.
+    // A transfer queues only when its content is ready, because others would wait for that content.
     private mutating func offerContent(of transfer: CurlTransfer) {
         if transfer.hasContentReady { advance(transfer, .contentReady) }
     }
@@ -124,7 +124,7 @@ struct TransferTable {
     ) {
         if actions.contains(.admitNext) { admitNext(of: transfer) }
         if actions.contains(.restart) {
-            // After a GOAWAY many transfers of a connection begin again at once.
+            // After a GOAWAY, many transfers of a connection begin again at once.
             ready += queue.remove(transfer)
             if actions.contains(.useVersion) { useVersion(of: transfer) }
             offerContent(of: transfer)
@@ -147,7 +147,7 @@ struct TransferTable {
     }
 
     private mutating func useVersion(of transfer: CurlTransfer) {
-        // The server may want it for this request alone.
+        // The server may require it only for this request.
         guard transfer.version == .http2 else { return transfer.need(.http1, of: nil) }
         guard let place = transfer.destination else { return }
         if http2Places.count >= Self.maxPlaces { http2Places = [] }
@@ -162,7 +162,7 @@ struct TransferTable {
         if !transfer.position.isWaiting { advance(transfer, .connectAllowed) }
     }
 
-    // A transfer that cannot begin lets the next one go, and so on.
+    // A transfer that cannot begin lets the next one begin, and so on.
     private mutating func admitReady() -> Bool {
         let hasAny = !ready.isEmpty
         while !ready.isEmpty {

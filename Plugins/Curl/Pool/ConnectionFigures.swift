@@ -4,7 +4,7 @@ import CTurnpikeCurl
 import TurnpikeCore
 
 /// Reports the connections of an engine to a meter, at the end of each iteration in which they changed.
-// SAFETY: an engine uses it under its lock. The loop, which calls back, does so only within iterations.
+// SAFETY: an engine uses it under its lock. The loop calls back only within iterations.
 final class ConnectionFigures: @unchecked Sendable {
     private struct Labels {
         let all: [String: String]
@@ -14,7 +14,7 @@ final class ConnectionFigures: @unchecked Sendable {
         init(_ group: ConnectionTable.Group) {
             var all =
                 group.origin?.meterLabels ?? ["server.address": "_OTHER", "server.port": ""]
-            // All series have the same labels: some back ends accept nothing else.
+            // All series have the same labels, because some back ends accept nothing else.
             all["network.peer.address"] = group.address ?? "_OTHER"
             all["network.peer.port"] = group.port > 0 ? String(group.port) : ""
             self.all = all
@@ -34,7 +34,7 @@ final class ConnectionFigures: @unchecked Sendable {
         duration: "Duration of connections from their first request on, in seconds.",
         opened: "Connections that were opened.",
         closed: "Connections that were closed.",
-        reused: "Requests that went out on a connection of an earlier request.",
+        reused: "Requests that used the connection of an earlier request.",
     ]
 
     private let meter: any GateMeter
@@ -80,7 +80,7 @@ final class ConnectionFigures: @unchecked Sendable {
         return new
     }
 
-    // MARK: What the loop tells
+    // MARK: Callbacks of the loop
 
     /// The functions that the loop calls; they do not keep the object alive.
     var watcher: tpc_pool_watcher {
@@ -132,28 +132,28 @@ private func noteClosed(watcher: UnsafeMutableRawPointer?, descriptor: CInt) {
     unsafe figures(watcher)?.table.closed(descriptor, at: CurlLoop.now)
 }
 
-/// The open connections of an engine, and how many transfers each of them carries.
+/// The open connections of an engine, and the number of transfers on each.
 ///
-/// A connection counts from its first request on, so one whose handshake fails never counts. It is
-/// active while it carries a transfer, and idle otherwise. libcurl tells a request only by its ports;
-/// that of a Unix socket is found once libcurl waits for the socket.
+/// A connection counts from its first request on, so it never counts if its handshake fails. It is
+/// active while it carries a transfer, and idle otherwise. libcurl identifies a request only by its
+/// ports. For a Unix socket, the connection is found when libcurl waits for the socket.
 struct ConnectionTable {
-    /// What has changed about the connections of a group since the changes were last taken.
+    /// The changes to a group's connections since the changes were last taken.
     struct Change: Equatable {
         var active = 0
         var idle = 0
         var opened = 0
         var closed = 0
         var reused = 0
-        /// How long those that were closed had been open, in milliseconds.
+        /// How long the closed connections had been open, in milliseconds.
         var ages: [Int64] = []
     }
 
     /// The connections with the same labels.
     struct Group: Hashable {
-        /// The origin of the request that opened a connection; nil for those beyond the bound.
+        /// The origin of the request that opened a connection; nil for the groups above the limit.
         var origin: Origin?
-        /// The peer: an IP address, or the path of a Unix socket; nil for those beyond the bound.
+        /// The peer: an IP address, or the path of a Unix socket; nil above the limit.
         var address: String?
         /// The peer's port; 0 for a Unix socket.
         var port = 0
@@ -162,7 +162,7 @@ struct ConnectionTable {
     /// The address of a transfer in memory.
     typealias Transfer = UInt
 
-    // A socket on which no request has gone out yet.
+    // A socket on which no request was sent yet.
     private struct Attempt {
         let transfer: Transfer
         let address: String
@@ -170,7 +170,7 @@ struct ConnectionTable {
     }
 
     private struct Connection {
-        // Tells it from a later one with the same descriptor.
+        // Distinguishes the connection from a later one with the same descriptor.
         let number: Int
         let group: Int
         let localPort: Int
@@ -182,13 +182,13 @@ struct ConnectionTable {
 
     private enum Place {
         case on(Int32, number: Int)
-        // It goes over a Unix socket, and has not waited for it yet.
+        // The transfer uses a Unix socket that it has not waited for yet.
         case unknown
     }
 
     private var attempts: [Int32: Attempt] = [:]
     private var connections: [Int32: Connection] = [:]
-    // A port may have a connection to each of several peers.
+    // One local port may have connections to several peers.
     private var ports: [Int: [Int32]] = [:]
     private var places: [Transfer: Place] = [:]
     private var groups: [Group] = []
@@ -197,7 +197,7 @@ struct ConnectionTable {
     private var count = 0
     private let maxGroups: Int
 
-    /// - Parameter maxGroups: The most groups with a peer, and separately without one.
+    /// - Parameter maxGroups: The most groups with a peer; the same limit is for those without.
     init(maxGroups: Int = 1000) { self.maxGroups = maxGroups }
 
     /// Whether there is neither a connection nor a transfer.
@@ -216,17 +216,17 @@ struct ConnectionTable {
     mutating func opening(
         _ descriptor: Int32, for transfer: Transfer, to address: String, _ port: Int, at now: Int64
     ) {
-        // A descriptor is free again only once it was closed.
+        // A descriptor is used again only after it was closed.
         closed(descriptor, at: now)
         attempts[descriptor] = Attempt(transfer: transfer, address: address, port: port)
     }
 
-    /// Notes that a request is about to go out.
+    /// Notes that a request is about to be sent.
     /// - Parameters:
     ///   - transfer: Its transfer.
-    ///   - localPort: The port that it comes from; 0 for a Unix socket.
-    ///   - address: The address that it goes to.
-    ///   - port: The port that it goes to.
+    ///   - localPort: The local port; 0 for a Unix socket.
+    ///   - address: The address of the peer.
+    ///   - port: The port of the peer.
     ///   - origin: Its origin.
     ///   - now: The present, in milliseconds.
     ///   - localPortOf: Returns the local port of a socket.
@@ -244,7 +244,7 @@ struct ConnectionTable {
         } else if localPort > 0,
             let left = attempts.first(where: { localPortOf($0.key) == localPort })?.key
         {
-            // The request that it was made for was refused, and libcurl has kept it.
+            // libcurl made the socket for another request, which was refused, and kept it.
             open(left, for: transfer, localPort, origin(), now)
         } else {
             places[transfer] = .unknown
@@ -258,7 +258,7 @@ struct ConnectionTable {
         }
     }
 
-    /// Notes that a transfer has ended, or was given up.
+    /// Notes that a transfer has ended, or was abandoned.
     mutating func ended(_ transfer: Transfer) { leave(transfer) }
 
     /// Notes that a socket was closed.
@@ -274,14 +274,14 @@ struct ConnectionTable {
         }
     }
 
-    /// Notes that all sockets were closed, and all transfers have ended.
+    /// Notes that all sockets are closed, and that all transfers have ended.
     mutating func closedAll(at now: Int64) {
         for descriptor in connections.keys { closed(descriptor, at: now) }
         attempts = [:]
         places = [:]
     }
 
-    // MARK: Which connection
+    // MARK: The connection of a transfer
 
     private mutating func open(
         _ descriptor: Int32, for transfer: Transfer, _ localPort: Int, _ origin: Origin?,

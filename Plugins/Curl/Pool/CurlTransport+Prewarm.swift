@@ -7,18 +7,18 @@ import TurnpikeSupport
 extension CurlTransport {
     /// The result of ``CurlTransport/prewarm(_:connections:within:)``.
     public struct Prewarmed: Sendable {
-        /// The connections that have answered and stay open; one where the server speaks HTTP/2.
+        /// The connections that gave an answer and stay open; one if the server speaks HTTP/2.
         public let connections: Int
         /// The errors of the missing connections.
         public let failures: [any Error]
     }
 
-    /// Opens connections before they are needed, by real requests, and returns when all have been
-    /// answered or have failed.
+    /// Opens connections before they are needed, with real requests. Returns when each request was
+    /// answered or has failed.
     ///
-    /// It sends as many copies of a request at once as there shall be connections. Connections that
-    /// are idle already are used first, so that afterwards there are as many as asked for, and not
-    /// more. A server that speaks HTTP/2 gets all copies on one connection. Any status is an answer.
+    /// It sends one copy of the request for each connection, all at once. Idle connections are used
+    /// first, so that afterwards there are as many connections as requested, and not more. A server
+    /// that speaks HTTP/2 gets all copies on one connection. Any status is an answer.
     ///
     /// ```swift
     /// let transport = try CurlTransport()
@@ -26,22 +26,22 @@ extension CurlTransport {
     /// let client = Client(baseURL: "https://api.example.com/", transport: transport)
     /// ```
     ///
-    /// The copies pass no gate of a client: a cache or `Coalesce` would answer them with one request,
-    /// a limit would hold them back, and a breaker would count them. Credentials that the server asks
-    /// for must be in the request. For a service with several endpoints, prewarm each of them with a
-    /// request whose ``/TurnpikeCore/RequestOptions/connectTarget`` is that endpoint.
+    /// The copies pass no gate of a client. A cache or `Coalesce` would answer them with one
+    /// request, a limit would delay them, and a breaker would count them. If the server needs
+    /// credentials, they must be in the request. For a service with several endpoints, prewarm each
+    /// with a request whose ``/TurnpikeCore/RequestOptions/connectTarget`` is that endpoint.
     ///
-    /// They stay open for ``Configuration/idleConnectionTimeout``, and no longer than the server
-    /// keeps them.
+    /// The connections stay open for ``Configuration/idleConnectionTimeout``, unless the server
+    /// closes them earlier.
     /// - Parameters:
-    ///   - request: A request of a safe method without content, whose response has at most 64 KiB;
-    ///     best HEAD.
-    ///   - connections: How many connections there shall be, at most
+    ///   - request: A request with a safe method, best HEAD, and without content. Its response has
+    ///     at most 64 KiB.
+    ///   - connections: How many connections to have, at most
     ///     ``Configuration/maxConnectionsPerHost``.
-    ///   - limit: The longest time it may take. A request without an answer by then is a failure.
+    ///   - limit: The longest time to wait. A request without an answer by then is a failure.
     /// - Returns: The number of connections, and the failures.
-    /// - Throws: ``/TurnpikeCore/ClientError/Code/configuration`` for a number or a request that
-    ///   cannot be; the first failure if no connection is there; `CancellationError`.
+    /// - Throws: ``/TurnpikeCore/ClientError/Code/configuration`` for an invalid number or request;
+    ///   the first failure if there is no connection; `CancellationError`.
     @discardableResult
     public func prewarm(
         _ request: Request, connections: Int, within limit: Duration = .seconds(10)
@@ -137,7 +137,7 @@ extension ResponseHead {
     }
 }
 
-/// Transfers that begin in the same iteration of their engine, once all of them are there.
+/// Transfers that begin in one iteration of their engine, when all of them have arrived.
 private final class Batch: Sendable {
     private struct State {
         var left: Int
@@ -156,7 +156,7 @@ private final class Batch: Sendable {
         }
     }
 
-    /// Notes that one of them has failed.
+    /// Notes that one transfer has failed.
     func skip() { arrive { _ in } }
 
     private func arrive(_ change: (inout State) -> Void) {

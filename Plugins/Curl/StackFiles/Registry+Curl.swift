@@ -8,8 +8,8 @@ import TurnpikeSupport
 
 extension Registry {
     /// Adds the transport `curl` to the names of stack files.
-    /// - Parameter environment: The variables that name proxies, where a file asks for those of the
-    ///   environment.
+    /// - Parameter environment: The variables that name proxies, for a file that uses the
+    ///   environment's proxies.
     public mutating func registerCurl(
         environment: [String: String] = ProcessInfo.processInfo.environment
     ) {
@@ -31,23 +31,23 @@ extension Registry {
             "Sends requests over libcurl (`CurlTransport`).",
             settings: [
                 "connectTimeout": """
-                The time for name lookup, connection and TLS handshake, and before them for a free \
-                place among the connections.
+                The time for waiting for a free place among the connections, name lookup, \
+                connection and TLS handshake.
                 """,
                 "maxConnectionsPerHost": "The connections to one host at a time; more calls wait.",
                 "idleConnectionTimeout": """
-                How long a connection may have been idle when it is used again, in whole seconds.
+                How long a connection may be idle and still be used again, in whole seconds.
                 """,
                 "maxConnectionAge": """
-                The age at which a connection is not used again, in whole seconds, so that a busy \
-                client finds the servers that a name has by now.
+                The age from which a connection is not used again, in whole seconds. With it, \
+                even a busy client finds new servers of a name.
                 """,
                 "dnsCacheTime":
                     "How long the addresses of a name are remembered, in whole seconds.",
                 "shuffleAddresses": "Whether the addresses of a name are tried in a random order.",
                 "metrics": """
-                Where figures of the connections are written: a file, or `"stderr"`; or, as \
-                `"meter:NAME"`, a meter that the program has registered.
+                Where figures of the connections are written: a file, `"stderr"`, or with \
+                `"meter:NAME"` a meter that the program has registered.
                 """,
                 "http2": """
                 When HTTP/2 is offered. `"automatic"` offers it where the libcurl that was found \
@@ -55,9 +55,9 @@ extension Registry {
                 """,
                 "engines": "The event loops, each with a thread and connections of its own.",
                 "busyPolling": """
-                How long a thread looks for an answer before it sleeps; a millisecond at most.
+                How long a thread polls for an answer before it sleeps; at most a millisecond.
                 """,
-                "unixSocket": "A Unix socket that all connections are made to.",
+                "unixSocket": "A Unix socket for all connections.",
                 "proxy": """
                 The URL of a proxy (`http`, `socks5` or `socks5h`), or `"environment"` for those \
                 that the environment names.
@@ -69,7 +69,7 @@ extension Registry {
                 """,
                 "trust.clientCertificate": "A PEM file with the client's certificate.",
                 "trust.clientKey": """
-                A PEM file with its key; without one, the key is in the file of the certificate.
+                A PEM file with the client's key. By default the key is in the certificate's file.
                 """,
                 "trust.minimumTLS": "The oldest version of TLS.",
             ],
@@ -115,7 +115,7 @@ extension CurlTransport.Configuration {
         }
     }
 
-    // A word or a bool.
+    // Reads a word or a bool.
     private static func http2(_ settings: Settings) -> CurlTransport.HTTP2 {
         if settings.value("http2")?.bool == nil {
             return settings.choice("http2", default: .automatic)
@@ -147,7 +147,7 @@ extension CurlTransport.Trust {
         minimumVersion = settings.choice("minimumTLS", default: minimumVersion)
     }
 
-    // A missing file is reported with its place.
+    // Reports a missing file with its place in the settings.
     private static func file(_ key: String, _ settings: Settings) -> String? {
         guard let path = settings.string(key) else { return nil }
         if FileManager.default.isReadableFile(atPath: path) { return path }

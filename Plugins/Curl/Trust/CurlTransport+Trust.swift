@@ -7,20 +7,20 @@ import TurnpikeSupport
 extension CurlTransport {
     /// The servers that TLS trusts, and the client's own certificate.
     ///
-    /// A certificate is always verified, its host name too; pins come on top of that.
+    /// A certificate is always verified, including its host name. Pins are an additional check.
     ///
-    /// Files may be replaced while the transport lives: a call that begins afterwards uses the new
-    /// ones, on a new connection and with a TLS handshake of its own. If files cannot be used (a
-    /// certificate and a key that do not match, an incomplete file), the old content stays in use
-    /// until they can; ``CurlTransport/trustFault`` says so, and so do the errors of connections
-    /// that fail. The first call that meets such files has a note of it, for its log and its trace,
-    /// and so has the first one that meets files that can be used again. This works if libcurl uses
-    /// OpenSSL as a shared library. Elsewhere libcurl reads certificate and key for each
-    /// connection, whether they fit or not; authorities, the system's too, it may keep for a day.
+    /// Files may be replaced while the transport lives. Calls that begin later use the new files,
+    /// on a new connection with its own TLS handshake. If files cannot be used (a certificate and a
+    /// key that do not match, an incomplete file), the transport keeps using the old content.
+    /// ``CurlTransport/trustFault`` and the errors of failing connections report this. The log and
+    /// the trace of the first call with such files have a note, and again those of the first call
+    /// with usable files. This needs a libcurl that uses OpenSSL as a shared library. Other
+    /// versions read certificate and key for each connection without this check, and may keep
+    /// authorities, also the system's, for a day.
     public struct Trust: Sendable {
         /// The authorities that vouch for servers.
         public enum Authorities: Sendable {
-            /// The system's.
+            /// The system's authorities.
             case system
             /// Only the authorities in a PEM file.
             case file(String)
@@ -38,17 +38,17 @@ extension CurlTransport {
 
         /// The authorities that vouch for servers.
         public var authorities = Authorities.system
-        /// The public keys that a server may have; with an empty list, any that is certified.
+        /// The public keys that a server may have; an empty list allows any certified key.
         ///
-        /// Name a backup, or a change of keys locks the client out.
+        /// Name a backup key. Otherwise a change of keys locks the client out.
         public var pins: [PublicKeyPin] = []
-        /// The certificate that the client shows if a server asks for one.
+        /// The certificate that the client sends if a server asks for one.
         public var clientCertificate: ClientCertificate?
-        /// The oldest version of TLS that is spoken.
+        /// The oldest version of TLS that is allowed.
         public var minimumVersion = Version.tls12
-        /// Whether any certificate is accepted, also that of an attacker on the network.
+        /// Whether any certificate is accepted, even that of an attacker on the network.
         ///
-        /// For tests against servers with certificates of their own, better name those as
+        /// For tests against servers with their own certificates, better list those as
         /// ``authorities``.
         public var insecurelyAcceptsAnyCertificate = false
 
@@ -67,11 +67,11 @@ extension CurlTransport {
         public let description: String
 
         /// Creates a pin from `sha256/` and Base64, with one slash or two.
-        /// - Throws: ``/TurnpikeCore/ClientError/Code/configuration`` where the text is no such
+        /// - Throws: ``/TurnpikeCore/ClientError/Code/configuration`` if the text is not such a
         ///   hash.
         public init(_ text: String) throws {
             let parts = text.split(separator: "/", maxSplits: 1, omittingEmptySubsequences: false)
-            // Base64 may itself begin with a slash; 32 bytes are 44 characters.
+            // The Base64 text may itself begin with a slash; 32 bytes are 44 characters.
             var hash = parts.count == 2 ? parts[1] : ""
             if hash.utf8.count > 44, hash.utf8.first == UInt8(ascii: "/") { hash.removeFirst() }
             guard parts.first == "sha256", Data(base64Encoded: String(hash))?.count == 32 else {
@@ -83,17 +83,17 @@ extension CurlTransport {
             description = "sha256/" + hash
         }
 
-        // As libcurl wants it.
+        // The pin in libcurl's format.
         var curlText: String { "sha256//" + description.dropFirst(7) }
     }
 
     /// The client's certificate and key, in PEM files.
     public struct ClientCertificate: Sendable {
-        /// The file of the certificate, followed by those that vouch for it.
+        /// The file of the certificate, followed by the certificates of its issuers.
         public var certificate: String
         /// The file of the private key.
         public var key: String
-        /// The password of the key; there is no prompt for it.
+        /// The password of the key. Nobody is asked for it.
         public var password: String?
 
         /// Creates a client certificate.

@@ -13,16 +13,16 @@ import Musl
 import Darwin
 #endif
 
-/// The PEM files that a trust names: read at first, and again whenever one of them was replaced.
+/// The PEM files of a trust: read once, and again after one of them was replaced.
 ///
-/// libcurl gets their content, not their names. TLS sessions and connections are kept by the
-/// content, so none with another identity, or under another authority, is reused.
+/// libcurl gets their content, not their names. It keys TLS sessions and connections by that
+/// content, so it reuses none with another identity or authority.
 final class TrustFiles: Sendable {
-    /// The content of the files, as far as it can be used.
-    // SAFETY: the bytes are written before anyone else has them, and freed with the last owner.
+    /// The usable content of the files.
+    // SAFETY: the bytes are written before anything else has them, and freed with the last owner.
     @safe final class Content: @unchecked Sendable {
         let authorities, certificate, key: UnsafeRawBufferPointer?
-        /// The reason for which newer files cannot be used, for the user; nil if there is none.
+        /// Why newer files cannot be used, as text for the user; nil if they can.
         let fault: String?
 
         fileprivate init(_ data: Files, fault: String?) {
@@ -54,7 +54,7 @@ final class TrustFiles: Sendable {
         var stamps: [Stamp?]
         var files: Files
         var content: Content
-        // The fault that was logged.
+        // The last fault that was logged.
         var toldFault: String?
     }
 
@@ -62,10 +62,10 @@ final class TrustFiles: Sendable {
     private let pair: CurlTransport.ClientCertificate?
     private let state: Mutex<State>
 
-    /// libcurl's own bound of what it takes from memory.
+    /// libcurl's own limit for content in memory.
     private static let maxBytes = 8_000_000
 
-    /// - Returns: nil where no file is named, or libcurl's TLS cannot take their content.
+    /// - Returns: nil if no file is named, or if libcurl's TLS cannot use content in memory.
     /// - Throws: ``/TurnpikeCore/ClientError/Code/configuration`` for a file that cannot be read.
     init?(_ trust: CurlTransport.Trust) throws {
         guard tpc_pem_can_read() else { return nil }
@@ -78,7 +78,7 @@ final class TrustFiles: Sendable {
         let paths = Self.paths(authorities, pair)
         if paths.isEmpty { return nil }
         let stamps = paths.map { Stamp($0) }
-        // If they do not match, libcurl refuses them, because there is no older content to use.
+        // If they do not match, libcurl refuses them. There is no older content to use.
         let files = Files(
             authorities: try authorities.map { try Self.read($0) },
             certificate: try pair.map { try Self.read($0.certificate) },
@@ -97,7 +97,7 @@ final class TrustFiles: Sendable {
         let stamps = Self.paths(authorities, pair).map { Stamp($0) }
         return state.withLock { state in
             if stamps != state.stamps {
-                // Taken before the files are read, so a change during the reading is noticed the
+                // Taken before the files are read. So a change during the reading is noticed the
                 // next time.
                 state.stamps = stamps
                 renew(&state)
@@ -106,15 +106,15 @@ final class TrustFiles: Sendable {
         }
     }
 
-    /// The content in use, and a line for the log: each fault is reported once, and also its end.
+    /// The content in use, and a line for the log. Each fault is logged once, and so is its end.
     func currentWithNews() -> (content: Content, news: String?) {
         let content = current()
         return state.withLock { state in
             let fault = content.fault
-            // Another call may have logged a newer one.
+            // Another call may have logged a newer fault.
             if fault == state.toldFault || content !== state.content { return (content, nil) }
             state.toldFault = fault
-            return (content, fault ?? "the files of certificates can be used again, and are in use")
+            return (content, fault ?? "the certificate files can be used again, and are in use")
         }
     }
 
@@ -141,7 +141,7 @@ final class TrustFiles: Sendable {
         }
         let fault =
             faults.isEmpty
-            ? nil : faults.joined(separator: "; ") + "; what they held before stays in use"
+            ? nil : faults.joined(separator: "; ") + "; the previous content stays in use"
         if files == state.files, fault == state.content.fault { return }
         state.content = Content(files, fault: fault)
         state.files = files

@@ -5,9 +5,9 @@ import TurnpikeCore
 import TurnpikeSupport
 
 extension CurlTransport {
-    /// Sends a request for another protocol over a connection of its own.
+    /// Sends a request for another protocol, on a connection of its own.
     ///
-    /// It has a place among the upgraded connections, within the limits of the configuration.
+    /// The connection takes a place among the upgraded connections, within the configured limits.
     func upgrade(
         _ request: Request, to name: String, context: Context
     ) async throws -> Response {
@@ -29,7 +29,7 @@ extension CurlTransport {
                 request, body: .empty, length: nil, decodes: false, isFresh: true,
                 route: try route(of: request)),
             upload: nil, offersHTTP2: false)
-        // By HTTP/2 there is no upgrade (RFC 9113 §8.6).
+        // HTTP/2 has no upgrade (RFC 9113 §8.6).
         transfer.need(.http1, of: nil)
         if transfer.request.isSecure, let (trust, news) = trustFiles?.currentWithNews() {
             transfer.trust = trust

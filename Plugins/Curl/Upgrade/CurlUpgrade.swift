@@ -5,16 +5,16 @@ import Synchronization
 import TurnpikeCore
 import TurnpikeSupport
 
-/// A connection that libcurl makes for another protocol.
+/// A connection that libcurl opens for another protocol.
 ///
-/// ``UpgradeStateMachine`` decides. Its reader and its writers use libcurl on their own threads. If they
-/// must wait, the thread of ``UpgradeLoop`` tells them when to go on, and sends what is left.
+/// ``UpgradeStateMachine`` decides. Reader and writers use libcurl on their own threads. If they
+/// must wait, the thread of ``UpgradeLoop`` wakes them when they can continue, and sends the rest.
 final class CurlUpgrade: UpgradedChannel {
     private struct State {
         var life: UpgradeStateMachine
         var link: UpgradeLink?
         var socket: Int32 = -1
-        // Bytes that came behind the head, or before a failure.
+        // Bytes that came after the head, or before a failure.
         var early = Data()
         var queue: [UpgradeLink.Chunk] = []
         var queued = 0
@@ -29,12 +29,12 @@ final class CurlUpgrade: UpgradedChannel {
         case failed(any Error)
     }
 
-    /// What is left to be done without the lock.
+    /// The work to do without the lock.
     private struct FollowUp {
         var actions: UpgradeStateMachine.Actions = []
         var fault: (any Error)?
         var link: UpgradeLink?
-        // Those who may go on, and those whose bytes are not sent any more.
+        // The tasks that may continue, and the tasks whose bytes will not be sent.
         var ready: [OneShot<Void>] = []
         var failed: [OneShot<Void>] = []
     }
@@ -45,7 +45,7 @@ final class CurlUpgrade: UpgradedChannel {
     let destination: Destination?
     private let transfer: CurlTransfer
     private let upgrades: UpgradeLoop
-    // When it must have a connection, by the clock of the loop.
+    // The time until which it must have a connection, by the loop's clock.
     private let connectDue: Int64
     private let connected = OneShot<CurlTimes>()
     private let state: Mutex<State>
@@ -63,12 +63,12 @@ final class CurlUpgrade: UpgradedChannel {
     /// Waits until there is a connection.
     func connect() async throws -> CurlTimes {
         try upgrades.add(self)
-        // It may have been closed before it was there to be removed.
+        // It may have been closed before it was added, so it may not have been removed.
         if state.withLock({ $0.life.state == .closed }) { upgrades.remove(self) }
         return try await connected.value { [self] in close() }
     }
 
-    /// Puts bytes in front of those that were not read yet.
+    /// Puts bytes in front of the unread ones.
     func putBack(_ bytes: Data) { state.withLock { $0.early = bytes + $0.early } }
 
     func read(upTo maxBytes: Int) async throws -> Data? {
@@ -115,7 +115,7 @@ final class CurlUpgrade: UpgradedChannel {
 
     // MARK: The thread of the loop
 
-    /// What the connection waits for, or nil.
+    /// The events that the connection waits for, or nil.
     var interest: (descriptor: Int32, events: Int16, due: Int64)? {
         state.withLock { state in
             switch state.life.state {
@@ -133,7 +133,7 @@ final class CurlUpgrade: UpgradedChannel {
         }
     }
 
-    /// Begins to connect, once it has a place.
+    /// Begins to connect, after it was given a place.
     func begin() {
         guard state.withLock({ $0.life.handle(.admitted) }).contains(.begin) else { return }
         do {
@@ -144,7 +144,7 @@ final class CurlUpgrade: UpgradedChannel {
         }
     }
 
-    /// Goes on after a wait.
+    /// Continues after a wait.
     func act(isReady: Bool) {
         let (present, link) = state.withLock { ($0.life.state, $0.link) }
         switch present {
@@ -152,7 +152,7 @@ final class CurlUpgrade: UpgradedChannel {
         case .open, .finishing, .finished: if isReady { goOn() }
         case .waiting: failIfLate(hadPlace: false)
         case .connecting, .abandoned:
-            // Without the lock: libcurl calls the address rule, which may close this connection.
+            // Without the lock: libcurl calls the address rule, which may close the connection.
             if let link, present == .connecting { connect(link) }
             failIfLate(hadPlace: true)
             advance(.threadPassed)
@@ -213,13 +213,13 @@ final class CurlUpgrade: UpgradedChannel {
         }
     }
 
-    // Sends what the connection takes now.
+    // Sends the bytes that the connection takes now.
     private func send(_ state: inout State) -> FollowUp {
         while let chunk = state.queue.first, let link = state.link {
             switch link.send(chunk) {
             case .later: return FollowUp(actions: .wake)
             case .failed:
-                // The peer may have told why it takes no more.
+                // The peer may have sent a reason.
                 while state.early.count < Self.highWater,
                     case .moved(let bytes) = link.read(upTo: Self.highWater), !bytes.isEmpty
                 {
@@ -249,7 +249,7 @@ final class CurlUpgrade: UpgradedChannel {
         if followUp.actions.contains(.endSending) { state.link?.endSending() }
         if followUp.actions.contains(.notify) {
             followUp.fault = fault
-            // The reader finds out when it tries again.
+            // The reader gets the fault when it tries again.
             followUp.ready = [state.reader.take()].compactMap(\.self)
             followUp.failed = state.writers
             (state.fault, state.queue, state.queued, state.writers) = (fault, [], 0, [])
@@ -278,6 +278,6 @@ final class CurlUpgrade: UpgradedChannel {
     }
     private static var isBroken: ClientError {
         ClientError(
-            .connection, "the connection broke off", transfer: TransferState(.receiving))
+            .connection, "the connection was lost", transfer: TransferState(.receiving))
     }
 }

@@ -31,7 +31,7 @@ struct UpgradeAnswer {
         }
     }
 
-    /// Leaves the bytes that came behind the head to the other protocol.
+    /// Leaves the bytes after the head to the other protocol.
     func leaveRest() { channel.putBack(bytes) }
 
     /// Returns the content.
@@ -92,7 +92,7 @@ struct UpgradeAnswer {
         }
     }
 
-    // Behind the empty line; a line may end without a carriage return.
+    // Returns the index after the empty line. A line may end without a carriage return.
     private static func headEnd(_ bytes: Data, from start: Int) -> Int? {
         let bytes = [UInt8](bytes)
         for index in start..<max(start, bytes.count) where bytes[index] == 0x0A {

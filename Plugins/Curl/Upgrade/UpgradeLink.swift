@@ -4,12 +4,12 @@ import CTurnpikeCurl
 import Foundation
 import TurnpikeCore
 
-/// What libcurl has of an upgraded connection: a handle, and a multi handle of its own.
-// SAFETY: while it connects, only the thread of ``UpgradeLoop`` uses it. Then only the holder of the
-// lock of ``CurlUpgrade`` does, and after it is taken out of there, only the code that took it.
+/// libcurl's part of an upgraded connection: a handle, and a multi handle for it alone.
+// SAFETY: while it connects, only the thread of ``UpgradeLoop`` uses it. Afterwards only the holder
+// of ``CurlUpgrade``'s lock uses it, and once taken out of there, only its taker.
 struct UpgradeLink: @unchecked Sendable {
-    /// Bytes to be sent, which stay at their address: libcurl must be offered the same ones again.
-    // SAFETY: the memory is its own.
+    /// Bytes to send, at a fixed address: libcurl must be offered the same bytes again.
+    // SAFETY: the chunk owns the memory.
     @safe final class Chunk: @unchecked Sendable {
         fileprivate let memory: UnsafeMutableRawBufferPointer
         fileprivate var sent = 0
@@ -24,10 +24,10 @@ struct UpgradeLink: @unchecked Sendable {
         var isSent: Bool { unsafe sent == memory.count }
     }
 
-    /// What the connection has given or taken.
+    /// The bytes that the connection has received or sent.
     enum Progress<Amount> {
         case moved(Amount)
-        /// Nothing now.
+        /// Nothing now; try again later.
         case later
         case failed
     }
@@ -66,11 +66,11 @@ struct UpgradeLink: @unchecked Sendable {
 
     // MARK: Before it is connected
 
-    /// What can be read from when libcurl is to go on, and when it is to do so at the latest.
+    /// A descriptor that becomes readable when libcurl has work, and the latest time to call it.
     var wait: (descriptor: Int32, due: Int64) { (loop.descriptor, loop.due) }
 
-    /// Lets libcurl go on.
-    /// - Returns: The socket, and when things happened, once there is a connection; nil before.
+    /// Lets libcurl continue.
+    /// - Returns: The socket, and the times of the phases, once connected; nil before.
     func connect(_ transfer: CurlTransfer) throws -> (socket: Int32, times: CurlTimes)? {
         loop.wait(0)
         loop.beginIteration()
@@ -84,15 +84,15 @@ struct UpgradeLink: @unchecked Sendable {
         guard socket >= 0 else {
             throw CurlFault.of(code, text: handle.faultText(code), handle: handle, transfer)
         }
-        // From now on the thread of ``UpgradeLoop`` waits for the socket itself. What this loop knows of its
-        // sockets has room for every descriptor of the process.
+        // From now on the thread of ``UpgradeLoop`` waits for the socket itself. The loop's table
+        // of sockets is large, with an entry for every descriptor up to the highest.
         loop.endWaiting()
         return (socket, handle.times)
     }
 
     // MARK: Once it is connected
 
-    /// Returns bytes; none at the end.
+    /// Returns bytes; an empty value at the end.
     func read(upTo maxBytes: Int) -> Progress<Data> {
         var bytes = Data(count: maxBytes)
         let count = unsafe bytes.withUnsafeMutableBytes {
@@ -102,7 +102,7 @@ struct UpgradeLink: @unchecked Sendable {
         return count < 0 ? .failed : .moved(bytes.prefix(count))
     }
 
-    /// Returns how many bytes it has taken.
+    /// Returns the number of bytes that the connection has taken.
     func send(_ chunk: Chunk) -> Progress<Int> {
         let rest = unsafe UnsafeRawBufferPointer(rebasing: chunk.memory[chunk.sent...])
         let count = unsafe tpc_upgrade_write(handle.pointer, rest.baseAddress, rest.count)

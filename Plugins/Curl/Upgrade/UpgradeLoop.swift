@@ -8,15 +8,15 @@ import TurnpikeSupport
 
 /// The thread that waits for the upgraded connections of a transport; it runs while there are any.
 ///
-/// They are not in an engine: libcurl would count them among the connections of its multi handle, and
-/// close them to make room for others. So they are counted here, within the same limits.
+/// They are not in an engine, because libcurl would count them with the other connections, and
+/// might close them to make space. So they are counted here, with the same limits.
 final class UpgradeLoop: Sendable {
     private struct State {
-        // Those that have a place.
+        // The connections that have a place.
         var connections: [ObjectIdentifier: CurlUpgrade] = [:]
-        // How many of them go to each host.
+        // The number of connections to each host.
         var hosts: [Destination?: Int] = [:]
-        // Those that wait for a place, in order.
+        // The connections that wait for a place, in order.
         var waiting: [CurlUpgrade] = []
         // Only waits for wake-ups; nil before the first connection.
         var wakeup: CurlLoop?
@@ -25,7 +25,7 @@ final class UpgradeLoop: Sendable {
 
         var all: [CurlUpgrade] { connections.values + waiting }
 
-        /// Gives places to those that wait, as far as there are any.
+        /// Gives the free places to waiting connections, and returns these connections.
         mutating func admit(upTo limit: Int, perHost hostLimit: Int) -> [CurlUpgrade] {
             var admitted: [CurlUpgrade] = []
             waiting.removeAll { connection in
@@ -51,7 +51,7 @@ final class UpgradeLoop: Sendable {
     let options: CurlOptions
     private let limit, hostLimit: Int
     private let state = Mutex(State())
-    // False while the thread has yet to ask the connections before it waits again.
+    // False until the thread has checked the connections before its next wait.
     private let needsWake = Atomic(false)
     private let over = SharedValue<Void>()
 
@@ -63,10 +63,10 @@ final class UpgradeLoop: Sendable {
         hostLimit = limits.connections_per_host == 0 ? .max : limits.connections_per_host
     }
 
-    // The thread and the connections hold it.
+    // The thread and the connections hold this object.
     deinit { state.withLock { $0.wakeup?.free() } }
 
-    /// Adds a connection, which begins when there is a place for it, until it removes itself.
+    /// Adds a connection until it removes itself. It begins when it gets a place.
     func add(_ connection: CurlUpgrade) throws {
         let mustStart = try state.withLock { state in
             if state.isClosed { throw Self.isShutDown }
@@ -86,7 +86,7 @@ final class UpgradeLoop: Sendable {
         wake()
     }
 
-    /// Makes the thread ask the connections what they wait for.
+    /// Makes the thread check what the connections wait for.
     func wake() {
         guard needsWake.exchange(false, ordering: .acquiringAndReleasing) else { return }
         state.withLock { $0.wakeup }?.wake()
@@ -128,7 +128,7 @@ final class UpgradeLoop: Sendable {
         if state.withLock({ $0.isClosed }) { over.settle(.success(())) }
     }
 
-    // Nil at the end of the thread.
+    // Returns nil at the end of the thread.
     private func next() -> (CurlLoop, [CurlUpgrade])? {
         _ = needsWake.exchange(true, ordering: .acquiringAndReleasing)
         let (admitted, wakeup, all) = state.withLock { state in

@@ -1,28 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The life of an upgraded connection: the state it is in, and what each event makes of it.
+/// The life of an upgraded connection: its state, and how each event changes the state.
 ///
-/// This file has no side effects. ``CurlUpgrade`` turns what happens into events, and carries out the
-/// actions that ``handle(_:)`` returns.
+/// This file has no side effects. ``CurlUpgrade`` creates the events, and carries out the actions
+/// that ``handle(_:)`` returns.
 ///
 ///     waiting ── admitted ──▶ connecting ── connected ──▶ open ── finishAsked ──▶ finishing
 ///      ── allSent ──▶ finished ── ended ──▶ closed
 ///
-/// A connection that ends leads to `closed` from every state; from `connecting` by way of `abandoned`,
-/// because the thread of ``UpgradeLoop`` may be inside libcurl, or in an address rule that it calls.
+/// A connection that ends becomes `closed` from every state. From `connecting` it first becomes
+/// `abandoned`, because the thread of ``UpgradeLoop`` may be inside libcurl or an address rule.
 struct UpgradeStateMachine {
     enum State: Equatable {
-        /// There is no place for it among the connections.
+        /// It waits for a place among the connections.
         case waiting
-        /// It has a place, and the thread of the loop alone uses libcurl for it.
+        /// It has a place, and only the thread of the loop uses libcurl for it.
         case connecting
-        /// Bytes go both ways; whoever has the lock uses libcurl.
+        /// Bytes go both ways; the holder of the lock uses libcurl.
         case open
         /// Open, until all bytes are sent.
         case finishing
         /// Only the other side is open.
         case finished
-        /// It ended while it was connecting, and the thread of the loop has not noticed.
+        /// It ended while it was connecting, and the thread of the loop has not noticed yet.
         case abandoned
         case closed
     }
@@ -33,40 +33,40 @@ struct UpgradeStateMachine {
         /// The caller has no more bytes to send.
         case finishAsked
         case allSent
-        /// The caller gave it up, or it failed.
+        /// The caller abandoned it, or it failed.
         case ended
         /// The thread of the loop is not inside libcurl.
         case threadPassed
     }
 
-    /// The actions to carry out, in the order of this list; those from ``notify`` on without the lock.
+    /// The actions to carry out, in the order of this list. From ``notify`` on, without the lock.
     struct Actions: OptionSet {
         let rawValue: UInt8
-        /// Have libcurl connect.
+        /// Let libcurl connect.
         static let begin = Actions(rawValue: 1 << 0)
         /// End the sending side.
         static let endSending = Actions(rawValue: 1 << 1)
         /// Tell the caller that there is a connection.
         static let open = Actions(rawValue: 1 << 2)
-        /// Tell those who wait that it has ended.
+        /// Tell all that wait that the connection has ended.
         static let notify = Actions(rawValue: 1 << 3)
-        /// Make the thread of the loop pass by.
+        /// Wake the thread of the loop.
         static let wake = Actions(rawValue: 1 << 4)
-        /// Free what libcurl has of it, which closes the socket.
+        /// Free libcurl's part of it, which closes the socket.
         static let free = Actions(rawValue: 1 << 5)
-        /// Leave the loop, and give up the place.
+        /// Leave the loop, and free the place.
         static let leave = Actions(rawValue: 1 << 6)
     }
 
     private(set) var state = State.waiting
     private let isSecure: Bool
 
-    /// - Parameter isSecure: Whether TLS is below, which ends both sides at once.
+    /// - Parameter isSecure: Whether the connection uses TLS, which ends both sides at once.
     init(isSecure: Bool) { self.isSecure = isSecure }
 
     /// Moves to the next state.
     ///
-    /// An event that means nothing in the current state changes nothing.
+    /// An event that has no meaning in the current state changes nothing.
     /// - Returns: The actions to carry out.
     mutating func handle(_ event: Event) -> Actions {
         switch (state, event) {

@@ -4,24 +4,24 @@ public import TurnpikeCore
 
 /// How a ``CassetteTransport`` records and finds exchanges.
 public struct CassetteOptions: Sendable {
-    /// What is hidden before anything is stored, compared or reported; nil writes secrets to the
-    /// file unchanged.
+    /// The rules for hiding secrets before anything is stored, compared or reported; nil writes
+    /// secrets to the file unchanged.
     public var redaction: Redaction?
 
-    /// The media types whose content is recorded although no parser of this library reads it, so
-    /// that a secret in it may stay: `application/cbor`, `*/*`.
+    /// The media types whose content is recorded although this library cannot parse it, so that
+    /// secrets in it may remain: `application/cbor`, `*/*`.
     ///
-    /// It is searched as text or as bytes. Other such content becomes a placeholder
+    /// Such content is searched as text or as bytes. Content of other types becomes a placeholder
     /// (``CassetteTransport/withheld``).
     public var allowedTypes: [MediaType]
 
     /// The rules for equal requests.
     public var matching: CassetteMatching
 
-    /// How old a recorded exchange may be, by its date in the file and the client's time source;
-    /// nil for any age.
+    /// The greatest age of a recorded exchange, by its date in the file and the client's time
+    /// source; nil for any age.
     ///
-    /// An exchange that is older, or dated further than this in the future, fails in
+    /// An older exchange, or one whose date is further than this in the future, fails in
     /// ``CassetteTransport/Mode/replay`` and is recorded again in
     /// ``CassetteTransport/Mode/recordMissing``.
     public var expiry: Duration?
@@ -30,8 +30,7 @@ public struct CassetteOptions: Sendable {
     /// ``CassetteTransport/Mode/replay``.
     public var repeatsLast: Bool
 
-    /// The largest request or response content in bytes; larger content fails the call with
-    /// ``/TurnpikeCore/ClientError/Code/tooLarge``.
+    /// The most bytes of one request or response content; larger content fails the call with
     public var maxBytes: Int
 
     /// Creates options.
@@ -49,11 +48,11 @@ public struct CassetteOptions: Sendable {
     }
 }
 
-/// Decides whether a request equals a recorded one, by method, URL and content after redaction.
+/// Decides whether a request equals a recorded one, by redacted method, URL and content.
 ///
-/// These differences are ignored: the order of query items and form fields, the order and
-/// whitespace of JSON, and the boundary of multipart content. The fragment of a URL is not
-/// compared, and neither is content that the recording does not have.
+/// It ignores the order of query items and form fields, the order and whitespace of JSON, and the
+/// boundary of multipart content. It compares neither the fragment of a URL nor content that is
+/// missing in the recording.
 ///
 /// ```swift
 /// var options = CassetteOptions()

@@ -5,13 +5,13 @@ import TurnpikeCore
 import TurnpikeSupport
 
 extension CassetteTransport {
-    /// What a cassette does with a request.
+    /// Where the responses of a cassette come from, and what it records.
     public enum Mode: String, Sendable, CaseIterable {
         /// Responds only from the file.
         ///
         /// A request without a recording fails.
         case replay
-        /// Responds from the file with each recorded exchange once.
+        /// Responds from the file. Each recorded exchange is used once.
         ///
         /// Sends and records other requests.
         ///
@@ -24,10 +24,10 @@ extension CassetteTransport {
         /// Sends all requests and does not use the file.
         case pass
 
-        /// Returns the mode that an environment variable names, so that recordings can be renewed
+        /// Returns the mode that an environment variable names. So recordings can be renewed
         /// without changing code: `CASSETTES=record swift test`.
         /// - Parameters:
-        ///   - variable: The name of the variable; its values are the raw values.
+        ///   - variable: The name of the variable. Its values are the raw values of the modes.
         ///   - fallback: The mode if the variable is not set or empty.
         /// - Returns: The mode.
         /// - Throws: ``/TurnpikeCore/ClientError/Code/configuration`` if the value is not a mode.

@@ -14,29 +14,29 @@ import TurnpikeURLSession
 /// try cassette.verify()
 /// ```
 ///
-/// The file is in HAR 1.2 format: exports of browsers and proxies can be replayed, and they can
-/// open recordings. The file is written when the content of a response ends. It is replaced as a
-/// whole, has mode 0600, and lists exchanges in the order in which they were sent.
+/// The file has the HAR 1.2 format. So a cassette can replay exports of browsers and proxies, and
+/// these tools can open recordings. The file is written when the content of a response ends. It is
+/// replaced as a whole, has mode 0600, and lists exchanges in the order in which they were sent.
 ///
-/// Secrets are replaced before anything is written, and requests are compared in redacted form, so
-/// a replay needs no credentials. Cookies keep their names, and the values of JSON and of property
-/// lists in XML keep their kinds. JSON, XML, forms, multipart content, event streams and tables
-/// (CSV, TSV) are parsed for this. If such content cannot be parsed completely, only its kind,
-/// length and hash are recorded (``withheld``). So it is with formats that nothing here reads, such
-/// as CBOR, protobuf, YAML, binary property lists or HTTP messages, unless you allow them
+/// Secrets are replaced before anything is written. Requests are compared in redacted form, so a
+/// replay needs no credentials. Cookies keep their names, and values of JSON and XML property lists
+/// keep their kinds. JSON, XML, forms, multipart content, event streams and tables (CSV, TSV) are
+/// parsed for this. If such content cannot be parsed completely, only its kind, length and hash are
+/// recorded (``withheld``). The same holds for formats that this library cannot parse, such as
+/// CBOR, protobuf, YAML, binary property lists or HTTP messages, unless you allow them
 /// (``CassetteOptions/allowedTypes``). Other content is searched for the secrets that the messages
 /// have revealed. If there are more secrets than can be searched for, some thousands, the file is
-/// not written and calls fail with ``/TurnpikeCore/ClientError/Code/tooLarge``. Several responses to
-/// equal requests are replayed in order.
+/// not written and calls fail with ``/TurnpikeCore/ClientError/Code/tooLarge``. Several responses
+/// to equal requests are replayed in order.
 ///
-/// A request without a response is not recorded. Content whose reader stopped early is recorded as
-/// far as it arrived, and a replay fails at that point. Trailer fields are not recorded, because
-/// HAR has no place for them. A request body that can be opened only once is collected before it is
-/// compared; in ``Mode/record`` it is recorded while it is sent.
+/// A request without a response is not recorded. If a reader of content stopped early, the part
+/// that had arrived is recorded, and a replay fails at its end. Trailer fields are not recorded,
+/// because HAR has no place for them. A request body that can be opened only once is collected
+/// before it is compared; in ``Mode/record`` it is recorded while it is sent.
 ///
 /// Only one transport may use a file at a time, because two recording transports would overwrite
 /// each other's exchanges. A replay follows a link to the file. Recording rejects a link, because
-/// it would write elsewhere.
+/// it would write to another place.
 public final class CassetteTransport: Transport {
     /// The file.
     public let file: URL
@@ -55,7 +55,7 @@ public final class CassetteTransport: Transport {
     ///   - options: How exchanges are recorded and found.
     /// - Throws: ``/TurnpikeCore/ClientError/Code/configuration`` if the file is missing in
     ///   ``Mode/replay``, is not a HAR file, or cannot be written because it is a link or a device.
-    ///   The message names the place. A mistake in a single exchange is not an error (``skipped``).
+    ///   The message names the place of a mistake. A mistake in one exchange is not (``skipped``).
     public init(
         file: URL, mode: Mode = .replay, transport: (any Transport)? = nil,
         options: CassetteOptions = CassetteOptions()
@@ -73,7 +73,7 @@ public final class CassetteTransport: Transport {
 
     /// The capabilities of the wrapped transport; in ``Mode/replay``, all except trailers.
     ///
-    /// A cassette has no upgraded connections, so only ``Mode/pass`` lets them be.
+    /// A cassette has no upgraded connections, so only ``Mode/pass`` allows them.
     public var capabilities: TransportCapabilities {
         if mode == .pass, let wrapped { return wrapped.capabilities }
         let all =
@@ -81,10 +81,10 @@ public final class CassetteTransport: Transport {
         return all.subtracting(.upgrades)
     }
 
-    /// That of the wrapped transport; false in ``Mode/replay``.
+    /// The value of the wrapped transport; false in ``Mode/replay``.
     public var provesClient: Bool { wrapped?.provesClient ?? false }
 
-    /// That of the wrapped transport; false in ``Mode/replay``.
+    /// The value of the wrapped transport; false in ``Mode/replay``.
     public var canEndProcess: Bool { wrapped?.canEndProcess ?? false }
 
     // MARK: Results
@@ -95,19 +95,18 @@ public final class CassetteTransport: Transport {
     /// How many exchanges were recorded.
     public var recordedCount: Int { tape?.recorded ?? 0 }
 
-    /// A report for each request without a recorded response: the request, and the difference from
-    /// the nearest exchange.
+    /// One report for each request without a recorded response. It has the request, and its
+    /// differences from the nearest exchange.
     public var unmatched: [String] { tape?.unmatched ?? [] }
 
     /// The exchanges of the file that were never requested.
     public var unused: [String] { tape?.unused ?? [] }
 
-    /// One line for each content, or part of it, of which the file has only the kind, length and
-    /// hash.
+    /// One line for each content, or part of it, that the file has only as kind, length and hash.
     ///
-    /// It could not be searched for secrets, for example because it is malformed or truncated. If a
-    /// response is withheld, a replay returns the placeholder. The documentation lists the kinds of
-    /// content that are parsed.
+    /// Such content could not be searched for secrets, for example because it is malformed or
+    /// truncated. If a response is withheld, a replay returns the placeholder. The documentation
+    /// lists the kinds of content that are parsed.
     public var withheld: [String] { tape?.withheld ?? [] }
 
     /// The reasons why exchanges of the file cannot be replayed, each with the place of the
@@ -117,7 +116,7 @@ public final class CassetteTransport: Transport {
     /// report on a request without a response mentions it.
     public var skipped: [String] { tape?.skipped ?? [] }
 
-    /// Throws if a replay had no response to a request, an exchange was never requested, or a
+    /// Throws if a replay had no response to a request, if an exchange was never requested, or if a
     /// recording could not be written.
     ///
     /// Call it at the end of a test to find failures that the stack hides.
@@ -174,7 +173,7 @@ public final class CassetteTransport: Transport {
         }
     }
 
-    /// Makes later sends fail, and shuts the wrapped transport down.
+    /// Makes later sends fail, and shuts down the wrapped transport.
     public func shutdown() async {
         isShutDown.store(true, ordering: .releasing)
         await wrapped?.shutdown()
@@ -205,8 +204,8 @@ public final class CassetteTransport: Transport {
         }
     }
 
-    // Returns the content that will be sent, if that is possible without sending it. A stream that
-    // can be opened only once is consumed and replaced by its content.
+    // Returns the content that will be sent, if it can be read before. A stream that can be opened
+    // only once is read and replaced by its content.
     private func content(
         of request: inout Request, _ options: CassetteOptions
     ) async throws -> Data? {
@@ -218,8 +217,8 @@ public final class CassetteTransport: Transport {
         if mode == .recordMissing, request.body.isLive, !request.body.canOpenAgain {
             throw ClientError(
                 .unsupported,
-                "a live body that can be opened once cannot be compared before it is sent; record"
-                    + " it with the mode record")
+                "a live body that can be opened only once cannot be compared before it is sent;"
+                    + " record it with the mode record")
         }
         let collector = ContentCollector(limit: options.maxBytes)
         let reader = try request.body.open()

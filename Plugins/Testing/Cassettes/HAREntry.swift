@@ -8,7 +8,7 @@ import TurnpikeSupport
 struct HAREntry: Sendable {
     enum Answer: Sendable {
         case response(MockResponse, version: String?)
-        /// The reason for which there is no response.
+        /// Why there is no response.
         case none(String)
     }
 
@@ -16,13 +16,13 @@ struct HAREntry: Sendable {
     private(set) var request: RecordedRequest?
     let started: Date?
     let answer: Answer
-    /// The contents of which the file has only a placeholder.
+    /// The contents that the file has only as placeholders.
     let withheld: [String]
 
     private let method: HTTPMethod
     private let url: URL
     private let headers: HTTPHeaders
-    // Nil if the request had content that the file does not contain.
+    // nil if the request had content that the file does not contain.
     private let content: Data?
 
     /// Reads an entry.
@@ -81,7 +81,7 @@ struct HAREntry: Sendable {
             return name + "=" + PercentEncoding.queryItem.encode(value)
         }
         let type = try posted.text("mimeType").flatMap(MediaType.init(parsing:))
-        // Other kinds of forms cannot be rebuilt from their fields.
+        // Other kinds of forms cannot be restored from their fields.
         if !fields.isEmpty, let type, type.essence != MediaType.form.essence { return nil }
         return Data(fields.joined(separator: "&").utf8)
     }

@@ -9,7 +9,7 @@ import TurnpikeSupport
 struct HARFile {
     /// A position in the list of entries.
     struct Slot {
-        /// The entry as it is in the file.
+        /// The entry as read from the file.
         let json: JSONValue
         /// Nil if the entry cannot be replayed.
         var entry: HAREntry?

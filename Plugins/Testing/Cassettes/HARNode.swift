@@ -65,8 +65,8 @@ struct HARNode {
 
     /// Returns the header fields of a list of names and values.
     ///
-    /// Pseudo-header fields of HTTP/2 (`:status`) are left out. Several lines that a tool joined
-    /// with line breaks are split.
+    /// Pseudo-header fields of HTTP/2 (`:status`) are omitted. If a tool has joined several lines
+    /// with line breaks, they are split.
     func headers() throws -> HTTPHeaders {
         var headers = HTTPHeaders()
         for field in try list("headers") {

@@ -18,7 +18,7 @@ struct RecordedExchange {
     let wait: Duration
     let receive: Duration
 
-    /// Returns the redacted entry, and its contents that were replaced by placeholders.
+    /// Returns the redacted entry, and those of its contents that were replaced by placeholders.
     func entry(redactor: ExchangeRedactor) -> (json: JSONValue, withheld: [String]) {
         redactor.learn(request, content: sent)
         redactor.learn(head.headers, content: received)

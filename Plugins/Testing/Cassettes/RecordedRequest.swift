@@ -29,7 +29,7 @@ struct RecordedRequest: Sendable {
     ///   - url: The redacted URL.
     ///   - headers: The redacted header fields.
     ///   - content: The redacted content, or nil if it is unknown.
-    ///   - matching: What is compared.
+    ///   - matching: The rules for the comparison.
     init?(
         method: HTTPMethod, url: String, headers: HTTPHeaders, content: Data?,
         matching: CassetteMatching

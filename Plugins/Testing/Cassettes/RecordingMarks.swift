@@ -3,9 +3,9 @@
 import Foundation
 import TurnpikeCore
 
-/// The member `_turnpike` of an entry, for data that HAR has no place for.
+/// The member `_turnpike` of an entry, for data that has no place in HAR.
 ///
-/// It holds the sizes of the chunks, whether the reader stopped early, and the contents that are
+/// It has the sizes of the chunks, whether the reader stopped early, and the contents that are
 /// withheld. Its presence also shows that this library wrote the entry.
 struct RecordingMarks {
     var chunks: [Int] = []
@@ -53,7 +53,7 @@ struct RecordingMarks {
             pieces, status: status, headers: headers, thenThrow: isPartial ? failure : nil)
     }
 
-    // Ignores sizes that do not match, because the content may have been edited by hand.
+    // Ignores sizes that do not match. The content may have been edited by hand.
     private func pieces(of body: Data) -> [Data] {
         let sum = chunks.reduce((0, false)) { sum, size in
             let (total, overflows) = sum.0.addingReportingOverflow(size)

@@ -6,16 +6,16 @@ import TurnpikeCore
 import TurnpikeInspection
 import TurnpikeSupport
 
-/// The exchanges of a cassette, in order: which were replayed, and which are being recorded.
+/// The exchanges of a cassette, in order, and which of them were replayed or are being recorded.
 final class Tape: Sendable {
     private struct Slot {
         var entry: HAREntry?
-        /// The text in the file; nil while the exchange is running, and if it failed.
+        /// The text in the file; nil while the exchange is running, or after it has failed.
         var text: Data?
-        /// The contents of which the file has only a placeholder.
+        /// The contents that the file has only as placeholders.
         var withheld: [String] = []
         var wasGiven = false
-        /// The version of the known secrets when the text was created.
+        /// The version of the known secrets at the time when the text was created.
         var knowledge = 0
 
         /// Hides secrets that later exchanges have revealed.
@@ -41,12 +41,12 @@ final class Tape: Sendable {
         var version = 0
     }
 
-    /// The result of looking for a request.
+    /// The result of a search for a recorded request.
     enum Finding {
         case entry(HAREntry)
         /// No exchange can be replayed.
         ///
-        /// If an expired one must be replaced, its position.
+        /// `expired` is the position of an expired exchange that must be replaced.
         case missing(report: String, expired: Int?)
     }
 
@@ -147,7 +147,7 @@ final class Tape: Sendable {
             return "has no date, so its age is not known; record it again"
         }
         let age = Duration.seconds(date.timeIntervalSince(started))
-        // A date far in the future is as meaningless as none: a clock was wrong.
+        // A date far in the future is as useless as a missing one, because a clock was wrong.
         return age > expiry || age < .zero - expiry
             ? "was recorded on \(HARFormat.date(started)) and has expired; record it again" : nil
     }
@@ -172,7 +172,7 @@ final class Tape: Sendable {
             }
         }.min { $0.2.weight < $1.2.weight }
         guard let (index, recorded, mismatches) = nearest else {
-            let empty = state.slots.isEmpty ? "it is empty" : "it has none that can be played"
+            let empty = state.slots.isEmpty ? "it is empty" : "none of its exchanges can be played"
             return "\(name) has no answer to \(request.summary): " + empty + skipped
         }
         return "\(name) has no answer to \(request.summary); the nearest is the exchange \(index)"
@@ -182,7 +182,7 @@ final class Tape: Sendable {
 
     // MARK: Recording
 
-    /// Reserves the next position, or that of an expired exchange, for an exchange that begins.
+    /// Reserves the next position, or the position of an expired exchange, for a new exchange.
     func reserve(replacing expired: Int?) -> Int {
         state.withLock { state in
             if let expired { return expired }
@@ -217,7 +217,7 @@ final class Tape: Sendable {
         if let failure = state.withLock({ $0.failure }) { throw failure }
     }
 
-    // Writes without the lock of the state, so that others can continue meanwhile.
+    // Writes without the lock of the state, so that other calls can continue meanwhile.
     private func write() throws {
         try redactor.checkRoom()
         try written.withLock { written in
@@ -241,7 +241,7 @@ final class Tape: Sendable {
         }
     }
 
-    // A file that cannot be written is reported before anything is sent.
+    // Reports a file that cannot be written before anything is sent.
     private static func prepare(_ content: PrivateFile, _ file: URL) throws {
         do {
             try content.check()

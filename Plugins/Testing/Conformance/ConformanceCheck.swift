@@ -3,7 +3,7 @@
 import TurnpikeCore
 import TurnpikeSupport
 
-/// A requirement that every plugin of a kind must meet.
+/// A requirement for every plugin of a kind.
 ///
 /// The suites ``TransportConformance``, ``InterceptorConformance``, ``SerializerConformance`` and
 /// ``SharedStoreConformance`` are lists of checks for a parameterised test:
@@ -34,7 +34,7 @@ public struct ConformanceCheck<Subject: Sendable>: Sendable, CustomStringConvert
     /// - Throws: ``ConformanceFailure`` if the subject does not meet the requirement.
     public func run(on subject: Subject, limit: Duration = .seconds(60)) async throws {
         let outcome = OneShot<Void>()
-        // Cancelled by the limit or at the end of the check. A task that hangs is left behind.
+        // Cancelled by the limit or at the end of the check. A task that hangs is abandoned.
         let task = Task {
             do {
                 try await body(subject)

@@ -13,9 +13,9 @@ public import TurnpikeCore
 /// }
 /// ```
 ///
-/// The checks assume a gate that passes an ordinary `GET` with a 200 response through, and a `POST`
-/// with a one-shot body. Configure a gate accordingly if it would, for example, respond itself. If
-/// it must refuse such a body, leave that check out, and test the refusal:
+/// The checks assume a gate that passes on an ordinary `GET` with a 200 response, and a `POST` with
+/// a one-shot body. If a gate would, for example, respond itself, configure it accordingly. If it
+/// must refuse such a body, omit that check, and test the refusal:
 ///
 /// ```swift
 /// static let checks = InterceptorConformance.checks.filter {

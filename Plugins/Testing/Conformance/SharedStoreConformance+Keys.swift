@@ -48,7 +48,7 @@ extension SharedStoreConformance {
                     }
                 }
             },
-            check("Keys that are alike do not touch") { site in
+            check("Similar keys do not affect each other") { site in
                 let rules = [hourly(2)]
                 let key = site.key
                 let alike = [
@@ -63,7 +63,7 @@ extension SharedStoreConformance {
                     try await site.takeNothing(of: rules, firstAfter: hour, key: key)
                 }
             },
-            check("Quota, cool-down, token, lock and replicas of one key do not touch") { site in
+            check("The kinds of state under one key do not affect each other") { site in
                 for _ in 0..<2 {
                     let found = try await site.first.beat("a", of: site.key, for: .seconds(100))
                     try require(found == 1, "it counts \(found) replicas instead of 1")
@@ -100,7 +100,7 @@ extension SharedStoreConformance {
 extension SharedStoreConformance {
     static var changes: [Check] {
         [
-            check("Permits that are given back can be taken again") { site in
+            check("Returned permits can be taken again") { site in
                 let rules = [hourly(5), hourly(8)]
                 try await site.take(5, of: rules, 1...10)
                 try await site.first.giveBack(2, to: site.key, rules: rules)
@@ -108,7 +108,7 @@ extension SharedStoreConformance {
                 try requireOffsets(grant, hours: -1, -4)
                 try await site.takeNothing(of: rules, firstAfter: hour)
             },
-            check("Permits that are given back make no quota more than whole") { site in
+            check("Returned permits fill a quota at most to its burst") { site in
                 let rules = [hourly(5)]
                 try await site.first.giveBack(1, to: site.key, rules: rules)
                 try await site.take(1, of: rules)
@@ -116,7 +116,7 @@ extension SharedStoreConformance {
                 try await site.take(5, of: rules, 1...10)
                 try await site.takeNothing(of: rules, firstAfter: hour)
             },
-            check("A negative number charges permits, even those that are not there") { site in
+            check("A negative number charges permits, even more than are left") { site in
                 let rules = [hourly(5)]
                 try await site.first.giveBack(-3, to: site.key, rules: rules)
                 try await site.take(2, of: rules, 1...10)
@@ -128,7 +128,7 @@ extension SharedStoreConformance {
                 try await site.first.giveBack(-1_000_000_000, to: site.key, rules: rules)
                 try await site.takeNothing(of: rules, firstAfter: hour * 4)
             },
-            check("Lowering leaves as many permits as were told") { site in
+            check("Lowering leaves the given number of permits") { site in
                 let rules = [hourly(5), hourly(9)]
                 try await site.first.lower(to: 2, of: site.key, rule: 0, rules: rules)
                 let grant = try await site.take(2, of: rules, 1...10)
@@ -171,7 +171,7 @@ extension SharedStoreConformance {
                 }
                 try await site.take(3, of: rules, 1...10)
             },
-            check("A cool-down also comes before a quota of which permits were taken") { site in
+            check("A cool-down also comes before a quota that was used") { site in
                 let rules = [hourly(3)]
                 try await site.take(1, of: rules)
                 try await site.first.coolDown(for: .seconds(100), site.key)
@@ -188,7 +188,7 @@ extension SharedStoreConformance {
                 try await site.first.coolDown(for: .seconds(2000), site.key)
                 try await requireCooldown(site, .seconds(2000))
             },
-            check("A cool-down without a duration is none") { site in
+            check("A cool-down of zero has no effect") { site in
                 try await site.first.coolDown(for: .zero, site.key)
                 let left = try await site.second.cooldown(of: site.key)
                 try require(left == nil || left == .zero, "it has \(left ?? .zero) left")

@@ -40,7 +40,7 @@ extension SharedStoreConformance {
                     }
                 }
             },
-            check("Unlocking a lock that has ended leaves that of another one") { site in
+            check("Unlocking an expired lock does not unlock a newer one") { site in
                 let old = try await taken(site.first, site.key, .milliseconds(100))
                 try await pause(.milliseconds(150))
                 let new = try await taken(site.second, site.key, .seconds(100))
@@ -53,7 +53,7 @@ extension SharedStoreConformance {
                 try await site.second.unlock(new)
                 _ = try await taken(site.first, site.key, .seconds(100))
             },
-            check("Of fifty that want a lock at once, one gets it") { site in
+            check("Of fifty callers that take a lock at once, one gets it") { site in
                 let count = try await withThrowingTaskGroup { group in
                     for index in 0..<50 {
                         let store = index % 2 == 0 ? site.first : site.second
@@ -65,7 +65,7 @@ extension SharedStoreConformance {
                     }
                     return try await group.reduce(0, +)
                 }
-                try require(count == 1, "\(count) of them have it")
+                try require(count == 1, "\(count) of them have the lock")
             },
         ]
     }
@@ -87,7 +87,7 @@ extension SharedStoreConformance {
                     try require(found == token, "\(token) comes back as another one")
                 }
             },
-            check("What was made under an earlier lock is refused") { site in
+            check("Content from an earlier lock is refused") { site in
                 let big: UInt64 = 1 << 50
                 for (fence, isStored) in [
                     (9, true), (8, false), (9, true), (10, true), (9, false), (big, true),
@@ -109,7 +109,7 @@ extension SharedStoreConformance {
                     try await site.second.token(site.key) == nil
                 }
             },
-            check("A content that is replaced has the new lifetime") { site in
+            check("Replaced content has the new lifetime") { site in
                 let token = StoredToken(Data("x".utf8), fence: 1)
                 for lifetime in [Duration.seconds(100), nil] {
                     let key = site.key + (lifetime == nil ? "1" : "2")
@@ -118,7 +118,7 @@ extension SharedStoreConformance {
                         try await site.first.store(token, key, for: lifetime), "it is refused")
                     try await pause(.milliseconds(200))
                     try require(
-                        try await site.second.token(key) == token, "it went with the old lifetime")
+                        try await site.second.token(key) == token, "the old lifetime removed it")
                 }
             },
         ]
@@ -128,7 +128,7 @@ extension SharedStoreConformance {
         _ store: any SharedStore, _ key: String, _ duration: Duration
     ) async throws -> SharedLock {
         guard case .taken(let lock) = try await store.lock(key, for: duration) else {
-            throw ConformanceFailure("a lock that is free is not given")
+            throw ConformanceFailure("a free lock is not given")
         }
         return lock
     }

@@ -8,12 +8,12 @@ import TurnpikeSupport
 extension SharedStoreConformance {
     static var quotas: [Check] {
         [
-            check("A new quota gives its burst, and then says when the next permit comes") { site in
+            check("A new quota gives its burst, then the time until the next permit") { site in
                 let rules = [hourly(5)]
                 for _ in 0..<5 { try await site.take(1, of: rules) }
                 try await site.takeNothing(of: rules, firstAfter: hour)
             },
-            check("As many permits are taken as are there, at most those that are wanted") { site in
+            check("All available permits are taken, up to the maximum") { site in
                 let rules = [hourly(5)]
                 try await site.take(3, of: rules, 1...3)
                 try await site.take(2, of: rules, 1...10)
@@ -22,10 +22,10 @@ extension SharedStoreConformance {
             check("The minimum is taken as soon as its first permit is due") { site in
                 let rules = [hourly(2)]
                 try await site.take(6, of: rules, 6...6)
-                // Six taken, and two that may go at once: the seventh waits for five intervals.
+                // Six were taken, and two of them at once. So the seventh waits for five intervals.
                 try await site.takeNothing(of: rules, firstAfter: hour * 5)
             },
-            check("Permits within the reach are reserved, with the times when they are due") {
+            check("Permits within the reach are reserved, each with its time") {
                 site in
                 let rules = [hourly(2)]
                 let reach = hour * 7 / 2
@@ -41,13 +41,13 @@ extension SharedStoreConformance {
                 try await site.takeNothing(of: rules, firstAfter: hour * 101)
                 try await site.takeNothing(of: rules, firstAfter: hour * 101)
             },
-            check("A request waits for the rule with the least room") { site in
+            check("A request waits for the strictest rule") { site in
                 let rules = [hourly(5), QuotaRule(1, per: hour * 10, burst: 2)]
                 let grant = try await site.take(2, of: rules, 1...10)
                 try requireOffsets(grant, hours: -4, -10)
                 try await site.takeNothing(of: rules, firstAfter: hour * 10)
             },
-            check("If one rule has no room, nothing is taken from the others") { site in
+            check("If one rule refuses, nothing is taken from the others") { site in
                 let rules = [hourly(5), hourly(2)]
                 try await site.take(2, of: rules, 1...10)
                 for _ in 0..<3 { try await site.takeNothing(of: rules, firstAfter: hour) }
@@ -55,7 +55,7 @@ extension SharedStoreConformance {
                 let grant = try await site.take(1, of: rules)
                 try requireOffsets(grant, hours: -3, 0)
             },
-            check("A rule that replaces another one begins anew, and leaves its state") { site in
+            check("A rule that replaces another one starts full, without changing it") { site in
                 try await site.take(2, of: [hourly(2)], 1...10)
                 for rule in [
                     QuotaRule(2, per: hour, burst: 2), QuotaRule(1, per: hour * 2, burst: 2),
@@ -65,7 +65,7 @@ extension SharedStoreConformance {
                 }
                 try await site.takeNothing(of: [hourly(2)], firstAfter: hour)
             },
-            check("The state of a rule does not go by its place among the rules") { site in
+            check("The state of a rule does not depend on its place in the list") { site in
                 try await site.take(1, of: [hourly(2), hourly(5)])
                 try await site.take(1, of: [hourly(5), hourly(2)])
                 try await site.takeNothing(of: [hourly(2)], firstAfter: hour)
@@ -81,7 +81,7 @@ extension SharedStoreConformance {
 
     static var times: [Check] {
         [
-            check("A permit comes after the time that was told") { site in
+            check("A permit comes after the reported time") { site in
                 let rules = [QuotaRule(10, per: .seconds(1))]
                 try await site.take(1, of: rules)
                 guard case .exhausted(let time) = try await site.take(rules) else { return }
@@ -89,7 +89,7 @@ extension SharedStoreConformance {
                     time > .zero && time <= .milliseconds(102),
                     "the next permit comes in \(time.text)")
                 try await pause(time + .milliseconds(5))
-                // The clocks of client and server may not run equally fast.
+                // The clocks of client and server may run at different speeds.
                 try await wait(for: "The next permit") {
                     if case .granted = try await site.take(rules) { true } else { false }
                 }
@@ -103,7 +103,7 @@ extension SharedStoreConformance {
                     try await site.takeNothing(of: rules, firstAfter: .seconds(999), key: key)
                 }
             },
-            check("In any time no more is given than the burst and what has come") { site in
+            check("No more permits are given than the burst and the rate allow") { site in
                 let (burst, rate) = (200.0, 20_000.0)
                 let rules = [QuotaRule(rate, per: .seconds(1), burst: burst)]
                 let clock = SystemTimeSource()
@@ -130,7 +130,7 @@ extension SharedStoreConformance {
                 let offsets = Set(answers.map { ($0 / hour).rounded() })
                 try require(offsets.count == 50, "two calls got the same permit")
             },
-            check("A hundred takes at once from two rules get what the smaller one has") { site in
+            check("A hundred takes at once from two rules get the smaller burst") { site in
                 let rules = [hourly(50), hourly(30)]
                 let answers = try await takeAtOnce(site, rules)
                 try require(answers.count == 30, "\(answers.count) of 30 permits were given")
@@ -154,7 +154,7 @@ extension SharedStoreConformance {
         ]
     }
 
-    // Returns the offsets of the first rule of what was granted.
+    // Returns the offsets of the granted requests under the first rule.
     private static func takeAtOnce(_ site: Site, _ rules: [QuotaRule]) async throws -> [Duration] {
         try await withThrowingTaskGroup { group in
             for index in 0..<100 {

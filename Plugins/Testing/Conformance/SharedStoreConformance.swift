@@ -15,12 +15,12 @@ import TurnpikeSupport
 /// }
 /// ```
 ///
-/// The subject is a list of clients of one server. One client is enough; with two, a check also
-/// finds state that a client does not share. Several checks may run at once, and on a server that
-/// others use: each check uses keys that no other one has, and leaves them behind.
+/// The subject is a list of clients of one server. One client is enough. With two clients, a check
+/// also finds state that a client does not share. Several checks may run at once, also on a server
+/// that others use, because each check has its own keys. It does not remove them.
 ///
-/// The server's clock must run. Some checks wait for a few hundred milliseconds; what they count
-/// exactly does not depend on how fast the server is, as long as a check takes less than a minute.
+/// The server's clock must run. Some checks wait for a few hundred milliseconds. Exact counts do
+/// not depend on the speed of the server, if a check takes less than a minute.
 public enum SharedStoreConformance {
     /// One check of a store.
     public typealias Check = ConformanceCheck<[any SharedStore]>
@@ -30,7 +30,7 @@ public enum SharedStoreConformance {
         quotas + times + changes + atOnce + cooldowns + locks + tokens + replicas + keys
     }
 
-    /// The environment of a check: two clients, which may be the same one, and a key of its own.
+    /// The environment of a check: two clients, which may be the same object, and its own key.
     struct Site: Sendable {
         let first: any SharedStore
         let second: any SharedStore
@@ -91,22 +91,22 @@ public enum SharedStoreConformance {
         }
     }
 
-    /// One permit per hour, so that none comes while a check runs.
+    /// One permit per hour, so that no new permit comes while a check runs.
     static func hourly(_ burst: Double) -> QuotaRule {
         QuotaRule(1, per: hour, burst: burst)
     }
 
     static let hour = Duration.seconds(3600)
 
-    /// Requires that a time that the store counts down has the expected value, minus the time of
-    /// the check.
+    /// Requires that a time from the store has the expected value, minus the time that the check
+    /// has taken.
     static func requireTime(_ found: Duration, _ expected: Duration, _ what: String) throws {
-        // A store may round up, to a millisecond for instance.
+        // A store may round up, for instance to a millisecond.
         let range = (expected - .seconds(60))...(expected + .milliseconds(10))
         try require(range.contains(found), "\(what) is \(found), not \(expected)")
     }
 
-    /// Waits until a condition becomes true with time.
+    /// Waits until a condition becomes true.
     static func wait(
         for what: String, _ condition: @Sendable () async throws -> Bool
     ) async throws {

@@ -7,7 +7,7 @@ import TurnpikeSupport
 extension TransportConformance {
     static var bodies: [Check] {
         [
-            check("Content can be read while the rest is still to come") { road in
+            check("Content can be read before the rest has arrived") { road in
                 let hold = TestHold()
                 let parts = [Data("first".utf8), Data("second".utf8)]
                 road.server.route("/", .chunked(parts, holding: hold, before: 1))
@@ -24,7 +24,7 @@ extension TransportConformance {
                 let content = try await road.content(of: road.get("/"))
                 try require(content == parts.reduce(Data(), +), "the content differs")
             },
-            check("Response trailers reach the caller apart from the head, if declared") {
+            check("Response trailers reach the caller separately from the head, if declared") {
                 road in
                 guard road.transport.capabilities.contains(.trailers) else { return }
                 road.server.route(
@@ -63,7 +63,7 @@ extension TransportConformance {
                         times.bodyBytesSent == 5, "\(times.bodyBytesSent) of 5 bytes were reported")
                 }
             },
-            check("A reader slower than the server gets all bytes in order") { road in
+            check("A reader that is slower than the server gets all bytes in order") { road in
                 road.server.route("/", .handler { _ in .ok(data: Self.pattern(6 << 20)) })
                 var position = 0
                 let pattern = Self.pattern(6 << 20)
@@ -190,7 +190,7 @@ extension TransportConformance {
                 try require(request.body == Data("content".utf8), "the content differs")
                 try require(
                     request.headers.values(of: .contentLength) == ["7"],
-                    "the length of a known body is not announced, or not once")
+                    "the length of a known body is not announced exactly once")
             },
             check("A response arrives unchanged") { road in
                 road.server.route(

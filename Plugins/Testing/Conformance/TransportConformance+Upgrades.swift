@@ -30,21 +30,21 @@ extension TransportConformance {
                     request.method == .get && request.target == "/a?b",
                     "the request is \(request.method) \(request.target)")
             },
-            upgrade("Upgraded bytes go both ways, those behind the head first, if declared") {
+            upgrade("Upgraded bytes go both ways, first those after the head, if declared") {
                 road in
                 road.server.fallback(.echoing)
                 let connection = try await road.upgraded("/")
                 try require(
                     try await connection.read(upTo: 2) == Data("ea".utf8),
-                    "the bytes behind the head of the 101 are lost")
-                // More than the buffers of a connection: neither side may wait for the other.
+                    "the bytes after the head of the 101 are lost")
+                // More than the buffers of a connection, so neither side may wait for the other.
                 let sent = Data((0..<3_000_000).map { UInt8(truncatingIfNeeded: $0 &* 31) })
                 async let writing: Void = connection.write(sent)
                 var got = Data()
                 while got.count < 3 + sent.count,
                     let bytes = try await connection.read(upTo: 65_536)
                 {
-                    try require(!bytes.isEmpty && bytes.count <= 65_536, "a read has no such size")
+                    try require(!bytes.isEmpty && bytes.count <= 65_536, "a read has another size")
                     got += bytes
                 }
                 try await writing
@@ -58,7 +58,7 @@ extension TransportConformance {
                 while let bytes = try await connection.read(upTo: 10) { got += bytes }
                 try require(got == Data("bye".utf8), "\(got.count) bytes came before the end")
             },
-            upgrade("An answer that is no upgrade is an ordinary response, if declared") { road in
+            upgrade("A response without an upgrade is an ordinary response, if declared") { road in
                 road.server.route("/length", .status(401, body: Data("who".utf8)))
                 road.server.route(
                     "/chunks", .chunked([Data("w".utf8), Data("ho".utf8)], status: 503))
@@ -67,7 +67,7 @@ extension TransportConformance {
                 for (path, status) in [("/length", 401), ("/chunks", 503), ("/close", 404)] {
                     let response = try await road.upgrading(Target(path)).response()
                     try require(response.status.code == status, "the status is \(response.status)")
-                    try require(response.upgradedConnection == nil, "there is a connection")
+                    try require(response.upgradedConnection == nil, "it has an upgrade")
                     let content = try await response.body.collect(upTo: 10)
                     try require(content == Data("who".utf8), "the content of \(path) differs")
                 }
@@ -86,7 +86,7 @@ extension TransportConformance {
                 let held = try await road.upgraded("/")
                 let read = Task { try await held.read(upTo: 10) }
                 road.client.cancelAll()
-                // It is an error, or the end.
+                // The result may be an error, or the end.
                 _ = try? await read.value
                 try await road.server.wait { $0.accepted == 1 && $0.open == 0 }
                 try await requireError(.connection) { try await held.write(Data([1])) }

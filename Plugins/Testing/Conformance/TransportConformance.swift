@@ -13,9 +13,9 @@ public import TurnpikeCore
 /// }
 /// ```
 ///
-/// Each check gets its own transport and shuts it down. The checks use plain HTTP/1.1 on 127.0.0.1;
+/// Each check gets its own transport and shuts it down. The checks use plain HTTP/1.1 on 127.0.0.1.
 /// TLS and later HTTP versions must be tested separately. A transport that sends nothing to that
-/// address cannot be checked, unless it passes such requests on to another transport.
+/// address can be checked only if it passes such requests on to another transport.
 public enum TransportConformance {
     /// One check of a transport.
     public typealias Check = ConformanceCheck<any Transport>
@@ -69,7 +69,7 @@ public enum TransportConformance {
 extension TransportConformance {
     static var connections: [Check] {
         [
-            check("A connect target moves the connection and no name, if declared") { road in
+            check("A connect target changes the connection but no name, if declared") { road in
                 guard road.transport.capabilities.contains(.connectTargets) else { return }
                 road.server.fallback(.ok(text: "plain"))
                 let endpoints = try (0..<2).map { _ in try TestServer() }
@@ -77,7 +77,7 @@ extension TransportConformance {
                 for (number, endpoint) in endpoints.enumerated() {
                     endpoint.fallback(.ok(text: "endpoint \(number)"))
                 }
-                // The same origin by itself and at each endpoint, in turn.
+                // The origin without a target and with each endpoint, in turn.
                 for _ in 0..<3 {
                     let plain = try await road.text(of: road.get("/"))
                     try require(plain == "plain", "a request without a target got \(plain)")
@@ -96,7 +96,7 @@ extension TransportConformance {
                         "3 calls in a row took \(server.counts.accepted) connections to one place")
                 }
             },
-            check("The URL's host is not looked up where there is a connect target, if declared") {
+            check("The URL's host is not looked up if there is a connect target, if declared") {
                 road in
                 guard road.transport.capabilities.contains(.connectTargets) else { return }
                 road.server.fallback(.ok(text: "x"))
@@ -124,13 +124,13 @@ extension TransportConformance {
                 )
                 try require(road.server.counts.requests == 0, "it went to the URL's host")
             },
-            check("An address rule is asked before each connection and request, if declared") {
+            check("An address rule is checked before each connection and request, if declared") {
                 road in
                 guard road.transport.capabilities.contains(.addressRules) else { return }
                 road.server.fallback(.ok(text: "x"))
                 let rule = Rule()
                 func call() -> Call { road.call("/", allowing: rule.addressRule) }
-                // A new connection, then one that is kept.
+                // First a new connection, then a reused one.
                 for isKept in [false, true] {
                     if isKept { _ = try await road.content(of: call()) }
                     rule.allows(false)
@@ -147,12 +147,12 @@ extension TransportConformance {
                 _ = try await road.content(of: call())
                 try require(
                     rule.asked == [IPAddress(v4: 0x7F00_0001)],
-                    "it was asked about \(rule.asked)")
+                    "it was checked for \(rule.asked)")
             },
         ]
     }
 
-    /// An address rule that allows all addresses or none, and notes which it was asked about.
+    /// An address rule that allows all addresses or none, and notes what it has checked.
     private final class Rule: Sendable {
         private let state = Mutex((isOpen: true, asked: Set<IPAddress>()))
 

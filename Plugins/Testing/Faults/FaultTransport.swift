@@ -38,13 +38,13 @@ public struct Fault: Sendable {
         Fault("latency", .latency(latency), share)
     }
 
-    /// Refuses the connection; nothing is sent.
+    /// Refuses the connection, so that nothing is sent.
     public static func refuse(share: Double) -> Fault { Fault("refuse", .refuse, share) }
 
     /// Loses the connection after the request was sent and before the response.
     public static func lose(share: Double) -> Fault { Fault("lose", .lose, share) }
 
-    /// Responds with a status as a proxy would; the request does not reach the server.
+    /// Responds with a status as a proxy would. The request does not reach the server.
     public static func status(_ status: HTTPStatus, share: Double) -> Fault {
         Fault("status \(status.code)", .status(status), share)
     }
@@ -98,9 +98,9 @@ public struct Fault: Sendable {
 /// ```
 ///
 /// The fault of a request depends only on the seed, the number of the call in its client and the
-/// number of the send in its call, never on other calls: equal seeds produce equal runs. Faults are
-/// evaluated in order; the first one that responds or throws ends the request. Delays use the
-/// client's time source.
+/// number of the send in its call. Other calls have no influence, so equal seeds produce equal
+/// runs. Faults are evaluated in order. The first one that responds or throws ends the request.
+/// Delays use the client's time source.
 public final class FaultTransport: Transport {
     /// A fault that happened.
     public struct Event: Sendable, Hashable, CustomStringConvertible {
@@ -118,10 +118,10 @@ public final class FaultTransport: Transport {
     /// The capabilities of the wrapped transport.
     public var capabilities: TransportCapabilities { wrapped.capabilities }
 
-    /// That of the wrapped transport.
+    /// The value of the wrapped transport.
     public var provesClient: Bool { wrapped.provesClient }
 
-    /// That of the wrapped transport.
+    /// The value of the wrapped transport.
     public var canEndProcess: Bool { wrapped.canEndProcess }
 
     private let wrapped: any Transport
@@ -142,7 +142,7 @@ public final class FaultTransport: Transport {
         self.faults = faults
     }
 
-    /// The faults that happened, sorted by call and send; equal for equal seeds.
+    /// The faults that happened, sorted by call and send. Equal seeds give equal faults.
     ///
     /// The first 100,000 are kept.
     public var events: [Event] {
@@ -197,7 +197,7 @@ public final class FaultTransport: Transport {
         return response
     }
 
-    /// Shuts the wrapped transport down.
+    /// Shuts down the wrapped transport.
     public func shutdown() async { await wrapped.shutdown() }
 
     private func happens(

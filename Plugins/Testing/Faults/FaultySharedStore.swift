@@ -15,27 +15,27 @@ import TurnpikeSupport
 ///     outages: [.init(after: .seconds(10), for: .seconds(5))])
 /// ```
 ///
-/// Half of the latency passes before the wrapped store decides, and half of it afterwards, so that
-/// an answer that is given up may have taken effect. The same seed and the same order of operations
-/// produce the same faults; in a ``Simulation`` runs are equal.
+/// Half of the latency passes before the wrapped store decides, and half of it afterwards. So an
+/// operation may take effect although its caller has stopped waiting. The same seed and the same
+/// order of operations produce the same faults; in a ``Simulation``, runs are equal.
 public final class FaultySharedStore: SharedStore {
-    /// A time in which a store is away or slow.
+    /// A time during which a store is unreachable or slow.
     public struct Outage: Sendable, Hashable {
-        /// What happens to operations meanwhile.
+        /// The effect of an outage on operations.
         public enum Kind: Sendable, Hashable {
             /// Operations fail at once, as if the server were not running.
             case refusal
             /// Operations get no answer, as if the server were stopped or the network cut.
             case silence
-            /// They take longer by this time.
+            /// Operations take longer by this time.
             case delay(Duration)
         }
 
-        /// When it begins, counted from the creation of the store.
+        /// When the outage begins, counted from the creation of the store.
         public var begin: Duration
-        /// How long it lasts.
+        /// The length of the outage.
         public var duration: Duration
-        /// What happens to operations meanwhile.
+        /// The effect on operations.
         public var kind: Kind
 
         /// Creates an outage.
@@ -73,14 +73,14 @@ public final class FaultySharedStore: SharedStore {
 
     /// Creates a store.
     /// - Parameters:
-    ///   - store: The store that keeps the state.
+    ///   - store: The store with the state.
     ///   - seed: Decides the faults.
     ///   - timeSource: The clock of latencies and outages.
-    ///   - latency: How long an operation takes, there and back.
-    ///   - losses: The share of operations that get no answer. Half of them take effect.
+    ///   - latency: The duration of an operation, there and back.
+    ///   - losses: The share of operations without an answer. Half of them take effect.
     ///   - errors: The share of operations that fail and take no effect.
-    ///   - outages: When the store is away or slow.
-    ///   - patience: After which time an operation without an answer fails.
+    ///   - outages: When the store is unreachable or slow.
+    ///   - patience: The time after which an operation without an answer fails.
     public init(
         _ store: any SharedStore, seed: UInt64, timeSource: any TimeSource,
         latency: MockLatency = .none, losses: Double = 0, errors: Double = 0,
@@ -97,10 +97,10 @@ public final class FaultySharedStore: SharedStore {
         state = Mutex(State(generator: SeededGenerator(seed: seed)))
     }
 
-    /// How many operations have begun.
+    /// The number of operations that have begun.
     public var operationCount: Int { state.withLock { $0.operations } }
 
-    /// How many operations have failed.
+    /// The number of operations that have failed.
     public var failureCount: Int { state.withLock { $0.failures } }
 
     /// Begins an outage now, or ends it.
@@ -157,7 +157,7 @@ public final class FaultySharedStore: SharedStore {
         try await pass { try await $0.unlock(lock) }
     }
 
-    /// Says that a replica is there.
+    /// Reports that a replica is running.
     public func beat(
         _ replica: String, of group: String, for lifetime: Duration
     ) async throws -> Int {

@@ -54,7 +54,7 @@ extension RequestMatcher {
         }
     }
 
-    /// Matches JSON content that equals a value, whatever the order of members and the whitespace.
+    /// Matches JSON content that equals a value. The order of members and whitespace are ignored.
     public static func json(_ value: JSONValue) -> Self {
         Self("JSON content") { _, body in
             guard let found = try? JSONValue(parsing: body) else { return "it is not JSON" }

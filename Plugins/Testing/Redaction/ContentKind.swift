@@ -3,8 +3,8 @@
 import TurnpikeCore
 import TurnpikeSupport
 
-/// A kind of content that is parsed completely, so that each value is known together with its name,
-/// or that nothing here reads, so that nobody can tell its secrets from the rest.
+/// A kind of content that is parsed completely, so that each value is known with its name, or that
+/// is not read, so that its secrets cannot be found.
 ///
 /// Content of any other kind is searched for secrets as text or as bytes.
 enum ContentKind: Equatable {
@@ -15,9 +15,9 @@ enum ContentKind: Equatable {
     case xml
     case eventStream
     case multipart(boundary: String?)
-    /// A table whose first row names its columns: CSV and TSV.
+    /// A table whose first row has the column names: CSV and TSV.
     case table(isTabbed: Bool)
-    /// Content that only others can parse, with its name in a placeholder.
+    /// Content that this library cannot parse, with its name in a placeholder.
     case unread(String)
 
     static let binaryPropertyList = ContentKind.unread("a binary property list")
@@ -36,7 +36,7 @@ enum ContentKind: Equatable {
         }
     }
 
-    /// Creates the kind that a media type stands for.
+    /// Creates the kind for a media type.
     init?(_ type: MediaType) {
         if let name = Self.nameOfUnread(type) {
             self = .unread(name)
@@ -63,7 +63,7 @@ enum ContentKind: Equatable {
 
     private static let linesOfJSON = ["ndjson", "jsonl", "json-lines", "json-seq", "stream+json"]
 
-    /// Creates the kind that the first bytes of content without a known type stand for.
+    /// Detects the kind by the first bytes, for content without a known type.
     init?(sniffing content: [UInt8], _ type: MediaType?) {
         if type?.type != "text", let boundary = MultipartRedactor.boundary(sniffing: content) {
             self = .multipart(boundary: boundary)
@@ -102,12 +102,12 @@ extension ContentKind {
         return words.lazy.compactMap { Self.names[$0] }.first
     }
 
-    /// The kind of content that is not read, by its first bytes: what is compressed.
+    /// Detects compressed content, which is not read, by its first bytes.
     static func unread(sniffing content: [UInt8]) -> ContentKind? {
         beginnings.first { content.starts(with: $0.bytes) }.map { .unread($0.name) }
     }
 
-    // By subtype without `x-`, or by the suffix of the subtype.
+    // The keys are subtypes without `x-`, or the suffix of the subtype.
     private static let names: [Substring: String] = {
         var names: [Substring: String] = [:]
         for (name, subtypes) in [

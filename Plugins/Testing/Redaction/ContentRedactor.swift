@@ -4,14 +4,14 @@ import Foundation
 import TurnpikeCore
 import TurnpikeSupport
 
-/// Redacts whole contents by their media types, with the secrets that are known.
+/// Redacts complete contents by their media types, using the known secrets.
 final class ContentRedactor {
     let pass: RedactionPass
     /// Whether the content comes from a recording and may already contain placeholders.
     let isRecorded: Bool
-    /// Whether only the secrets that are found matter, not the result.
+    /// Whether only the secrets are needed, not the redacted result.
     private let onlyLearns: Bool
-    // The media types that are shown although no parser here reads them.
+    // The media types that are shown although this library cannot parse them.
     private let allowedTypes: [MediaType]
     // The nesting depth of the current content.
     private var depth = 0
@@ -31,7 +31,7 @@ final class ContentRedactor {
     /// Returns content without its secrets.
     /// - Parameters:
     ///   - content: The bytes.
-    ///   - types: The `Content-Type` values of the message. Values that differ are a contradiction.
+    ///   - types: The `Content-Type` values of the message. Different values contradict each other.
     ///   - isCut: Whether the content was truncated.
     /// - Returns: The bytes, or a placeholder if content of a parsed kind cannot be parsed
     ///   completely.
@@ -55,7 +55,7 @@ final class ContentRedactor {
     }
 
     private func kind(of content: [UInt8], _ type: MediaType?) -> ContentKind? {
-        // Content without a type is bytes (RFC 9110 §8.3).
+        // Content without a type counts as bytes (RFC 9110 §8.3).
         let stated = type ?? .octetStream
         let isAllowed = allowedTypes.contains { $0.contains(stated) }
         let kind: ContentKind? =
@@ -68,24 +68,24 @@ final class ContentRedactor {
         return ContentKind.unread(sniffing: content)
     }
 
-    /// Returns a part of content that begins within the whole, as a range does, without its
-    /// secrets.
+    /// Returns a part of content without its secrets, if the part does not start at the beginning,
+    /// as with a range.
     ///
-    /// A parser needs the beginning: the names of a table's columns are there, and a part of JSON
-    /// may be JSON.
+    /// A parser needs the beginning: a table has its column names there, and a part of JSON may
+    /// itself be JSON.
     func remainder(_ content: [UInt8], types: [String], isCut: Bool) -> [UInt8] {
         let type = types.first.flatMap { MediaType(parsing: $0) }
         guard !content.isEmpty, let kind = kind(of: content, type) else {
             return self.content(content, types: types, isCut: isCut)
         }
-        return withhold(content, as: kind.name, "it is a range that begins within the whole")
+        return withhold(content, as: kind.name, "it is a range without the beginning")
     }
 
     private func read(
         _ content: [UInt8], as kind: ContentKind, labels: [String], _ isCut: Bool
     ) throws(ClientError) -> [UInt8] {
         switch kind {
-        // The parts have charsets of their own.
+        // The parts have their own charsets.
         case .multipart(let boundary):
             return try MultipartRedactor.redacted(
                 content, boundary: boundary, isCut: isCut, in: self)
@@ -117,7 +117,7 @@ final class ContentRedactor {
             !coding.isForeign || type?.type == "text",
             let text = try? coding.decode(content, isCut: isCut), type?.isMedia != true
         else { return bytes(content, isText: false, isCut) ?? content }
-        // Text that is declared as UTF-16 may be narrow all the same.
+        // Text that is declared as UTF-16 may actually have one byte per character.
         if coding.isWide, let shown = bytes(content, isText: true, isCut) { return shown }
         return pass.value(text, isCut: isCut).map(coding.encode) ?? content
     }
@@ -126,8 +126,8 @@ final class ContentRedactor {
         [type?[parameter: "charset"]].compactMap(\.self)
     }
 
-    // Credentials that are recognized by their form are found again wherever they occur, so there is
-    // nothing to learn.
+    // Credentials that are recognized by their form are found again wherever they occur, so they
+    // need not be learned.
     private func bytes(_ bytes: [UInt8], isText: Bool, _ isCut: Bool) -> [UInt8]? {
         onlyLearns ? nil : pass.bytes(bytes, isText: isText, isCut: isCut)
     }
@@ -154,22 +154,22 @@ final class ContentRedactor {
 }
 
 extension ClientError {
-    /// Why content is not what it should be, and where.
+    /// The reason and the position of a fault in content.
     static func unreadable(_ reason: String, at position: Int? = nil) -> ClientError {
         ClientError(.serialization, reason + (position.map { " at byte \($0)" } ?? ""))
     }
 }
 
-/// Which part of a whole some content is, by its `Content-Range` (RFC 9110 §14.4).
+/// The position of partial content in the whole, by its `Content-Range` (RFC 9110 §14.4).
 struct ContentPart {
-    /// Whether the part does not begin where the whole begins.
+    /// Whether the part starts after the beginning of the whole.
     let beginsWithin: Bool
-    /// Whether the part does not end where the whole ends, so that it may end within a secret.
+    /// Whether the part ends before the end of the whole, so that it may end within a secret.
     let isCut: Bool
 
     /// - Parameter values: The values of the field.
     init(_ values: [String]) {
-        // `bytes */1000` tells of no part.
+        // `bytes */1000` describes no part.
         let numbers = values.filter { !$0.contains("*/") }.map { value in
             value.utf8.split { !Grammar.isDigit($0) }.map {
                 UInt64(String(decoding: $0, as: UTF8.self)) ?? .max
@@ -181,7 +181,7 @@ struct ContentPart {
 }
 
 extension MediaType {
-    /// Whether the type stands for images, audio, video or fonts that are not text.
+    /// Whether the type is an image, audio, video or font format that is not text.
     fileprivate var isMedia: Bool {
         ["image", "audio", "video", "font"].contains(type) && suffix != "xml"
     }

@@ -7,21 +7,20 @@ import TurnpikeSupport
 
 /// Redacts recorded exchanges, unless redaction is turned off.
 ///
-/// A secret that one message reveals is hidden in all others, wherever it occurs and however it is
-/// escaped.
+/// A secret that one message reveals is hidden in all other messages, in any place and with any
+/// escaping.
 ///
 /// Values keep their kinds, so that programs can still parse the recorded content.
 final class ExchangeRedactor: Sendable {
     private let redaction: Redaction?
     private let allowedTypes: [MediaType]
-    // The rules, with the secrets that were learned.
+    // The rules, with the learned secrets.
     private let rules: Mutex<Redaction?>
 
     /// Creates a redactor that knows no secrets yet.
-    /// - Parameters:
-    ///   - redaction: The rules, or nil to change nothing.
-    ///   - allowedTypes: The media types whose content is searched as bytes although no parser
-    ///     here reads it, such as `application/cbor` or `*/*`. Other such content is withheld.
+    /// - redaction: The rules; nil changes nothing.
+    ///   - allowedTypes: The media types whose content is searched as bytes although this library
+    ///     cannot parse them, such as `application/cbor` or `*/*`. Other such content is withheld.
     init(_ redaction: Redaction?, allowedTypes: [MediaType] = []) {
         self.redaction = redaction
         rules = Mutex(redaction)
@@ -30,11 +29,11 @@ final class ExchangeRedactor: Sendable {
 
     // MARK: Learning
 
-    /// A version that grows with each secret that is learned.
+    /// A version that grows with each learned secret.
     var knowledge: Int { rules.withLock { $0?.secretCount ?? 0 } }
 
-    /// - Throws: ``/TurnpikeCore/ClientError/Code/tooLarge`` if there were too many secrets to
-    ///   search for, so that one could remain in the file.
+    /// - Throws: ``/TurnpikeCore/ClientError/Code/tooLarge`` if there are too many secrets to
+    ///   search for, so that a secret could remain in the file.
     func checkRoom() throws {
         guard rules.withLock({ $0?.isFull }) == true else { return }
         throw ClientError(
@@ -108,7 +107,7 @@ final class ExchangeRedactor: Sendable {
         return Data(contents.content(bytes, types: ["application/json"], isCut: false))
     }
 
-    /// A redactor of contents that knows the secrets of now, or nil if nothing is hidden.
+    /// A redactor of contents with the secrets that are known now, or nil if nothing is hidden.
     func contents(isRecorded: Bool = false) -> ContentRedactor? {
         rules.withLock { $0 }.map {
             ContentRedactor($0, isRecorded: isRecorded, allowedTypes: allowedTypes)

@@ -17,7 +17,7 @@ enum LineRedactor {
         func take(_ line: ArraySlice<UInt8>, _ end: ArraySlice<UInt8>) {
             let isLast = line.endIndex == text.count
             do throws(ClientError) {
-                // This line may be the end of a text that began on an earlier line.
+                // This line may be the end of a text that began in an earlier line.
                 if isLast, isCut, isBroken { throw .unreadable("it is cut off") }
                 shown += try contents.pass.json(Array(line), isCut: isCut && isLast)
             } catch {
@@ -107,7 +107,7 @@ private struct EventStream {
                 output += line.text + line.end
                 continue
             }
-            // Keep the number of lines. Lines that remain are written after the loop.
+            // Keeps the number of lines. Lines that remain are written after the loop.
             guard let next = shown?.popFirst() else { continue }
             output += line.text[..<data.startIndex] + next + line.end
         }

@@ -5,8 +5,8 @@ import TurnpikeSupport
 
 /// Copies multipart content (RFC 2046 §5.1.1).
 ///
-/// The head of each part is redacted like the head of a message, and its content by its own type.
-/// Content is hidden completely if the name of its part is that of a secret.
+/// The head of each part is redacted as the head of a message is, and its content by its own type.
+/// If the name of a part is that of a secret, its content is hidden completely.
 struct MultipartRedactor {
     private let bytes: [UInt8]
     private let delimiter: [UInt8]
@@ -38,7 +38,7 @@ struct MultipartRedactor {
 
     // MARK: Delimiters
 
-    /// A line that begins a part or ends the last one.
+    /// A line that begins a part or ends the last part.
     private struct Line {
         /// Includes the line break before the delimiter.
         let range: Range<Int>
@@ -70,7 +70,7 @@ struct MultipartRedactor {
     }
 
     // All delimiters must use the line break of the first one. Otherwise one recipient could see
-    // two parts where another sees a single part that contains a boundary.
+    // two parts where another recipient sees a single part that contains a boundary.
     private func delimiterLines() throws(ClientError) -> [Line] {
         var lines: [Line] = []
         var endsWithCR: Bool?
@@ -137,7 +137,7 @@ struct MultipartRedactor {
                 isCut: isCut || range.isCut, in: contents)
     }
 
-    // Returns every text that a recipient could take for the name of the part.
+    // Returns all texts that a recipient could read as the name of the part.
     private func names(of head: PartHead) -> [[UInt8]] {
         head.values("content-disposition").flatMap { line in
             Grammar.split(line[...], at: UInt8(ascii: ";")).dropFirst().flatMap {

@@ -5,11 +5,11 @@ import TurnpikeSupport
 
 /// Copies tables of text: CSV (RFC 4180) and TSV.
 ///
-/// The first row names the columns, and so does each of the next few that has a secret name: titles
-/// and remarks may stand above the names. A blank line may begin another table, so the rows behind
-/// one are looked at in the same way. The cells of a column with a secret name are hidden from there
-/// on, and so are the secrets in all other cells. A row whose cells cannot be assigned to the columns
-/// is withheld if a column is secret.
+/// The first row has the column names. So does each of the next few rows that has a secret name,
+/// because titles and remarks may precede the names. A blank line may begin another table, so the
+/// rows after it are checked in the same way. From there on, the cells of a column with a secret
+/// name are hidden, and so are the secrets in all other cells. If the cells of a row cannot be
+/// assigned to the columns and a column is secret, the row is withheld.
 struct TableRedactor {
     private let bytes: [UInt8]
     private let contents: ContentRedactor
@@ -18,10 +18,10 @@ struct TableRedactor {
     private var output: [UInt8] = []
     private var copied = 0
     private var columns: [Column]?
-    // Since the first row with several cells, or since a blank line.
+    // The number of rows since the first row with several cells, or since a blank line.
     private var rows = 0
 
-    // So many rows may stand between a title that looks like names of columns and these names.
+    // The most rows between a title that looks like column names and the real column names.
     private static let mostTitles = 5
 
     private enum Column {
@@ -39,7 +39,7 @@ struct TableRedactor {
 
     private struct Row {
         var cells: [Cell] = []
-        /// Whether a cell has a quote within, so that others may see other cells.
+        /// Whether a cell contains a quote, so that other programs may see other cells.
         var isOdd = false
         var isBeforeBlankLine = false
         var end = 0
@@ -65,9 +65,9 @@ struct TableRedactor {
 
     private static let separators = Array(",;\t|".utf8)
 
-    // Returns the separator that the first lines have most of: spreadsheets of some countries write
-    // semicolons. A title may hold another one than the table below it, which a line without the
-    // title's shows if it names secret columns.
+    // Returns the most frequent separator of the first lines: spreadsheets of some countries use
+    // semicolons. A title may contain another separator than the table below. A line without the
+    // title's separator shows this if it names secret columns.
     private static func separator(of bytes: [UInt8], _ redaction: Redaction) -> UInt8 {
         let lines = bytes.prefix(65_536).split { $0 == 0x0A || $0 == 0x0D }.prefix(mostTitles + 1)
         var counts = [Int](repeating: 0, count: separators.count)
@@ -80,7 +80,7 @@ struct TableRedactor {
         let usual = separators[counts.firstIndex(of: counts.max() ?? 0) ?? 0]
         let others = lines.filter { !unquoted($0).contains(usual) }
         return separators.first { separator in
-            // Within quotes it separates nothing.
+            // A separator within quotes does not count.
             separator != usual
                 && others.contains { line in
                     line.contains(separator)
@@ -183,7 +183,7 @@ struct TableRedactor {
         defer { rows = row.isBeforeBlankLine || columns == nil ? 0 : rows + 1 }
         addNames(in: row, from: start)
         guard let columns else {
-            // Titles and remarks may stand above the names of the columns.
+            // Titles and remarks may precede the column names.
             let namesSecret = row.cells.contains {
                 if case .plain = column($0) { false } else { true }
             }
@@ -204,7 +204,7 @@ struct TableRedactor {
             return replace(
                 content.indices,
                 with: contents.withhold(
-                    content, as: "a row", "its cells do not fit the names above"))
+                    content, as: "a row", "its cells do not match the column names"))
         }
         var namesSecret = false
         for (cell, column) in zip(row.cells, columns) where column == .names {
@@ -216,15 +216,15 @@ struct TableRedactor {
         }
     }
 
-    // A title with a separator has been taken for the names. Where one column names the values of
-    // another, its cells are no names of columns.
+    // A title with a separator was read as the column names. If one column names the values of
+    // another, its cells are not column names.
     private mutating func addNames(in row: Row, from start: Int) {
         guard rows <= Self.mostTitles, var columns,
             !ContentRedactor.looksWithheld(bytes[start..<end(of: row)])
         else { return }
         let names = row.cells.map(column)
         guard names.contains(where: { $0 != .plain }) else { return }
-        // Rows that do not fit secret names are withheld.
+        // Rows that do not match secret names are withheld.
         if columns.contains(.secret), names.count != columns.count { return }
         let hasPairs = columns.contains(.names) && columns.contains(.value)
         for (index, name) in names.enumerated() {

@@ -7,8 +7,8 @@ import TurnpikeSupport
 struct TextCoding {
     private enum Units {
         case utf8
-        /// One byte per character, with ASCII below 0x80. The meaning of the other bytes does not
-        /// matter, because they are written back unchanged.
+        /// One byte per character, with ASCII below 0x80. Other bytes are written back unchanged,
+        /// so their meaning does not matter.
         case bytes
         case utf16(isBig: Bool)
     }
@@ -16,7 +16,7 @@ struct TextCoding {
     private let units: Units
     private let mark: [UInt8]
 
-    /// Whether characters outside ASCII cannot be added as they are.
+    /// Whether characters outside ASCII cannot be added directly.
     var isForeign: Bool {
         if case .bytes = units { return true }
         return false
@@ -32,8 +32,8 @@ struct TextCoding {
 
     /// Detects the encoding of content.
     ///
-    /// The bytes count more than a label. Labels of encodings in which ASCII bytes may have another
-    /// meaning are refused.
+    /// The bytes take precedence over a label. If ASCII bytes may have another meaning in an
+    /// encoding, its label is refused.
     /// - Parameters:
     ///   - content: The bytes.
     ///   - labels: All declared charsets, from the header field and from the content.
@@ -61,7 +61,7 @@ struct TextCoding {
         self.mark = mark
     }
 
-    // The label comes from a peer, so it is shortened and restricted to characters of charset
+    // The label comes from a peer. So it is shortened and restricted to the characters of charset
     // names.
     private static func shown(_ label: String) -> String {
         String(
@@ -76,7 +76,7 @@ struct TextCoding {
             "koi8", "macintosh", "x-mac-", "unicode-1-1-utf-8", "ibm866", "tis-620",
         ]
         if prefixes.contains(where: label.hasPrefix) { return true }
-        // In these charsets an ASCII byte may be the second byte of another character. They are
+        // In these charsets, an ASCII byte may be the second byte of another character. So they are
         // accepted only if all bytes are ASCII.
         let mixed = [
             "shift", "sjis", "x-sjis", "ms_kanji", "windows-31j", "cp932", "gb", "big5",
@@ -92,7 +92,7 @@ struct TextCoding {
         return nil
     }
 
-    // Detects the width by zero bytes (RFC 4627 §3): the first characters of JSON are ASCII.
+    // Detects the width by zero bytes (RFC 4627 §3): JSON begins with ASCII characters.
     private static func unitsByZeros(_ content: [UInt8]) -> Units? {
         switch content.prefix(4).map({ $0 == 0 }) {
         case [true, false, true, false], [true, false]: .utf16(isBig: true)
@@ -101,7 +101,7 @@ struct TextCoding {
         }
     }
 
-    // The mark of UTF-32, or a first character of ASCII.
+    // The byte order mark of UTF-32, or an ASCII character at the beginning.
     private static func beginsUTF32(_ content: [UInt8]) -> Bool {
         let first = Array(content.prefix(4))
         return [[0xFF, 0xFE, 0, 0], [0, 0, 0xFE, 0xFF]].contains(first)
@@ -117,7 +117,7 @@ struct TextCoding {
         }
         if isNamed { return true }
         guard beginsUTF32(content) else { return false }
-        // The bytes of a scalar above and below.
+        // The positions of the two highest bytes of a scalar.
         let (top, next) = content[0] == 0 ? (0, 1) : (3, 2)
         return stride(from: 0, to: content.count - 3, by: 4).allSatisfy {
             content[$0 + top] == 0 && content[$0 + next] <= 0x10

@@ -15,7 +15,7 @@ struct XMLRedactor {
     private var token = 0
     // The open elements.
     private var stack: [Int] = []
-    // The number of open elements from the outermost hidden one on; 0 if none is hidden.
+    // The number of open elements, counted from the outermost hidden one; 0 if none is hidden.
     private var hidden = 0
 
     /// - Throws: ``/TurnpikeCore/ClientError/Code/serialization`` if the text is not well-formed.
@@ -42,7 +42,7 @@ struct XMLRedactor {
     }
 
     private consuming func finished() -> [UInt8] {
-        // What follows the last whole token is truncated.
+        // The text after the last complete token is truncated.
         copy(upTo: document.tokens.last?.range.upperBound ?? 0)
         return output
     }
@@ -89,7 +89,7 @@ struct XMLRedactor {
         stack.append(element)
     }
 
-    // A private key in XML, as .NET writes it.
+    // Whether the element is a private part of a key in XML, as .NET writes it.
     private func isPrivatePartOfKey(_ element: XMLTokens.Element) -> Bool {
         guard let parent = element.parent,
             bytes[document.elements[parent].name].elementsEqual("RSAKeyValue".utf8)
@@ -116,7 +116,7 @@ struct XMLRedactor {
         }
     }
 
-    // Treats all text up to the next tag as one, even if comments or CDATA sections split it.
+    // Treats all text up to the next tag as one text, even if comments or CDATA sections split it.
     private mutating func run(from first: Int) {
         var text: [UInt8] = []
         while token < document.tokens.count, isText(document.tokens[token]) { token += 1 }
@@ -142,7 +142,7 @@ struct XMLRedactor {
         }
     }
 
-    // Keys of a property list stay. Otherwise two keys could become one.
+    // The keys of a property list are kept. Otherwise two keys could become equal.
     private var isKeyOfList: Bool {
         guard isPropertyList, let element = stack.last else { return false }
         return bytes[document.elements[element].name].elementsEqual("key".utf8)
@@ -254,7 +254,7 @@ struct XMLRedactor {
         }
     }
 
-    /// Returns the encodings that a document declares, as far as the declaration is readable.
+    /// Returns the encodings that a document declares, if the declaration is readable.
     static func declaredEncodings(_ content: [UInt8]) -> [String] {
         let start = content.prefix(400)
         let plain = String(decoding: start.filter { $0 != 0 && $0 < 0x80 }, as: UTF8.self)

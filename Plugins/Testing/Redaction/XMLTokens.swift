@@ -3,11 +3,11 @@
 import TurnpikeCore
 import TurnpikeSupport
 
-/// The tokens of an XML document, read strictly up to the end or the first fault.
+/// The tokens of an XML document, read strictly to the end or to the first fault.
 ///
-/// A document type with its own declarations is a fault, because its entities are unknown here. The
-/// parser of `TurnpikeXML` does not fit: it reports no positions, refuses truncated text, replaces
-/// line ends and has limits.
+/// A document type with declarations is a fault, because its entities are unknown here. The parser
+/// of `TurnpikeXML` is not suitable: it reports no positions, refuses truncated text, replaces line
+/// ends and has limits.
 struct XMLTokens {
     enum Kind {
         case text, characterData, comment, instruction
@@ -35,22 +35,19 @@ struct XMLTokens {
         /// Whether the element's own name, one of its attributes or the preceding key names a
         /// secret.
         var isSecret = false
-        /// Whether an attribute names a secret.
-        ///
-        /// The value in another attribute is then a secret.
+        /// Whether an attribute names a secret. The value in another attribute is then a secret.
         var namesSecret = false
-        /// Whether a child element names a secret.
-        ///
-        /// The child element with the value is then a secret.
+        /// Whether a child element names a secret. The child element with the value is then a
+        /// secret.
         var holdsName = false
         /// What the preceding `key` of a property list says about this element.
         fileprivate(set) var key = Key.other
-        // What the last `key` child says about the next child, and whether that child is hidden.
+        // What the last `key` child says about the next child, and whether that is hidden.
         fileprivate var lastKey = Key.other
         fileprivate var hidesNext = false
     }
 
-    /// The keys that refer to each other: `name` and `value`.
+    /// The property list keys that refer to each other: `name` and `value`.
     enum Key {
         case name, value, other
     }
@@ -263,8 +260,8 @@ struct XMLTokens {
         return place
     }
 
-    // `<key>password</key>` says that the next element is a secret; `<name>password</name>` says so
-    // of a sibling. `<key>name</key>` turns the element after it into such a `<name>`.
+    // `<key>password</key>` marks the next element as a secret. `<name>password</name>` marks a
+    // sibling. `<key>name</key>` gives the next element the role of `<name>`.
     private mutating func noteName(in element: Int) {
         let name = local(elements[element].name)
         let isNaming = Redaction.namesAnother(name)

@@ -21,10 +21,10 @@ import TurnpikeSupport
 /// timers are the same. Other seeds produce other orders, so a loop over seeds searches for races.
 ///
 /// The body, its child tasks and the tasks of the library run in the simulation. Three things run
-/// outside of it and make runs differ: a `Task {}` of your own (set the current executor as its
+/// outside of it and make runs differ: your own `Task {}` (set the current executor as its
 /// preference, or use a child task), `Task.sleep` and other clocks, and waiting for sockets, files
-/// or threads. If all tasks wait for something that will never happen in the simulation, the run
-/// ends with a ``SimulationError``.
+/// or threads. If all tasks wait for events that never happen in the simulation, the run ends with
+/// a ``SimulationError``.
 public final class Simulation: Sendable {
     private struct Trace {
         var lines: [String] = []
@@ -82,7 +82,7 @@ public final class Simulation: Sendable {
         }
     }
 
-    /// The lines that were noted; equal for equal seeds.
+    /// The noted lines. Equal seeds give equal lines.
     public var trace: String {
         state.withLock { trace in
             let rest = trace.dropped > 0 ? ["(\(trace.dropped) more)"] : []
@@ -92,9 +92,9 @@ public final class Simulation: Sendable {
 
     /// Runs a body to its end.
     ///
-    /// May be called once.
+    /// This method may be called once.
     ///
-    /// Cancelling the waiting task cancels the body.
+    /// Cancelling the task that waits for the result cancels the body.
     /// - Parameter body: The code to run; it receives the simulation.
     /// - Returns: The result of the body.
     /// - Throws: The error of the body, or a ``SimulationError``.
@@ -102,7 +102,7 @@ public final class Simulation: Sendable {
         _ body: @escaping @Sendable (Simulation) async throws -> Value
     ) async throws -> Value {
         let outcome = SharedBox<Value>()
-        // Ended by the loop below, which cancels it if it cannot continue.
+        // The loop below ends the task, and cancels it if the task cannot continue.
         let task = Task(executorPreference: executor) { [self] in
             guard outcome.hasThread else { return }
             do { outcome.set(.success(try await body(self))) } catch {
@@ -161,7 +161,7 @@ private final class SharedBox<Value: Sendable>: Sendable {
     private let state = Mutex<Result<Value, any Error>?>(nil)
     private let isWithoutThread = Atomic(false)
 
-    /// Whether there is a thread for the code that sets the value.
+    /// Whether the code that sets the value has a thread.
     var hasThread: Bool {
         get { !isWithoutThread.load(ordering: .relaxed) }
         set { isWithoutThread.store(!newValue, ordering: .relaxed) }

@@ -32,7 +32,7 @@ final class SimulationExecutor: TaskExecutor {
             if !state.isClosed { state.ready.append(job) }
             return state.isClosed
         }
-        // Jobs that are left after the simulation run elsewhere: a job must run, or its task leaks.
+        // Jobs that remain after the simulation run elsewhere. Otherwise their tasks would leak.
         if isClosed {
             DispatchQueue.global().async { [self] in
                 unsafe job.runSynchronously(on: asUnownedTaskExecutor())
@@ -40,7 +40,7 @@ final class SimulationExecutor: TaskExecutor {
         }
     }
 
-    /// Runs one of the jobs that are ready.
+    /// Runs one of the ready jobs.
     /// - Returns: Whether there was a job.
     func runOne() -> Bool {
         let job = state.withLock { state -> UnownedJob? in
@@ -54,14 +54,14 @@ final class SimulationExecutor: TaskExecutor {
         return true
     }
 
-    /// Runs the remaining jobs, and later ones on the system's threads.
+    /// Runs the remaining jobs here, and later jobs on the system's threads.
     func close() {
         state.withLock { $0.isClosed = true }
         while runOne() {}
     }
 }
 
-/// The clock of a ``Simulation``: it stands still while a task can run, and otherwise advances to
+/// The clock of a ``Simulation``. It stands still while a task can run, and otherwise advances to
 /// the next timer.
 public final class SimulationClock: TimeSource {
     private struct State {
@@ -80,7 +80,7 @@ public final class SimulationClock: TimeSource {
     /// The simulated wall-clock time.
     public var date: Date { start.addingTimeInterval(Double(now.nanoseconds) / 1e9) }
 
-    /// Schedules a handler, which the simulation runs when it is due.
+    /// Schedules a handler, which the simulation runs at its time.
     public func schedule(
         after delay: Duration, _ handler: @escaping @Sendable () -> Void
     ) -> any TimerToken {
@@ -124,9 +124,9 @@ enum SystemThread {
     /// - Parameters:
     ///   - stackBytes: The size of its stack.
     ///   - body: The code to run.
-    /// - Returns: Whether it was started; the limits of the system or the process may prevent it.
+    /// - Returns: Whether it was started. Limits of the system or the process may prevent it.
     static func start(stackBytes: Int, _ body: @escaping @Sendable () -> Void) -> Bool {
-        // Allocated uninitialised, because its members are private to the C library.
+        // Allocated without initialization, because its members are private to the C library.
         let attributes = UnsafeMutablePointer<pthread_attr_t>.allocate(capacity: 1)
         defer { unsafe attributes.deallocate() }
         guard unsafe pthread_attr_init(attributes) == 0 else { return false }

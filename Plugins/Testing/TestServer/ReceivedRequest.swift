@@ -11,7 +11,7 @@ public struct ReceivedRequest: Sendable {
     public let target: String
     /// The header fields in order.
     public let headers: HTTPHeaders
-    /// The head, byte for byte.
+    /// The bytes of the head, unchanged.
     public let rawHead: Data
     /// The first MiB of the content without its framing.
     public internal(set) var body = Data()
@@ -36,7 +36,7 @@ public struct ReceivedRequest: Sendable {
     }
 
     init?(head: Data, connection: Int) {
-        // Splits bytes, because a delimiter and a combining mark form one character.
+        // Splits bytes: a delimiter and a combining mark would form one character.
         let lines = Self.lines(of: head)
         let parts = lines[0].split(separator: 0x20, omittingEmptySubsequences: false)
         guard parts.count == 3, parts[2].starts(with: "HTTP/1.".utf8) else { return nil }

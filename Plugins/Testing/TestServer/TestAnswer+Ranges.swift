@@ -7,15 +7,15 @@ import TurnpikeSupport
 extension TestAnswer {
     /// Serves content completely or in ranges (RFC 9110 §14).
     ///
-    /// A `GET` with a byte range gets 206 with one range as it is or several as
-    /// `multipart/byteranges`, or 416 if no range lies within the content. An invalid range, and
-    /// one whose `If-Range` names another tag or date, is ignored: the response is 200 with the
-    /// whole content.
+    /// If a `GET` has a byte range, the response is 206 with one range, or with several as
+    /// `multipart/byteranges`. It is 416 if no range is within the content. An invalid range is
+    /// ignored, and so is a range whose `If-Range` has another tag or date: the response is 200
+    /// with all of the content.
     /// - Parameters:
     ///   - content: The content.
     ///   - type: Its media type.
-    ///   - tag: Its entity tag, including quotes; a weak one never satisfies `If-Range`.
-    ///   - lastModified: Its modification date, which `If-Range` may name instead.
+    ///   - tag: Its entity tag, including quotes. A weak tag never satisfies `If-Range`.
+    ///   - lastModified: Its modification date, which `If-Range` may contain instead.
     /// - Returns: The answer.
     public static func ranges(
         of content: Data, type: MediaType = .octetStream, tag: String? = "\"v1\"",
@@ -45,7 +45,7 @@ extension TestAnswer {
         }
     }
 
-    // Tags use strong comparison, dates must be equal (RFC 9110 §13.1.5).
+    // Tags use strong comparison; dates must be equal (RFC 9110 §13.1.5).
     private static func isCurrent(_ field: String?, _ tag: String?, _ date: String?) -> Bool {
         guard let field else { return true }
         let isStrong = field.utf8.first == UInt8(ascii: "\"")
@@ -85,7 +85,7 @@ private struct ByteRanges {
 
     private var items: [Item] = []
 
-    // Overlong lists are an attack on the server and are ignored too.
+    // A very long list is an attack on the server, so it is ignored too.
     private static let limit = 64
 
     /// Parses a field, or returns nil if it is not a set of byte ranges.
@@ -108,7 +108,7 @@ private struct ByteRanges {
         if items.isEmpty { return nil }
     }
 
-    // A number beyond `Int.max` is still valid.
+    // A number above `Int.max` is still valid.
     private static func number(_ text: String) -> Int? {
         guard !text.isEmpty, text.utf8.allSatisfy({ $0 &- UInt8(ascii: "0") < 10 }) else {
             return nil

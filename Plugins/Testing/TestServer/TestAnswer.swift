@@ -55,13 +55,13 @@ public struct TestAnswer: Sendable {
         data: Data, type: MediaType = .octetStream, headers: HTTPHeaders = [:]
     ) -> TestAnswer { typed(type.description, headers, data) }
 
-    /// A number of equal bytes, which are not held in memory.
+    /// Content of many equal bytes, which is not held in memory.
     /// - Parameters:
     ///   - count: The declared number of bytes.
     ///   - byte: The byte.
     ///   - status: The status.
     ///   - headers: Header fields.
-    ///   - sending: How many bytes are sent before the connection is closed; nil for all.
+    ///   - sending: The number of bytes before the connection is closed; nil sends all.
     /// - Returns: The answer.
     public static func bytes(
         _ count: Int64, of byte: UInt8 = 0x78, status: HTTPStatus = .ok, headers: HTTPHeaders = [:],
@@ -79,7 +79,7 @@ public struct TestAnswer: Sendable {
         }
     }
 
-    /// A response whose content does not end until the client closes the connection.
+    /// A response with endless content, until the client closes the connection.
     public static func endless(
         _ chunk: Data = Data(count: 65_536), every interval: Duration = .milliseconds(2),
         status: HTTPStatus = .ok, headers: HTTPHeaders = [:]
@@ -144,11 +144,11 @@ public struct TestAnswer: Sendable {
         }
     }
 
-    /// A chunked 200 in which one chunk waits for a hold.
+    /// A chunked 200. One chunk waits until a hold is opened.
     /// - Parameters:
     ///   - chunks: The chunks.
     ///   - hold: Delays the chunk and those after it.
-    ///   - index: The index of the chunk that waits.
+    ///   - index: The index of the waiting chunk.
     /// - Returns: The answer.
     public static func chunked(
         _ chunks: [Data], holding hold: TestHold, before index: Int
@@ -181,7 +181,7 @@ public struct TestAnswer: Sendable {
         }
     }
 
-    /// A 200 whose content is shorter than its declared length; then the connection is closed.
+    /// A 200 whose content is shorter than its declared length. Then the connection is closed.
     public static func short(declared: Int, sent: Data) -> TestAnswer {
         TestAnswer { _ in [.write(head(.ok, ["Content-Length": String(declared)]) + sent), .close] }
     }
@@ -191,7 +191,7 @@ public struct TestAnswer: Sendable {
         TestAnswer { _ in [.write(head(.ok, ["Content-Length": String(declared)]) + sent), .reset] }
     }
 
-    /// Raw bytes, after which the connection is closed or stays open.
+    /// Raw bytes. Then the connection is closed or stays open.
     public static func raw(_ bytes: Data, closes: Bool = true) -> TestAnswer {
         TestAnswer { _ in closes ? [.write(bytes), .close] : [.write(bytes)] }
     }
@@ -210,7 +210,7 @@ public struct TestAnswer: Sendable {
     /// Returns the same response after a delay.
     public func delayed(by delay: Duration) -> TestAnswer { prefixed(.wait(delay)) }
 
-    /// Returns the same response, which waits until a test opens the hold.
+    /// Returns the same response, delayed until a test opens the hold.
     public func held(by hold: TestHold) -> TestAnswer { prefixed(.hold(hold)) }
 
     /// Returns the same response after interim responses (RFC 9110 §15.2), such as 103.
@@ -218,15 +218,15 @@ public struct TestAnswer: Sendable {
         interim.reversed().reduce(self) { $0.prefixed(.write(Self.head($1, headers))) }
     }
 
-    /// Returns the same response, after which the connection is closed without an announcement, so
-    /// that the client finds a dead connection.
+    /// Returns the same response. Then the connection is closed without an announcement, so the
+    /// client finds a dead connection.
     public func thenClose() -> TestAnswer {
         changed { $0 + [.close] }
     }
 
     /// Returns the same response, truncated after a number of bytes.
     /// - Parameters:
-    ///   - count: The number of bytes to send, including the head; all of them if there are fewer.
+    ///   - count: The number of bytes to send, including the head, or all bytes if there are fewer.
     ///   - resets: Whether the connection is reset instead of closed.
     /// - Returns: The answer.
     public func cut(after count: Int, resets: Bool = false) -> TestAnswer {
@@ -249,21 +249,21 @@ public struct TestAnswer: Sendable {
         }
     }
 
-    /// Returns the same response, sent without reading the request content.
+    /// Returns the same response, but the request's content is not read.
     public func withoutReading() -> TestAnswer {
         var copy = self
         copy.readsBody = false
         return copy
     }
 
-    /// Returns the same response, which does not answer `Expect: 100-continue`.
+    /// Returns the same response, but `Expect: 100-continue` is not answered.
     public func withoutContinue() -> TestAnswer {
         var copy = self
         copy.sendsContinue = false
         return copy
     }
 
-    /// Returns the same response, which requests and reads the content after `Expect: 100-continue`
+    /// Returns the same response. After `Expect: 100-continue`, the content is requested and read
     /// only when a test opens the hold.
     public func reading(heldBy hold: TestHold) -> TestAnswer {
         var copy = self

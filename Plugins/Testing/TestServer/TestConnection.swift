@@ -27,8 +27,8 @@ final class TestConnection: Sendable {
                 var request = ReceivedRequest(head: head, connection: number),
                 let server = server()
             else { return }
-            // The response decides whether the content is read, so it is selected before, by the
-            // head.
+            // The response decides whether the content is read, so the response is selected first,
+            // by the head.
             let isBodiless =
                 request.headers[.contentLength] == nil && request.headers[.transferEncoding] == nil
             let waits = request.headers[.expect] != nil
@@ -177,7 +177,7 @@ final class TestConnection: Sendable {
         return true
     }
 
-    // Waits in short steps, to notice that the client has gone or a hold was opened.
+    // Waits in short steps, to notice a closed connection or an opened hold.
     private func wait(upTo duration: Duration, until isOver: () -> Bool) -> Bool {
         let end = ContinuousClock.now + duration
         while !isOver() {

@@ -4,12 +4,12 @@ public import Foundation
 public import TurnpikeCore
 
 extension TestAnswer {
-    /// 101, and a connection whose other end a closure plays.
+    /// A 101, and a connection on which a closure plays the server.
     /// - Parameters:
-    ///   - name: The protocol that the connection has switched to.
+    ///   - name: The protocol of the connection after the switch.
     ///   - headers: The other header fields.
-    ///   - first: Bytes that are sent together with the head.
-    ///   - serve: Plays the server on the connection's thread; the connection ends when it returns.
+    ///   - first: Bytes that are sent directly after the head.
+    ///   - serve: Plays the server on the connection's thread. The connection ends with it.
     /// - Returns: The answer.
     public static func upgrade(
         to name: String, headers: HTTPHeaders = [:], first: Data = Data(),
@@ -28,10 +28,10 @@ extension TestAnswer {
 public struct TestPeer: Sendable {
     let socket: TestSocket
 
-    /// Waits for the next bytes; nil when the client has ended the connection or its side of it.
+    /// Waits for the next bytes; nil if the client has ended the connection or its side.
     public func read() -> Data? { socket.read() }
 
-    /// Writes all bytes, and returns whether the client has taken them.
+    /// Writes all bytes. Returns whether the client has received them.
     @discardableResult
     public func write(_ bytes: Data) -> Bool { socket.write(bytes) }
 }

@@ -4,8 +4,8 @@ public import Foundation
 import Synchronization
 public import TurnpikeCore
 
-/// An HTTP/1.1 server on the loopback interface for tests, scripted by route, which records
-/// requests byte for byte.
+/// An HTTP/1.1 server for tests on the loopback interface. Each path has scripted responses, and
+/// requests are recorded byte for byte.
 ///
 /// ```swift
 /// let server = try TestServer()
@@ -16,8 +16,8 @@ public import TurnpikeCore
 /// #expect(server.requests(to: "/flaky").count == 3)
 /// ```
 ///
-/// It listens on 127.0.0.1 on a port that the system chooses, keeps connections alive, and uses one
-/// thread for each. It trusts its clients, so use it only in tests.
+/// It listens on 127.0.0.1 on a port that the system chooses. It keeps connections alive, and uses
+/// one thread for each connection. It trusts its clients, so use it only in tests.
 public final class TestServer: Sendable {
     private struct Route {
         var answers: [TestAnswer]
@@ -51,7 +51,7 @@ public final class TestServer: Sendable {
         public let peak: Int
         /// The responses during which the client closed the connection.
         public let abandoned: Int
-        /// The requests whose head has arrived, without a complete response.
+        /// The requests whose head has arrived and whose response is not complete.
         public let inFlight: Int
         /// The most requests that were in flight at the same time.
         public let peakInFlight: Int
@@ -89,12 +89,12 @@ public final class TestServer: Sendable {
 
     /// Sets the responses for a path.
     ///
-    /// Each request gets the next one; the last one is repeated.
+    /// Each request gets the next response. The last response is repeated.
     public func route(_ path: String, _ answers: TestAnswer...) {
         state.withLock { $0.routes[path] = Route(answers: answers) }
     }
 
-    /// Sets the response for paths without a route; 404 by default.
+    /// Sets the response for paths without a route. The default is 404.
     public func fallback(_ answer: TestAnswer) { state.withLock { $0.fallback = answer } }
 
     /// Closes all connections and stops listening.
@@ -109,7 +109,7 @@ public final class TestServer: Sendable {
 
     // MARK: The record
 
-    /// The received requests, in order; one whose content comes unasked, once that has been read.
+    /// The received requests, in order. If it has content, after that was read.
     public var requests: [ReceivedRequest] { state.withLock { $0.received } }
 
     /// Returns the requests for a path, in order.
@@ -117,12 +117,12 @@ public final class TestServer: Sendable {
         requests.filter { $0.path == path }
     }
 
-    /// What has happened so far.
+    /// The events so far.
     public var counts: Counts { state.withLock { Self.counts($0) } }
 
     /// Waits until a condition on the counts holds, or the task is cancelled.
     /// - Parameters:
-    ///   - limit: How long to wait at most, in real time.
+    ///   - limit: The longest wait, in real time.
     ///   - condition: The condition.
     /// - Throws: ``WaitExpired`` after the limit, with the counts.
     public func wait(
@@ -134,7 +134,7 @@ public final class TestServer: Sendable {
     /// Waits until the heads of at least a number of requests have arrived, or the task is cancelled.
     /// - Parameters:
     ///   - count: The number of requests.
-    ///   - limit: How long to wait at most, in real time.
+    ///   - limit: The longest wait, in real time.
     /// - Throws: ``WaitExpired`` after the limit, with the counts.
     public func waitForRequests(_ count: Int, limit: Duration = .seconds(60)) async throws {
         try await wait(limit, for: "\(count) requests to a server") { $0.requests >= count }
@@ -178,7 +178,7 @@ public final class TestServer: Sendable {
             state.peakConnections = max(state.peakConnections, state.connections.count)
         }
         if state.withLock({ $0.isStopped }) { connection.abort() }
-        // The thread ends with the connection, which the client or `stop` closes.
+        // The thread ends with the connection. The client or `stop` closes the connection.
         let hasThread = startThread { [weak self, number] in
             connection.serve(number: number) { self }
             socket.close()
@@ -189,7 +189,7 @@ public final class TestServer: Sendable {
         update { $0.connections[number] = nil }
     }
 
-    /// Counts a request at its head.
+    /// Counts a request when its head has arrived.
     func didReceiveHead() { update(Self.count) }
 
     private static func count(_ state: inout State) {
@@ -200,7 +200,7 @@ public final class TestServer: Sendable {
 
     /// Records a request and selects its response.
     ///
-    /// One that was not counted at its head is counted at the same moment.
+    /// If the request was not counted at its head, it is counted at the same moment.
     func answer(to request: ReceivedRequest, isCounted: Bool) -> TestAnswer {
         var answer = TestAnswer.status(404)
         update { state in
@@ -217,7 +217,7 @@ public final class TestServer: Sendable {
         return answer
     }
 
-    /// Called when a response is complete, or its client has gone.
+    /// Called when a response is complete, or when its client has closed the connection.
     func didAnswer(wasAbandoned: Bool = false) {
         update { state in
             state.inFlight -= 1

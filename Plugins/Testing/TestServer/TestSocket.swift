@@ -26,7 +26,7 @@ private let notWaiting = MSG_DONTWAIT
 /// A blocking TCP socket on loopback.
 final class TestSocket: Sendable {
     private let descriptor: CInt
-    // Locked while the descriptor is shut down or closed, so that the call cannot affect a reused
+    // Locked while the descriptor is shut down or closed. Otherwise the call could affect a reused
     // number.
     private let isClosed = Mutex(false)
 
@@ -53,7 +53,7 @@ final class TestSocket: Sendable {
         return socket
     }
 
-    // Child processes of a test must not inherit a socket, which would keep the connection open.
+    // Child processes must not inherit a socket: they would keep the connection open.
     private static func makeSocket() -> CInt {
         closedInChildren(socket(AF_INET, streamSocket, 0))
     }
@@ -100,8 +100,8 @@ final class TestSocket: Sendable {
         return descriptor
     }
 
-    /// Returns the next bytes, or nil if the peer has closed the connection, or none have come
-    /// before the deadline.
+    /// Returns the next bytes, or nil if the peer has closed the connection or no bytes came before
+    /// the deadline.
     func read(before deadline: ContinuousClock.Instant? = nil) -> Data? {
         let flags = deadline == nil ? 0 : notWaiting
         var chunk = Data(count: 65_536)
@@ -117,8 +117,8 @@ final class TestSocket: Sendable {
 
     /// Writes all bytes.
     ///
-    /// Returns false if the peer has closed the connection, or has not taken them before the
-    /// deadline.
+    /// Returns false if the peer has closed the connection, or has not accepted all bytes before
+    /// the deadline.
     func write(_ data: Data, before deadline: ContinuousClock.Instant? = nil) -> Bool {
         let flags = deadline == nil ? noSignal : noSignal | notWaiting
         return unsafe data.withUnsafeBytes { bytes in
@@ -137,7 +137,7 @@ final class TestSocket: Sendable {
         }
     }
 
-    // POLLRDHUP on Linux, which is not imported into Swift.
+    // POLLRDHUP on Linux, which Swift does not import.
     #if os(Linux)
     private static let hangup: Int16 = 0x2000
     #else
@@ -146,23 +146,23 @@ final class TestSocket: Sendable {
 
     /// Waits for a time, or until the peer has closed the connection.
     ///
-    /// Returns whether it has.
+    /// Returns whether the peer has closed it.
     func peerIsGone(within duration: Duration) -> Bool {
         let milliseconds = max(1, Int(duration / .milliseconds(1)))
         var entry = pollfd(fd: descriptor, events: Int16(POLLIN) | Self.hangup, revents: 0)
         guard unsafe poll(&entry, 1, CInt(milliseconds)) > 0 else { return false }
-        // Checked before the peek, which cannot see the end after unread bytes.
+        // This is checked before the peek, which cannot see an end after unread bytes.
         if entry.revents & (Self.hangup | Int16(POLLHUP) | Int16(POLLERR)) != 0 { return true }
         var byte: UInt8 = 0
         let got = unsafe recv(descriptor, &byte, 1, peek | notWaiting)
         if got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR) { return true }
-        // Early bytes of the next request make `poll` return at once.
+        // If early bytes of the next request have come, `poll` returns at once.
         usleep(1000)
         return false
     }
 
-    // Waits until the socket can be read from or written to, or has failed. Returns whether that
-    // was before the deadline.
+    // Waits until the socket is readable or writable, or has failed. Returns whether that happened
+    // before the deadline.
     private func waits(for event: CInt, before deadline: ContinuousClock.Instant) -> Bool {
         while true {
             let rest = (deadline - ContinuousClock.now) / .milliseconds(1)

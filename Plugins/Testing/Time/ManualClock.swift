@@ -15,13 +15,13 @@ public import TurnpikeSupport
 /// clock.advance(by: .seconds(30))
 /// ```
 ///
-/// ``advance(by:)`` runs the handlers that become due in their order, and each handler sees the
-/// time for which it was scheduled.
+/// ``advance(by:)`` runs the due handlers in order. Each handler sees the time for which it was
+/// scheduled.
 ///
-/// A call has a timer for each of its time limits, from its beginning on: a test that waits for any
-/// timer, and moves the clock, may come before the timer that it is about, and then waits for its
-/// answer for ever. Name the timer (``waitForTimer(in:limit:)``), or let a ``Simulation`` move its
-/// clock. A wait of the clock ends after 10 seconds of real time, and names the timers that exist.
+/// A call has a timer for each of its time limits, from its beginning on. If a test waits for any
+/// timer and then moves the clock, it may be too early for the timer that it needs. Then it waits
+/// forever. So name the timer (``waitForTimer(in:limit:)``), or let a ``Simulation`` move its
+/// clock. A wait of this clock ends after 10 seconds of real time, and names the existing timers.
 public final class ManualClock: TimeSource {
     private struct State {
         var now = MonotonicInstant(nanoseconds: 0)
@@ -30,7 +30,7 @@ public final class ManualClock: TimeSource {
         var waiters = Waiters<Timers>()
     }
 
-    /// The facts that waiting tests ask for.
+    /// The facts that waiting tests check.
     ///
     /// Counting timers does not inspect each one.
     private struct Timers {
@@ -61,7 +61,7 @@ public final class ManualClock: TimeSource {
     /// The number of scheduled timers.
     public var timerCount: Int { state.withLock { $0.heap.count } }
 
-    /// Schedules a handler, which ``advance(by:)`` runs.
+    /// Schedules a handler, to be run by ``advance(by:)``.
     public func schedule(
         after delay: Duration, _ handler: @escaping @Sendable () -> Void
     ) -> any TimerToken {
@@ -74,12 +74,11 @@ public final class ManualClock: TimeSource {
         return timer
     }
 
-    /// Advances the clock and runs the handlers that become due, including those that handlers
-    /// schedule.
+    /// Advances the clock and runs the due handlers, including those that handlers schedule.
     public func advance(by duration: Duration) {
         let end = state.withLock { $0.now.advanced(by: max(duration, .zero)) }
         while let handler = takeNext(until: end) { handler() }
-        // The remaining time of other timers has changed, which a test may wait for.
+        // The remaining time of other timers has changed, and a test may wait for that.
         let ready = state.withLock { state in
             Self.move(&state, to: end)
             return Self.takeReady(&state)
@@ -101,9 +100,9 @@ public final class ManualClock: TimeSource {
     /// All timers count, including those of time limits. ``waitForTimer(in:limit:)`` can name one.
     /// - Parameters:
     ///   - count: The number of timers.
-    ///   - limit: How long to wait at most, in real time; what a busy machine does not run does not
-    ///     count.
-    /// - Throws: ``WaitExpired`` after the limit, which names the timers that exist.
+    ///   - limit: The longest wait, in real time. Time in which a busy machine does not run the
+    ///     test does not count.
+    /// - Throws: ``WaitExpired`` after the limit. It names the existing timers.
     public func waitForTimers(_ count: Int, limit: Duration = .seconds(10)) async throws {
         try await wait(upTo: limit, for: Self.timers(count)) { $0.heap.count >= count }
     }
@@ -111,13 +110,13 @@ public final class ManualClock: TimeSource {
     /// Waits until a timer is scheduled that is due after exactly this duration, or the task is
     /// cancelled.
     ///
-    /// It distinguishes timers, whereas ``waitForTimers(_:limit:)`` also counts one that will be
-    /// cancelled soon.
+    /// It waits for one particular timer. ``waitForTimers(_:limit:)`` also counts a timer that will
+    /// be cancelled soon.
     /// - Parameters:
-    ///   - duration: The time until the timer is due, as the clock counts it.
-    ///   - limit: How long to wait at most, in real time; what a busy machine does not run does not
-    ///     count.
-    /// - Throws: ``WaitExpired`` after the limit, which names the timers that exist.
+    ///   - duration: The time until the timer is due, by this clock.
+    ///   - limit: The longest wait, in real time. Time in which a busy machine does not run the
+    ///     test does not count.
+    /// - Throws: ``WaitExpired`` after the limit. It names the existing timers.
     public func waitForTimer(
         in duration: Duration, limit: Duration = .seconds(10)
     ) async throws {
@@ -136,7 +135,7 @@ public final class ManualClock: TimeSource {
             leaving: { [self] moment in state.withLock { $0.waiters.remove(moment) } })
     }
 
-    // The timers that exist, by the time that is left until they are due.
+    // The existing timers, with the time until each is due.
     private var present: String {
         let (now, dues) = state.withLock { ($0.now, $0.heap.dues.sorted()) }
         if dues.isEmpty { return "no timers" }
@@ -178,7 +177,7 @@ public final class ManualClock: TimeSource {
 extension ManualClock: TimerHeap.Owner {
     /// Removes a timer; called by the timer itself.
     public func cancel(_ timer: TimerHeap.Timer) {
-        // Destroyed outside the lock, because the captures of a handler may run code of their own.
+        // Destroyed outside the lock, because the handler's captures may run other code.
         let handler = state.withLock { $0.heap.remove(timer) }
         _ = handler
     }

@@ -10,7 +10,7 @@ import Darwin
 
 /// The CPU time of the current thread.
 ///
-/// It excludes other threads and processes, so that tests can compare it.
+/// It excludes other threads and processes, so tests can compare it.
 public enum ThreadTime {
     /// The CPU time of the thread since it started.
     public static var now: Duration {

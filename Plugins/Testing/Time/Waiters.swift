@@ -3,11 +3,11 @@
 import TurnpikeCore
 import TurnpikeSupport
 
-/// The error of a test that has waited too long for something.
+/// The error of a test that has waited too long.
 ///
-/// Its description says what was waited for, so that the test fails with it instead of hanging.
+/// Its description says what the test waited for. So the test fails instead of hanging.
 public struct WaitExpired: Error, Sendable, CustomStringConvertible {
-    /// What was waited for, and how long.
+    /// What the test waited for, and for how long.
     public let description: String
 
     /// Creates an error.
@@ -19,7 +19,7 @@ public struct WaitExpired: Error, Sendable, CustomStringConvertible {
     }
 }
 
-/// Waiters for conditions on changing facts; guarded by the lock of those facts.
+/// Waiters for conditions on changing facts. The lock of these facts protects them.
 struct Waiters<Facts> {
     /// Settled when the condition holds or the waiter is cancelled.
     typealias Moment = OneShot<Void>
@@ -58,11 +58,11 @@ extension OneShot<Void> {
     ///
     /// A cancelled task runs the closure `leave` and then settles the moment.
     ///
-    /// The limit passes in ten parts, and each of them ends once all tasks that were ready have had a
-    /// turn: the time for which a machine stands still, or is too busy to run them, does not count.
+    /// The limit passes in ten parts. Each part ends after all ready tasks had a turn. So time does
+    /// not count while the machine stands still, or is too busy to run them.
     /// - Parameters:
-    ///   - limit: How long to wait at most, in real time.
-    ///   - what: Returns what is waited for.
+    ///   - limit: The longest wait, in real time.
+    ///   - what: Returns what the task waits for.
     ///   - leave: Removes the waiter.
     /// - Throws: ``WaitExpired`` after the limit.
     func wait(

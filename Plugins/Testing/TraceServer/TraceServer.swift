@@ -6,7 +6,7 @@ import TurnpikeCore
 public import TurnpikeInspection
 import TurnpikeSupport
 
-/// Shows the traces of a ``/TurnpikeInspection/TraceStore`` to a developer's browser, as they come.
+/// Shows the traces of a ``/TurnpikeInspection/TraceStore`` live in a developer's browser.
 ///
 /// ```swift
 /// let traces = TraceStore()
@@ -15,20 +15,20 @@ import TurnpikeSupport
 /// print(server.url)  // http://127.0.0.1:40123/9f2c…/
 /// ```
 ///
-/// Other machines cannot read it: the server listens only on loopback, at a port that the system
-/// chooses. Its address has a random token of 128 bits, and any other path is a 404, so that
-/// another user of the machine learns nothing. A request whose `Host` is not loopback is refused,
-/// so that a site that gives its name the address 127.0.0.1 (DNS rebinding) is as well. Traces
-/// contain no secrets of their own, but they show which servers a program connects to: start the
-/// server only if a developer asks for it.
+/// Other machines cannot read the traces: the server listens only on loopback, at a port that the
+/// system chooses. Its address has a random token of 128 bits, and any other path is a 404, so
+/// other users of the machine learn nothing. A request whose `Host` is not loopback is refused.
+/// This also stops a site that points its name to 127.0.0.1 (DNS rebinding). Traces contain no
+/// secrets of their own, but they show which servers a program connects to. So start the server
+/// only if a developer asks for it.
 ///
-/// Without a viewer it uses one thread. What clients may do is bounded: a head has 16 KiB, and a
-/// connection has one request and ten seconds, until its answer is read. There are eight
-/// connections at a time. One more takes the place of the oldest that has not sent its request, or
-/// else of the oldest, so that idle connections keep nobody out.
+/// Without a viewer, it uses one thread. Clients are limited: a head may have 16 KiB, and a
+/// connection has one request and ten seconds, including the reading of the response. At most eight
+/// connections are open. A ninth replaces the oldest one that has not sent its request, or else the
+/// oldest. So idle connections block nobody.
 public final class TraceServer: Sendable {
     private struct State {
-        // The traces in the order of their arrival.
+        // The connections in the order of their arrival.
         var connections: [Connection] = []
         var count = 0
         var isStopped = false
@@ -75,12 +75,12 @@ public final class TraceServer: Sendable {
 
     deinit { stop() }
 
-    /// The address of the page, with its token: whoever has it can read the traces.
+    /// The address of the page, with its token. Anyone who has it can read the traces.
     public var url: URL {
         URL(string: "http://127.0.0.1:\(port)/\(token)/") ?? URL(filePath: "/")
     }
 
-    /// Closes all connections and stops listening; a page that is open keeps what it has shown.
+    /// Closes all connections and stops listening. An open page keeps the traces that it has shown.
     ///
     /// A second call does nothing.
     public func stop() {
@@ -99,7 +99,7 @@ public final class TraceServer: Sendable {
             guard !state.isStopped else { return nil }
             if state.connections.count >= Self.maxConnections {
                 let place = state.connections.firstIndex { !$0.hasAsked } ?? 0
-                // Its thread wakes, and closes it.
+                // Its thread wakes up, and closes the socket.
                 state.connections.remove(at: place).socket.shutDown()
             }
             state.count += 1
@@ -134,7 +134,7 @@ public final class TraceServer: Sendable {
         state.withLock { state in state.connections.removeAll { $0.number == number } }
     }
 
-    // Nil if the peer closes, sends too much or takes too long.
+    // Returns nil if the peer closes, sends too much or takes too long.
     private static func head(
         from socket: TestSocket, before deadline: ContinuousClock.Instant
     ) -> Data? {
@@ -172,7 +172,7 @@ public final class TraceServer: Sendable {
             return TraceAnswer(type: "text/html; charset=utf-8", Data(page.utf8)).data
         case Self.source:
             let traces = store.traces
-            // Hash values belong to one process, like the token.
+            // Hash values belong to one process, as the token does.
             let tag = "\"\(UInt64(bitPattern: Int64(traces.hashValue)).hexadecimal)\""
             // The page already has these traces (RFC 9110 §13.1.2).
             if request.headers["If-None-Match"] == tag { return TraceAnswer(unchanged: tag).data }
@@ -188,7 +188,7 @@ public final class TraceServer: Sendable {
         ["127.0.0.1:\(port)", "localhost:\(port)"].contains(host?.lowercased())
     }
 
-    // Takes the same time wherever the first difference is.
+    // Takes the same time, wherever the first difference is.
     private func isToken(_ given: [UInt8]) -> Bool {
         let token = Array(token.utf8)
         guard given.count == token.count else { return false }
@@ -196,7 +196,7 @@ public final class TraceServer: Sendable {
     }
 }
 
-/// A response of the server, after which the connection is closed.
+/// A response of the server. Then the connection is closed.
 private struct TraceAnswer {
     private let status: String
     private let content: Data
@@ -212,7 +212,7 @@ private struct TraceAnswer {
         self.init("200 OK", type: type, content, fields: fields)
     }
 
-    /// Has no content, nor fields that describe one (RFC 9110 §15.4.5).
+    /// A response without content and without fields that describe content (RFC 9110 §15.4.5).
     init(unchanged tag: String) {
         status = "304 Not Modified"
         content = Data()

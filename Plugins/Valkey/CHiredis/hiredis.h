@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// The part of libhiredis that is used, by prototypes of our own: no header of it is needed to build.
+// The part of libhiredis that is used, with its own prototypes here: none of its headers is needed to build.
 //
-// Its structures differ between 0.14 and 1.x. Of a reader, only the code and the text of an error are read, which stand
-// first in all versions; of a task, only its type, which does so too.
+// Its structures differ between 0.14 and 1.x. This code reads only members that come first in all versions: the code and the text
+// of an error in a reader, and the type of a task.
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>

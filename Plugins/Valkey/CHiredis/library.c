@@ -47,9 +47,9 @@ const char *tpv_load(const char *file) {
         dlclose(library);
         return reason;
     }
-    // 1.0 came with allocators that can be set, and with other object functions.
+    // 1.0 introduced settable allocators and other object functions.
     h->is_one = dlsym(library, "hiredisSetAllocators") != NULL;
-    // `redisReconnect` is in 0.13 and later; 0.14 is the oldest that this was tried with.
+    // `redisReconnect` is in 0.13 and later; 0.14 is the oldest version that was tested.
     if (!h->is_one && !dlsym(library, "redisFreeSdsCommand")) {
         snprintf(reason, sizeof reason, "%s is older than 0.14", found);
         dlclose(library);

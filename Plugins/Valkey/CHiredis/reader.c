@@ -6,11 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-// libhiredis 0.14 reads nine levels.
+// libhiredis 0.14 reads up to nine levels.
 enum { MOST_DEPTH = 9, MOST_LINE = 64 << 10, MOST_NUMBER = 32 };
 
-// Checks bytes before the library keeps them: it would wait for any length that is announced, and search a line from its
-// beginning each time that a part of it comes.
+// Checks bytes before the library stores them. The library itself would wait for any announced length, and would search a line
+// from its beginning each time that a part of it comes.
 typedef struct guard {
     enum { AT_TYPE, IN_LINE, IN_BYTES } place;
     char type;
@@ -24,22 +24,22 @@ struct tpv_reader {
     hiredis_reader *reader;
     tpv_reader_limits limits;
     guard guard;
-    // Bytes since the last whole reply.
+    // The bytes since the last complete reply.
     size_t pending;
 
     tpv_item *items;
     size_t count, capacity;
     uint8_t *bytes;
     size_t size, room;
-    // How many elements the open arrays lack.
+    // The number of elements that each open array still needs.
     uint64_t open[MOST_DEPTH];
     unsigned depth;
-    // The reply is whole; the next value begins another.
+    // The reply is complete; the next value begins another reply.
     bool is_whole;
     char fault[192];
 };
 
-// The reader whose library calls the object functions; where the library keeps a pointer differs between versions.
+// The reader whose library calls the object functions. The library's own pointer is at different places in different versions.
 static _Thread_local tpv_reader *current;
 
 static void *fail(tpv_reader *reader, const char *fault) {
@@ -71,7 +71,7 @@ static void *add(int type, int64_t number, const char *bytes, size_t count) {
     reader->items[reader->count++] = (tpv_item){type, number, reader->size};
     if (count) memcpy(reader->bytes + reader->size, bytes, count);
     reader->size += count;
-    // It is one of the innermost array's elements; an array that has all of its own is one of the next.
+    // The value is an element of the innermost array. A complete array is an element of the next outer array.
     if (type == TPV_ARRAY && number > 0) {
         if (reader->depth >= reader->limits.depth) return fail(reader, "a reply has too many levels of arrays");
         reader->open[reader->depth++] = (uint64_t)number;
@@ -87,14 +87,14 @@ static void *create_string(const hiredis_task *task, char *bytes, size_t count) 
     case REPLY_STRING: return add(TPV_BYTES, (int64_t)count, bytes, count);
     case REPLY_STATUS: return add(TPV_STATUS, (int64_t)count, bytes, count);
     case REPLY_ERROR: return add(TPV_ERROR, (int64_t)count, bytes, count);
-    default: return current ? fail(current, "a value has a type that was not asked for") : NULL;
+    default: return current ? fail(current, "a value has an unexpected type") : NULL;
     }
 }
 
 static void *create_array(const hiredis_task *task, size_t count) {
     tpv_reader *reader = current;
     if (!reader) return NULL;
-    if (task->type != REPLY_ARRAY) return fail(reader, "a value has a type that was not asked for");
+    if (task->type != REPLY_ARRAY) return fail(reader, "a value has an unexpected type");
     if (count > reader->limits.items) return fail(reader, "a reply has too many values");
     return add(TPV_ARRAY, (int64_t)count, NULL, 0);
 }
@@ -116,12 +116,12 @@ static void *create_nil(const hiredis_task *task) {
 
 static void *create_double(const hiredis_task *task, double number, char *bytes, size_t count) {
     (void)task, (void)number, (void)bytes, (void)count;
-    return current ? fail(current, "a value has a type that was not asked for") : NULL;
+    return current ? fail(current, "a value has an unexpected type") : NULL;
 }
 
 static void *create_bool(const hiredis_task *task, int value) {
     (void)task, (void)value;
-    return current ? fail(current, "a value has a type that was not asked for") : NULL;
+    return current ? fail(current, "a value has an unexpected type") : NULL;
 }
 
 static void free_object(void *object) { (void)object; }
@@ -152,7 +152,7 @@ void tpv_reader_free(tpv_reader *reader) {
     free(reader);
 }
 
-// A line has ended: of a bulk string, as many bytes and two more follow.
+// A line has ended. After the line of a bulk string, its bytes and two more follow.
 static bool end_line(tpv_reader *reader) {
     guard *g = &reader->guard;
     g->place = AT_TYPE;
@@ -162,7 +162,7 @@ static bool end_line(tpv_reader *reader) {
     if (g->number[0] == '-') return true;  // The library checks that it is -1.
     for (size_t index = 0; index < g->line; index++) {
         char digit = g->number[index];
-        if (digit < '0' || digit > '9') return fail(reader, "the length of a value is no number");
+        if (digit < '0' || digit > '9') return fail(reader, "the length of a value is not a number");
         length = length * 10 + (size_t)(digit - '0');
         if (length > reader->limits.bytes) return fail(reader, "a reply has too many bytes");
     }
@@ -178,7 +178,7 @@ static bool check(tpv_reader *reader, const uint8_t *bytes, size_t count) {
         switch (g->place) {
         case AT_TYPE:
             g->type = (char)*bytes++;
-            if (!strchr("+-:$*", g->type) || !g->type) return fail(reader, "a value has no type of the protocol");
+            if (!strchr("+-:$*", g->type) || !g->type) return fail(reader, "a value has an unknown type");
             g->place = IN_LINE;
             g->line = 0;
             g->is_ending = false;
@@ -217,7 +217,7 @@ static bool check(tpv_reader *reader, const uint8_t *bytes, size_t count) {
 
 bool tpv_reader_feed(tpv_reader *reader, const uint8_t *bytes, size_t count) {
     if (*reader->fault) return false;
-    // What names the values of a reply, such as lengths, counts too.
+    // Bytes that describe values of a reply, such as lengths, count too.
     if (reader->pending > reader->limits.bytes + 32 * reader->count) return fail(reader, "a reply has too many bytes");
     if (!check(reader, bytes, count)) return false;
     reader->pending += count;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// TLS by the OpenSSL with which libhiredis_ssl is linked.
+// TLS with the OpenSSL that libhiredis_ssl is linked to.
 //
-// The library's own functions for that work on a structure that differs between versions, and check no host name.
+// The library's own TLS functions use a structure that differs between versions, and check no host name.
 #include "CTurnpikeValkey.h"
 #include <arpa/inet.h>
 #include <dlfcn.h>
@@ -45,7 +45,7 @@ static openssl ssl;
 static bool is_loaded;
 static _Thread_local char reason[256];
 
-// The library takes functions from libhiredis, but is not linked with it.
+// The library uses functions of libhiredis, but is not linked to it.
 static void *open_with_base(const char *file, const char *base) {
     void *hiredis = dlopen(base, RTLD_NOW | RTLD_GLOBAL);
     void *library = dlopen(file, RTLD_NOW | RTLD_LOCAL);
@@ -106,7 +106,7 @@ const char *tpv_tls_load(const char *file) {
         {"ERR_clear_error", &s->clear_errors},
     };
     for (size_t index = 0; index < sizeof all / sizeof *all; index++) {
-        // Also among the libraries with which it is linked.
+        // dlsym also searches the libraries that it is linked to.
         void *symbol = dlsym(library, all[index].name);
         if (!symbol) {
             snprintf(reason, sizeof reason, "its OpenSSL has no %s", all[index].name);
@@ -124,7 +124,7 @@ void *tpv_tls_context_create(const char *authorities) {
     void *context = ssl.ctx_new(ssl.client_method());
     if (!context) return NULL;
     ssl.ctx_set_verify(context, VERIFY_PEER, NULL);
-    // Writes may be partial, and be repeated from another place.
+    // Writes may be partial, and may be repeated from another address.
     ssl.ctx_ctrl(context, CTRL_MODE, MODES, NULL);
     ssl.ctx_ctrl(context, CTRL_OLDEST, TLS_1_2, NULL);
     int is_set = authorities ? ssl.ctx_locations(context, authorities, NULL) : ssl.ctx_default_paths(context);

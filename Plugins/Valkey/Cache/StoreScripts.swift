@@ -4,13 +4,14 @@ import TurnpikeValkey
 
 /// The scripts that a server runs for a ``ValkeyStore``, each in one step.
 ///
-/// A key is a hash. Each variant is a field whose name begins with `v`, and an `EntryRecord`. Two more
-/// fields may be there: `order`, the variants with the oldest in front, if there are several; and
-/// `removed`: when the key was removed last by the server's clock, in microseconds; by which replica; and when
-/// by another one than that. A response whose request was sent before another replica's removal is not
-/// stored. The gate sees to the removals of its own process, one of which the response may have made.
+/// A key is a hash. Each variant is a field whose name begins with `v`, and an `EntryRecord`. There
+/// may be two more fields. `order` has the variants, the oldest first, if there are several.
+/// `removed` has the time of the last removal by the server's clock, in microseconds; the replica
+/// that made it; and the time of the last removal by another replica. If a response was requested
+/// before another replica's removal, it is not stored. The gate handles its own process's removals,
+/// which the response may have caused.
 enum StoreScripts {
-    /// How long a removal is remembered: an exchange that takes longer may store its response.
+    /// How long a removal is remembered. An exchange that takes longer may store its response.
     static let removalTime = 60_000
 
     private static let now = """
@@ -27,7 +28,7 @@ enum StoreScripts {
         end
         """
 
-    // PTTL is negative for a key that does not end by itself.
+    // PTTL is negative for a key that does not expire.
     private static let keep = """
         local function keep(ms)
           if redis.call('PTTL', KEYS[1]) < tonumber(ms) then redis.call('PEXPIRE', KEYS[1], ms) end
@@ -36,8 +37,8 @@ enum StoreScripts {
 
     /// Stores an entry.
     ///
-    /// Arguments: field, record, time of use, microseconds since the request was sent, most variants,
-    /// most bytes of all, replica. It returns 0 if the key was removed since.
+    /// Arguments: field, record, time of use, microseconds since the request was sent, most
+    /// variants, most bytes of all variants, replica. Returns 0 if the key was removed since then.
     static let store = ValkeyScript(
         """
         \(now)
@@ -74,7 +75,7 @@ enum StoreScripts {
         return 1
         """)
 
-    /// Replaces the tail of an entry that is as it was found.
+    /// Replaces the tail of an entry that has not changed since it was read.
     ///
     /// Arguments: field, new field, tail, new tail, time of use.
     static let update = ValkeyScript(
@@ -88,11 +89,11 @@ enum StoreScripts {
         return 1
         """)
 
-    /// Removes a key, as of some microseconds ago.
+    /// Removes a key, as of a number of microseconds ago.
     ///
-    /// Arguments: the microseconds, replica. A key of another type is removed as well.
+    /// Arguments: the microseconds, replica. A key of another type is also removed.
     ///
-    /// The deletion comes first: after it, a server whose memory is full takes the note too.
+    /// The deletion comes first, because a full server then accepts the note as well.
     static let remove = ValkeyScript(
         """
         \(now)
@@ -126,9 +127,9 @@ enum StoreScripts {
         return found
         """)
 
-    /// Removes the entries that are as they were found, and returns how many.
+    /// Removes the entries that have not changed since they were read, and returns their number.
     ///
-    /// Arguments: fields and tails in turn.
+    /// Arguments: alternating fields and tails.
     static let drop = ValkeyScript(
         """
         \(now)
@@ -154,8 +155,8 @@ enum StoreScripts {
 
     /// Takes a claim.
     ///
-    /// Arguments: token, milliseconds. It returns -1 if the claim was granted, -2 if none is needed,
-    /// otherwise the time for which somebody else has it.
+    /// Arguments: token, milliseconds. Returns -1 if the claim was granted, -2 if none is needed,
+    /// otherwise how long another caller will have it.
     static let claim = ValkeyScript(
         """
         local holder = redis.call('GET', KEYS[1])
@@ -167,7 +168,7 @@ enum StoreScripts {
 
     /// Ends a claim.
     ///
-    /// Arguments: the token, and for how many milliseconds no caller needs a claim; 0 for none.
+    /// Arguments: the token, and the milliseconds in which no caller needs a claim; 0 for none.
     static let release = ValkeyScript(
         """
         if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end

@@ -8,9 +8,9 @@ import TurnpikeSupport
 import TurnpikeValkey
 import TurnpikeSharedState
 
-/// What one replica knows of a shared store.
+/// The notes of one replica about a shared store.
 struct StoreState {
-    /// The last entry that was found under a key: an equal head need not be read again.
+    /// The last entry that was found under a key. An equal head need not be read again.
     final class Known: Sendable {
         let key: StoreKey
         let record: EntryRecord?
@@ -21,16 +21,16 @@ struct StoreState {
         }
     }
 
-    // They may fail apart: a server whose memory is full can still be read.
+    // Reads and writes may fail separately: a server whose memory is full can still be read.
     var reads = StoreCircuit()
     var writes = StoreCircuit()
     var isRemoving = false
 
-    // The keys that were used lately, and those before, so that old ones need no search.
+    // The recently used keys, and those of the period before, so that old keys need no search.
     private var recent: [CacheKey: Known] = [:]
     private var older: [CacheKey: Known] = [:]
     private var recordBytes = 0
-    // Removals that the server has not confirmed, and when they were asked for.
+    // Removals that the server has not confirmed, and the times of their requests.
     private var removals: [CacheKey: MonotonicInstant] = [:]
     /// The time since which a removal may have been lost; older entries are not served.
     private(set) var lostRemoval: Date?
@@ -73,7 +73,7 @@ struct StoreState {
         }
     }
 
-    /// When a removal was asked for that the server has not confirmed.
+    /// When a removal was requested that the server has not confirmed; nil if there is none.
     func removal(of key: CacheKey) -> MonotonicInstant? {
         removals.isEmpty ? nil : removals[key]
     }
@@ -82,7 +82,7 @@ struct StoreState {
         removals.first.map { ($0.key, $0.value) }
     }
 
-    /// Notes that the server has removed a key, unless that was asked for again since.
+    /// Notes that the server has removed a key, unless the removal was requested again since.
     mutating func endRemoval(_ key: CacheKey, since: MonotonicInstant) {
         if removals[key] == since { removals[key] = nil }
     }
@@ -90,11 +90,11 @@ struct StoreState {
 
 /// The fault of a server.
 enum StoreFault {
-    /// The server is not asked at the moment.
+    /// The server is temporarily not asked.
     static let away = ClientError(
-        .connection, "the cache's server is away; it is not asked for a moment")
+        .connection, "the cache's server cannot be reached; it is temporarily not asked")
 
-    /// Whether an error concerns one key, and not the server.
+    /// Whether an error concerns only one key, not the server.
     static func isOfOneKey(_ error: any Error) -> Bool {
         (error as? ClientError)?.message.contains("WRONGTYPE") ?? false
     }
@@ -102,20 +102,20 @@ enum StoreFault {
 
 /// The names of a cache key and of variants on a server.
 struct StoreKey: Sendable {
-    /// The hash of the entries; the digest is the hash tag that it shares with the claim.
+    /// The name of the hash with the entries. Its digest is the hash tag, also of the claim.
     let name: String
     /// Finds all entries of the key.
     let lookUp: ValkeyCommand
 
-    /// Who fetches what is not there.
+    /// The name of the claim for fetching a missing response.
     var claim: String { name + ":claim" }
 
-    /// How the field of each variant begins.
+    /// The first byte of each variant's field.
     static let variantMark = UInt8(ascii: "v")
 
     init(_ key: CacheKey, prefix: String) {
         var hash = SHA256()
-        // Each part with its length, so that no two keys have the same bytes.
+        // Each part has its length before it, so that two keys never have the same bytes.
         for part in [key.method.rawValue, key.url, key.partition.map { "-" + $0 } ?? ""] {
             hash.update(Data("\(part.utf8.count):\(part)".utf8))
         }
@@ -123,7 +123,7 @@ struct StoreKey: Sendable {
         lookUp = ValkeyCommand("HGETALL", name, key: name).prepared
     }
 
-    /// The field of a variant; as short as `Data` needs it to take no memory of its own.
+    /// The field of a variant, short enough for `Data` to need no memory of its own.
     static func field(_ variant: Variant) -> Data {
         if variant.fields.isEmpty { return Data("v".utf8) }
         var hash = SHA256()

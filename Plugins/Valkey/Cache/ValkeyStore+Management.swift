@@ -7,7 +7,7 @@ import TurnpikeSupport
 import TurnpikeValkey
 
 extension ValkeyStore {
-    /// Lists all entries, of all nodes of a cluster.
+    /// Lists all entries, from all nodes of a cluster.
     public func list() async throws -> [CacheListing] {
         try await visit { _, entries in
             entries.map { entry in
@@ -16,7 +16,7 @@ extension ValkeyStore {
         }.flatMap(\.self)
     }
 
-    /// Removes all entries for which a condition holds.
+    /// Removes all entries that fulfil a condition.
     @discardableResult
     public func removeAll(
         where condition: @escaping @Sendable (StoredResponse) -> Bool
@@ -87,7 +87,7 @@ extension ValkeyStore {
             case .array(let names) = parts[1]
         else {
             throw ClientError(
-                .protocol, "the server's reply to SCAN has another form than SCAN's replies")
+                .protocol, "the server's reply to SCAN has an unexpected form")
         }
         return (
             String(decoding: next, as: UTF8.self),
@@ -98,7 +98,7 @@ extension ValkeyStore {
         )
     }
 
-    // The names of entries; what is special in a pattern is one of any character.
+    // A pattern for the names of entries. A character with a special meaning becomes a wildcard.
     private var pattern: String {
         String(options.prefix.map { "*?[]\\^".contains($0) ? "?" : $0 })
             + ":{\(String(repeating: "?", count: 32))}"
@@ -106,7 +106,7 @@ extension ValkeyStore {
 
     private static let mostNodes = 512
 
-    // A key of each node of a cluster; nil for a server that is none.
+    // A key for each node of a cluster; nil for a server outside a cluster.
     private func nodes() async throws -> [String?] {
         let reply: ValkeyValue
         do {
@@ -117,7 +117,7 @@ extension ValkeyStore {
         }
         guard case .array(let ranges) = reply, !ranges.isEmpty else { return [nil] }
         var nodes: [ValkeyValue: String] = [:]
-        // A key of each is searched for, which takes a while for a slot that does not exist.
+        // A key is searched for each node. For a slot that does not exist, this takes a while.
         for range in ranges where nodes.count < Self.mostNodes {
             guard case .array(let parts) = range, parts.count > 2,
                 case .integer(let slot) = parts[0], (0..<16_384).contains(slot),
@@ -130,7 +130,7 @@ extension ValkeyStore {
     }
 }
 
-/// The slot of a cluster in which a key lies (Redis cluster specification, "Key distribution model").
+/// The slot of a key in a cluster (Redis cluster specification, "Key distribution model").
 enum ClusterSlot {
     /// The slot of a key without a hash tag: its CRC-16 (XMODEM).
     static func slot(of key: String) -> Int64 {
@@ -142,9 +142,9 @@ enum ClusterSlot {
         return Int64(crc % 16_384)
     }
 
-    /// A key in a slot; any key if there is no such slot.
+    /// A key in a slot; any key if the slot does not exist.
     static func key(in slot: Int64) -> String {
-        // A slot has one key of these in 16,384; so many in vain have a chance of one in 10^13.
+        // One key in 16,384 is in a given slot. The chance of finding none in so many is 10^-13.
         for number in 0..<500_000 {
             let key = String(number)
             if Self.slot(of: key) == slot { return key }

@@ -9,7 +9,7 @@ import TurnpikeSupport
 import TurnpikeValkey
 
 extension ValkeyStore {
-    /// Begins to store a response; nil if its content is larger than an entry may be.
+    /// Begins to store a response; nil if its content is too large for an entry.
     public func writer(
         for response: StoredResponse, length: Int64?
     ) async throws -> (any CacheWriter)? {
@@ -21,8 +21,8 @@ extension ValkeyStore {
     /// - Parameters:
     ///   - response: The response.
     ///   - content: Its content.
-    ///   - begun: When the head had arrived.
-    /// - Throws: An error if the server cannot do it.
+    ///   - begun: When the head arrived.
+    /// - Throws: An error if the server fails.
     fileprivate func store(
         _ response: StoredResponse, _ content: Data, since begun: MonotonicInstant
     ) async throws {
@@ -33,8 +33,8 @@ extension ValkeyStore {
         let now = timeSource.now
         guard let (names, removal) = admitWrite(response.key) else { throw StoreFault.away }
         let exchange = max(response.responseTime.timeIntervalSince(response.requestTime), 0)
-        // The server counts back from when the command arrives. A command whose caller has given up may
-        // still be sent, until its connection is given up.
+        // The server counts back from the arrival of the command. A command may still be sent after
+        // its caller has stopped waiting, until its connection is closed.
         let age = begun.duration(to: now) + .seconds(min(exchange, 1e6)) + latestArrival
         try await recorded(\.writes) {
             if let removal { try await remove(response.key, since: removal) }
@@ -48,13 +48,13 @@ extension ValkeyStore {
         }
     }
 
-    // As long as a connection without replies is kept, or the limit of its oldest command if that is longer:
-    // one of this store, or one of shared state.
+    // The longest time for which a connection without replies is kept. It depends on the limit of
+    // its oldest command, which may be of this store or of shared state.
     private var latestArrival: Duration {
         max(server.configuration.stallLimit, options.timeLimit, .seconds(2))
     }
 
-    /// Replaces an entry's head; the content is not sent again.
+    /// Replaces an entry's head. The content is not sent again.
     public func update(_ entry: CacheEntry, to response: StoredResponse) async throws {
         let old = entry.response
         guard old.key == response.key, let data = (entry.content as? CachedData)?.data else {
@@ -80,13 +80,13 @@ extension ValkeyStore {
     }
 }
 
-/// Collects the content of one response, and sends it as a whole.
+/// Collects the content of one response, and sends it in one command.
 private final class ValkeyWriter: CacheWriter {
     private let store: ValkeyStore
     private let response: StoredResponse
     private let maxBytes: Int
     private let begun: MonotonicInstant
-    // nil once it is too large, was committed, or was given up.
+    // nil if the content is too large, was committed, or was abandoned.
     private let content = Mutex<Data?>(Data())
 
     init(_ store: ValkeyStore, _ response: StoredResponse, maxBytes: Int) {
@@ -108,7 +108,7 @@ private final class ValkeyWriter: CacheWriter {
             defer { content = nil }
             return content
         }
-        // The entry that it should replace is out of date.
+        // The entry that it would have replaced is out of date.
         guard let data else { return try await store.remove(response.key) }
         try await store.store(response, data, since: begun)
     }
@@ -117,10 +117,10 @@ private final class ValkeyWriter: CacheWriter {
 }
 
 extension ValkeyStore {
-    // After a response that was not stored, calls do not wait for another one for this time.
+    // How long calls do not wait for one another after a response was not stored.
     private static let openTime = Duration.seconds(10)
 
-    /// Claims the task of fetching a missing response.
+    /// Claims the request for a missing response.
     public func claim(_ key: CacheKey) async throws -> CacheClaim {
         guard let time = options.fleetLock else { return .unneeded }
         guard let (names, _) = admitWrite(key) else { return .unneeded }

@@ -16,13 +16,13 @@ public import TurnpikeValkey
 /// let cache = Cache(store, partition: "catalog as deploy-bot")
 /// ```
 ///
-/// A hit costs one command. A server that is slow, away, full or read-only is a miss: each operation
-/// of a call has ``Options/timeLimit``, and after failures in a row the server is not asked for a while
-/// (``/TurnpikeSharedState/StoreCircuit``). The server removes entries by time.
+/// A hit costs one command. A server that is slow, unreachable, full or read-only counts as a miss:
+/// each operation of a call has ``Options/timeLimit``. After failures in a row, the server is not
+/// asked for a while (``/TurnpikeSharedState/StoreCircuit``). The server removes entries by time.
 ///
-/// Whoever can read the server's keys can read the stored responses, those for single users included;
-/// whoever can write there decides what callers get. <doc:TurnpikeValkeyCache> says what that means, how
-/// the entries look, and what is guaranteed while the server is away.
+/// Anyone who can read the server's keys can read the stored responses, including those for single
+/// users. Anyone who can write there decides what callers get. <doc:TurnpikeValkeyCache> explains
+/// this, the form of the entries, and the guarantees while the server is unreachable.
 public final class ValkeyStore: CacheStore {
     let server: ValkeyServer
     let options: Options
@@ -31,14 +31,14 @@ public final class ValkeyStore: CacheStore {
     // A name that distinguishes this store from those of other replicas.
     let replica = Data(UUID().uuidString.utf8)
 
-    /// The most variants of one key; the oldest goes.
+    /// The most variants of one key. Above it, the oldest one is removed.
     static let maxVariants = 16
 
     /// Creates a store.
     /// - Parameters:
     ///   - server: The server.
     ///   - options: Limits on entries and times.
-    ///   - timeSource: The clock of pauses after failures.
+    ///   - timeSource: The clock for pauses after failures.
     public init(
         _ server: ValkeyServer, options: Options = Options(),
         timeSource: any TimeSource = SystemTimeSource()
@@ -56,7 +56,7 @@ public final class ValkeyStore: CacheStore {
         CacheEntryBounds(memory: 2 * Int64(min(max(options.maxEntryBytes, 0), 1 << 40)))
     }
 
-    /// Nothing: the server is not asked.
+    /// Incomplete, because the server is not asked.
     public var usage: CacheUsage {
         var usage = CacheUsage()
         usage.isComplete = false
@@ -65,7 +65,7 @@ public final class ValkeyStore: CacheStore {
 
     // MARK: Finding
 
-    /// Finds an entry, with one command.
+    /// Finds an entry with one command.
     public func entry(
         for key: CacheKey, where isMatch: @escaping @Sendable (StoredResponse) -> Bool
     ) async throws -> CacheEntry? {
@@ -80,7 +80,7 @@ public final class ValkeyStore: CacheStore {
             }
         }
         if let removal {
-            // What may still be there is out of date.
+            // An entry that may still be there is out of date.
             try await recorded(\.writes) { try await remove(key, since: removal) }
         }
         guard let known else { return nil }
@@ -90,7 +90,7 @@ public final class ValkeyStore: CacheStore {
         return latest(in: reply, of: key, known, after: lost, where: isMatch)
     }
 
-    // The latest entry of a reply that matches.
+    // The newest matching entry of a reply.
     private func latest(
         in reply: ValkeyValue, of key: CacheKey, _ known: StoreState.Known, after lost: Date?,
         where isMatch: (StoredResponse) -> Bool
@@ -102,7 +102,7 @@ public final class ValkeyStore: CacheStore {
                 case .bytes(let bytes) = values[index],
                 let record = EntryRecord.read(bytes, knowing: known.record)
             else { continue }
-            // It may be another key's, or that of an earlier removal.
+            // The entry may belong to another key, or be older than a lost removal.
             guard record == known.record || record.response.key == key,
                 lost.map({ record.response.responseTime > $0 }) ?? true, isMatch(record.response)
             else { continue }
@@ -118,7 +118,7 @@ public final class ValkeyStore: CacheStore {
         return CacheEntry(response: best.record.response, content: CachedData(content))
     }
 
-    /// Asks the server, and records how that ended.
+    /// Asks the server, and records whether it answered.
     func recorded<Value: Sendable>(
         _ circuit: WritableKeyPath<StoreState, StoreCircuit>, _ operation: () async throws -> Value
     ) async throws -> Value {
@@ -126,7 +126,7 @@ public final class ValkeyStore: CacheStore {
         do { result = .success(try await operation()) } catch { result = .failure(error) }
         var hasAnswered = true
         if case .failure(let error) = result {
-            // A cancellation says nothing of the server.
+            // A cancellation says nothing about the server.
             if error is CancellationError { throw error }
             hasAnswered = StoreFault.isOfOneKey(error)
         }
@@ -138,14 +138,14 @@ public final class ValkeyStore: CacheStore {
             state.isRemoving = true
             return true
         }
-        // It ends with the removals, or with the first that fails.
+        // The task ends with the removals, or with the first one that fails.
         if removes { _ = Task.apart { await self.removeLate() } }
         return try result.get()
     }
 
-    /// Asks to write to a key.
-    /// - Returns: The names of the key, and when a removal of it was asked for that is not confirmed; nil
-    ///   if the server is not asked at the moment.
+    /// Asks whether a key may be written.
+    /// - Returns: The names of the key, and the time of an unconfirmed removal of it; nil if the
+    ///   server is temporarily not asked.
     func admitWrite(_ key: CacheKey) -> (names: StoreKey, removal: MonotonicInstant?)? {
         let now = timeSource.now
         return state.withLock { state in
@@ -158,8 +158,8 @@ public final class ValkeyStore: CacheStore {
 
     /// Removes all entries under a key.
     ///
-    /// If the server does not confirm it, this replica serves none of them any more, and tries
-    /// again when the server is back.
+    /// If the server does not confirm it, this replica does not serve these entries any more, and
+    /// tries again when the server is reachable.
     public func remove(_ key: CacheKey) async throws {
         let now = timeSource.now
         let isAdmitted = state.withLock { state in
@@ -179,7 +179,7 @@ public final class ValkeyStore: CacheStore {
         state.withLock { $0.endRemoval(key, since: since) }
     }
 
-    // Makes up for removals that have failed.
+    // Repeats removals that have failed.
     private func removeLate() async {
         while let next = state.withLock({ $0.nextRemoval }) {
             do {
@@ -212,38 +212,39 @@ public final class ValkeyStore: CacheStore {
 extension ValkeyStore {
     /// Limits on the entries of a store and their times.
     public struct Options: Sendable {
-        /// How the names of all keys begin; replicas with the same one, and the same
-        /// ``/TurnpikeCache/Cache/init(_:partition:options:meter:)`` partition, share their entries.
+        /// The prefix of all keys. Replicas share their entries if they have the same prefix and
+        /// ``/TurnpikeCache/Cache/init(_:partition:options:meter:)`` partition.
         public var prefix = "turnpike:cache"
 
-        /// How long one operation of a call may take.
+        /// The longest time for one operation of a call.
         public var timeLimit: Duration = .milliseconds(20)
 
-        /// How long one operation may take that no call waits for: lists and purges.
+        /// The longest time for an operation that no call waits for: lists and purges.
         public var managementLimit: Duration = .seconds(5)
 
-        /// The most bytes of all variants of a URL together, heads included.
+        /// The most bytes of all variants of a URL together, including heads.
         ///
-        /// They travel together. Larger content is not stored; for a further variant the oldest goes.
+        /// They are sent together. Larger content is not stored. A new variant may remove the
+        /// oldest.
         public var maxEntryBytes = 1 << 20
 
-        /// How long a stale response that can be validated is kept.
+        /// How long a stale response is kept if it can be validated.
         public var staleTime: Duration = .seconds(86_400)
 
-        /// How long any response is kept at most.
+        /// The longest time for which any response is kept.
         public var longestTime: Duration = .seconds(30 * 86_400)
 
-        /// The longest time for which a miss waits for the same request of another replica, so that
-        /// the fleet sends only one; nil for no wait.
+        /// The longest time for which a miss waits for another replica's request for the same
+        /// response, so that the fleet sends only one request; nil for no wait.
         ///
-        /// A claim also ends after this time, if its owner has stopped. A response that is not
-        /// stored lets those who wait, and all callers of the next ten seconds, ask for themselves.
+        /// A claim also ends after this time if its owner has stopped. If a response is not stored,
+        /// waiting callers, and all callers of the next ten seconds, send their own requests.
         public var fleetLock: Duration?
 
         /// Creates the default options.
         public init() {}
     }
 
-    /// How long a call waits for another one's request.
+    /// How long a call waits for another call's request.
     public var claimLimit: Duration? { options.fleetLock }
 }

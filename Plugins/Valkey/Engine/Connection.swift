@@ -4,30 +4,30 @@ import CTurnpikeValkey
 import TurnpikeCore
 
 /// One connection to a node, from the look-up of its host to its end.
-// SAFETY: it is accessed inside the engine's lock; `channel` and `fd` are constant once it is connected.
+// SAFETY: used only inside the engine's lock. `channel` and `fd` are constant once it is connected.
 final class Connection: @unchecked Sendable {
     let node: Node
     let address: NodeAddress
-    /// Whether the server was ready before, so that it speaks as it is spoken to.
+    /// Whether the server was ready before, so that the URL has the right scheme.
     let isKnown: Bool
     var life = ConnectionStateMachine()
 
-    /// When connecting and greeting must have ended, and when the current address is given up.
+    /// When connecting and greeting must have ended, and when the current address counts as failed.
     let deadline: Int64
     var addressDeadline = Int64.max
     /// The addresses of the host that were not tried yet.
     var candidates: ArraySlice<tpv_address> = []
     private(set) var fd: Int32 = -1
     var channel: Channel?
-    /// The commands that come first, and have no reply yet.
+    /// The first commands of the connection that have no reply yet.
     var greeting: ArraySlice<GreetingStep> = []
 
-    /// A lower bound of the deadlines of the callers that wait.
+    /// A lower bound of the deadlines of waiting callers.
     var nextDeadline = Int64.max
     private(set) var output: [UInt8] = []
-    /// What was taken from the output and not sent; empty while somebody writes.
+    /// Bytes that were taken from the output and not sent; empty while a thread writes.
     private var rest = Writing.Rest()
-    /// Bytes that were not handed to the system.
+    /// Bytes that were not passed to the system.
     private(set) var unsentBytes = 0
     var gathering = Gathering()
 
@@ -39,8 +39,8 @@ final class Connection: @unchecked Sendable {
     }
 
     /// Begins to connect to the next address of the host.
-    /// - Parameter code: Takes the error of an address that fails at once.
-    /// - Returns: False if none is left.
+    /// - Parameter code: Receives the error of an address that fails at once.
+    /// - Returns: False if no address is left.
     func openNext(_ code: inout Int32?) -> Bool {
         release()
         while let candidate = candidates.popFirst() {
@@ -51,7 +51,7 @@ final class Connection: @unchecked Sendable {
         return false
     }
 
-    /// Closes the descriptor, which nobody uses.
+    /// Closes the descriptor, which no thread may be using.
     func release() {
         if fd >= 0 { tpv_close(fd) }
         fd = -1
@@ -62,7 +62,7 @@ final class Connection: @unchecked Sendable {
         unsentBytes += bytes.count
     }
 
-    /// Takes what is to be sent next, for the one who writes.
+    /// Takes the output, for the thread that writes.
     func takeOutput(at now: Int64) -> Writing {
         if rest.isEmpty {
             gathering.sent(at: now)
@@ -73,14 +73,14 @@ final class Connection: @unchecked Sendable {
         return Writing(connection: self, rest: taken)
     }
 
-    /// Takes back what was not sent, and the memory of what was.
+    /// Takes back the unsent bytes, and the memory of the sent ones.
     func putBack(_ rest: inout Writing.Rest, sent count: Int) {
         unsentBytes -= count
         swap(&self.rest, &rest)
     }
 }
 
-/// What one thread sends, outside of the lock.
+/// Bytes that one thread sends, outside of the lock.
 struct Writing {
     struct Rest {
         var bytes: [UInt8] = []
@@ -102,9 +102,10 @@ struct Writing {
     var rest: Rest
 }
 
-/// The socket of a connection, which the engine's thread alone reads.
+/// The socket of a connection. Only the engine's thread reads from it.
 ///
-/// One thread at a time writes; with TLS it is that one too, since OpenSSL works on one thread.
+/// One thread at a time writes. With TLS, that is the engine's thread, because OpenSSL works on
+/// one.
 final class Channel {
     let reader: ReplyReader
     let tls: TLSChannel?
@@ -118,7 +119,7 @@ final class Channel {
         self.fd = fd
     }
 
-    /// - Returns: The bytes that were sent, 0 if none can be now, or a negative error.
+    /// - Returns: The number of bytes sent, 0 if none can be sent now, or a negative error.
     func send(_ rest: Writing.Rest) -> Int64 {
         unsafe rest.bytes.withUnsafeBufferPointer { bytes -> Int64 in
             guard let base = bytes.baseAddress, rest.place < bytes.count else { return 0 }
@@ -127,7 +128,7 @@ final class Channel {
         }
     }
 
-    /// - Returns: The bytes that were read, 0 at the end, or a negative error.
+    /// - Returns: The number of bytes read, 0 at the end, or a negative error.
     func receive(_ input: inout [UInt8]) -> Int64 {
         unsafe input.withUnsafeMutableBufferPointer {
             unsafe tls?.receive($0.baseAddress, $0.count)
@@ -136,5 +137,5 @@ final class Channel {
     }
 }
 
-/// What is asked first on a connection.
+/// The first commands of a connection.
 enum GreetingStep { case auth, select, slots, role, ping }

@@ -1,81 +1,81 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The life of a connection to a node: the state it is in, and what each event makes of it.
+/// The life of a connection to a node: its state, and how each event changes the state.
 ///
-/// This file knows nothing of sockets and has no effects. ``ValkeyEngine`` turns what happens into
-/// events, and carries out the action that ``handle(_:)`` returns, both inside its lock; it writes and
+/// This file does not use sockets and has no side effects. ``ValkeyEngine`` creates the events, and
+/// carries out the action that ``handle(_:)`` returns. It does both inside its lock, but writes and
 /// reads outside of the lock.
 ///
 ///     resolving ── hostFound ──▶ connecting ── connected ──▶ securing ── secured ──▶ greeting
 ///      ── greeted ──▶ ready ── closed ──▶ ended
 ///
-/// Without TLS, `connected` leads to `greeting`. `closed` leads from any state to `ended`, through
-/// `closing` if a thread is writing: the descriptor is not closed before that thread is done with it.
+/// Without TLS, `connected` leads to `greeting`. `closed` leads from any state to `ended`. If a
+/// thread is writing, `closing` comes before: the descriptor stays open for that thread.
 struct ConnectionStateMachine {
     enum State: Equatable {
-        /// The host is looked up.
+        /// The host is being looked up.
         case resolving
-        /// An address of the host is tried.
+        /// The connection tries an address of the host.
         case connecting
-        /// The TLS handshake goes on.
+        /// The TLS handshake is in progress.
         case securing(wantsWrite: Bool)
-        /// The commands that come first have no replies yet.
+        /// The first commands have no replies yet.
         case greeting(Output)
-        /// It takes the commands of callers.
+        /// The connection accepts commands of callers.
         case ready(Output)
-        /// It was closed while a thread was writing.
+        /// The connection was closed while a thread was writing.
         case closing
-        /// Nothing happens any more.
+        /// The connection is over.
         case ended
     }
 
-    /// Who sends what there is to send.
+    /// The thread that sends the output.
     enum Output: Equatable {
-        /// Nobody yet.
+        /// No thread yet.
         case idle
         /// One thread is writing.
         case writing
-        /// The engine's thread, when the socket takes bytes.
+        /// The engine's thread, when the socket accepts bytes.
         case blocked
-        /// Nobody any more: writing has failed. What came before that is still read.
+        /// No thread any more, because writing has failed. Bytes that came before are still read.
         case broken
     }
 
     enum Event {
         case hostFound
-        /// The address that was tried refuses; there may be others.
+        /// The current address refused the connection; the host may have other addresses.
         case addressFailed
         case connected(isSecure: Bool)
         case handshakeWaits(toWrite: Bool)
         case secured
-        /// All replies to the commands that come first are good.
+        /// All replies to the first commands are good.
         case greeted
         /// A command of a caller, or of the engine, was added to the output.
         case submitted(PendingCommand)
-        /// The output is to be sent, by the caller or by the engine's thread.
+        /// The output can be sent, by the caller or by the engine's thread.
         case outputReady(byCaller: Bool)
-        /// The socket takes bytes, or is connected.
+        /// The socket accepts bytes, or is connected.
         case writable
-        /// The socket has bytes, or its end.
+        /// The socket has bytes, or is at its end.
         case readable
         case wrote(Rest)
         case writeFailed
         /// A reply was read.
         case replied
-        /// It is lost, too late, or not wanted any more.
+        /// The connection is lost, too late, or not needed any more.
         case closed
     }
 
-    /// What is left to write.
+    /// What is left after a write.
     enum Rest: Equatable {
         case nothing
-        /// All was sent, and more was added meanwhile.
+        /// All bytes were sent, and more were added meanwhile.
         case more
-        /// The socket takes no more for now.
+        /// The socket accepts no more bytes for now.
         case part
     }
 
-    /// What is to be done.
+    /// The action to carry out.
     enum Action {
         case none
         /// Try the next address of the host.
@@ -83,38 +83,38 @@ struct ConnectionStateMachine {
         /// Ask the socket whether it is connected.
         case check
         case handshake
-        /// Put the commands that come first into the output.
+        /// Put the first commands into the output.
         case greet
         /// Take the output, and write.
         case write
-        /// Have the engine's thread wait until the socket takes bytes.
+        /// Let the engine's thread wait until the socket accepts bytes.
         case poll
         case read
-        /// The reply is one to the commands that come first.
+        /// The reply is for one of the first commands.
         case takeGreeting
-        /// The reply is that of this command.
+        /// The reply is for this command.
         case answer(PendingCommand)
-        /// The reply is that of no command, so the connection must be closed.
+        /// The reply is for no command, so the connection must be closed.
         case refuse
-        /// End both directions; the descriptor stays.
+        /// End both directions. The descriptor stays open.
         case shutDown
-        /// Fail these commands. The descriptor is closed if nobody writes, otherwise shut down.
+        /// Fail these commands. Close the descriptor if no thread writes; otherwise shut it down.
         case close(failed: PendingQueue, isFree: Bool)
-        /// Close the descriptor, after `close` has left it.
+        /// Close the descriptor that `close` has left open.
         case release
     }
 
     private(set) var state = State.resolving
-    /// Commands without a reply, in their order.
+    /// Commands without a reply, in order.
     private(set) var pending = PendingQueue()
 
-    /// Whether it takes the commands of callers.
+    /// Whether the connection accepts commands of callers.
     var isReady: Bool { if case .ready = state { true } else { false } }
     /// Whether it was closed.
     var isOver: Bool { state == .closing || state == .ended }
-    /// Whether the output waits for somebody to write it.
+    /// Whether the output waits for a thread to write it.
     var isIdle: Bool { state == .ready(.idle) }
-    /// Whether the thread waits until the socket takes bytes.
+    /// Whether the engine's thread waits until the socket accepts bytes.
     var wantsWrite: Bool {
         switch state {
         case .connecting, .securing(wantsWrite: true), .greeting(.blocked), .ready(.blocked): true
@@ -124,8 +124,8 @@ struct ConnectionStateMachine {
 
     /// Moves to the next state.
     ///
-    /// An event that means nothing in the current state changes nothing.
-    /// - Returns: What is to be done.
+    /// An event that has no meaning in the current state changes nothing.
+    /// - Returns: The action to carry out.
     mutating func handle(_ event: Event) -> Action {
         switch (state, event) {
         case (.ended, _): return .none
@@ -171,7 +171,7 @@ struct ConnectionStateMachine {
         }
     }
 
-    /// Lets go of the callers for which a condition holds; the replies to their commands are dropped.
+    /// Releases the callers that fulfil a condition. The replies to their commands are dropped.
     mutating func release(_ condition: (PendingReply) -> Bool) { pending.release(condition) }
 
     private mutating func close() -> Action {
@@ -187,7 +187,7 @@ struct ConnectionStateMachine {
     }
 }
 
-/// A command that was written to a connection, and whose reply has not come.
+/// A command that was written to a connection and has no reply yet.
 struct PendingCommand {
     enum Kind {
         case command
@@ -198,13 +198,13 @@ struct PendingCommand {
     }
 
     var kind: Kind
-    /// Who waits; nil if nobody does, or not any more.
+    /// The caller that waits; nil if no caller waits any more.
     var reply: PendingReply?
-    /// When the connection is given up if there is no reply.
+    /// When the connection is closed if there is no reply.
     var stallsAt: Int64
 }
 
-/// Commands in the order in which their replies come.
+/// Commands in the order of their replies.
 struct PendingQueue {
     private var commands: [PendingCommand?] = []
     private var head = 0

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Decides whether a command waits a moment for others, so that one system call sends them all.
+/// Decides whether a command waits briefly for others, so that one system call sends them all.
 ///
-/// Two moments are worth it: while an earlier command of the connection has no reply yet, since a
-/// server runs them in order anyway, and just after several tasks have got their replies, since they
-/// are likely to send again. With 64 tasks that look up 1 KiB each in a store of responses, a look-up
-/// takes 31 % less processor time and 19 % less time than without; with 16 KiB, 17 % less processor
-/// time. These are medians of five interleaved rounds of `bench fleet-cache` on two busy cores. A lone
-/// task pays nothing. To remove it: `holds` returns false, `replied` true.
+/// A command waits at two moments. One is while an earlier command has no reply yet, because a
+/// server runs them in order anyway. The other is just after several tasks got replies, because
+/// they will probably send again. If 64 tasks look up 1 KiB each in a store of responses, a look-up
+/// takes 31 % less processor time and 19 % less time than without this; with 16 KiB, 17 % less
+/// processor time. These are medians of five interleaved rounds of `bench fleet-cache` on two busy
+/// cores. A single task pays nothing. To remove: `holds` returns false, `replied` true.
 ///
-/// Half of the commands under way are sent at the latest, so that the server works on them while the
-/// tasks of the others run. All at once took 15 % longer from any thread, and 40 % on the engine's
-/// own (the same load on an idle machine). To remove it: `isPiece` checks only the bytes.
+/// At the latest, half of the running commands are sent together, so that the server works on them
+/// while other tasks run. Sending all at once took 15 % longer from any thread, and 40 % longer on
+/// the engine's own (same load, idle machine). To remove it: `isPiece` checks only the bytes.
 struct Gathering {
     private var until = Int64.min
     private var held = 0
@@ -29,25 +29,25 @@ struct Gathering {
     /// Notes another command.
     mutating func add() { held += 1 }
 
-    /// Whether `bytes` of commands wait; `underWay` are those without a reply, with those that wait.
+    /// Whether `bytes` of commands wait. `underWay` is the number without a reply.
     func holds(_ bytes: Int, of underWay: Int, at now: Int64) -> Bool {
         now < until && held < expected && !isPiece(bytes, of: underWay)
     }
 
-    /// Whether there is enough to be sent by itself.
+    /// Whether there are enough commands for a send of their own.
     func isPiece(_ bytes: Int, of underWay: Int) -> Bool {
         let half = min(max(underWay / 2, Self.pieces.lowerBound), Self.pieces.upperBound)
         return held >= half || bytes >= Self.mostBytes
     }
 
-    /// Commands are sent, and a reply is awaited.
+    /// Notes that commands are sent and that a reply is awaited.
     mutating func sent(at now: Int64) {
         held = 0
         expected = .max
         until = now + Self.replyTime
     }
 
-    /// Replies have come.
+    /// Notes that replies have come.
     /// - Returns: Whether the waiting commands are sent now.
     mutating func replied(_ count: Int, at now: Int64) -> Bool {
         if count < Self.fewReplies {

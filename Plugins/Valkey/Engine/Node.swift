@@ -9,30 +9,30 @@ struct QueuedCommand {
     let route: Route
 }
 
-/// A server, or the primary among several.
-// SAFETY: it is accessed inside the engine's lock.
+/// A server, or the primary among several servers.
+// SAFETY: used only inside the engine's lock.
 final class Node: @unchecked Sendable {
-    /// The addresses that may be the node's; the first few were given, a replica may have named more.
+    /// The possible addresses. The first few come from the URL; a replica may add more.
     var addresses: [NodeAddress]
     let given: Int
-    /// The one that is used, or tried next.
+    /// The index of the address that is used, or tried next.
     var index = 0
-    /// Those that were begun and not closed.
+    /// The connections that were begun and are not closed.
     var connections: [Connection] = []
-    /// The server that was ready last.
+    /// The address of the server that was ready last.
     var knownAddress: NodeAddress?
     var line: [QueuedCommand] = []
 
-    /// The error of the last attempt to connect; nil if there is a connection, or none was tried.
+    /// The error of the last attempt to connect; nil if none has failed since.
     var fault: ClientError?
-    /// Tries in a row that have failed, and addresses tried since the last pause.
+    /// Attempts in a row that have failed, and addresses tried since the last pause.
     var failures = 0
     var tried = 0
-    /// Before this time nothing is tried again.
+    /// No attempt is made before this time.
     var retryAt = Int64.min
     /// The time of the last command for the node.
     var wantedAt = Int64.min
-    /// The cluster does not name it any more.
+    /// Whether the cluster does not list the node any more.
     var isRetired = false
 
     private static let extraLimit = 8
@@ -46,7 +46,7 @@ final class Node: @unchecked Sendable {
     var isConnected: Bool { connections.contains { $0.life.isReady } }
     var isTrying: Bool { connections.contains { !$0.life.isReady } }
 
-    /// The connection on which a command waits for the fewest others.
+    /// The connection on which a new command waits for the fewest others.
     var bestConnection: Connection? {
         if connections.count == 1 { return connections[0].life.isReady ? connections[0] : nil }
         return connections.filter(\.life.isReady).leastBusy
@@ -61,14 +61,14 @@ final class Node: @unchecked Sendable {
         retryAt = .min
     }
 
-    /// Goes on to the next address, unless another connection has done so already.
+    /// Moves on to the next address, unless another connection has already done so.
     func advance(from address: NodeAddress) {
         guard self.address == address else { return }
         tried += 1
         index = (index + 1) % addresses.count
     }
 
-    /// Takes the addresses of other nodes of a cluster, of which each can be asked for the slots.
+    /// Adds the addresses of other nodes of a cluster, because any node can be asked for the slots.
     func learn(_ found: [NodeAddress]) {
         let current = address
         var list = Array(addresses.prefix(given))
@@ -80,7 +80,7 @@ final class Node: @unchecked Sendable {
         index = list.firstIndex(of: current) ?? 0
     }
 
-    /// Goes on to the address that a replica has named.
+    /// Moves on to the address that a replica has named.
     func follow(_ address: NodeAddress, from replica: NodeAddress) {
         guard self.address == replica else { return }
         tried += 1
@@ -95,6 +95,6 @@ final class Node: @unchecked Sendable {
 }
 
 extension Sequence where Element == Connection {
-    /// The one that has the fewest commands without a reply.
+    /// The connection with the fewest commands without a reply.
     var leastBusy: Connection? { self.min { $0.life.pending.count < $1.life.pending.count } }
 }

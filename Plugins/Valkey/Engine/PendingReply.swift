@@ -4,8 +4,8 @@ import Foundation
 import TurnpikeSupport
 
 /// A caller that waits for a reply.
-// SAFETY: `server` and `state` are accessed inside the engine's lock. The task that sets `over`
-// writes the result, once. After its resumption the caller takes the result, and reads `server`.
+// SAFETY: `server` and `state` are used inside the engine's lock. The task that sets `over` writes
+// the result, once. After its resumption, the caller takes the result and reads `server`.
 @safe final class PendingReply: @unchecked Sendable {
     @unsafe private enum State {
         case idle
@@ -14,10 +14,10 @@ import TurnpikeSupport
         case over
     }
 
-    /// When the caller gets an error instead, by the poller's clock.
+    /// When the caller gets an error instead of a reply, by the poller's clock.
     let deadline: Int64
     let limit: Duration
-    /// Which node answered, for redirects and messages.
+    /// The node that answered, for redirects and messages.
     var server: NodeAddress?
     private var state = unsafe State.idle
     private var result: Result<ValkeyValue, any Error>?
@@ -30,13 +30,13 @@ import TurnpikeSupport
     /// Whether there is a result.
     var isOver: Bool { if case .over = unsafe state { true } else { false } }
 
-    /// Notes the waiting caller; before that, no caller is resumed.
+    /// Notes the waiting caller. A caller is resumed only after this.
     func wait(with continuation: UnsafeContinuation<Void, Never>) {
         unsafe state = unsafe .waits(continuation)
     }
 
-    /// Sets the result, unless there is one.
-    /// - Returns: The continuation, once, for the task that resumes it.
+    /// Sets the result, unless there is one already.
+    /// - Returns: The continuation, only once, for the task that resumes it.
     func settle(_ result: Result<ValkeyValue, any Error>) -> UnsafeContinuation<Void, Never>? {
         let before = unsafe state
         if case .over = unsafe before { return nil }
@@ -53,8 +53,8 @@ import TurnpikeSupport
     }
 }
 
-/// Callers that have a result, which are resumed when the lock is free.
-// SAFETY: each continuation was taken from its caller, so nobody else resumes it.
+/// Callers that have a result. They are resumed when the lock is free.
+// SAFETY: each continuation was taken from its caller, so no other code resumes it.
 @safe struct Outcomes {
     private var list: [UnsafeContinuation<Void, Never>]
 
@@ -66,21 +66,21 @@ import TurnpikeSupport
         if let continuation = unsafe pending.settle(result) { unsafe list.append(continuation) }
     }
 
-    /// Resumes all of them, and keeps the memory.
+    /// Resumes all callers, and keeps the memory.
     mutating func resume() {
         for index in unsafe list.indices { unsafe list[index].resume() }
         unsafe list.removeAll(keepingCapacity: true)
     }
 }
 
-/// Which node gets a command.
+/// The node that gets a command.
 enum Route: Sendable {
     /// The primary, or any node of a cluster.
     case any
     /// The node that has the slot of a key, if the server is a cluster.
     case key(Data)
-    /// The node to which another one has redirected.
+    /// The node that another node has named in a redirect.
     case node(NodeAddress)
-    /// The same, for a slot that it does not have yet.
+    /// The same, but the node does not have the slot yet.
     case asking(NodeAddress)
 }

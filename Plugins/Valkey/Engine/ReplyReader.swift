@@ -5,7 +5,7 @@ import Foundation
 import TurnpikeCore
 
 /// Reads replies from the bytes of a server, within limits.
-// SAFETY: the pointer is valid until `deinit`, and one thread at a time uses a reader: it is not `Sendable`.
+// SAFETY: the pointer is valid until `deinit`. Not `Sendable`: one thread at a time uses it.
 @safe final class ReplyReader {
     private let pointer: OpaquePointer
 
@@ -22,14 +22,14 @@ import TurnpikeCore
 
     deinit { unsafe tpv_reader_free(pointer) }
 
-    /// Takes bytes, and passes on each complete reply.
+    /// Reads bytes, and passes on each complete reply.
     /// - Throws: ``/TurnpikeCore/ClientError/Code/protocol`` if they break the protocol or a limit.
     ///   The reader then reads nothing more.
     func read(_ bytes: UnsafeRawBufferPointer, _ body: (ValkeyValue) -> Void) throws {
         let base = unsafe bytes.baseAddress?.assumingMemoryBound(to: UInt8.self)
         guard let base = unsafe base else { return }
-        // The library moves all bytes after a reply to the front. With little at once, replies of
-        // 1 KiB take 11 % less processor time (`bench fleet-cache`, five interleaved rounds).
+        // The library moves all bytes after a reply to the front. With few bytes at once, replies
+        // of 1 KiB take 11 % less processor time (`bench fleet-cache`, five interleaved rounds).
         for place in stride(from: 0, to: bytes.count, by: Self.pieceSize) {
             let count = min(Self.pieceSize, bytes.count - place)
             guard unsafe tpv_reader_feed(pointer, base + place, count) else { throw fault }
@@ -69,8 +69,8 @@ import TurnpikeCore
     }
 }
 
-/// The values of one reply in a row.
-// SAFETY: the reader keeps what the buffers point to until it reads on; each access is checked.
+/// The values of one reply, in order.
+// SAFETY: the reader keeps the memory of the buffers until its next read. Each access is checked.
 @safe private struct ReplyTape {
     let items: UnsafeBufferPointer<tpv_item>
     let bytes: UnsafeRawBufferPointer
@@ -126,17 +126,17 @@ import TurnpikeCore
 struct ReplyLimits: Sendable {
     var maxBytes = 64 << 20
     var maxValues = 1 << 20
-    /// The levels of arrays; libhiredis 0.14 reads up to nine.
+    /// The most levels of arrays. libhiredis 0.14 reads up to nine.
     var maxDepth = 7
 }
 
-/// The libhiredis of this system, which is loaded when it is first needed.
+/// The libhiredis of this system, loaded on first use.
 enum HiredisLibrary {
     private static let shared: ClientError? = fault(loading: nil)
 
     /// Loads the library from a file; nil means the usual files.
     ///
-    /// It is for tests of failures. After a success, it must not be called again.
+    /// For tests of failures. After a success, it must not be called again.
     /// - Returns: ``/TurnpikeCore/ClientError/Code/unsupported`` if there is no library, or if it is
     ///   too old or lacks a function.
     static func fault(loading file: String?) -> ClientError? {

@@ -2,22 +2,22 @@
 
 import Foundation
 
-/// Which node of a cluster has which slots.
+/// The slots of each node of a cluster.
 struct SlotTable {
     private(set) var nodes: [NodeAddress] = []
     private var owners = [UInt16](repeating: .max, count: KeySlot.count)
 
-    /// The most nodes that are connected to, and those before a command wants them.
+    /// The most connected nodes, and the most that are connected before a command needs them.
     static let nodeLimit = 512
     static let earlyLimit = 16
 
     /// Creates an empty table, for a cluster that does not list its slots.
     init() {}
 
-    /// Reads the reply of `CLUSTER SLOTS`; entries that cannot be are left out.
+    /// Reads the reply of `CLUSTER SLOTS`. Invalid entries are skipped.
     ///
-    /// It is read under the lock of the engine, so its cost is bounded: each slot is in one range.
-    /// - Returns: Nil if it is no such reply.
+    /// It runs under the engine's lock, so its cost is limited: each slot is in at most one range.
+    /// - Returns: Nil if the reply has another form.
     init?(_ reply: ValkeyValue, by server: NodeAddress) {
         guard case .array(let ranges) = reply, ranges.count <= KeySlot.count else { return nil }
         var left = KeySlot.count
@@ -66,7 +66,7 @@ struct SlotTable {
 enum KeySlot {
     static let count = 16_384
 
-    /// Returns the slot of a key: of what stands between its first braces, if that is not empty.
+    /// Returns the slot of a key: of the text between its first braces, if that is not empty.
     static func of(_ key: Data) -> Int {
         guard let open = key.firstIndex(of: UInt8(ascii: "{")) else { return crc(key) }
         let rest = key[key.index(after: open)...]
@@ -90,15 +90,15 @@ enum KeySlot {
     }
 }
 
-/// Where a node of a cluster sends a command that is not for it.
+/// The redirect of a node of a cluster, for a command that belongs to another node.
 enum ClusterRedirect: Equatable {
     /// The slot has moved.
     case moved(slot: Int, to: NodeAddress)
-    /// The slot is on its way; the command is to be sent there once.
+    /// The slot is being moved. The command must be sent to that node once.
     case ask(NodeAddress)
 
     /// Reads `MOVED 3999 127.0.0.1:6381` or `ASK 3999 127.0.0.1:6381`.
-    /// - Returns: Nil if the text is something else, or names what cannot be a node.
+    /// - Returns: Nil if the text is something else, or if its address cannot be that of a node.
     init?(_ text: String, by server: NodeAddress) {
         guard text.hasPrefix("MOVED ") || text.hasPrefix("ASK ") else { return nil }
         let words = text.split(separator: " ")

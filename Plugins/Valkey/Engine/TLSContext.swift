@@ -3,15 +3,15 @@
 import CTurnpikeValkey
 import TurnpikeCore
 
-/// The certificates that a client trusts; all its TLS connections share them.
-// SAFETY: the pointer is valid until `deinit`; OpenSSL counts who uses a context, and guards it.
+/// The certificates that a client trusts. All its TLS connections share them.
+// SAFETY: the pointer is valid until `deinit`. OpenSSL counts the users of a context, and locks it.
 @safe final class TLSContext: @unchecked Sendable {
     private let pointer: UnsafeMutableRawPointer
     // The library is loaded once.
     private static let fault = load(nil)
 
     /// - Parameters:
-    ///   - authorities: A file of certificates; nil for those of the system.
+    ///   - authorities: A file of certificates; nil for the system's certificates.
     ///   - file: The library, for tests.
     /// - Throws: ``/TurnpikeCore/ClientError/Code/unsupported`` without libhiredis_ssl.
     init(authorities: String?, loading file: String? = nil) throws {
@@ -34,7 +34,7 @@ import TurnpikeCore
 
     deinit { unsafe tpv_tls_context_free(pointer) }
 
-    /// - Returns: Why the library cannot be used, if that is so.
+    /// - Returns: Why the library cannot be used, or nil.
     private static func load(_ file: String?) -> String? {
         unsafe tpv_tls_load(file).map { unsafe String(cString: $0) }
     }
@@ -45,7 +45,7 @@ import TurnpikeCore
 }
 
 /// One TLS connection.
-// SAFETY: the pointer is valid until `deinit`. It is not `Sendable`: the engine's thread alone uses it.
+// SAFETY: the pointer is valid until `deinit`. Not `Sendable`: only the engine's thread uses it.
 @safe final class TLSChannel {
     enum Progress { case done, wantsRead, wantsWrite, failed(String) }
 

@@ -13,7 +13,7 @@ extension ValkeyEngine {
         _ command: ValkeyCommand, to route: Route, _ pending: PendingReply
     ) async throws -> ValkeyValue {
         guard let bytes = command.wire ?? Wire.bytes(command.arguments) else {
-            let text = "the command has no name, or more than 512 MiB"
+            let text = "the command has no name, or is larger than 512 MiB"
             throw ClientError(.invalidRequest, text)
         }
         await withTaskCancellationHandler {
@@ -31,7 +31,7 @@ extension ValkeyEngine {
         return try pending.takeResult()
     }
 
-    /// - Returns: False if there is a result already, for which nobody waits.
+    /// - Returns: False if there is a result already, so that the caller must not wait.
     private func submit(
         _ bytes: [UInt8], _ route: Route, _ pending: PendingReply,
         _ continuation: UnsafeContinuation<Void, Never>
@@ -53,14 +53,14 @@ extension ValkeyEngine {
         return waits
     }
 
-    /// - Returns: What the caller is to write.
+    /// - Returns: The bytes that the caller must write.
     private func place(
         _ bytes: [UInt8], _ route: Route, _ pending: PendingReply, _ state: inout State
     ) throws -> Writing? {
         if state.ending != .none { throw Self.isShutDown }
         try checkRoom(for: bytes.count, state)
         let node = state.node(for: route)
-        // Not before the lock: a connection may have failed meanwhile, or the limit have ended.
+        // Read inside the lock: before, a connection may have failed or the limit ended.
         let now = Poller.now
         node.wantedAt = now
         if pending.deadline <= now { throw late(pending, at: node.address) }
@@ -79,7 +79,7 @@ extension ValkeyEngine {
         _ pending: PendingReply, on connection: Connection, _ now: Int64, _ state: inout State
     ) -> Writing? {
         if poller.isTurn {
-            // The thread looks at its alarm before it waits, and writes the rest then.
+            // The thread checks its alarm before it waits, and then writes the rest.
             state.hasOwn = true
             let (bytes, underWay) = (connection.output.count, connection.life.pending.count)
             guard connection.gathering.isPiece(bytes, of: underWay) else { return nil }
@@ -108,7 +108,7 @@ extension ValkeyEngine {
         }
     }
 
-    /// Adds a command to what a connection sends.
+    /// Adds a command to the output of a connection.
     func append(
         _ bytes: [UInt8], _ route: Route, _ pending: PendingReply,
         to connection: Connection, _ now: Int64, _ state: inout State
@@ -151,7 +151,7 @@ extension ValkeyEngine {
 
     // MARK: Writing
 
-    /// Whether what a connection is to send waits for more.
+    /// Whether the output of a connection waits for more commands.
     private func holds(_ connection: Connection, at now: Int64, _ state: inout State) -> Bool {
         let (gathering, underWay) = (connection.gathering, connection.life.pending.count)
         guard gathering.holds(connection.output.count, of: underWay, at: now) else { return false }
@@ -159,13 +159,13 @@ extension ValkeyEngine {
         return true
     }
 
-    /// Makes the caller the one who writes, if nobody is.
+    /// Makes the caller the writing thread, if no thread is writing.
     func beginWrite(_ connection: Connection, _ now: Int64) -> Writing? {
         guard case .write = connection.life.handle(.outputReady(byCaller: true)) else { return nil }
         return connection.takeOutput(at: now)
     }
 
-    /// Lets the thread send what a connection has got, when it polls.
+    /// Leaves the output of a connection to the engine's thread, which sends it when it polls.
     func leave(_ connection: Connection, _ state: inout State) {
         guard !connection.output.isEmpty,
             case .poll = connection.life.handle(.outputReady(byCaller: false))
@@ -173,7 +173,7 @@ extension ValkeyEngine {
         state.wake()
     }
 
-    /// Sends what there is, and what others add meanwhile.
+    /// Sends the output, and what other callers add meanwhile.
     func write(_ writing: Writing) {
         let (connection, channel) = (writing.connection, writing.connection.channel)
         var rest = writing.rest
@@ -184,7 +184,7 @@ extension ValkeyEngine {
         }
     }
 
-    /// - Returns: Whether there is more to write, which is in `rest` then.
+    /// - Returns: Whether there is more to write. If so, it is in `rest`.
     private func wrote(
         _ count: Int64, _ rest: inout Writing.Rest, _ connection: Connection, _ state: inout State
     ) -> Bool {
@@ -207,7 +207,7 @@ extension ValkeyEngine {
             rest = connection.takeOutput(at: now).rest
             return true
         case .poll: state.wake()
-        // The thread sees it too, and reads what came before it.
+        // The thread notices this too, and reads the bytes that came before.
         case .shutDown: tpv_shutdown(connection.fd)
         case .release: connection.release()
         default: break
@@ -217,7 +217,7 @@ extension ValkeyEngine {
 }
 
 extension Int64 {
-    /// The sum, or the largest number.
+    /// The sum, or on an overflow the largest or smallest number.
     func addingClamped(_ other: Int64) -> Int64 {
         let (sum, overflow) = addingReportingOverflow(other)
         return overflow ? (other > 0 ? .max : .min) : sum

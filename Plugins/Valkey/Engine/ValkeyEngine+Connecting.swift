@@ -9,7 +9,7 @@ import TurnpikeSupport
 extension ValkeyEngine {
     private static let addressLimit = 8
 
-    /// Begins to connect: looks the host up, on a thread that ends with that.
+    /// Begins to connect: looks up the host, on a thread that ends after this.
     func connect(to node: Node, _ state: inout State) {
         let limit = configuration.connectLimit.wholeNanoseconds
         let connection = Connection(to: node, until: Poller.now.addingClamped(limit))
@@ -83,7 +83,7 @@ extension ValkeyEngine {
         fail(connection, &state, ClientError(.connection, text))
     }
 
-    /// The socket is connected, or could not be.
+    /// Handles a socket that is connected, or could not be connected.
     func connected(_ connection: Connection, _ state: inout State) {
         let (fd, code) = (connection.fd, tpv_connect_error(connection.fd))
         if code != 0 { return tryNext(connection, &state, .addressFailed, because: code) }
@@ -131,7 +131,7 @@ extension ValkeyEngine {
         state.figures.connects += 1
     }
 
-    /// Takes a reply to what is asked first.
+    /// Handles a reply to one of the first commands.
     func greet(_ connection: Connection, _ reply: ValkeyValue, _ state: inout State) {
         guard let step = connection.greeting.popFirst() else { return }
         let node = connection.node
@@ -152,7 +152,7 @@ extension ValkeyEngine {
         if connection.greeting.isEmpty { ready(connection, &state) }
     }
 
-    /// - Returns: Why the server is none to send commands to.
+    /// - Returns: Why no commands can be sent to the server, or nil.
     private func checkRole(_ connection: Connection, _ reply: ValkeyValue) -> ClientError? {
         let (node, address) = (connection.node, connection.address)
         guard case .array(let parts) = reply, case .bytes(let role)? = parts.first else {
@@ -185,7 +185,7 @@ extension ValkeyEngine {
         state.figures.connections += 1
         connection.node.succeed(at: connection.address)
         for command in state.takeLine(of: connection.node) where !command.pending.isOver {
-            // The slots may have been told meanwhile.
+            // The slots may have become known meanwhile.
             let target = state.node(for: command.route)
             guard let connection = target.bestConnection else {
                 target.wantedAt = Poller.now

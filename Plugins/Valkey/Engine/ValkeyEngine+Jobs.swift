@@ -5,8 +5,8 @@ import Synchronization
 import TurnpikeCore
 import TurnpikeSupport
 
-/// Tasks on the engine's thread. What they send goes out in pieces, and the rest when each has had its
-/// turn: nobody has to be woken, and, unless somebody else is writing, no command waits for a clock.
+/// Tasks on the engine's thread. Their commands are sent in pieces, and the rest when each task had
+/// its turn. So no thread is woken. Unless another thread is writing, no command waits for a clock.
 extension ValkeyEngine: TaskExecutor {
     func enqueue(_ job: consuming ExecutorJob) {
         let job = UnownedJob(job)
@@ -19,14 +19,14 @@ extension ValkeyEngine: TaskExecutor {
         withState { $0.wake() }
     }
 
-    /// Runs the jobs that wait now, not those that they add: the network gets its turn in between.
+    /// Runs the waiting jobs, but not jobs that they add: the network is served first.
     func runJobs(_ list: inout [UnownedJob]) {
         jobs.take(into: &list)
         for job in list { unsafe job.runSynchronously(on: asUnownedTaskExecutor()) }
         list.removeAll(keepingCapacity: true)
     }
 
-    /// Writes what the jobs have added.
+    /// Writes the commands that the jobs have added.
     func writeOwn() {
         let all = withState { state -> [Writing] in
             if !state.hasOwn { return [] }
@@ -40,9 +40,9 @@ extension ValkeyEngine: TaskExecutor {
 }
 
 /// The object with which the engine's thread waits.
-// SAFETY: the pointer is valid until `free`, which the engine calls at its end, when it has no thread
-// any more. Any thread may call `wake`; `setAlarm` is called inside the engine's lock; the engine's
-// thread alone waits.
+// SAFETY: the pointer is valid until `free`, which the engine calls at its end, when its thread has
+// ended. Any thread may call `wake`. `setAlarm` is called inside the engine's lock. Only the
+// engine's thread waits.
 @safe struct Poller: @unchecked Sendable {
     private let pointer: OpaquePointer
 
@@ -58,7 +58,7 @@ extension ValkeyEngine: TaskExecutor {
     func free() { unsafe tpv_poller_free(pointer) }
     func wake() { unsafe tpv_poller_wake(pointer) }
     func setAlarm(_ time: Int64) { unsafe tpv_poller_set_alarm(pointer, time) }
-    /// Notes that the thread will see to what is left to it, or no longer will before it waits.
+    /// Notes whether the thread will do the work that is left to it before it waits.
     func setTurn(_ isTurn: Bool) { unsafe tpv_poller_set_turn(pointer, isTurn) }
     /// Whether this is the engine's thread, in its turn.
     var isTurn: Bool { unsafe tpv_poller_is_turn(pointer) }

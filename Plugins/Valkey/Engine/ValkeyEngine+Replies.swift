@@ -5,7 +5,7 @@ import TurnpikeCore
 import TurnpikeSupport
 
 extension ValkeyEngine {
-    /// Gives replies to the commands that wait for them, in order; those that were given are null then.
+    /// Passes replies to the waiting commands, in order. A reply that was passed on becomes null.
     func take(
         _ replies: inout [ValkeyValue], from connection: Connection, _ state: inout State
     ) {
@@ -32,16 +32,16 @@ extension ValkeyEngine {
         case .command:
             let isNoPrimary = Self.isNoPrimary(reply)
             if let pending = command.reply, !pending.isOver {
-                // Moved, since a copy costs two atomic operations. Those that nobody waits for stay, so
-                // that they end outside of the lock.
+                // Moved, because a copy costs two atomic operations. Replies that no caller waits
+                // for stay here, so that they are freed outside of the lock.
                 var moved = ValkeyValue.null
                 swap(&moved, &reply)
                 state.outcomes.add(pending, .success(moved))
             }
             guard isNoPrimary else { return }
             if state.table != nil { return refreshSlots(&state) }
-            // The primary has become a replica: it is asked again who is one.
-            let text = "\(connection.address) has become a replica; the primary is looked for"
+            // The primary has become a replica, so its addresses are asked again for the primary.
+            let text = "\(connection.address) is a replica now; the client looks for the primary"
             fail(connection, &state, ClientError(.connection, text))
         case .asking: break
         case .slots:
@@ -66,7 +66,7 @@ extension ValkeyEngine {
         close(connection, &state, fault)
         let now = Poller.now
         if wasReady {
-            // It worked, so it may work again at once.
+            // The connection worked, so another one may work at once.
             node.fault = fault
             if !node.isConnected, !node.isTrying { node.retryAt = now }
             if state.table != nil { refreshSlots(&state) }
@@ -76,7 +76,7 @@ extension ValkeyEngine {
         pause(node, fault, now, &state)
     }
 
-    /// Goes on to another address, or waits if all have been tried.
+    /// Moves on to another address, or waits if all have been tried.
     func pause(_ node: Node, _ fault: ClientError, _ now: Int64, _ state: inout State) {
         if node.isConnected {
             node.retryAt = now.addingClamped(backoff(after: 5, &state))
@@ -94,20 +94,20 @@ extension ValkeyEngine {
         if state.table != nil { refreshSlots(&state) }
     }
 
-    // Exponential with full jitter: 50 ms doubled up to 400 ms, and never less than 5 ms. A longer
-    // pause would keep replicas apart for as long after an outage: some share, some do not yet.
+    // Exponential with full jitter: 50 ms doubled up to 400 ms, and at least 5 ms. After an outage,
+    // a longer pause would separate replicas for longer: some would share again, and some not yet.
     private func backoff(after failures: Int, _ state: inout State) -> Int64 {
         let limit = Int64(50) << Int64(min(max(failures - 1, 0), 3)) * 1_000_000
         return .random(in: 5_000_000...limit, using: &state.random)
     }
 
-    /// Closes a connection; the commands without a reply fail.
+    /// Closes a connection. Its commands without a reply fail.
     func close(_ connection: Connection, _ state: inout State, _ fault: ClientError) {
         let wasReady = connection.life.isReady
         guard case .close(var failed, let isFree) = connection.life.handle(.closed) else { return }
         if wasReady { state.figures.connections -= 1 }
         connection.node.connections.removeAll { $0 === connection }
-        // Whoever writes closes the descriptor.
+        // If a thread is writing, that thread closes the descriptor.
         if isFree { connection.release() } else { tpv_shutdown(connection.fd) }
         while let command = failed.popFirst() {
             state.waiting -= 1
@@ -136,7 +136,7 @@ extension ValkeyEngine {
         leave(connection, &state)
     }
 
-    /// Notes where a slot is now, and asks for the others.
+    /// Notes the new node of a slot, and asks for the other slots.
     func moved(_ slot: Int, to address: NodeAddress) {
         withState { state in
             if state.table == nil { state.table = SlotTable() }

@@ -4,8 +4,8 @@ import Synchronization
 import TurnpikeCore
 
 extension ValkeyEngine {
-    /// What the engine's lock guards.
-    // SAFETY: it stays inside the lock.
+    /// The state that the engine's lock protects.
+    // SAFETY: used only inside the lock.
     struct State: @unchecked Sendable {
         enum Ending { case none, asked, over }
 
@@ -13,30 +13,30 @@ extension ValkeyEngine {
         let home: Node
         /// The other nodes of a cluster.
         var nodes: [NodeAddress: Node] = [:]
-        /// Nil if the server is no cluster, as far as is known.
+        /// Nil if the server is not known to be a cluster.
         var table: SlotTable?
-        /// Whether the slots are being asked for, and when they may be again.
+        /// Whether a request for the slots is running, and when the next one is allowed.
         var isRefreshing = false
         var refreshAt = Int64.min
-        /// Hosts that are being looked up.
+        /// The hosts that are being looked up.
         var lookups: Set<NodeAddress> = []
 
         var ending = Ending.none
-        /// Whether the thread waits, so that it must be woken; and whether that is to be done.
+        /// Whether the thread waits, so that it must be woken; and whether it is to be woken.
         var isAsleep = false
         private var wakes = false
-        /// Whether tasks on the thread have added commands, which it writes when each has had its turn.
+        /// Whether tasks on the thread have added commands, which it writes after their turns.
         var hasOwn = false
-        /// When the thread wakes up at the latest.
+        /// The latest time at which the thread wakes up.
         var alarm = Int64.max
-        /// Commands without a reply.
+        /// The number of commands without a reply.
         var waiting = 0
-        /// Bytes in lines.
+        /// The bytes of commands that wait for a connection.
         private(set) var lineBytes = 0
         /// Callers that are resumed when the lock is free.
         var outcomes = Outcomes()
         var figures = Figures()
-        /// For pauses between tries to connect.
+        /// For the pauses between attempts to connect.
         var random: any RandomNumberGenerator & Sendable
 
         init(home: Node, random: any RandomNumberGenerator & Sendable) {
@@ -57,7 +57,7 @@ extension ValkeyEngine {
             }
         }
 
-        /// Lets the nodes of a cluster be connected to before a command wants them.
+        /// Lets the nodes of a cluster be connected before a command needs them.
         mutating func wantNodes(at now: Int64) {
             for address in table?.nodes.prefix(SlotTable.earlyLimit) ?? [] {
                 node(at: address).wantedAt = now
@@ -77,7 +77,7 @@ extension ValkeyEngine {
             return node
         }
 
-        /// Bytes that were not handed to the system.
+        /// The bytes that were not passed to the system.
         var unsentBytes: Int {
             if nodes.isEmpty {
                 return home.connections.reduce(lineBytes) { $0 + $1.unsentBytes }
@@ -85,7 +85,7 @@ extension ValkeyEngine {
             return allNodes.reduce(lineBytes) { $1.connections.reduce($0) { $0 + $1.unsentBytes } }
         }
 
-        /// Takes the slots that a node has told.
+        /// Stores the slots that a node has listed.
         mutating func take(_ table: SlotTable) {
             self.table = table
             let known = Set(table.nodes)
@@ -101,7 +101,7 @@ extension ValkeyEngine {
             lineBytes += command.bytes.count
         }
 
-        /// Takes the commands that wait for a connection, and for which a condition holds.
+        /// Takes the commands that wait for a connection and fulfil a condition.
         mutating func takeLine(
             of node: Node, where condition: (QueuedCommand) -> Bool = { _ in true }
         ) -> [QueuedCommand] {
@@ -115,7 +115,7 @@ extension ValkeyEngine {
             return taken
         }
 
-        /// Gives a caller an error, unless it has a result.
+        /// Gives a caller an error, unless the caller has a result.
         mutating func fail(_ pending: PendingReply, _ fault: @autoclosure () -> ClientError) {
             if pending.isOver { return }
             figures.failures += 1
@@ -136,12 +136,12 @@ extension ValkeyEngine {
         }
     }
 
-    /// Runs a body inside the lock; then wakes the thread, and resumes the callers that have a result.
+    /// Runs a body inside the lock. Then wakes the thread, and resumes callers with a result.
     func withState<Result: Sendable>(_ body: (inout State) -> Result) -> Result {
         var outcomes = Outcomes()
         let (result, wakes) = state.withLock { state in
             let result = body(&state)
-            // Those of the thread keep their memory.
+            // The outcomes of the thread keep their memory.
             if !state.outcomes.isEmpty { swap(&outcomes, &state.outcomes) }
             return (result, state.takeWake())
         }
@@ -151,7 +151,7 @@ extension ValkeyEngine {
     }
 }
 
-/// What a meter is told after a turn.
+/// The figures for a meter after a turn.
 struct Figures {
     var commands = 0
     var failures = 0
@@ -161,7 +161,7 @@ struct Figures {
     static let help = [
         "turnpike.valkey.commands": "Commands to Valkey or Redis.",
         "turnpike.valkey.failures":
-            "Commands to Valkey or Redis that got no reply: no connection, no time or no room.",
+            "Commands to Valkey or Redis without a reply: no connection, too late or too many.",
         "turnpike.valkey.connects": "Connections to Valkey or Redis that were made.",
         "turnpike.valkey.connections": "Open connections to Valkey or Redis.",
     ]
@@ -172,7 +172,7 @@ struct Figures {
         return self
     }
 
-    /// Tells a meter what has changed.
+    /// Reports the changes to a meter.
     func tell(_ meter: any GateMeter) {
         if commands > 0 { meter.add(Double(commands), to: "turnpike.valkey.commands", labels: [:]) }
         if failures > 0 { meter.add(Double(failures), to: "turnpike.valkey.failures", labels: [:]) }

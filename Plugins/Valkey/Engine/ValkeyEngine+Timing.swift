@@ -6,11 +6,11 @@ import TurnpikeCore
 import TurnpikeSupport
 
 extension ValkeyEngine {
-    // For so long after the last command, a lost connection is made again in the background.
+    // How long after the last command a lost connection is made again in the background.
     private static let demandTime: Int64 = 3_000_000_000
 
-    /// Ends what is late, and begins what is due.
-    /// - Returns: When something is due next.
+    /// Ends late operations, and begins due ones.
+    /// - Returns: The next due time.
     func keepTime(_ state: inout State) -> Int64 {
         let now = Poller.now
         for node in state.allNodes {
@@ -23,7 +23,7 @@ extension ValkeyEngine {
             beginDue(node, now, &state)
             if node.isRetired { retire(node, &state) }
         }
-        // What has begun or failed above may have changed other nodes.
+        // The loop may have changed other nodes.
         return state.allNodes.reduce(.max) { min($0, due($1, now)) }
     }
 

@@ -8,9 +8,9 @@ import TurnpikeSupport
 
 /// The connections of a client, and the thread that waits for them.
 ///
-/// Callers write their commands themselves if nobody else is writing; what others add meanwhile
-/// goes out in one piece. The thread connects, reads, and watches the time limits. What happens to
-/// a connection is told to its ``ConnectionStateMachine``, which says what is to be done.
+/// Callers write their commands themselves if no thread is writing. Commands that others add
+/// meanwhile are sent in one piece. The thread connects, reads, and watches the time limits. The
+/// ``ConnectionStateMachine`` of a connection gets its events, and returns the action to carry out.
 final class ValkeyEngine: Sendable {
     let url: ValkeyURL
     let tls: TLSContext?
@@ -18,7 +18,7 @@ final class ValkeyEngine: Sendable {
     let timeSource: any TimeSource
     let state: Mutex<State>
     let poller: Poller
-    /// Of tasks that run on the thread.
+    /// The jobs of tasks that run on the thread.
     let jobs = JobQueue()
     private let meter: (any GateMeter)?
     private let over = SharedValue<Void>()
@@ -27,10 +27,10 @@ final class ValkeyEngine: Sendable {
         ClientError(.cancelled, "the Valkey client was shut down; make a new one")
     }
 
-    // With a quarter of it, 64 look-ups of 64 KiB at once take 10 to 20 % longer (`bench fleet-cache`): each
-    // call that reads acknowledges what it has taken.
+    // With a quarter of it, 64 look-ups of 64 KiB at once take 10 to 20 % longer (`bench
+    // fleet-cache`), because each read acknowledges the bytes that it has taken.
     private static let inputSize = 256 << 10
-    // At most so much is read from one connection before the others get their turn.
+    // The most reads from one connection before the other connections are served.
     private static let readsInARow = 16
 
     init(
@@ -45,28 +45,28 @@ final class ValkeyEngine: Sendable {
         self.meter = meter
         poller = try Poller()
         let home = Node(url.addresses)
-        // The first command shall find a connection, so the thread begins to connect.
+        // The thread begins to connect, so that the first command finds a connection.
         home.wantedAt = Poller.now
         state = Mutex(State(home: home, random: randomSource.generator(forCall: 0)))
         for (name, text) in Figures.help { meter?.describe(name, as: text) }
-        // They exist before anything is counted, so that an alert sees the first failure as a change.
+        // The counters exist from the start, so that an alert sees the first failure as a change.
         for name in ["commands", "failures", "connects"] {
             meter?.add(0, to: "turnpike.valkey." + name, labels: [:])
         }
-        // Ended by `stop` or `shutdown`; the client's end calls the first.
+        // `stop` or `shutdown` ends the thread; the client's `deinit` calls `stop`.
         let thread = Thread { self.run() }
-        // As large as the system's own: tasks may run here.
+        // As large as the system's default, because tasks may run here.
         thread.stackSize = 8 << 20
         thread.qualityOfService = .userInitiated
         thread.start()
     }
 
-    // The thread holds the engine, so it has ended.
+    // The thread keeps the engine alive, so the thread has ended.
     deinit { poller.free() }
 
     // MARK: From any thread
 
-    /// Ends what is under way, and the thread.
+    /// Ends all commands and the thread.
     func stop() {
         state.withLock { if $0.ending == .none { $0.ending = .asked } }
         poller.wake()
@@ -155,7 +155,7 @@ final class ValkeyEngine: Sendable {
         return true
     }
 
-    /// Does what follows from a socket that is ready, and notes what is left to do outside of the lock.
+    /// Handles a socket that is ready, and notes the work to do outside of the lock.
     private func tell(
         _ connection: Connection, _ event: ConnectionStateMachine.Event, _ state: inout State,
         _ work: inout [Work]
@@ -169,13 +169,13 @@ final class ValkeyEngine: Sendable {
         }
     }
 
-    /// Reads what has come, and settles its commands.
+    /// Reads the received bytes, and passes the replies to their commands.
     private func read(
         _ connection: Connection, _ input: inout [UInt8], _ replies: inout [ValkeyValue],
         _ outcomes: inout Outcomes
     ) {
         guard let channel = connection.channel else { return }
-        // What OpenSSL has read already, no poll tells.
+        // A poll does not report bytes that OpenSSL has already read.
         for _ in 0..<(channel.tls == nil ? Self.readsInARow : .max) {
             let count = channel.receive(&input)
             if count == Int64(TPV_AGAIN) { return }

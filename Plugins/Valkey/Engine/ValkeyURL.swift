@@ -14,8 +14,8 @@ struct ValkeyURL: Sendable {
     private static let addressLimit = 64
     private static let schemes = ["redis": false, "valkey": false, "rediss": true, "valkeys": true]
 
-    /// - Throws: ``/TurnpikeCore/ClientError/Code/configuration`` with what to write instead, and
-    ///   without the text of the URL, which may hold a password.
+    /// - Throws: ``/TurnpikeCore/ClientError/Code/configuration`` that says what to write instead.
+    ///   It does not quote the URL, which may contain a password.
     init(_ text: String) throws {
         guard let colon = text.range(of: "://") else {
             throw Self.fault("it needs a scheme: write redis://host:6379/0")
@@ -32,9 +32,9 @@ struct ValkeyURL: Sendable {
         self.isSecure = isSecure
         if rest.contains("?") || rest.contains("#") {
             throw Self.fault(
-                "it takes no query and no fragment; escape ? as %3F and # as %23 in a password")
+                "it cannot have a query or a fragment; escape ? as %3F and # as %23 in a password")
         }
-        // The last `@`: a password may contain an unescaped one.
+        // The last `@`, because a password may contain an unescaped one.
         if let at = rest.lastIndex(of: "@") {
             try readUser(rest[..<at])
             rest = rest[rest.index(after: at)...]
@@ -47,7 +47,7 @@ struct ValkeyURL: Sendable {
             addresses.append(try Self.address(part))
         }
         if addresses.count > Self.addressLimit {
-            throw Self.fault("it names more than \(Self.addressLimit) hosts; name a few of them")
+            throw Self.fault("it has more than \(Self.addressLimit) hosts; list only a few of them")
         }
     }
 
@@ -72,7 +72,7 @@ struct ValkeyURL: Sendable {
     private mutating func readUser(_ text: Substring) throws {
         guard let colon = text.firstIndex(of: ":") else {
             throw Self.fault(
-                "a password stands behind a colon: redis://:password@host or"
+                "write a password after a colon: redis://:password@host or"
                     + " redis://user:password@host")
         }
         let user = try Self.decoded(text[..<colon], "user")
@@ -87,7 +87,7 @@ struct ValkeyURL: Sendable {
     private mutating func readDatabase(_ text: Substring) throws {
         if text.isEmpty { return }
         guard text.utf8.allSatisfy({ $0 >= 0x30 && $0 <= 0x39 }), let number = Int32(text) else {
-            throw Self.fault("behind the host stands the number of a database: redis://host:6379/0")
+            throw Self.fault("after the host, write the number of a database: redis://host:6379/0")
         }
         database = Int(number)
     }
@@ -97,19 +97,19 @@ struct ValkeyURL: Sendable {
         var port: Substring?
         if text.hasPrefix("[") {
             guard let end = text.firstIndex(of: "]") else {
-                throw fault("an IPv6 address stands in brackets: redis://[::1]:6379")
+                throw fault("write an IPv6 address in brackets: redis://[::1]:6379")
             }
             host = text[text.index(after: text.startIndex)..<end]
             let rest = text[text.index(after: end)...]
             guard rest.isEmpty || rest.hasPrefix(":"), host.contains(":") else {
-                throw fault("an IPv6 address stands in brackets: redis://[::1]:6379")
+                throw fault("write an IPv6 address in brackets: redis://[::1]:6379")
             }
             port = rest.isEmpty ? nil : rest.dropFirst()
         } else if let colon = text.firstIndex(of: ":") {
             host = text[..<colon]
             port = text[text.index(after: colon)...]
             if port?.contains(":") == true {
-                throw fault("an IPv6 address stands in brackets: redis://[::1]:6379")
+                throw fault("write an IPv6 address in brackets: redis://[::1]:6379")
             }
         }
         let isLegal = host.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7F && $0 != 0x25 }
@@ -136,7 +136,7 @@ struct ValkeyURL: Sendable {
 }
 
 extension ValkeyURL: DescriptionReflectable {
-    /// Whether nobody can read what is sent: it is encrypted, or does not leave the machine.
+    /// Whether nobody else can read the traffic: it is encrypted, or does not leave the machine.
     var hidesTraffic: Bool { isSecure || addresses.allSatisfy(\.isLocal) }
 
     /// The URL without the password.
@@ -149,7 +149,7 @@ extension ValkeyURL: DescriptionReflectable {
     }
 }
 
-/// Where a node listens: a host and a port, or the path of a socket.
+/// The address of a node: a host and a port, or the path of a socket.
 struct NodeAddress: Hashable, Sendable, CustomStringConvertible {
     /// A name, an IP address without brackets, or a path that begins with `/`.
     let host: String
@@ -160,7 +160,7 @@ struct NodeAddress: Hashable, Sendable, CustomStringConvertible {
         return host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)"
     }
 
-    /// Whether it does not leave the machine.
+    /// Whether the traffic does not leave the machine.
     var isLocal: Bool {
         host.hasPrefix("/") || host == "localhost" || host == "::1"
             || (host.hasPrefix("127.") && host.utf8.allSatisfy { $0 < 0x3A })
@@ -174,9 +174,9 @@ struct NodeAddress: Hashable, Sendable, CustomStringConvertible {
         self.port = port
     }
 
-    /// Creates the address that a server named, if it may be one.
+    /// Creates the address that a server has named; nil if it is invalid.
     /// - Parameters:
-    ///   - host: The host; empty for the host of the server that named it.
+    ///   - host: The host; empty for the host of that server.
     ///   - port: The port.
     ///   - server: The address of that server.
     init?(named host: String, port: Int64, by server: NodeAddress) {
@@ -200,9 +200,9 @@ struct NodeAddress: Hashable, Sendable, CustomStringConvertible {
     }
 }
 
-/// The user and the password of a connection, which nothing prints.
+/// The user and the password of a connection. They are never printed.
 struct Credentials: Sendable, DescriptionReflectable {
-    /// The user of an ACL; nil for a password alone.
+    /// The user of an ACL; nil if there is only a password.
     let user: String?
     let password: String
 

@@ -11,7 +11,7 @@ import TurnpikeSupport
 /// The text in braces (the hash tag) decides which node of a cluster has a key, so all parts of one
 /// key are on one node.
 enum SharedKey {
-    // Longer ones are replaced by their digest, because a server keeps each name in memory.
+    // A longer key is replaced by its digest, because a server keeps each name in memory.
     private static let longest = 200
 
     /// The name of one part of the state of a key.
@@ -20,7 +20,7 @@ enum SharedKey {
     /// The name of the state of one rule.
     static func name(_ key: String, _ rule: QuotaRule) -> String {
         let identity = rule.identity
-        // A name of a user's may have any text, and a server names its keys in errors.
+        // A user's name may have any text, and a server quotes its keys in errors.
         let isPlain =
             identity.utf8.count <= longest
             && identity.utf8.allSatisfy { (0x21...0x7E).contains($0) }
@@ -30,7 +30,7 @@ enum SharedKey {
                 + (isPlain ? identity : "#" + SHA256.digest(of: Data(identity.utf8)).hexadecimal))
     }
 
-    /// Text for a hash tag, another one for each key; it has no braces and is not empty.
+    /// Text for a hash tag, different for each key. It has no braces and is not empty.
     private static func tag(_ key: String) -> String {
         if key.utf8.count > longest {
             return "%#" + SHA256.digest(of: Data(key.utf8)).hexadecimal
@@ -52,7 +52,7 @@ enum SharedKey {
 
 /// The reply of a script of shared state: a list of numbers.
 struct SharedReply {
-    // How long the operations of shared state may take. The gates wait for a shorter time, and need
+    // The longest time for operations of shared state. The gates wait for a shorter time, and need
     // a late answer to give its permits back.
     static let timeLimit = Duration.seconds(2)
 
@@ -65,7 +65,7 @@ struct SharedReply {
     var count: Int { values.count }
 
     /// A whole number within a range.
-    /// - Throws: An error if there is none.
+    /// - Throws: An error if there is no such number.
     func integer(_ index: Int, in range: ClosedRange<Int> = 0...Int.max) throws -> Int {
         let number: Int? =
             switch values.indices.contains(index) ? values[index] : .null {
@@ -77,9 +77,9 @@ struct SharedReply {
         return number
     }
 
-    /// A time in microseconds, rounded up to a nanosecond, because nothing must happen early; but not
-    /// because of an inexact addition.
-    /// - Throws: An error if there is none.
+    /// A time in microseconds, rounded up to a nanosecond, because nothing must happen early. An
+    /// inexact addition does not round it up.
+    /// - Throws: An error if there is no such time.
     func time(_ index: Int) throws -> Duration {
         guard values.indices.contains(index), case .bytes(let data) = values[index],
             let microseconds = Double(String(decoding: data, as: UTF8.self)), !microseconds.isNaN
@@ -88,7 +88,7 @@ struct SharedReply {
         return .nanoseconds(Int64(exactly: whole) ?? (whole < 0 ? .min : .max))
     }
 
-    /// The error of a reply that a script of this version does not give.
+    /// The error of a reply in a form that this version's scripts do not return.
     static var fault: ClientError {
         ClientError(
             .protocol,
@@ -105,10 +105,10 @@ extension Data {
 }
 
 extension Duration {
-    /// Microseconds, as scripts count.
+    /// The microseconds, as scripts count.
     var microseconds: Double { Double(wholeNanoseconds) / 1000 }
 
-    /// Whole milliseconds, rounded up, at least 1, and so few that a server can add them to its time.
+    /// Whole milliseconds, rounded up, at least 1, and few enough to add to a server's time.
     var expiryMilliseconds: Int {
         let nanoseconds = min(max(wholeNanoseconds, 1), .max - 1_000_000)
         return Int(truncatingIfNeeded: (nanoseconds + 999_999) / 1_000_000)

@@ -7,7 +7,7 @@ public import TurnpikeSharedState
 import TurnpikeSupport
 
 extension ValkeyServer: QuotaStore {
-    // Beyond that, not each whole number is a double.
+    // Above this, a double cannot represent every whole number.
     private static let mostPermits = 1 << 53
 
     /// Takes permits, or none, by the server's clock.
@@ -35,7 +35,7 @@ extension ValkeyServer: QuotaStore {
         }
     }
 
-    /// Gives permits back, or charges more of them if the number is negative.
+    /// Returns permits, or charges more permits if the number is negative.
     public func giveBack(_ permits: Int, to key: String, rules: [QuotaRule]) async throws {
         if permits == 0 || rules.isEmpty { return }
         var arguments = [Data(Double(permits))]
@@ -67,15 +67,15 @@ extension QuotaRule {
 
 /// The scripts of shared quotas (``/TurnpikeSharedState/QuotaStore``).
 ///
-/// The state of a rule is the text `<backlog> <time>` under a key of its own: how far ahead of the
-/// time of the last change its theoretical arrival time (TAT) was, and that time, both in
-/// microseconds. A backlog keeps the precision of a double for intervals far below a microsecond,
-/// which a point in time would not. A rule that is whole has no key. A text that is none of these
-/// counts as a whole rule.
+/// The state of a rule is the text `<backlog> <time>` under its own key. The backlog says how far
+/// the theoretical arrival time (TAT) was ahead at the last change, and the time is that of the
+/// change, both in microseconds. For intervals far below a microsecond, a backlog keeps the
+/// precision of a double, but a point in time would not. A rule with all its permits has no key.
+/// Any other text counts as such a rule.
 enum QuotaScripts {
     // The time counts from 2026-01-01. If the server's clock has gone back, no time has passed, so
-    // TAT goes back with it; that must be written, or the backlog would stay until the clock is where
-    // it was.
+    // TAT goes back too. That must be written. Otherwise the backlog would stay until the clock has
+    // caught up.
     private static let state = """
         local time = redis.call('TIME')
         local now = (time[1] - 1767225600) * 1000000 + time[2]
@@ -111,11 +111,11 @@ enum QuotaScripts {
 
     /// Takes permits, or none.
     ///
-    /// The first key is that of the cool-down, and each rule has one. The arguments: the minimum, the
-    /// maximum, the reach, and the interval and burst of each rule. The reply: 0, the permits and the
-    /// offset of each rule; 1 and the time until the first permit; or 2 and the milliseconds of the
-    /// cool-down. A permit that is due within a nanosecond counts as due, because additions are not
-    /// exact.
+    /// The first key is that of the cool-down, and each rule has one key. The arguments: the
+    /// minimum, the maximum, the reach, and the interval and burst of each rule. The reply: 0, the
+    /// permits and the offset of each rule; 1 and the time until the first permit; or 2 and the
+    /// milliseconds of the cool-down. A permit that is due within a nanosecond counts as due,
+    /// because additions are inexact.
     static let take = ValkeyScript(
         state + """
             local left = redis.call('PTTL', KEYS[1])
@@ -144,10 +144,10 @@ enum QuotaScripts {
             return answer
             """)
 
-    /// Gives permits back, or charges more of them.
+    /// Returns permits, or charges more permits.
     ///
-    /// Each rule has a key. The arguments: the permits, and for each rule the interval, and how far
-    /// ahead a charge may put TAT.
+    /// Each rule has a key. The arguments: the permits, and for each rule the interval and how far
+    /// ahead a charge may move TAT.
     static let giveBack = ValkeyScript(
         state + """
             local permits = tonumber(ARGV[1])

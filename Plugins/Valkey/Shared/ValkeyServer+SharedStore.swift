@@ -6,15 +6,15 @@ public import TurnpikeSharedState
 /// Keeps the state that the replicas of a service share, by the server's clock.
 ///
 /// Each operation is one script or command. The state of one key is under names that begin with
-/// `turnpike:{<key>}:`, so it is on one node of a cluster. A value that cannot be read counts as none,
-/// and is replaced; a key of another type is an error that names it. All keys end by
-/// themselves, apart from tokens without a lifetime. The user of the URL needs the keys `turnpike:*`
-/// and the commands `EVAL`, `EVALSHA`, `GET`, `GETRANGE`, `SET`, `DEL`, `PTTL`, `PEXPIRE`, `TIME`,
-/// `ZADD`, `ZCARD` and `ZREMRANGEBYSCORE`.
+/// `turnpike:{<key>}:`, so it is on one node of a cluster. An unreadable value counts as missing,
+/// and is replaced. A key of another type is an error with the key's name. All keys expire, except
+/// tokens without a lifetime. The user of the URL needs the keys `turnpike:*` and the commands
+/// `EVAL`, `EVALSHA`, `GET`, `GETRANGE`, `SET`, `DEL`, `PTTL`, `PEXPIRE`, `TIME`, `ZADD`, `ZCARD`
+/// and `ZREMRANGEBYSCORE`.
 extension ValkeyServer: SharedStore {}
 
 extension ValkeyServer: CooldownStore {
-    // The key ends with the cool-down; its content does not matter.
+    // The key ends with the cool-down. Its content does not matter.
     private static let coolDown = ValkeyScript(
         """
         if redis.call('PTTL', KEYS[1]) < tonumber(ARGV[1]) then
@@ -36,15 +36,15 @@ extension ValkeyServer: CooldownStore {
         let name = SharedKey.name(key, "cooldown")
         let reply = SharedReply(
             try await send(ValkeyCommand("PTTL", name, key: name), within: SharedReply.timeLimit))
-        // A negative number: there is no such key, or it has no end and is none of a cool-down.
+        // A negative number: there is no key, or one without an end, which is no cool-down.
         let left = try reply.integer(0, in: Int.min...Int.max)
         return left > 0 ? .milliseconds(left) : nil
     }
 }
 
 extension ValkeyServer: ReplicaStore {
-    // A sorted set: each replica with the time when it stops to count, in milliseconds. Times too far
-    // ahead are those of a clock that has gone back.
+    // A sorted set: each replica, with the time until which it counts, in milliseconds. Times too
+    // far ahead come from a clock that has gone back.
     private static let beat = ValkeyScript(
         """
         local time = redis.call('TIME')
@@ -64,10 +64,10 @@ extension ValkeyServer: ReplicaStore {
         return redis.call('ZCARD', KEYS[1])
         """)
 
-    // A count beyond it is no count: the share of each replica would be next to nothing.
+    // A higher count is not plausible: the share of each replica would be almost zero.
     private static let mostReplicas = 10_000
 
-    /// Says that a replica is there, and counts those that have said so.
+    /// Reports that a replica is running, and counts the replicas that have reported.
     public func beat(
         _ replica: String, of group: String, for lifetime: Duration
     ) async throws -> Int {
@@ -76,15 +76,15 @@ extension ValkeyServer: ReplicaStore {
                 Self.beat, keys: [SharedKey.name(group, "replicas")],
                 arguments: [Data(replica.utf8), Data(lifetime.expiryMilliseconds)],
                 within: SharedReply.timeLimit))
-        // A life of a millisecond may be over already.
+        // A lifetime of a millisecond may be over already.
         return max(try reply.integer(0, in: 0...Self.mostReplicas), 1)
     }
 }
 
 extension ValkeyServer: LockStore {
-    // The first key is that of the lock: it holds the number and ends with the lock. The second one
-    // holds the last number. A number is at least the server's time in milliseconds, so that numbers
-    // grow even if a server has lost its data; therefore the second key may end too, after 30 days.
+    // The first key is that of the lock: it has the number, and ends with the lock. The second key
+    // has the last number. A number is at least the server's time in milliseconds, so numbers grow
+    // even if a server has lost its data. So the second key may also end, after 30 days.
     private static let takeLock = ValkeyScript(
         """
         local left = redis.call('PTTL', KEYS[1])
@@ -130,7 +130,7 @@ extension ValkeyServer: LockStore {
         }
     }
 
-    /// Ends a lock, if it has not ended.
+    /// Ends a lock, if it has not ended already.
     public func unlock(_ lock: SharedLock) async throws {
         _ = try await run(
             Self.endLock, keys: [SharedKey.name(lock.key, "lock")],
@@ -139,8 +139,8 @@ extension ValkeyServer: LockStore {
 }
 
 extension ValkeyServer: TokenStore {
-    // The fencing number has 20 digits, so that numbers compare as texts: a double of Lua would not
-    // hold all of them. The content follows. A value without a number gives way.
+    // The fencing number has 20 digits, so that numbers compare as texts, because a Lua double
+    // cannot represent all of them. The content follows. A value without a number is replaced.
     private static let storeToken = ValkeyScript(
         """
         local present = redis.pcall('GETRANGE', KEYS[1], 0, 19)

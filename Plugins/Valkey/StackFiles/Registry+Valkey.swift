@@ -11,7 +11,7 @@ public import TurnpikeValkey
 import TurnpikeValkeyCache
 
 extension Registry {
-    /// Adds the kind `valkey` to what `shared` of stack files may use.
+    /// Adds the kind `valkey` to the stores that `shared` of stack files may use.
     public mutating func registerValkey() {
         register(
             sharedStore: "valkey",
@@ -42,7 +42,7 @@ extension Registry {
             guard settings.isDryRun else {
                 return try ValkeyServer(url: url, configuration: configuration, meter: meter)
             }
-            // The library is not looked for: a file may be checked on another machine.
+            // The library is not loaded, because a file may be checked on another machine.
             if url.isEmpty { return PlaceholderStore() }
             do {
                 return PlaceholderStore(hidesTraffic: try ValkeyServer.hidesTraffic(url: url))
@@ -55,11 +55,11 @@ extension Registry {
 }
 
 extension Settings {
-    /// Returns the server of the file's shared state, if `shared` of this gate says that it uses it.
+    /// Returns the server of the file's shared state, if the setting `shared` of this gate uses it.
     ///
-    /// Shared state of another kind is recorded as a mistake. It is for gates that keep on the server
-    /// what ``/TurnpikeSharedState/SharedStore`` knows nothing of, such as responses.
-    /// - Returns: The server; nil if the gate does not use it, and while a file is only checked
+    /// Shared state of another kind is recorded as a mistake. This is for gates that store data on
+    /// the server that ``/TurnpikeSharedState/SharedStore`` does not handle, such as responses.
+    /// - Returns: The server; nil if the gate does not use it, or while a file is only checked
     ///   (``/TurnpikeStackFiles/Settings/isDryRun``).
     public func valkeyServer() -> ValkeyServer? {
         guard let store = sharedState()?.store else { return nil }
@@ -84,10 +84,10 @@ extension ValkeyServer.Configuration {
 }
 
 extension Registry {
-    /// Adds the gate `cache` to the names of stack files, which may keep its entries on the server of the
-    /// file's `shared`.
+    /// Adds the gate `cache` to the names of stack files. The gate may store its entries on the
+    /// server of the file's `shared`.
     ///
-    /// It replaces the gate of `registerCache(shared:)`, whose settings it has.
+    /// It replaces the gate of `registerCache(shared:)`, and has the same settings.
     public mutating func registerValkeyCache() {
         registerCache { store, settings in
             guard let server = store as? ValkeyServer else { return nil }

@@ -22,7 +22,7 @@ final class CacheFile: Sendable {
 
     // MARK: Opening
 
-    /// Opens a file; nil if there is none.
+    /// Opens a file; nil if it does not exist.
     static func existing(
         _ name: String, in folder: Folder, forWriting: Bool = false
     ) throws -> CacheFile? {
@@ -34,19 +34,19 @@ final class CacheFile: Sendable {
         }
     }
 
-    /// Makes a file of mode 0600; it is an error if there is one.
+    /// Creates a file with mode 0600. It is an error if the file exists.
     static func new(_ name: String, in folder: Folder) throws -> CacheFile {
         CacheFile(descriptor: try folder.openFile(name, O_RDWR | O_CREAT | O_EXCL))
     }
 
-    /// Opens a file, or makes it if there is none.
+    /// Opens a file, or creates it if it does not exist.
     static func shared(_ name: String, in folder: Folder) throws -> CacheFile {
         CacheFile(descriptor: try folder.openFile(name, O_RDWR | O_CREAT))
     }
 
     // MARK: The lock
 
-    /// Takes the file's lock, and waits for it for some time; the system releases it when the
+    /// Takes the file's lock, and waits up to a limit for it. The system releases the lock when the
     /// process ends.
     /// - Returns: Whether the lock was taken.
     func lock(within patience: Duration = .zero) -> Bool {
@@ -55,7 +55,7 @@ final class CacheFile: Sendable {
         while true {
             if flock(descriptor, LOCK_EX | LOCK_NB) == 0 { return true }
             if clock.now >= end { return false }
-            // The system has no wait with a limit for this lock.
+            // The system offers no wait with a limit for this lock.
             usleep(1000)
         }
     }
@@ -72,7 +72,7 @@ final class CacheFile: Sendable {
         return Self.state(info)
     }
 
-    /// The state of a file that is not open; nil if there is none.
+    /// The state of a file that is not open; nil if it does not exist.
     static func state(of name: String, in folder: Folder) throws -> (size: Int64, used: Int)? {
         try folder.status(of: name).map(state)
     }
@@ -94,7 +94,7 @@ final class CacheFile: Sendable {
     /// Notes that the file was used now.
     func touch() { futimens(descriptor, nil) }
 
-    /// The present in seconds since 1970, by the clock of ``state()``.
+    /// The current time in seconds since 1970, by the clock of ``state()``.
     static var now: Int { time(nil) }
 
     // MARK: Content
@@ -106,7 +106,7 @@ final class CacheFile: Sendable {
         return data.prefix(got)
     }
 
-    /// The numbers of eight bytes from a position on; behind the end of the file they are zero.
+    /// Numbers of eight bytes from a position on. After the end of the file they are zero.
     func numbers(_ count: Int, at offset: Int64) throws -> [UInt64] {
         var numbers = [UInt64](repeating: 0, count: count)
         _ = try unsafe numbers.withUnsafeMutableBytes { try unsafe read(into: $0, at: offset) }
@@ -144,7 +144,7 @@ final class CacheFile: Sendable {
         }
     }
 
-    /// Cuts the file off, or fills it up with zeros.
+    /// Truncates the file, or extends it with zeros.
     func resize(to size: Int64) throws {
         while ftruncate(descriptor, off_t(size)) != 0 {
             if errno != EINTR { throw FileFault("resize a file of the cache") }

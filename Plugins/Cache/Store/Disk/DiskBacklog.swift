@@ -3,41 +3,41 @@
 import Foundation
 import Synchronization
 
-/// The changes that wait to be written, in their order.
+/// The changes that wait to be written, in order.
 ///
-/// They are written together, a little later than they were asked for, so that no call waits for the disk.
-/// Until then they answer look-ups, so that the store behaves as if all were written.
+/// Changes are written together and a little later, so that no call waits for the disk. Until then,
+/// look-ups use the waiting changes, so the store behaves as if all were written.
 final class DiskBacklog: Sendable {
     /// One change of a key's entries.
     struct Change: Sendable {
         typealias Action = @Sendable (DiskStore) throws -> Void
 
-        /// The change, which decides what look-ups of the key find until it is written.
+        /// The change. Until it is written, it decides what look-ups of the key find.
         enum Work: Sendable {
-            /// An entry is stored, unless other processes have removed something of its bucket since this
-            /// count of removals. Look-ups find it.
+            /// An entry is stored, unless other processes have removed an entry of its bucket since
+            /// this count of removals. Look-ups find the new entry.
             case entry(StoredResponse, Data, UInt64?)
             /// The key's entries are removed. Look-ups find nothing.
             case removal
-            /// Look-ups wait until the change was made.
+            /// Look-ups wait until the change is made.
             case update(Action)
-            /// Look-ups do not depend on it.
+            /// Look-ups do not depend on this change.
             case other(Action)
         }
 
         let key: CacheKey
         let work: Work
-        /// How much memory it takes, approximately.
+        /// The memory that the change takes, approximately.
         let bytes: Int
 
-        /// Whether look-ups do not depend on it.
+        /// Whether look-ups do not depend on the change.
         var isOther: Bool { if case .other = work { true } else { false } }
     }
 
     /// A task for the store: to write the waiting changes.
     struct Start {
-        /// Whether to write at once, because the queue is long, or a little later, together with
-        /// changes that come until then.
+        /// Whether to write at once, because the queue is long. Otherwise the store writes a little
+        /// later, together with changes that are added until then.
         let isNow: Bool
         /// The latest start has the highest number; earlier ones stop.
         fileprivate let number: Int
@@ -46,11 +46,11 @@ final class DiskBacklog: Sendable {
     /// The effect of the waiting changes on a key.
     enum Finding {
         case entry(CacheEntry)
-        /// There is none.
+        /// There is no entry.
         case nothing
         /// The key's changes must be written first.
         case later
-        /// Nothing: the folder has the answer.
+        /// No change concerns the key, so the folder has the answer.
         case folder
     }
 
@@ -58,7 +58,7 @@ final class DiskBacklog: Sendable {
         var queue: [Change] = []
         // Changes that failed. They are queued again before the next change.
         var postponed: [Change] = []
-        // All changes by key and in their order: queued, being written, and postponed.
+        // All changes by key, in order: queued, being written, or postponed.
         var changes: [CacheKey: [Change]] = [:]
         var count = 0
         var bytes = 0
@@ -96,14 +96,14 @@ final class DiskBacklog: Sendable {
 
     init(maxBytes: Int) { self.maxBytes = maxBytes }
 
-    /// How many changes are not yet written.
+    /// The number of changes that are not written yet.
     var count: Int { state.withLock { $0.count } }
 
-    /// Whether more waits than may.
+    /// Whether more bytes wait than the limit allows.
     var isFull: Bool { state.withLock { $0.bytes > maxBytes } }
 
-    /// Takes an entry, if there is room.
-    /// - Returns: Whether it was taken, and a task for the store if it has none yet.
+    /// Accepts an entry, if there is space.
+    /// - Returns: Whether it was accepted, and a task for the store if it has none yet.
     func addEntry(_ change: Change) -> (isTaken: Bool, Start?) {
         state.withLock { state in
             if state.bytes + change.bytes > maxBytes { return (false, nil) }
@@ -111,7 +111,7 @@ final class DiskBacklog: Sendable {
         }
     }
 
-    /// Takes another change.
+    /// Accepts another change.
     /// - Returns: A task for the store if it has none yet.
     func add(_ change: Change) -> Start? { state.withLock { add(change, &$0) } }
 
@@ -134,7 +134,7 @@ final class DiskBacklog: Sendable {
         }
     }
 
-    /// Takes the next changes out of the queue, to write them.
+    /// Removes the next changes from the queue, to write them.
     func take(_ most: Int) -> [Change] {
         state.withLock { state in
             let most = min(most, state.queue.count)
@@ -143,7 +143,7 @@ final class DiskBacklog: Sendable {
         }
     }
 
-    /// How many changes a task has to write; nil if there is a later task.
+    /// The number of changes that a task has to write; nil if there is a later task.
     func due(_ start: Start) -> Int? {
         state.withLock { state in
             state.start?.number == start.number ? state.queue.count : nil
@@ -153,7 +153,7 @@ final class DiskBacklog: Sendable {
     /// Ends a task, and returns the next one if changes were added.
     ///
     /// Unless the queue is long, the next task starts a little later. Otherwise, under load, each
-    /// portion would be small, with a file for each.
+    /// batch would be small and would need its own file.
     func next(after start: Start) -> Start? {
         state.withLock { state in
             guard state.start?.number == start.number else { return nil }
@@ -162,14 +162,14 @@ final class DiskBacklog: Sendable {
         }
     }
 
-    // If more fail, the disk is of no use.
+    // If more changes fail, the disk is unusable.
     private static let maxPostponed = 256
 
     /// Removes changes that were written or have failed.
     /// - Parameters:
-    ///   - changes: The changes, as they were taken.
-    ///   - others: Changes in place of those that failed, for the next time that something is written. Those
-    ///     beyond a bound are dropped.
+    ///   - changes: The changes, as `take` returned them.
+    ///   - others: Replacements for failed changes, to be written the next time. Those above a
+    ///     limit are dropped.
     func finish(_ changes: some Sequence<Change>, postponing others: [Change]) {
         state.withLock { state in
             for change in changes { state.release(change) }
@@ -180,9 +180,9 @@ final class DiskBacklog: Sendable {
         }
     }
 
-    /// Looks a key up in the changes, the latest first.
+    /// Looks up a key in the changes, the latest first.
     func find(_ key: CacheKey, _ isMatch: (StoredResponse) -> Bool) -> Finding {
-        // The condition is the caller's code: it is not run within the lock.
+        // The condition is the caller's code, so it does not run within the lock.
         for change in state.withLock({ $0.changes[key] ?? [] }).reversed() {
             switch change.work {
             case .entry(let response, let data, _):

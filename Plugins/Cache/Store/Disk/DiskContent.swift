@@ -5,7 +5,7 @@ import Synchronization
 import TurnpikeCore
 import TurnpikeSupport
 
-/// Content in a file, read and checked in blocks as it is pulled.
+/// Content in a file. It is read and checked in blocks when it is pulled.
 struct DiskContent: CachedContent {
     let file: CacheFile
     let layout: EntryFile.Layout
@@ -19,7 +19,7 @@ struct DiskContent: CachedContent {
         ResponseBody(source: DiskSource(self, range), length: range.count64)
     }
 
-    /// Whether bytes from the beginning of a block on have the right checksums.
+    /// Whether bytes that begin with a block have the right checksums.
     func isRight(_ data: Data, from block: Int) -> Bool {
         var rest = data[...]
         for checksum in checksums[block...] {

@@ -4,7 +4,7 @@ import Foundation
 import TurnpikeCore
 import TurnpikeSupport
 
-// How entries are added and removed (`FORMAT.md`, "packs"). All but look-ups need the lock.
+// Adds and removes entries (`FORMAT.md`, "packs"). Everything except look-ups needs the lock.
 extension DiskFolder {
     /// The most variants of one key.
     private static let maxVariants = 8
@@ -22,9 +22,9 @@ extension DiskFolder {
         return try EntryFile(file, at: place)
     }
 
-    /// Keeps entries as a new file, if there is room.
+    /// Stores entries as a new file, if there is space.
     ///
-    /// If another process has removed the key's entries, the new entry is not kept, and the entry
+    /// If another process has removed the key's entries, the new entry is not stored, and the entry
     /// that it should replace is removed.
     /// - Throws: The reason if the file cannot be made, or its entries cannot be added to the index.
     func keep(_ pack: DiskPack, _ index: DiskIndex, _ usage: inout CacheUsage) throws {
@@ -34,7 +34,7 @@ extension DiskFolder {
         }
     }
 
-    /// Keeps a temporary file, which has a single entry, if there is room.
+    /// Stores a temporary file, which has a single entry, if there is space.
     func keep(
         _ response: StoredResponse, _ file: TemporaryEntry, bytes: Int64, _ index: DiskIndex,
         _ usage: inout CacheUsage
@@ -78,7 +78,7 @@ extension DiskFolder {
         }
     }
 
-    // Replaces the same variant of the key, or else the oldest one if there are too many.
+    // Replaces the same variant, or else the oldest one if the key has too many variants.
     private func add(
         _ entry: DiskPack.Entry, _ file: UInt32, _ index: DiskIndex, _ usage: inout CacheUsage
     ) throws {
@@ -102,8 +102,8 @@ extension DiskFolder {
         }
     }
 
-    // Frees the room of an entry that the index no longer names. If that fails, the space is freed
-    // when its file is removed.
+    // Frees the space of an entry that the index does not contain any more. If that fails, the
+    // space is freed when its file is removed.
     private func release(_ place: DiskIndex.Place, _ usage: inout CacheUsage) {
         usage.entries -= 1
         let name = Self.name(place.file)
@@ -120,8 +120,8 @@ extension DiskFolder {
         }
     }
 
-    /// Removes an entry, if it is still there.
-    /// - Returns: Whether it was.
+    /// Removes an entry, if it still exists.
+    /// - Returns: Whether it existed.
     @discardableResult
     func remove(
         _ place: DiskIndex.Place, _ index: DiskIndex, _ usage: inout CacheUsage
@@ -136,8 +136,8 @@ extension DiskFolder {
         for place in try index.places(mark) { try remove(place, index, &usage) }
     }
 
-    /// Replaces an entry's head, if the entry is still there.
-    /// - Returns: False if the head does not fit: the entry was removed then.
+    /// Replaces an entry's head, if the entry still exists.
+    /// - Returns: False if the head does not fit. Then the entry was removed.
     func update(
         _ old: StoredResponse, to response: StoredResponse, _ index: DiskIndex,
         _ usage: inout CacheUsage
@@ -155,9 +155,9 @@ extension DiskFolder {
     }
 }
 
-// Counting, and the bound (`FORMAT.md`, "room").
+// Counts entries, and enforces the limit (`FORMAT.md`, "room").
 extension DiskFolder {
-    /// The files of entries, counted.
+    /// The counted files of entries.
     struct Census {
         struct File {
             let number: UInt32
@@ -176,7 +176,7 @@ extension DiskFolder {
         }
     }
 
-    /// The room that a file of some size takes.
+    /// The disk space that a file of some size takes.
     static func room(_ size: Int64) -> Int64 { (size + 4095) / 4096 * 4096 }
 
     /// The name of a file of entries.
@@ -185,11 +185,11 @@ extension DiskFolder {
         return String(repeating: "0", count: 8 - digits.count) + digits
     }
 
-    /// Counts the entries, and removes leftovers of dead processes, within the lock.
+    /// Counts the entries, and removes leftovers of ended processes, within the lock.
     func census(_ index: DiskIndex) throws -> Census {
         if let folder = try foundTemporaries() {
             for name in try folder.names() {
-                // A living writer holds the lock. A file that cannot be removed stays for the next count.
+                // A living writer holds the lock. The next count retries a failed removal.
                 if let file = try? CacheFile.existing(name, in: folder),
                     file.lock()
                 {
@@ -197,17 +197,17 @@ extension DiskFolder {
                 }
             }
         }
-        // A folder that cannot be listed is an error, and not an empty one.
+        // A folder that cannot be listed is an error, not an empty folder.
         let packs = try foundPacks(again: true)
         let numbers = Set(try packs?.names().compactMap { UInt32($0, radix: 16) } ?? [])
         let counts = try index.keep(only: numbers)
         var files: [Census.File] = []
         guard let packs else { return Census(files: []) }
-        // A time of use in the future comes from a wrong clock, so this file is removed first.
+        // A time of use in the future comes from a wrong clock, so that file is removed first.
         let latest = CacheFile.now + EntryFile.useInterval
         for number in numbers {
             let (entries, name) = (counts[number] ?? 0, Self.name(number))
-            // The index does not name it, so its entries cannot be found.
+            // The index does not contain the file, so its entries cannot be found.
             if entries == 0, (try? packs.remove(name)) != nil { continue }
             guard let state = try CacheFile.state(of: name, in: packs) else { continue }
             files.append(
@@ -218,15 +218,15 @@ extension DiskFolder {
         return Census(files: files)
     }
 
-    /// Makes room, if there is none, by removing the files that were not used for longest.
-    /// - Returns: Whether there is room now.
+    /// Frees space if necessary, by removing the files that were not used for longest.
+    /// - Returns: Whether there is enough space now.
     func makeRoom(_ bytes: Int64, _ index: DiskIndex, _ usage: inout CacheUsage) throws -> Bool {
         let maxBytes = max(0, maxBytes - index.bytes)
         if usage.bytes + bytes <= maxBytes { return true }
         guard bytes <= maxBytes else { return false }
         let files = try census(index).files
         (usage.entries, usage.bytes) = (0, 0)
-        // A tenth of the bound is freed at once, so that the next responses need no search.
+        // A tenth of the limit is freed at once, so that the next responses need no search.
         let aim = max(0, min(maxBytes - bytes, maxBytes / 10 * 9))
         var kept: Set<UInt32> = []
         let packs = try foundPacks()

@@ -7,9 +7,9 @@ import TurnpikeSupport
 
 /// The folder of a disk store, and its lock, which processes share (`FORMAT.md`, "files" and "lock").
 ///
-/// Each level is held by its descriptor (``/TurnpikeSupport/Folder``). Links are refused, and so
-/// are files that another user owns or may write. One queue uses it.
-// SAFETY: one serial queue uses it; parts that others use are static, or have a lock of their own.
+/// Each level is held open by its descriptor (``/TurnpikeSupport/Folder``). Links are refused, and
+/// so are files that another user owns or may write. One queue uses the folder.
+// SAFETY: one serial queue uses it. Parts that others use are static, or have their own lock.
 final class DiskFolder: @unchecked Sendable {
     private struct Opened {
         let root: Folder
@@ -20,22 +20,22 @@ final class DiskFolder: @unchecked Sendable {
     let maxBytes: Int64
     private let directory: String
     private let patience: Duration
-    // False once another process has kept the lock for too long, until it was taken again.
+    // False after another process has kept the lock for too long, until the lock was taken again.
     private var isPatient = true
     private var lockFile: CacheFile?
     private var temporaries: UInt64 = 0
-    // The text that was last written to the lock's file.
+    // The values that were last written to the lock's file.
     private var noted: CacheUsage?
     // The size and number of entries, while the lock is held for several changes.
     private var held: CacheUsage?
     private let opened = Mutex<Opened?>(nil)
 
-    // Another layout would have a folder beside this one.
+    // Another layout gets its own folder beside this one.
     private static let version = "v2"
 
-    /// Creates the folder's side of a process; nothing is touched yet.
+    /// Creates this process's access to the folder. Nothing is opened yet.
     /// - Parameters:
-    ///   - directory: The folder that the user has named.
+    ///   - directory: The folder that the user has chosen.
     ///   - maxBytes: The most bytes.
     ///   - patience: How long to wait for another process that has the lock.
     init(directory: String, maxBytes: Int64, patience: Duration) {
@@ -54,9 +54,9 @@ final class DiskFolder: @unchecked Sendable {
         FileManager.default.fileExists(atPath: "\(directory)/\(version)/lock")
     }
 
-    // MARK: What is open
+    // MARK: Open files
 
-    /// The folder's index; nil until it was opened.
+    /// The folder's index; nil until it is opened.
     var index: DiskIndex? { opened.withLock { $0?.index } }
 
     /// The folder's index, for look-ups; nil if there is none yet.
@@ -74,7 +74,7 @@ final class DiskFolder: @unchecked Sendable {
         }
     }
 
-    /// The folder of the files of entries, for reading; nil if there is none yet.
+    /// The folder of entry files, for reading; nil if there is none yet.
     /// - Parameter again: Whether to search again, because another process may have removed the
     ///   folder and made a new one.
     /// - Returns: The folder.
@@ -89,7 +89,7 @@ final class DiskFolder: @unchecked Sendable {
         }
     }
 
-    /// The folder of the files of entries, for new ones; it is made if there is none.
+    /// The folder of entry files, for new ones. It is created if there is none.
     func packs() throws -> Folder {
         try opened.withLock { opened in
             if let packs = opened?.packs, packs.isStillThere { return packs }
@@ -134,14 +134,14 @@ final class DiskFolder: @unchecked Sendable {
         defer { lock.unlock() }
         noted = try read(lock)
         var usage = try noted ?? census(index).usage
-        // If that fails, the next count puts it right.
+        // If that fails, the next count corrects it.
         defer { if usage != noted { try? write(usage, lock) } }
         let value = try action(index, &usage)
         return (value, usage)
     }
 
-    /// Makes several changes under one hold of the lock.
-    /// - Throws: The reason if the lock cannot be taken; nothing was changed then.
+    /// Makes several changes while holding the lock once.
+    /// - Throws: The reason if the lock cannot be taken. Then nothing was changed.
     func together(_ changes: (DiskIndex) throws -> Void) throws {
         _ = try change { index, usage in
             held = usage
@@ -153,20 +153,20 @@ final class DiskFolder: @unchecked Sendable {
         }
     }
 
-    /// Notes a size before the space is used, so that after a kill in between the count is too
-    /// high, not too low.
+    /// Notes a size before the space is used. So if the process is killed in between, the count is
+    /// too high, not too low.
     func note(_ usage: CacheUsage) throws { if let lockFile { try write(usage, lockFile) } }
 
-    /// Opens the folder, and makes its missing parts.
-    /// - Throws: The reason if no entries can be stored in it.
+    /// Opens the folder, and creates its missing parts.
+    /// - Throws: The reason if the folder cannot store entries.
     func open() throws {
         let (lock, _) = try locked()
         defer { lock.unlock() }
         _ = try packs()
     }
 
-    // Takes the lock, and returns it with the index. If somebody has removed or moved the folder, or replaced
-    // a damaged index, other processes use other files than ours: then they are opened anew.
+    // Takes the lock, and returns it with the index. Opens the files again if the folder was
+    // removed or moved, or if a damaged index was replaced.
     private func locked() throws -> (CacheFile, DiskIndex) {
         for _ in 0..<3 {
             let (lock, opened) = try openedFolder()
@@ -181,7 +181,7 @@ final class DiskFolder: @unchecked Sendable {
     }
 
     // The process that holds the lock may have been stopped. So one change waits for the lock, and
-    // the next changes do not.
+    // the following changes do not.
     private func take(_ lock: CacheFile) throws {
         isPatient = lock.lock(within: isPatient ? patience : .milliseconds(2))
         if isPatient { return }
@@ -217,7 +217,7 @@ final class DiskFolder: @unchecked Sendable {
 
     // MARK: New files
 
-    /// Makes a temporary file; its lock shows other processes that its writer is alive.
+    /// Creates a temporary file. Its lock shows other processes that its writer is alive.
     func temporary() throws -> TemporaryEntry {
         guard let root = opened.withLock({ $0?.root }) else {
             throw FileFault("find the cache's folder", code: ENOENT)

@@ -2,15 +2,15 @@
 
 import Synchronization
 
-/// The removals that this process has made, and those by other processes that its look-ups have met.
+/// The removals by this process, and those by other processes that its look-ups have noticed.
 ///
-/// Each bucket of an index counts removals. A request is sent after a look-up. Its response is not
-/// stored if another process has removed an entry of its bucket since then.
+/// Each bucket of an index counts removals. A request is sent after a look-up. If another process
+/// has removed an entry of the bucket since then, the response is not stored.
 struct Removals {
-    // Removals by this process: of entries of any key, and of single buckets.
+    // Removals by this process: those of all keys, and those in single buckets.
     private var ofAll: UInt64 = 0
     private var ofBucket: [UInt64: UInt64] = [:]
-    // The removals by others as of the latest look-ups. A newer look-up may replace an older one.
+    // The removals by others at the latest look-ups. A newer look-up may overwrite an older one.
     private var looks: [Int: (mark: UInt64, seen: UInt64)] = [:]
     private static let maxLooks = 256
 
@@ -24,7 +24,7 @@ struct Removals {
         looks[Int(mark % UInt64(Self.maxLooks))] = (mark, seen)
     }
 
-    /// Takes out the removals by others as of a key's last look-up; nil if that is not known any more.
+    /// Takes the removals by others at a key's last look-up; nil if they were overwritten.
     mutating func take(_ mark: UInt64) -> UInt64? {
         let place = Int(mark % UInt64(Self.maxLooks))
         guard let look = looks[place], look.mark == mark else { return nil }
@@ -34,7 +34,7 @@ struct Removals {
 }
 
 extension DiskIndex {
-    /// Looks a key up, and notes the removals by others until then.
+    /// Looks up a key, and notes how many removals others have made until now.
     func look(_ mark: UInt64) throws -> [Place] {
         let bucket = try bucket(of: mark)
         let seen = removalsByOthers(bucket, mark)
@@ -42,7 +42,7 @@ extension DiskIndex {
         return bucket.places.filter { $0.mark == mark }
     }
 
-    /// The removals by others as of a key's last look-up, or as of now if that is not known.
+    /// The removals by others at a key's last look-up, or until now if that is unknown.
     /// - Throws: An error if the file cannot be read.
     func removalsSeen(_ mark: UInt64) throws -> UInt64 {
         try removals.withLock { $0.take(mark) } ?? removalsByOthers(mark)
@@ -61,13 +61,13 @@ extension DiskIndex {
 
     /// Notes that a key's entries are removed, within the folder's lock.
     func noteRemoval(_ mark: UInt64) throws {
-        // It is counted before the file is written, so a look-up in between notes a number that is
-        // never used again.
+        // The removal is counted before the file is written. So a look-up in between notes a number
+        // that is never used again.
         removals.withLock { $0.noteOwn(number(of: mark)) }
         try change(mark) { $0.removals &+= 1 }
     }
 
-    /// Notes that any entries are removed, within the folder's lock.
+    /// Notes that entries of any key are removed, within the folder's lock.
     func noteRemovals() throws {
         removals.withLock { $0.noteOwn() }
         try changeAll { $0.removals &+= 1 }

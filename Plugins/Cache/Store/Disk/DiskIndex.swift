@@ -7,16 +7,16 @@ import TurnpikeSupport
 
 /// The places of a folder's entries (`FORMAT.md`, "index").
 ///
-/// Changes are made under the folder's lock. Look-ups read without the lock: an entry contains its
-/// key and its checksum, so a look-up during a change finds the entry or none.
+/// Changes are made under the folder's lock. Look-ups read without the lock. An entry contains its
+/// key and its checksum, so a look-up during a change finds the entry or nothing.
 final class DiskIndex: Sendable {
-    /// Where an entry is.
+    /// The place of an entry.
     struct Place: Hashable, Sendable {
         /// The number of its file, which is not 0.
         let file: UInt32
-        /// Where in the file it begins: a multiple of ``unit``.
+        /// The position in the file where the entry begins: a multiple of ``unit``.
         let offset: Int
-        /// How many bytes it takes, as a multiple of ``unit``; 0 if that is more than is read at once.
+        /// The bytes that it takes, a multiple of ``unit``; 0 if it is not read at once.
         let bytes: Int
         /// The digest of its key.
         let mark: UInt64
@@ -31,7 +31,7 @@ final class DiskIndex: Sendable {
 
     private let file: CacheFile
     private let bucketCount: UInt64
-    /// The seed of the digests; it also distinguishes this index from an earlier one.
+    /// The seed of the digests. It also distinguishes this index from an earlier one.
     let seed: UInt64
     let removals = Mutex(Removals())
 
@@ -49,19 +49,19 @@ final class DiskIndex: Sendable {
         return DiskIndex(file, buckets: opening[1], seed: opening[2])
     }
 
-    /// Opens the index of a folder, or makes an empty one, within the folder's lock.
+    /// Opens the index of a folder, or creates an empty one, within the folder's lock.
     /// - Parameters:
     ///   - folder: The folder.
-    ///   - maxBytes: The bound of the folder, from which the number of entries follows.
+    ///   - maxBytes: The limit of the folder, which determines the number of entries.
     /// - Returns: The index.
-    /// - Throws: An error if the file cannot be opened or made.
+    /// - Throws: An error if the file cannot be opened or created.
     static func opened(in folder: Folder, maxBytes: Int64) throws -> DiskIndex {
         if let index = try existing(in: folder), index.leavesRoom(in: maxBytes) { return index }
-        // About a place for each KiB, half of what a small response takes: few buckets are ever full.
+        // One place for about each KiB, half of a small response. So few buckets are full.
         let wanted = UInt64(clamping: maxBytes >> 14)
         var buckets = bucketRange.lowerBound
         while buckets < wanted, buckets < bucketRange.upperBound { buckets *= 2 }
-        // A new file, so that processes that have the old one open see that it was removed.
+        // A new file, so that processes with the old one open notice that it was removed.
         try folder.remove(name)
         let file = try CacheFile.new(name, in: folder)
         let index = DiskIndex(file, buckets: buckets, seed: UInt64.random(in: 0...UInt64.max))
@@ -80,30 +80,30 @@ final class DiskIndex: Sendable {
     /// Whether its file was replaced or removed.
     var isRemoved: Bool { file.isRemoved }
 
-    /// The size of the file, as a part of the folder's bound.
+    /// The size of the file, which counts within the folder's limit.
     var bytes: Int64 { Self.bucketsOffset + Int64(bucketCount) * Int64(Bucket.bytes) }
 
-    // One that was made for a far higher bound would leave no room for entries. One for a lower bound
-    // stays: processes with several bounds that share a folder all use the smallest index.
+    // An index for a far higher limit would leave no space for entries. An index for a lower limit
+    // stays, so processes with different limits for one folder all use the smallest index.
     private func leavesRoom(in maxBytes: Int64) -> Bool {
         bytes - Self.bucketsOffset - Int64(Bucket.bytes) <= maxBytes / 4
     }
 
     // MARK: Entries
 
-    /// The digest of a key, by which the entries of this folder are found.
+    /// The digest of a key. The entries of this folder are found by digest.
     func mark(of key: CacheKey) -> UInt64 {
         var mark = XXHash64.hash(key.method.rawValue, seed: seed)
         if let partition = key.partition { mark = XXHash64.hash(partition, seed: mark) }
         return XXHash64.hash(key.url, seed: mark)
     }
 
-    /// Where a key's entries are, the oldest in front.
+    /// The places of a key's entries, the oldest first.
     func places(_ mark: UInt64) throws -> [Place] {
         try bucket(of: mark).places.filter { $0.mark == mark }
     }
 
-    /// Where all entries are.
+    /// The places of all entries.
     func places() throws -> [Place] {
         var all: [Place] = []
         try changeAll { all += $0.places }
@@ -112,12 +112,12 @@ final class DiskIndex: Sendable {
 
     /// Adds an entry's place, within the folder's lock.
     /// - Parameters:
-    ///   - place: The place.
-    ///   - seen: The removals by other processes when the response was asked for; nil to add it in any
+    ///   - seen: The removals by other processes when the response was requested; nil to add it in
+    ///     any case.
     ///     case.
-    ///   - replaced: Returns the places of the key that it replaces.
-    /// - Returns: The places that were removed: those that it replaces, or the oldest of a full bucket.
-    ///   nil where others have removed something since, and nothing was added.
+    ///   - replaced: Returns the places of the key that the new place replaces.
+    /// - Returns: The removed places: the replaced ones, or the oldest of a full bucket. nil if
+    ///   others have removed entries since, so nothing was added.
     /// - Throws: An error if the file cannot be read or written.
     func add(
         _ place: Place, since seen: UInt64?, replacing replaced: ([Place]) -> [Place]
@@ -134,7 +134,7 @@ final class DiskIndex: Sendable {
     }
 
     /// Removes an entry's place, within the folder's lock.
-    /// - Returns: Whether it was there.
+    /// - Returns: Whether the place was in the index.
     func remove(_ place: Place) throws -> Bool {
         try change(place.mark) { bucket in
             let count = bucket.places.count
@@ -143,8 +143,8 @@ final class DiskIndex: Sendable {
         }
     }
 
-    /// Removes all places that are not in one of some files, within the folder's lock.
-    /// - Returns: How many entries each file has, of those that have any.
+    /// Removes all places that are in none of some files, within the folder's lock.
+    /// - Returns: The number of entries of each file that has any.
     func keep(only files: Set<UInt32>) throws -> [UInt32: Int] {
         var counts: [UInt32: Int] = [:]
         try changeAll { bucket in
@@ -156,7 +156,7 @@ final class DiskIndex: Sendable {
 
     // MARK: Buckets
 
-    /// The number of the bucket that has a key's places.
+    /// The number of the bucket with a key's places.
     func number(of mark: UInt64) -> UInt64 { mark & (bucketCount - 1) }
 
     private func offset(_ number: UInt64) -> Int64 {
@@ -167,7 +167,7 @@ final class DiskIndex: Sendable {
         Bucket(try file.numbers(Bucket.words, at: offset(number(of: mark)))[...])
     }
 
-    /// Changes the bucket that has a key's places.
+    /// Changes the bucket with a key's places.
     func change<Value>(
         _ mark: UInt64, _ action: (inout Bucket) throws -> Value
     ) throws -> Value {
@@ -178,7 +178,7 @@ final class DiskIndex: Sendable {
         return value
     }
 
-    /// Looks at all buckets, and writes those that were changed, many at once.
+    /// Visits all buckets, and writes the changed ones, many at once.
     func changeAll(_ action: (inout Bucket) throws -> Void) throws {
         for first in stride(from: 0, to: bucketCount, by: 256) {
             let count = Int(min(256, bucketCount - first))
@@ -195,18 +195,18 @@ final class DiskIndex: Sendable {
     }
 }
 
-/// A part of the index: 256 bytes for the places of all keys whose digests end alike.
+/// A part of the index: 256 bytes for the places of all keys whose digests have the same ending.
 struct Bucket: Equatable {
     /// How often entries were removed, for all processes.
     var removals: UInt64
-    /// The places, the oldest in front.
+    /// The places, the oldest first.
     var places: [DiskIndex.Place]
 
     static let maxPlaces = 15
     static let words = 2 + 2 * maxPlaces
     static let bytes = 8 * words
 
-    // Words of the file: removals, 0, and two for each place up to the first that is 0.
+    // The words in the file: the removals, 0, and two words for each place, up to the first 0.
     init(_ words: ArraySlice<UInt64>) {
         removals = words[words.startIndex]
         places = []

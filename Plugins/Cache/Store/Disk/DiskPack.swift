@@ -6,33 +6,33 @@ import TurnpikeSupport
 
 /// A file of entries that are stored together (`FORMAT.md`, "packs").
 struct DiskPack {
-    /// An entry, and where in the file it is.
+    /// An entry, and its position in the file.
     struct Entry {
         let response: StoredResponse
         /// The digest of its key.
         let mark: UInt64
-        /// The removals by other processes when the response was asked for; nil to store it in any case.
+        /// The removals by other processes at the time of the request; nil for no check.
         let removals: UInt64?
         let offset: Int
-        /// How many bytes it takes, or 0 if that is more than is read at once.
+        /// The number of bytes that it takes, or 0 if it is too large to be read at once.
         let bytes: Int
     }
 
     static let openingBytes = 64
 
-    /// The most bytes of an entry that shares a file: it is read at once, before the file may be
-    /// removed.
+    /// The most bytes of an entry that shares a file. Such an entry is read at once, because the
+    /// file may be removed later.
     static let maxSharingBytes = 96 << 10
 
-    /// The most bytes of a file that several entries share: they go together when room is made.
+    /// The most bytes of a file that several entries share. They are all removed together.
     static let maxSharedBytes = 512 << 10
 
     private let maxBytes: Int
     private(set) var entries: [Entry] = []
     private var body = Self.opening(of: 0)
 
-    /// Creates an empty one.
-    /// - Parameter maxBytes: The most bytes for several entries; a single one may take more.
+    /// Creates an empty file.
+    /// - Parameter maxBytes: The most bytes for several entries; a single entry may take more.
     init(maxBytes: Int = 0) { self.maxBytes = min(maxBytes, Self.maxSharedBytes) }
 
     /// The part before the entries.
@@ -43,24 +43,24 @@ struct DiskPack {
         return opening
     }
 
-    /// How long the file is.
+    /// The length of the file.
     var bytes: Int { body.bytes.count }
 
-    /// Makes the file.
+    /// Writes the file.
     mutating func write(as name: String, in folder: Folder) throws {
         body.set(UInt64(entries.count), at: 0)
         let file = try CacheFile.new(name, in: folder)
         do {
             try file.write(body.bytes, at: 0)
         } catch {
-            // If that fails too, the file goes when the folder is counted.
+            // If that fails too, the file is removed when the folder is counted.
             _ = try? folder.remove(name)
             throw error
         }
     }
 
     /// Adds an entry, unless the file would become too large to be shared.
-    /// - Returns: Whether it was added.
+    /// - Returns: Whether the entry was added.
     mutating func add(
         _ response: StoredResponse, _ content: Data, mark: UInt64, since removals: UInt64? = nil
     ) -> Bool {

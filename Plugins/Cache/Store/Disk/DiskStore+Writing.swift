@@ -5,15 +5,15 @@ import Synchronization
 
 // Writing in the background, on one queue (`FORMAT.md`, "writing behind the calls").
 extension DiskStore {
-    /// How many changes are not yet written.
+    /// The number of changes that are not written yet.
     var waiting: Int { backlog.count }
 
-    /// Runs an action on the queue of changes, after all changes that wait by then.
+    /// Runs an action on the queue of changes, after all changes that wait now.
     func onWrites<Value: Sendable>(
         _ action: @escaping @Sendable (DiskStore) throws -> Value
     ) async throws -> Value {
         try await writes.run { [self] in
-            // Changes that are added meanwhile are not included: under load they would never end.
+            // Changes that are added meanwhile are not included: they might never end.
             var left = backlog.resume()
             while left > 0 { left -= max(write(left), 1) }
             return try action(self)
@@ -27,7 +27,7 @@ extension DiskStore {
         try await writes.run { [self] in try action(self) }
     }
 
-    /// Queues an entry, unless too much waits already.
+    /// Queues an entry, unless too many bytes wait already.
     /// - Returns: Whether it was queued.
     func store(_ key: CacheKey, _ work: DiskBacklog.Change.Work, bytes: Int) -> Bool {
         let change = DiskBacklog.Change(key: key, work: work, bytes: bytes)
@@ -54,7 +54,7 @@ extension DiskStore {
         change(key, .other(action))
     }
 
-    /// Whether the store may have an entry of a key, in the folder or waiting.
+    /// Whether the store may have an entry of a key, in the folder or in the queue.
     func mayHold(_ key: CacheKey) -> Bool {
         if backlog.holds(key) { return true }
         guard let index = folder.index, let places = try? index.places(index.mark(of: key)) else {
@@ -63,7 +63,7 @@ extension DiskStore {
         return !places.isEmpty
     }
 
-    // The store is kept alive until its queue is written.
+    // Keeps the store alive until its queue is written.
     private func begin(_ start: DiskBacklog.Start?) {
         guard let start else { return }
         if start.isNow {
@@ -73,7 +73,7 @@ extension DiskStore {
         }
     }
 
-    // Writes the changes that wait now, or the rest of them. Others that wait for the queue come in between.
+    // Writes the changes that wait now, or their rest. Other jobs of the queue run in between.
     private func write(_ start: DiskBacklog.Start, rest: Int = .max) {
         guard let due = backlog.due(start) else { return }
         let left = min(due, rest)
@@ -88,7 +88,7 @@ extension DiskStore {
     // After this number of changes, the lock is released for other processes.
     private static let changesWithinLock = 256
 
-    // Writes the next changes within the lock, and returns how many there were.
+    // Writes the next changes within the lock, and returns their number.
     @discardableResult
     private func write(_ most: Int) -> Int {
         let changes = backlog.take(min(most, Self.changesWithinLock))
@@ -105,8 +105,8 @@ extension DiskStore {
         return changes.count
     }
 
-    // Returns the keys whose changes failed. Their old entries must not be found: they were to be removed or
-    // replaced.
+    // Returns the keys whose changes failed. Their old entries must not be found, because they
+    // should have been removed or replaced.
     private func write(_ changes: [DiskBacklog.Change], _ index: DiskIndex) -> [CacheKey] {
         var failed: [CacheKey] = []
         func attempt(_ keys: [CacheKey], _ action: () throws -> Void) {
@@ -117,7 +117,7 @@ extension DiskStore {
                 failed += keys
             }
         }
-        // Entries that are to share a file; it is written before any other change.
+        // Entries that will share a file, which is written before any other change.
         var pack = folder.newPack
         func keep() {
             let gathered = pack
@@ -152,8 +152,8 @@ extension DiskStore {
     // Removes a key's entries, on the queue of changes.
     private func removeEntries(of key: CacheKey) throws {
         try change { index, usage in
-            // If that fails, the entry is removed anyway, and others may store the response that
-            // they have read.
+            // If that fails, the entry is removed anyway. Then other processes may store the
+            // response that they have read.
             let mark = index.mark(of: key)
             try? index.noteRemoval(mark)
             try folder.removeAll(mark, index, &usage)

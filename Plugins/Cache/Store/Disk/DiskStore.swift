@@ -6,42 +6,42 @@ import TurnpikeCore
 
 /// Keeps responses in a folder, which several processes may share.
 ///
-/// Responses that were stored within the same moment share a file of mode 0600, and an index has
-/// the place of each. An entry has checksums of all its parts, and can be found when it is
-/// complete. Damaged entries are removed. An index that is damaged, or of another version, empties
-/// the folder. Nothing is synchronised with the disk: entries that a loss of power has damaged fail
-/// their checksums. The files contain URLs, but no credentials, and only the owner may read them.
+/// Responses that are stored at about the same time share a file of mode 0600, and an index has the
+/// place of each. An entry has checksums of all its parts, and can be found when it is complete.
+/// Damaged entries are removed. A damaged index, or one of another version, empties the folder.
+/// Nothing is synchronised with the disk. If a loss of power damages entries, their checksums fail.
+/// The files contain URLs, but no credentials. Only the owner may read them.
 ///
-/// The folder must belong to this user, or to the superuser, and nobody else may be able to write to it,
-/// unless it is sticky, as `/tmp` is. The same holds for all below it, where links are refused too.
-/// Otherwise the folder is not used: calls go on without it, and a note, once a minute, names the
-/// folder and the reason.
+/// The folder must belong to this user or to the superuser. Nobody else may be able to write to it,
+/// unless it is sticky as `/tmp` is. The same holds for everything in it, and links in it are
+/// refused. Otherwise the folder is not used: calls continue without it, and a note, at most once a
+/// minute, names the folder and the reason.
 ///
-/// The folder takes `maxBytes`, whatever the number of processes; the index takes a thirtieth and 512 bytes
-/// of that at most. Content that is being written is not included. To make room, the files that
-/// were not used for longest are removed. If the bound is lowered so far that the index takes more
-/// than a quarter of it, the folder is emptied.
+/// The folder takes at most `maxBytes`, whatever the number of processes. Of that, the index takes
+/// at most a thirtieth and 512 bytes. Content that is being written is not included. To free space,
+/// the files that were not used for longest are removed. If the limit is lowered so far that the
+/// index takes more than a quarter of it, the folder is emptied.
 ///
 /// A committed entry is found at once and written in the background: up to a tenth of a second
-/// later, or by ``flush()``, as in the client's `shutdown(grace:)`. A process that is killed loses
-/// what it has not written, and the next process removes its unfinished files. Content of up to 256
-/// KiB is held in memory until it is written. At most 8 MiB wait: if the disk is slower than that,
-/// new responses are not stored. A removal is never lost if the disk allows it. It cancels entries
-/// that this process has begun to store before it, and look-ups and entries that other processes
-/// have begun before it was written.
+/// later, or by ``flush()``, as in the client's `shutdown(grace:)`. A killed process loses what it
+/// has not written, and the next process removes its unfinished files. Content of up to 256 KiB
+/// stays in memory until it is written. At most 8 MiB wait: if the disk is slower, new responses
+/// are not stored. A removal is never lost if the disk works. It cancels earlier entries that this
+/// process is still storing. It also cancels look-ups and entries that other processes began before
+/// it was written.
 ///
-/// Nothing is touched before the first call. Files are read and written on queues of the store's own. The
-/// next look-up throws the error of a write that failed. If another process keeps the folder's lock, because
-/// it was stopped for instance, one change waits for it, for five seconds. After that, changes fail at once
-/// until the lock can be taken again.
+/// Nothing is opened before the first call. The store has its own queues for reading and writing
+/// files. If a write failed, the next look-up throws its error. Another process may keep the
+/// folder's lock, for instance because it was stopped. Then one change waits for five seconds, and
+/// later changes fail at once until the lock can be taken again.
 public final class DiskStore: CacheStore {
-    /// Whether entries can be stored in the folder, as far as is known.
+    /// Whether entries can be stored in the folder, as far as known.
     enum Opening {
         case untried
         case open
-        /// They could not be stored; the next writer tries again.
+        /// Entries could not be stored. The next writer tries again.
         case failed(any Error)
-        /// One writer tries again; the others fail with the last error meanwhile.
+        /// One writer tries again. Meanwhile the others fail with the last error.
         case retrying(any Error)
     }
 
@@ -61,10 +61,10 @@ public final class DiskStore: CacheStore {
 
     /// Creates a store.
     /// - Parameters:
-    ///   - directory: The folder; if it does not exist, it is made with mode 0700.
+    ///   - directory: The folder; if it does not exist, it is created with mode 0700.
     ///   - maxBytes: The most bytes on disk.
-    ///   - maxEntryBytes: The most bytes of one entry's content; an eighth of `maxBytes` if none is
-    ///     given.
+    ///   - maxEntryBytes: The most bytes of one entry's content; by default an eighth of
+    ///     `maxBytes`.
     public convenience init(
         directory: String, maxBytes: Int64 = 256 << 20, maxEntryBytes: Int64? = nil
     ) {
@@ -73,7 +73,7 @@ public final class DiskStore: CacheStore {
             writingAfter: .milliseconds(100))
     }
 
-    /// Creates a store that writes after a delay; with none it writes only if much waits, or by a flush.
+    /// Creates a store that writes after a delay, or without one on a flush or if much waits.
     init(
         directory: String, maxBytes: Int64 = 256 << 20, maxEntryBytes: Int64? = nil,
         writingAfter delay: Duration?, maxBacklog: Int = 8 << 20,
@@ -89,7 +89,7 @@ public final class DiskStore: CacheStore {
     /// Whether there is a cache in a folder.
     public static func exists(in directory: String) -> Bool { DiskFolder.exists(in: directory) }
 
-    /// Twice a buffer of 256 KiB in memory, and on disk as many bytes as an entry may have.
+    /// Twice a buffer of 256 KiB in memory, and on disk the most bytes of an entry.
     public var entryBounds: CacheEntryBounds? {
         CacheEntryBounds(memory: 512 << 10, disk: maxEntryBytes)
     }
@@ -148,13 +148,13 @@ public final class DiskStore: CacheStore {
         return CacheEntry(response: best.entry.response, content: content)
     }
 
-    // Look-ups of the key wait for the removal if it is hidden: they would find the damaged entry again.
+    // If the removal is hidden, look-ups of the key wait for it. Else they find the entry again.
     private func removeDamaged(
         _ place: DiskIndex.Place, _ key: CacheKey, hiding isHidden: Bool = false
     ) {
         let removal: DiskBacklog.Change.Action = { store in
             try store.change { index, usage in
-                // It may have been removed meanwhile, or it was read while its head was being written.
+                // It may have been removed, or read while its head was being written.
                 if let entry = try store.folder.entry(place),
                     let content = try entry.content(store.reads[0], onDamage: {}),
                     (content as? DiskContent)?.isWhole ?? true
@@ -169,8 +169,8 @@ public final class DiskStore: CacheStore {
 
     // MARK: Changing
 
-    /// Begins to store a response; nil if its content is larger than an entry may be, or if too much
-    /// waits to be written.
+    /// Begins to store a response; nil if its content is too large for an entry, or if too many
+    /// bytes wait to be written.
     /// - Throws: The reason if the folder cannot be used.
     public func writer(
         for response: StoredResponse, length: Int64?
@@ -183,8 +183,8 @@ public final class DiskStore: CacheStore {
             removals: try index.removalsSeen(index.mark(of: response.key)))
     }
 
-    // Opens the folder before its first change, so that removals by others are known from then on. After
-    // a fault one writer at a time tries again, so that calls never queue for a folder that fails.
+    // Opens the folder before its first change, so that removals by others are known from then on.
+    // After a fault, one writer at a time tries again, so no queue builds up.
     private func open() async throws {
         let mayTry = try state.withLock { state in
             switch state.opening {
@@ -206,7 +206,7 @@ public final class DiskStore: CacheStore {
         }
     }
 
-    /// Notes an error of a write, which the next look-up throws.
+    /// Notes an error of a write. The next look-up throws it.
     func failed(_ error: any Error) {
         state.withLock { state in
             state.fault = error
@@ -222,7 +222,7 @@ public final class DiskStore: CacheStore {
             try store.change { index, usage in
                 let folder = store.folder
                 let isDone = try folder.update(entry.response, to: response, index, &usage)
-                // The new head does not fit in the old one's place.
+                // The new head does not fit in the place of the old one.
                 guard !isDone, let data else { return }
                 var pack = DiskPack()
                 _ = pack.add(response, data, mark: index.mark(of: response.key))
@@ -233,7 +233,7 @@ public final class DiskStore: CacheStore {
         await boundBacklog()
     }
 
-    // New heads and removals cannot be refused when too much waits: they wait for the disk.
+    // New heads and removals cannot be refused. If too many bytes wait, they wait for the disk.
     private func boundBacklog() async { if backlog.isFull { await flush() } }
 
     /// Removes all entries under a key.
@@ -242,14 +242,14 @@ public final class DiskStore: CacheStore {
         await boundBacklog()
     }
 
-    /// Removes all entries for which a condition holds.
+    /// Removes all entries that fulfil a condition.
     @discardableResult
     public func removeAll(
         where condition: @escaping @Sendable (StoredResponse) -> Bool
     ) async throws -> Int {
         try await onWrites { store in
             try store.change { index, usage in
-                // A failure counts for nothing, as in `removeEntries`.
+                // A failure is ignored, as in `removeEntries`.
                 try? index.noteRemovals()
                 var count = 0
                 for place in try index.places() {
@@ -274,10 +274,10 @@ public final class DiskStore: CacheStore {
         }
     }
 
-    /// How much the folder holds, as of the last change that this process has written.
+    /// How much the folder contains, after the last change that this process has written.
     public var usage: CacheUsage { state.withLock { $0.usage } }
 
-    /// Returns when all committed entries were written, or could not be written; then the next
-    /// look-up throws the error.
+    /// Returns when all committed entries were written or could not be written. After a failure,
+    /// the next look-up throws the error.
     public func flush() async { try? await onWrites { _ in } }
 }

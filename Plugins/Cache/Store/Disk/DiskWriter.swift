@@ -4,11 +4,11 @@ import Foundation
 import Synchronization
 import TurnpikeCore
 
-/// Takes the content of one entry: in memory while it is small, then in a temporary file.
+/// Receives the content of one entry: in memory while it is small, then in a temporary file.
 final class DiskWriter: CacheWriter {
     private struct Content {
         var buffer = Data()
-        // The part that was written to the file, and its checksums.
+        // The number of bytes in the file, and their checksums.
         var written: Int64 = 0
         var checksums: [UInt64] = []
         var temporary: TemporaryEntry?
@@ -16,7 +16,7 @@ final class DiskWriter: CacheWriter {
 
     private enum State {
         case open(Content)
-        /// The content is larger than an entry may be.
+        /// The content is too large for an entry.
         case tooLarge
         /// It was committed or abandoned.
         case ended
@@ -25,7 +25,7 @@ final class DiskWriter: CacheWriter {
     private let store: DiskStore
     private let response: StoredResponse
     private let maxBytes: Int64
-    // The removals by other processes when the response was asked for.
+    // The removals by other processes when the response was requested.
     private let removals: UInt64
     private let state = Mutex(State.open(Content()))
 
@@ -52,11 +52,11 @@ final class DiskWriter: CacheWriter {
         }
     }
 
-    // Changes the collected content; returns nil, and changes nothing, if the writing has ended.
+    // Changes the collected content. Returns nil, and changes nothing, if the writing has ended.
     private func change(_ action: (inout Content) -> Void) -> Content? {
         state.withLock { state in
             guard case .open(var content) = state else { return nil }
-            // The state lets go of the buffer, or it would be copied.
+            // The state releases the buffer, because otherwise it would be copied.
             state = .ended
             action(&content)
             state = .open(content)
@@ -64,13 +64,13 @@ final class DiskWriter: CacheWriter {
         }
     }
 
-    // Moves whole blocks to the file.
+    // Moves complete blocks to the file.
     private func spill() throws {
         guard case .open(let content) = state.withLock({ $0 }) else { return }
         let count = content.buffer.count / EntryFile.blockBytes * EntryFile.blockBytes
         let blocks = content.buffer.prefix(count)
-        // Within the folder's lock, so that no process removes the file as a leftover before the
-        // file has its own lock.
+        // Within the folder's lock, because another process must not remove the file as a leftover
+        // before the file has its own lock.
         let temporary =
             try content.temporary ?? store.change { _, _ in try store.folder.temporary() }
         do {
@@ -105,14 +105,14 @@ final class DiskWriter: CacheWriter {
 
     private func isTaken(_ content: Content) -> Bool {
         let (response, removals) = (self.response, self.removals)
-        // With what stands around it.
+        // Including everything around the content.
         let bytes = content.buffer.count + response.headBytes + 1024
         guard let temporary = content.temporary else {
             return store.store(
                 response.key, .entry(response, content.buffer, removals), bytes: bytes)
         }
         let update = DiskBacklog.Change.Work.update { store in
-            // It has no effect if the file was moved. A file that is left is removed at the next
+            // It has no effect if the file was moved. A file that remains is removed at the next
             // count.
             defer { try? temporary.remove() }
             var beginning = DiskPack.opening(of: 1)

@@ -9,12 +9,12 @@ struct EntryFile {
     private static let openingBytes = 64
     private static let slotOpeningBytes = 24
     private static let magic: UInt64 = 0x4568_6361_4370_7254  // "TrpCachE"
-    // 4: the rules of earlier versions kept entries for other callers than today's rules do.
+    // 4: earlier versions had other rules for who may get an entry.
     private static let version: UInt32 = 4
 
-    /// Where the parts of an entry are.
+    /// The positions of an entry's parts.
     struct Layout: Sendable {
-        /// Where in the file the entry begins.
+        /// The position in the file where the entry begins.
         let start: Int64
         let slotBytes: Int
         let length: Int64
@@ -23,9 +23,9 @@ struct EntryFile {
         var contentOffset: Int64 { start + Int64(headBytes) }
         var blockCount: Int { Int((length + Int64(blockBytes) - 1) / Int64(blockBytes)) }
         var tableOffset: Int64 { contentOffset + length }
-        /// Where in the file the entry ends.
+        /// The position in the file where the entry ends.
         var end: Int64 { tableOffset + Int64(8 * blockCount) }
-        /// Where in the entry a slot begins.
+        /// The position in the entry where a slot begins.
         func slotOffset(_ slot: Int) -> Int { EntryFile.openingBytes + slot * slotBytes }
     }
 
@@ -38,7 +38,7 @@ struct EntryFile {
     private let beginning: Data
     private let used: Int
 
-    /// Reads an entry's head; nil if there is no whole entry of this version.
+    /// Reads an entry's head; nil if there is no complete entry of this version.
     init?(_ file: CacheFile, at place: DiskIndex.Place) throws {
         let start = Int64(place.offset)
         var bytes = try file.read(
@@ -91,8 +91,8 @@ struct EntryFile {
 
     // MARK: Content
 
-    /// The content: read and checked if the entry is small, otherwise read as it is pulled; nil if it is
-    /// damaged.
+    /// The content; nil if it is damaged. A small entry is read and checked at once, a large one
+    /// when it is pulled.
     func content(_ read: DispatchQueue, onDamage: @escaping @Sendable () -> Void) throws -> (
         any CachedContent
     )? {
@@ -117,10 +117,10 @@ struct EntryFile {
         return CachedData(Data(data))
     }
 
-    /// How exactly the last use of a file is known, in seconds.
+    /// The precision of a file's last use, in seconds.
     static let useInterval = 60
 
-    /// Notes that the file was used; if that fails, it goes sooner.
+    /// Notes that the file was used. If that fails, the file is removed earlier.
     func markUsed() { if abs(CacheFile.now - used) > Self.useInterval { file.touch() } }
 
     // MARK: Writing
@@ -154,7 +154,7 @@ struct EntryFile {
         return slot.bytes + record.bytes
     }
 
-    // The length of a slot that may grow a little: most new heads have other dates only.
+    // The length of a slot with space to grow a little. Most new heads differ only in dates.
     private static func room(_ slot: Int) -> Int { (slot + slot / 8 + 64 + 63) / 64 * 64 }
 
     /// The checksum of each block.
@@ -164,8 +164,8 @@ struct EntryFile {
         }
     }
 
-    /// Puts another head in the place of the present one.
-    /// - Returns: Whether there was room for it.
+    /// Replaces the head.
+    /// - Returns: Whether there was space for it.
     func replace(with response: StoredResponse) throws -> Bool {
         let new = Self.slot(response, sequence: sequence + 1)
         guard new.count <= layout.slotBytes else { return false }

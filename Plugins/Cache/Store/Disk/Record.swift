@@ -3,7 +3,7 @@
 import Foundation
 import TurnpikeCore
 
-/// Numbers and texts as bytes: the lowest byte first, texts behind their length.
+/// Writes numbers and texts as bytes: the lowest byte first, texts after their length.
 struct RecordWriter {
     private(set) var bytes: [UInt8] = []
 
@@ -27,7 +27,7 @@ struct RecordWriter {
         bytes.append(contentsOf: repeatElement(0, count: count))
     }
 
-    /// Puts a number of eight bytes over zeros that were added for it.
+    /// Overwrites eight zeros, which were added before, with a number.
     mutating func set(_ number: UInt64, at position: Int) {
         unsafe withUnsafeBytes(of: number.littleEndian) { number in
             unsafe bytes.replaceSubrange(position..<(position + 8), with: number)
@@ -37,7 +37,7 @@ struct RecordWriter {
     mutating func removeAll(from position: Int) { bytes.removeSubrange(position...) }
 }
 
-/// Reads the output of a ``RecordWriter``; nil for each value beyond the end of the bytes.
+/// Reads the output of a ``RecordWriter``. A value after the end of the bytes is nil.
 struct RecordReader {
     private let bytes: Data
     private var place = 0
@@ -72,7 +72,7 @@ struct RecordReader {
 }
 
 extension StoredResponse {
-    /// Adds the response to bytes.
+    /// Writes the response as bytes.
     func write(_ writer: inout RecordWriter) {
         let (key, fields, head) = (key, variant.fields, head)
         writer.add(key.method.rawValue)

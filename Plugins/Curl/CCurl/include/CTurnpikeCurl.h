@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// What Swift sees of libcurl: a library that is found at run time, a loop, and transfers in it.
+// What Swift sees of libcurl: a library that is loaded at run time, a loop, and transfers in it.
 //
-// libcurl calls back from inside its own functions, many times for one exchange. The callbacks are in C and only collect. The
-// loop then returns each transfer that has news, and Swift decides what to do with it.
+// libcurl calls back from inside its own functions, many times for one exchange. The callbacks are in C and only collect data.
+// The loop then returns each transfer that has news, and Swift decides about it.
 //
 // One thread at a time may use a loop and its transfers. A function that any thread may call at any time says so.
 
@@ -15,10 +15,10 @@
 
 // The library.
 
-/// 7.80 is the first version that calls back each time before it sends a request.
+/// 7.80 is the first version with a callback before each send of a request.
 enum { TPC_OLDEST = 0x075000 };
-/// Loads libcurl from a file; NULL means the usual files. Returns NULL, or the reason of a failure in a text of this thread.
-/// After a success, it must not be called again.
+/// Loads libcurl from a file; NULL means the usual files. Returns NULL, or the failure as a text of this thread. After a success,
+/// it must not be called again.
 const char *tpc_load(const char *file, unsigned oldest);
 /// Returns the version as 0xMMmmpp.
 unsigned tpc_version(void);
@@ -29,18 +29,18 @@ enum { TPC_HAS_TLS = 1, TPC_HAS_HTTP2 = 2, TPC_HAS_UNIX_SOCKETS = 4 };
 /// Returns the features of libcurl as TPC_HAS_… bits.
 int tpc_features(void);
 
-/// Returns whether the HTTP version of a TLS connection can be told.
+/// Returns whether the HTTP version of a TLS connection can be found out.
 bool tpc_tells_http2(void);
 
 const char *tpc_error_text(int code);
 
 // PEM, read by the OpenSSL that libcurl uses.
 
-/// Returns whether PEM can be read, and libcurl takes it from memory.
+/// Returns whether PEM can be read.
 bool tpc_pem_can_read(void);
-/// Returns whether bytes are certificates, each of them whole.
+/// Returns whether bytes are certificates, all of them complete.
 bool tpc_pem_has_certificates(const void *bytes, size_t count);
-/// Returns whether bytes are certificates, and others the private key of the first one.
+/// Returns whether bytes are certificates, and other bytes are the private key of the first certificate.
 bool tpc_pem_fits(const void *certificate, size_t certificate_count, const void *key, size_t key_count,
                   const char *password);
 
@@ -56,7 +56,7 @@ typedef struct tpc_limits {
     long streams;
     /// How long a connection may be unused, in milliseconds, and the longest time of one `tpc_loop_poll`, in nanoseconds.
     int64_t unused_time, busy_polling;
-    /// Whether handles share their TLS sessions, since each serves one transfer and forgets its own.
+    /// Whether handles share their TLS sessions: needed if each handle serves only one transfer and then forgets its own.
     bool shares_sessions;
 } tpc_limits;
 
@@ -64,8 +64,8 @@ tpc_loop *tpc_loop_create(const tpc_limits *limits);
 /// Closes all connections. All transfers must have been freed, and no thread may wait. Later wakeups have no effect.
 void tpc_loop_close(tpc_loop *loop);
 void tpc_loop_free(tpc_loop *loop);
-/// Frees what a loop waits with, its descriptors and what it knows of the sockets; libcurl keeps its connections. No thread may wait,
-/// and none may wait later.
+/// Frees what a loop waits with: its descriptors and its notes on sockets. libcurl keeps its connections. No thread may wait now
+/// or later.
 void tpc_loop_end_waiting(tpc_loop *loop);
 /// Makes the current thread the one that waits, and gives it a name of at most 15 bytes.
 void tpc_loop_enter(tpc_loop *loop, const char *name);
@@ -76,30 +76,30 @@ bool tpc_loop_is_here(tpc_loop *loop);
 void tpc_loop_wakeup(tpc_loop *loop);
 /// Waits for sockets, a wakeup or the timeout (-1 for none). No other thread may poll the loop in the meantime.
 void tpc_loop_wait(tpc_loop *loop, int milliseconds);
-/// Waits for a wakeup or the timeout alone, while other threads may poll the sockets.
+/// Waits only for a wakeup or the timeout, while other threads may poll the sockets.
 void tpc_loop_wait_for_wakeup(tpc_loop *loop, int milliseconds);
 
-/// Polls the sockets without sleep, for at most `busy_polling`, and lets libcurl act on what is ready; within an iteration.
-/// Returns false if nothing was ready, and does not poll on a thread that belongs to another loop.
+/// Polls the sockets without sleeping, for at most `busy_polling`, and lets libcurl act on the events. Call it within an
+/// iteration. Returns false if there were no events. On a thread that belongs to another loop, it does not poll.
 bool tpc_loop_poll(tpc_loop *loop);
-/// Returns whether polls have paid off lately, so that another one is likely to.
+/// Returns whether recent polls have paid off, so that another one probably will.
 bool tpc_loop_may_poll(tpc_loop *loop);
-/// Ends a poll, or the next one. Any thread may call it at any time.
+/// Ends the current poll, or the next one. Any thread may call it at any time.
 void tpc_loop_interrupt_poll(tpc_loop *loop);
-/// Takes back an interrupt for which no poll is left.
+/// Cancels an interrupt that no poll has used.
 void tpc_loop_clear_interrupt(tpc_loop *loop);
 
-/// Returns whether libcurl waits for no socket. It may still wait for some after all transfers have ended.
+/// Returns whether libcurl waits for no socket. It may still wait for one after all transfers have ended.
 bool tpc_loop_is_idle(tpc_loop *loop);
-/// Begins an iteration of this thread, which alone uses the loop until its end.
+/// Begins an iteration on this thread. No other thread may use the loop until the iteration ends.
 void tpc_loop_begin_iteration(tpc_loop *loop);
 void tpc_loop_end_iteration(tpc_loop *loop);
-/// Lets libcurl act on what the last wait found.
+/// Lets libcurl act on the events that the last wait found.
 void tpc_loop_act(tpc_loop *loop);
 /// Lets libcurl act on timers that are due.
 void tpc_loop_run_timers(tpc_loop *loop);
-/// Returns whether an address refused a connection since the last call, and libcurl waits for a timer before it tries the next
-/// address of the host (7.88 to 8.3). Then `tpc_transfer_nudge` makes a connecting transfer go on.
+/// Returns whether, since the last call, an address refused a connection and libcurl waits for a timer before it tries the next
+/// address of the host (7.88 to 8.3). Then `tpc_transfer_nudge` makes a connecting transfer continue.
 bool tpc_loop_take_refusal(tpc_loop *loop);
 /// Returns when the next timer is due, in milliseconds of `tpc_loop_now`; INT64_MAX for never.
 int64_t tpc_loop_due(tpc_loop *loop);
@@ -111,29 +111,29 @@ tpc_transfer *tpc_loop_next_ready(tpc_loop *loop);
 
 // The connections of a loop.
 
-/// Who is told what the connections of a loop do, within its iterations. Transfers are told by their owners.
+/// Receives what happens to the connections of a loop, within its iterations. The argument `transfer` is the transfer's owner.
 typedef struct tpc_pool_watcher {
-    /// The first argument of the functions; NULL for nobody.
+    /// The first argument of the functions; NULL if nobody watches.
     void *watcher;
     /// A socket was made for a transfer. The address is an IP address, or the path of a Unix socket, which has port 0.
     void (*opening)(void *watcher, void *transfer, int descriptor, const char *address, int port);
-    /// A request is about to be sent from a local port to a port of an IP address; the local port is 0 for a Unix socket.
+    /// A request is about to be sent from a local port to an IP address and port; the local port is 0 for a Unix socket.
     void (*sending)(void *watcher, void *transfer, int local_port, const char *address, int port);
     /// libcurl waits for the Unix socket on which a request was sent.
     void (*waiting)(void *watcher, void *transfer, int descriptor);
-    /// A transfer has ended, or was given up.
+    /// A transfer has ended, or was abandoned.
     void (*ended)(void *watcher, void *transfer);
     void (*closed)(void *watcher, int descriptor);
 } tpc_pool_watcher;
 
-/// Sets who is told, before the loop has a transfer.
+/// Sets the watcher. Call it before the loop has a transfer.
 void tpc_loop_watch(tpc_loop *loop, const tpc_pool_watcher *watcher);
 /// Returns the local port of a socket; 0 for a Unix socket, or if it is unknown.
 int tpc_local_port(int descriptor);
 
-// A transfer: an easy handle of libcurl, and what has come for it.
+// A transfer: an easy handle of libcurl, and the bytes that have come for it.
 
-/// Copies at most `room` bytes of content. Returns their number, 0 at the end, or one of these.
+/// Copies at most `room` bytes of content. Returns their number, 0 at the end, or one of the following values.
 enum { TPC_READ_WAIT = -1, TPC_READ_FAIL = -2 };
 typedef long (*tpc_read)(void *owner, char *bytes, size_t room);
 /// Returns whether the rule of the request allows a connection to an address: 4 bytes of IPv4 or 16 of IPv6.
@@ -156,27 +156,26 @@ typedef enum tpc_phase {
     TPC_PHASE_TRAILERS,
 } tpc_phase;
 
-/// What is known of a failure beyond libcurl's code.
+/// The cause of a failure, if more is known than libcurl's code.
 typedef enum tpc_cause {
     TPC_CAUSE_NONE,
     /// The header or trailer section is larger than the limit.
     TPC_CAUSE_TOO_LARGE,
-    /// libcurl wanted to send the request again after the head, so it drops the content of the response.
+    /// libcurl would have sent the request again after the head, so it drops the content of the response.
     TPC_CAUSE_SKIPPED,
     /// The process has no descriptors left.
     TPC_CAUSE_NO_DESCRIPTORS,
-    /// The server has certainly not acted on what was sent last (RFC 9113 §8.7).
+    /// The server has certainly not acted on the last send (RFC 9113 §8.7).
     TPC_CAUSE_REFUSED,
     /// The request's rule has refused each address that a connection could go to.
     TPC_CAUSE_ADDRESS,
-    /// A connection that had served before ended under the request, before a byte of a response. libcurl may not have ended the
-    /// transfer yet.
+    /// A reused connection ended under the request, before a byte of a response. libcurl may not have ended the transfer yet.
     TPC_CAUSE_LOST,
-    /// The server wants this request by HTTP/1.1 (HTTP_1_1_REQUIRED, RFC 9113 §7). libcurl may not have ended the transfer yet.
+    /// The server requires HTTP/1.1 for this request (HTTP_1_1_REQUIRED, RFC 9113 §7). The transfer may not have ended yet.
     TPC_CAUSE_NEEDS_HTTP1,
 } tpc_cause;
 
-/// Bits of `paused`, which are libcurl's.
+/// Bits of `paused`, with libcurl's values.
 enum { TPC_PAUSE_RECEIVING = 1, TPC_PAUSE_SENDING = 4 };
 /// The result of a transfer that has not ended.
 enum { TPC_RUNNING = -1 };
@@ -184,30 +183,30 @@ enum { TPC_RUNNING = -1 };
 struct tpc_transfer {
     /// The argument of the callbacks.
     void *owner;
-    /// Memory that libcurl refers to. It stays when the transfer ends.
+    /// Memory that libcurl refers to. It is kept when the transfer ends.
     void *trust;
     tpc_phase phase;
     /// The status of the final head.
     int status;
-    /// The lines of the final head as they came, unread content, and the trailer lines so far.
+    /// The lines of the final head as received, unread content, and the trailer lines so far.
     tpc_buffer head, body, trailers;
     /// How much content has come in all.
     int64_t received;
-    /// TPC_PAUSE_… bits: which directions are to be held back.
+    /// TPC_PAUSE_… bits: the directions that are paused.
     int paused;
-    /// libcurl's code at the end; TPC_RUNNING until then.
+    /// libcurl's code when the transfer has ended, TPC_RUNNING before.
     int result;
     tpc_cause cause;
-    /// How often the request was about to be sent: once at most.
+    /// How often the request was about to be sent: at most once.
     int sends;
-    /// Whether the connection of that send had served before.
+    /// Whether that send used a connection that had served another request.
     bool is_reused;
     /// Whether the connection of the last send is known to use HTTP/2.
     bool is_http2;
     char error[256];
 };
 
-/// Creates a transfer, which does not decode content. Returns NULL if there is no memory.
+/// Creates a transfer that does not decode content. Returns NULL if there is no memory.
 tpc_transfer *tpc_transfer_create(tpc_loop *loop, tpc_read read, tpc_trail trail, tpc_judge judge);
 void tpc_transfer_free(tpc_transfer *transfer);
 
@@ -216,11 +215,11 @@ enum {
     TPC_HTTP_VERSION = 84,
     TPC_CONNECT_TIMEOUT_MS = 156,
     TPC_MAX_AGE_CONNECTION = 288,
-    /// How long addresses of a name are kept, in seconds.
+    /// How long the addresses of a name are kept, in seconds.
     TPC_DNS_CACHE_TIMEOUT = 92,
     /// Whether the addresses of a name are tried in a random order.
     TPC_DNS_SHUFFLE_ADDRESSES = 275,
-    /// The age in seconds at which a connection is not used again.
+    /// The age in seconds from which a connection is not used again.
     TPC_MAX_LIFETIME_CONNECTION = 314,
     TPC_HAPPY_EYEBALLS_TIMEOUT_MS = 271,
     TPC_USER_AGENT = 10018,
@@ -246,56 +245,56 @@ enum { TPC_HTTP_1_1 = 2, TPC_HTTP_2_TLS = 4, TPC_TLS_1_2 = 6, TPC_TLS_1_3 = 7 };
 // Each returns libcurl's code, 0 for success. Texts are copied.
 int tpc_set_number(tpc_transfer *transfer, int option, long value);
 int tpc_set_text(tpc_transfer *transfer, int option, const char *text);
-/// Without `copies`, the bytes must stay valid until others are set or the transfer is freed.
+/// Without `copies`, the bytes must stay valid until other bytes are set or the transfer is freed.
 int tpc_set_bytes(tpc_transfer *transfer, int option, const void *bytes, size_t count, bool copies);
 /// Sets the URLs of the proxies for http and https; NULL for none.
 int tpc_set_proxies(tpc_transfer *transfer, const char *http, const char *https);
 /// Sets the addresses of hosts, in lines that end with NUL.
 int tpc_set_overrides(tpc_transfer *transfer, const char *lines, size_t count);
 
-/// What libcurl is to do besides sending the head of a request.
+/// What libcurl does besides sending the head of a request.
 typedef enum tpc_exchange { TPC_EXCHANGE_PLAIN, TPC_EXCHANGE_HEAD, TPC_EXCHANGE_UPLOAD } tpc_exchange;
 
 /// Bits of `traits`.
 enum {
-    /// It goes over a new connection.
+    /// The request uses a new connection.
     TPC_FRESH = 1,
-    /// Its connection uses TLS.
+    /// The request's connection uses TLS.
     TPC_SECURE = 2,
-    /// Other transfers wait until it has a connection, which they may share: it has news when it is about to be sent.
+    /// Other transfers wait until this one has a connection, which they may share. It has news when it is about to be sent.
     TPC_SHARED = 4,
-    /// Trailer lines follow the content, whose length must not be set. Afterwards the transfer cannot be used again.
+    /// Trailer lines follow the content; the content's length must not be set. Afterwards the transfer cannot be used again.
     TPC_TRAILERS = 8,
-    /// The addresses of its connection are asked about (`tpc_judge`).
+    /// `tpc_judge` is called for each address of its connection.
     TPC_JUDGED = 16,
-    /// It goes through no proxy, whatever the configuration says.
+    /// The request uses no proxy, whatever the configuration says.
     TPC_DIRECT = 32,
-    /// It goes through the proxy, whatever the exceptions of the configuration say.
+    /// The request uses the proxy, even if the configuration has an exception for its host.
     TPC_PROXIED = 64,
     /// Its connection goes elsewhere (`connect_to`, `unix_socket`), or it is TPC_PROXIED.
     TPC_ROUTED = 128,
 };
 
 typedef struct tpc_request {
-    /// The absolute form of the target, which an HTTP proxy gets, and the form that a server gets (RFC 9112 §3.2).
+    /// The absolute form of the target, for an HTTP proxy, and the form for a server (RFC 9112 §3.2).
     const char *url, *target;
-    /// How much of the absolute form is scheme and authority.
+    /// The number of bytes of scheme and authority in the absolute form.
     size_t origin_count;
     /// NULL for GET and HEAD without content.
     const char *method;
     tpc_exchange exchange;
     int traits;
-    /// -1 if it is unknown.
+    /// -1 if the length is unknown.
     int64_t content_length;
-    /// Field lines, each of which ends with NUL.
+    /// Field lines; each ends with NUL.
     const char *fields;
     size_t fields_count;
-    /// A version of HTTP for this request alone; 0 for the one that the configuration set.
+    /// A version of HTTP for this request only; 0 for the configured one.
     int version;
-    /// Where the connection goes instead of the URL's host: libcurl's line for all hosts (`::HOST:PORT`), or the path of a Unix
+    /// Where the connection goes instead of the URL's host: libcurl's text for all hosts (`::HOST:PORT`), or the path of a Unix
     /// socket. At most one is set.
     const char *connect_to, *unix_socket;
-    /// Sets the connections to that place apart from those to others of the same host; 0 does not. See request.c.
+    /// A number that separates the connections to that place from others of the same host; 0 separates none. See request.c.
     unsigned scope;
 } tpc_request;
 
@@ -310,19 +309,19 @@ void tpc_transfer_pause(tpc_transfer *transfer, int directions);
 /// Makes libcurl try the next address for a transfer that is connecting.
 void tpc_transfer_nudge(tpc_transfer *transfer);
 
-// A connection that is to be handed to another protocol. Its transfer has a loop of its own: in that of other transfers, libcurl would
-// count the connection with theirs, and close it for their sake.
+// A connection for another protocol. Its transfer has a loop of its own. In the loop of other transfers, libcurl would count the
+// connection with theirs, and might close it to make space.
 
 /// Makes the transfer connect only, through a tunnel if there is an HTTP proxy.
 int tpc_upgrade_prepare(tpc_transfer *transfer);
-/// Returns the descriptor that can be read from when the sockets of a loop have events.
+/// Returns a descriptor that becomes readable when the sockets of a loop have events.
 int tpc_loop_descriptor(const tpc_loop *loop);
-/// Returns the socket of a transfer that has connected; -1 if it has gone.
+/// Returns the socket of a connected transfer; -1 if it is closed.
 int tpc_upgrade_socket(tpc_transfer *transfer);
 /// Returns the number of bytes, 0 at the end, or a TPC_READ_… value.
 long tpc_upgrade_read(tpc_transfer *transfer, void *bytes, size_t room);
-/// Returns the number of bytes that were taken, or a TPC_READ_… value. After TPC_READ_WAIT the same bytes must be offered again, at
-/// the same address.
+/// Returns the number of bytes taken, or a TPC_READ_… value. After TPC_READ_WAIT, the same bytes must be passed again, at the
+/// same address.
 long tpc_upgrade_write(tpc_transfer *transfer, const void *bytes, size_t count);
 /// Ends the sending side of a connection without TLS.
 void tpc_upgrade_finish(tpc_transfer *transfer);
@@ -341,7 +340,7 @@ bool tpc_transfer_was_cut(tpc_transfer *transfer);
 int64_t tpc_transfer_length(tpc_transfer *transfer);
 
 typedef struct tpc_times {
-    /// Microseconds since the transfer began; 0 for what did not happen.
+    /// Microseconds since the transfer began; 0 for a phase that did not happen.
     int64_t lookup, connect, handshake, ready, first_byte;
     bool is_reused;
     /// Valid until the transfer ends.
@@ -350,17 +349,17 @@ typedef struct tpc_times {
 void tpc_transfer_times(tpc_transfer *transfer, tpc_times *times);
 /// Returns how many connections were made for the transfer.
 long tpc_transfer_connects(tpc_transfer *transfer);
-/// Returns whether the limits of connections left room for the transfer, so that it began to connect.
+/// Returns whether the limits of connections had a place for the transfer, so that it began to connect.
 bool tpc_transfer_had_place(tpc_transfer *transfer);
 /// Returns the status of the last response to CONNECT; 0 for none.
 long tpc_transfer_connect_status(tpc_transfer *transfer);
-/// Returns a number for the connection of the last send, which differs from those of all other open connections; 0 if it is unknown.
+/// Returns a number for the connection of the last send, unique among the open connections; 0 if it is unknown.
 int tpc_transfer_connection(tpc_transfer *transfer);
-/// Returns whether the server has said that it ends the connection of the last send (GOAWAY, RFC 9113 §6.8).
+/// Returns whether the server has announced the end of the connection of the last send (GOAWAY, RFC 9113 §6.8).
 bool tpc_transfer_has_goaway(const tpc_transfer *transfer);
-/// Returns the error of a SOCKS proxy, as one of the following; 0 for none.
+/// Returns the error of a SOCKS proxy, as one of the following values; 0 for none.
 long tpc_transfer_proxy_error(tpc_transfer *transfer);
-// The errors of SOCKS proxies (RFC 1928 §6), by libcurl's codes (`CURLproxycode`).
+// The errors of SOCKS proxies (RFC 1928 §6), with libcurl's numbers (`CURLproxycode`).
 enum {
     TPC_SOCKS_NO_METHOD = 12,
     TPC_SOCKS_NO_ADDRESS_TYPE = 17,

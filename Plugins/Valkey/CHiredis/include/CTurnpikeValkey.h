@@ -7,7 +7,7 @@
 
 // The library ---------------------------------------------------------------------------------------------------------
 
-/// Loads libhiredis from a file, or from the usual ones. Returns NULL, or why it cannot be used (in static memory).
+/// Loads libhiredis from a file, or from the usual files. Returns NULL, or why it cannot be used (in static memory).
 const char *tpv_load(const char *file);
 
 // Replies -------------------------------------------------------------------------------------------------------------
@@ -26,7 +26,7 @@ typedef struct tpv_item {
     int type;
     /// The integer, the number of elements, or the number of bytes.
     int64_t number;
-    /// Where the bytes begin.
+    /// The position where the bytes begin.
     size_t offset;
 } tpv_item;
 
@@ -35,7 +35,7 @@ typedef struct tpv_reader_limits {
     size_t bytes;
     /// The most values in one reply.
     size_t items;
-    /// The most arrays within each other.
+    /// The most levels of nested arrays.
     unsigned depth;
 } tpv_reader_limits;
 
@@ -44,7 +44,7 @@ typedef struct tpv_reader tpv_reader;
 tpv_reader *tpv_reader_create(tpv_reader_limits limits);
 void tpv_reader_free(tpv_reader *reader);
 
-/// Takes bytes of a server. Returns false if they break the protocol or a limit.
+/// Reads bytes of a server. Returns false if they break the protocol or a limit.
 bool tpv_reader_feed(tpv_reader *reader, const uint8_t *bytes, size_t count);
 
 /// Reads the next reply. Returns 1 if there is one, 0 if bytes are missing, -1 if the protocol or a limit is broken.
@@ -52,9 +52,9 @@ int tpv_reader_next(tpv_reader *reader);
 
 /// The values of the reply, until the next call of any other function.
 const tpv_item *tpv_reader_items(const tpv_reader *reader, size_t *count);
-/// The bytes that the values name.
+/// The bytes that the values refer to.
 const uint8_t *tpv_reader_bytes(const tpv_reader *reader, size_t *count);
-/// What was broken, or "".
+/// The rule that was broken, or "".
 const char *tpv_reader_fault(const tpv_reader *reader);
 
 // Sockets -------------------------------------------------------------------------------------------------------------
@@ -66,41 +66,41 @@ typedef struct tpv_address {
     uint8_t bytes[TPV_ADDRESS_SIZE];
 } tpv_address;
 
-/// Looks a host up, which may take long unless it must be a number. A path begins with `/`. Returns how many addresses
-/// there are, or -1.
+/// Looks up a host, which may take long unless it must be a number. A path begins with `/`. Returns the number of addresses, or
+/// -1.
 int tpv_resolve(const char *host, uint16_t port, bool is_numeric, tpv_address *addresses, int capacity,
                 const char **reason);
 
 /// Begins to connect. Returns a descriptor, or -errno.
 int tpv_connect(const tpv_address *address);
-/// Returns 0 if the connection is made, or errno.
+/// Returns 0 if the connection was made, or errno.
 int tpv_connect_error(int fd);
-/// Returns the bytes that were taken, 0 if none can be now, or -errno.
+/// Returns the number of bytes sent, 0 if none can be sent now, or -errno.
 int64_t tpv_send(int fd, const uint8_t *bytes, size_t count);
-/// Returns the bytes that were read, 0 at the end, or -errno; -EAGAIN is told as `TPV_AGAIN`.
+/// Returns the number of bytes read, 0 at the end, or -errno, with `TPV_AGAIN` for -EAGAIN.
 int64_t tpv_receive(int fd, uint8_t *bytes, size_t capacity);
 enum { TPV_AGAIN = -1000000 };
 void tpv_close(int fd);
-/// Ends both directions; the descriptor stays.
+/// Ends both directions. The descriptor stays open.
 void tpv_shutdown(int fd);
 
 // TLS -----------------------------------------------------------------------------------------------------------------
 
 enum { TPV_TLS_DONE = 0, TPV_TLS_WANTS_READ, TPV_TLS_WANTS_WRITE, TPV_TLS_END, TPV_TLS_FAULT };
 
-/// Loads libhiredis_ssl from a file, or from the usual ones. Returns NULL, or why it cannot be used.
+/// Loads libhiredis_ssl from a file, or from the usual files. Returns NULL, or why it cannot be used.
 const char *tpv_tls_load(const char *file);
 /// Reads the certificates of a file, or those of the system. Returns NULL if they cannot be read.
 void *tpv_tls_context_create(const char *authorities);
 void tpv_tls_context_free(void *context);
-/// Makes a TLS connection of a socket, for the certificate of a host.
+/// Creates a TLS connection on a socket, for the certificate of a host.
 void *tpv_tls_create(void *context, int fd, const char *host);
 void tpv_tls_free(void *tls);
 int tpv_tls_handshake(void *tls);
-/// These are as `tpv_send` and `tpv_receive`; one thread at a time may call them.
+/// These two are like `tpv_send` and `tpv_receive`; one thread at a time may call them.
 int64_t tpv_tls_send(void *tls, const uint8_t *bytes, size_t count);
 int64_t tpv_tls_receive(void *tls, uint8_t *bytes, size_t capacity);
-/// What failed last on this thread.
+/// The last failure on this thread.
 const char *tpv_tls_fault(void);
 
 // Waiting -------------------------------------------------------------------------------------------------------------
@@ -116,16 +116,16 @@ typedef struct tpv_poller tpv_poller;
 
 tpv_poller *tpv_poller_create(void);
 void tpv_poller_free(tpv_poller *poller);
-/// Waits for sockets, a wake-up or the alarm; without `sleeps`, it looks at them and goes on.
+/// Waits for sockets, a wake-up or the alarm. Without `sleeps`, it checks them and returns at once.
 void tpv_poller_wait(tpv_poller *poller, tpv_poll *polls, size_t count, bool sleeps);
 /// Ends a wait; any thread may call it.
 void tpv_poller_wake(tpv_poller *poller);
-/// Sets the time at which a wait ends, INT64_MAX for never; the caller makes sure that calls do not overlap.
+/// Sets the time at which a wait ends, INT64_MAX for never. The caller must prevent overlapping calls.
 void tpv_poller_set_alarm(tpv_poller *poller, int64_t nanoseconds);
 /// The clock of alarms, in nanoseconds.
 int64_t tpv_now(void);
-/// Names the current thread, and keeps SIGPIPE from it.
+/// Names the current thread, and blocks SIGPIPE on it.
 void tpv_enter_thread(const char *name);
-/// Whether this thread waits with the poller, and is in its turn: between two waits it sees to what is left to it.
+/// Sets whether this thread is in a turn of the poller: between two waits, it does the work that is left to it.
 void tpv_poller_set_turn(const tpv_poller *poller, bool is_turn);
 bool tpv_poller_is_turn(const tpv_poller *poller);
