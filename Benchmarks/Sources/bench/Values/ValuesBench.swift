@@ -41,6 +41,7 @@ enum ValuesBench {
         }
         line(report, "JSONDecoder", json, plain, nil)
         line(report, "decode", json, ours, ours / plain)
+        try await call(report, decoding: try JSONEncoder().encode(Array(items.prefix(640))))
 
         let chunks = Chunks(
             data: Data(
@@ -76,6 +77,24 @@ enum ValuesBench {
         }
         line(report, "events", events.data, sse, nil)
         try await codings(report, of: Data(json.prefix(1 << 20)))
+    }
+
+    /// Whole calls over a mock that decode about 64 KiB, beside the decoder alone.
+    private static func call(_ report: Report, decoding json: Data) async throws {
+        let transport = MockTransport(recordLimit: 0) { _ in
+            .status(200, headers: ["Content-Type": "application/json"], body: json)
+        }
+        let client = Client(transport: transport, stack: .standard)
+        let decoder = JSONDecoder()
+        let plain = try time {
+            for _ in 0..<100 { _ = try decoder.decode([Item].self, from: json) }
+        }
+        let ours = try await timeAsync {
+            for _ in 0..<100 { _ = try await client.get("http://a.example/").decode([Item].self) }
+        }
+        line(report, "JSONDecoder, 64 KiB", json, plain / 100, nil)
+        report.line(
+            fields("a call that decodes it", json, ours / 100), "ratio", ours / plain, .atMost(1.25))
     }
 
     private static func codings(_ report: Report, of content: Data) async throws {
