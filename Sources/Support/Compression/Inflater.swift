@@ -3,8 +3,8 @@
 // SAFETY: the stream's memory belongs to this object alone, which frees it at its end.
 /// Inflates content piece by piece with the system's zlib.
 ///
-/// It produces at most as many bytes at a time as the caller provides room for, so content that
-/// inflates to a large size does not exhaust memory.
+/// Each step produces at most as many bytes as the caller has room for, so content that inflates to
+/// a large size does not exhaust memory.
 @safe public final class Inflater: Decompressor {
     /// The result of one step.
     public struct Step: Sendable {
@@ -78,7 +78,7 @@
 
     /// Inflates some bytes.
     ///
-    /// If it fills the room, call it again, even without further input: more output may be pending.
+    /// If `room` is full, call again, even without further input: more output may be pending.
     /// - Parameters:
     ///   - input: The bytes that follow those already consumed.
     ///   - room: Receives the inflated bytes.

@@ -92,15 +92,15 @@ public import Foundation
             isFirst = false
             if isBetween {
                 guard unsafe source.position < input.count else { break }
-                // Frames of its first versions, which the library still reads, know no limit of
-                // windows. The magic numbers of others begin with these bytes.
+                // Frames of the first versions, which the library still reads, have no limit on
+                // windows. The magic numbers of all other frames begin with these bytes.
                 let first = unsafe input[source.position]
                 guard first == 0x28 || first >> 4 == 5 else { throw .corrupt }
                 hasBegun = true
             }
             let code = unsafe zstd.decode(context, &sink, &source)
             guard zstd.isGood(code) else { throw .corrupt }
-            // 0 at the end of a frame, when all of its output was given.
+            // The code is 0 at the end of a frame, when all of its output was written.
             isBetween = code == 0
         }
         return unsafe Inflater.Step(
@@ -153,7 +153,7 @@ public import Foundation
                 }
                 guard zstd.isGood(code) else { return false }
                 result += output[..<count]
-                // At the end, the code is what is still to be written.
+                // At the end, the code is the number of bytes that are still to be written.
                 if unsafe ends ? code == 0 : source.position == source.size { return true }
             }
         }

@@ -51,7 +51,7 @@ public final class JobQueue: Sendable {
     /// Whether no job waits.
     public var isEmpty: Bool { state.withLock { $0.jobs.isEmpty } }
 
-    /// Moves the jobs to an empty list, and keeps its room for later ones.
+    /// Moves the jobs to an empty list, and keeps the list's storage for later jobs.
     public func take(into list: inout [UnownedJob]) { state.withLock { swap(&$0.jobs, &list) } }
 
     /// Refuses later jobs; those that wait must still be taken and run.

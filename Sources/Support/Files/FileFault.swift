@@ -13,7 +13,8 @@ import Darwin
 /// Why a file operation failed.
 ///
 /// Functions that cannot be cancelled declare it as their only error (`throws(FileFault)`), so
-/// `catch` alone has its type. With `catch let fault as FileFault` the compiler of Swift 6.3 crashes.
+/// `catch` has this type. With `catch let fault as FileFault` the compiler of Swift 6.3
+/// crashes.
 public struct FileFault: Error, CustomStringConvertible {
     /// The failed operation and its reason.
     public let description: String

@@ -18,11 +18,11 @@ public import Darwin
 public final class Folder: Sendable {
     /// The owners whose folders and files may be used.
     public enum Trust: Sendable {
-        /// Only those of this user; those that other users own or may write to are rejected.
+        /// Only this user; folders and files that other users own or may write to are rejected.
         ///
         /// The superuser counts as this user, because nothing can be protected from it.
         case own
-        /// Those of anybody.
+        /// Any owner.
         case any
     }
 

@@ -77,7 +77,7 @@ public struct PrivateFile: Sendable {
 
     /// Removes temporary files of processes that were killed while they wrote this file.
     ///
-    /// Called when the file is opened, when no call waits.
+    /// Call it when the file is opened, while no call waits.
     public func removeLeftovers() {
         guard let place = try? place(), let names = try? place.folder.names() else { return }
         for name in names where Self.isTemporary(name, of: place.name) {
@@ -98,7 +98,7 @@ public struct PrivateFile: Sendable {
             let name = "\(name).\(getpid())-\(UInt32.random(in: 0...UInt32.max)).tmp"
             let descriptor = try folder.openFile(name, O_WRONLY | O_CREAT | O_EXCL)
             var status = stat()
-            // Before it was locked, another process may have removed it as a leftover.
+            // Before the lock, another process may have removed the file as a leftover.
             if flock(descriptor, LOCK_EX | LOCK_NB) == 0, unsafe fstat(descriptor, &status) == 0,
                 status.st_nlink == 1
             {
@@ -157,7 +157,7 @@ extension PrivateFile {
     /// Writes as ``write(_:)`` does, or directly into a file that is not regular: a device, a pipe,
     /// a link.
     ///
-    /// Never blocks: a pipe without a reader, or whose reader does not read, is an error.
+    /// Never blocks: a pipe without a reader, or with a reader that does not read, is an error.
     public static func put(_ content: Data, to path: String) throws {
         var status = stat()
         let isRegular =
@@ -181,7 +181,7 @@ extension PrivateFile {
     }
 }
 
-// It stands outside of the type, because a method of the type has the name of the system's
+// This function is outside of the type, because a method of the type has the name of the system's
 // function.
 private func writeDirectly(_ content: Data, to descriptor: CInt) throws {
     try unsafe content.withUnsafeBytes { bytes in

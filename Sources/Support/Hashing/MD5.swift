@@ -75,7 +75,7 @@ struct MD5Compression: BlockCompression {
         var (a, b, c, d) = unsafe (state[0], state[1], state[2], state[3])
         var index = 0
         while index < 64 {
-            // The last one has a byte for each of the round's four rotations.
+            // `rotations` has a byte for each of the round's four rotations.
             let (mixed, position, rotations): (UInt32, Int, UInt32)
             if index < 16 {
                 (mixed, position, rotations) = ((b & c) | (~b & d), index, 0x1611_0C07)

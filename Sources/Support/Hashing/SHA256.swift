@@ -174,7 +174,7 @@ extension SHA256 {
     private static let portionBytes = 65_536
 
     private static func digest(ofFile path: String) throws -> Data {
-        // Without O_NONBLOCK a FIFO would be waited for.
+        // Without O_NONBLOCK, opening a FIFO would wait for a writer.
         let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
         guard descriptor >= 0 else { throw FileFault("read \(path)") }
         defer { close(descriptor) }

@@ -25,10 +25,10 @@ extension Duration {
         Int64(clamping: attoseconds / 1_000_000_000)
     }
 
-    /// The duration for people, with three digits that count and all whole seconds: `312 µs`,
+    /// The duration for people, with three significant digits and all whole seconds: `312 µs`,
     /// `12.5 ms`, `1.42 s`, `2662 s`.
     ///
-    /// Errors, logs, traces and findings all write it so.
+    /// Errors, logs, traces and findings all use this form.
     public var text: String {
         let (whole, rest) = components
         // Exact in picoseconds, so that no limit below is missed by a rounding.
