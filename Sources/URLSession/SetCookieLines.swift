@@ -4,9 +4,9 @@ import TurnpikeSupport
 
 /// Splits `Set-Cookie` lines that were joined with commas.
 ///
-/// A comma also occurs in the date of `Expires`, and may occur in a value. A split is therefore
-/// made only after a line with attributes, at a comma and a space that a cookie name and an equals
-/// sign follow. Two lines stay joined if the first has no attributes, so that a value can never
+/// A comma also occurs in the date of `Expires`, and may occur in a value. So the text is split
+/// only after a line with attributes, at a comma and a space before a cookie name and an equals
+/// sign. Two lines stay joined if the first has no attributes, so that a value can never
 /// become a cookie of its own.
 enum SetCookieLines {
     static func split(_ joined: String) -> [String] {

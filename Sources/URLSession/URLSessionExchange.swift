@@ -37,7 +37,7 @@ final class URLSessionExchange: Sendable {
         var whole: Data?
     }
 
-    /// The origin to which the request needs a connection of its own (``URLSessionLanes``).
+    /// The origin, if the request needs a connection of its own (``URLSessionLanes``).
     ///
     /// Nil if libcurl may send the request again, or if the connection uses HTTP/1.1.
     let ownLane: Origin?
@@ -139,7 +139,7 @@ final class URLSessionExchange: Sendable {
 
     /// Returns the body for libcurl to send again.
     ///
-    /// libcurl does so for any method if a kept-alive connection ended before a byte of a response.
+    /// libcurl sends again, for any method, if a kept-alive connection ended before a response.
     ///
     /// The server may have processed the first request, so a request that is not repeatable fails
     /// instead. Returns nil if the task has no body stream.
@@ -150,14 +150,14 @@ final class URLSessionExchange: Sendable {
                 ClientError(
                     .connection,
                     "the kept-alive connection ended after the request was written, so the server"
-                        + " may have acted on it; it is not sent twice. If that is safe, mark it"
+                        + " may have acted on it. If a second send is safe, mark the request"
                         + " retryable() or give it an Idempotency-Key",
                     transfer: TransferState(
                         .sending, bodyBytesSent: upload.bytesSent, lostReusedConnection: true)))
             // Returning a stream for a body in memory is fatal.
             return data == nil ? InputStream(data: Data()) : nil
         }
-        // It cannot be prevented, but it is seen.
+        // The second send cannot be prevented, but it is counted.
         upload.countResend()
         guard data != nil else { return upload.makeStream() }
         startAgain()
@@ -255,7 +255,7 @@ final class URLSessionExchange: Sendable {
                 URLSessionFault.classify(error, hasHead: hasHead, bodyBytesSent: upload.bytesSent))
             return
         }
-        // The head of a redirect without a usable Location is not reported before.
+        // The head of a redirect without a usable Location has not been reported yet.
         if !hasHead, let response = response as? HTTPURLResponse {
             switch head(of: response) {
             case .success(var head):

@@ -6,14 +6,14 @@ import TurnpikeCore
 ///
 /// With HTTP/2, libcurl sends a request again if it considers the connection dead, or if the server
 /// has announced that it will close it (`GOAWAY`). Nothing outside libcurl can prevent that. Both
-/// happen only if several exchanges share a connection. Each session has its own connections, so an
-/// exchange with a session of its own shares none.
+/// cases occur only if several exchanges share a connection. Each session has its own connections,
+/// so an exchange with a session of its own shares none.
 struct URLSessionLanes<Session: AnyObject, Exchange> {
     /// Where an exchange runs.
     enum Place {
         /// In an idle session.
         case free(Session)
-        /// In another session, which the caller creates; see ``occupy(_:for:)``.
+        /// In a new session, which the caller creates; see ``occupy(_:for:)``.
         case new
         /// Nowhere yet; the exchange waits.
         case inLine

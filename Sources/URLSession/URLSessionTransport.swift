@@ -52,8 +52,8 @@ public final class URLSessionTransport: Transport {
     /// Creates a transport with a session of its own.
     /// - Parameters:
     ///   - configuration: The configuration.
-    ///   - isChosen: Whether somebody chose this transport. If not, then on Linux the first log of a
-    ///     call has a note, once, of what a server can do over it.
+    ///   - isChosen: Whether somebody chose this transport. If not, the first log of a call on
+    ///     Linux has a note, once, that a server can end the process.
     public init(configuration: Configuration = Configuration(), isChosen: Bool = true) {
         self.configuration = configuration
         driver = URLSessionDriver(maxConnectionsPerHost: configuration.maxConnectionsPerHost)
@@ -71,13 +71,13 @@ public final class URLSessionTransport: Transport {
     private func tell(in context: Context) {
         guard isUntold.load(ordering: .relaxed), isUntold.exchange(false, ordering: .relaxed)
         else { return }
-        // Evaluated only if a logger hears it.
+        // Evaluated only if a logger receives the note.
         var isTold = false
         func text() -> String {
             isTold = true
             return
-                "sends over URLSession because no transport was chosen; on Linux a server can end"
-                + " the process then, and not with `transport: try CurlTransport()`"
+                "sends over URLSession because no transport was chosen; on Linux, a server can end"
+                + " the process over it; `transport: try CurlTransport()` prevents this"
         }
         context.report(text(), by: "Client")
         if !isTold { isUntold.store(true, ordering: .relaxed) }
@@ -89,7 +89,7 @@ public final class URLSessionTransport: Transport {
     /// No capability beyond those that every transport has.
     public var capabilities: TransportCapabilities { [] }
 
-    /// False: it shows no certificate.
+    /// False: the transport shows no certificate.
     public var provesClient: Bool { false }
 
     /// True on Linux: FoundationNetworking traps on some responses (<doc:URLSessionLimits>).
@@ -122,6 +122,6 @@ public final class URLSessionTransport: Transport {
 }
 
 extension URLSessionTransport: PromptlyCancellable {
-    /// It ends soon.
+    /// A send ends soon after a cancellation.
     public var promptness: Promptness { .always }
 }
