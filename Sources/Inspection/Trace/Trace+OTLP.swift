@@ -11,10 +11,10 @@ extension [Trace] {
     /// Encoding).
     ///
     /// An exchange is a span of kind `CLIENT` with the attributes of the semantic conventions for
-    /// HTTP; all others are `INTERNAL`. A trace continues the `traceparent` that its requests have
-    /// carried, and an exchange has the identifier in it, so that the spans of the servers lie
-    /// inside (W3C Trace Context). Without one, identifiers are derived from that of the call: the
-    /// same trace always gets the same.
+    /// HTTP; all others are `INTERNAL`. If its requests carry a `traceparent`, a trace continues
+    /// it, and an exchange has the identifier in it, so that the spans of servers lie inside (W3C
+    /// Trace Context). Otherwise identifiers are derived from the call's, so that a trace always
+    /// gets the same ones.
     ///
     /// A span that is under way ends at the last known time of its call, and has the attribute
     /// `turnpike.under_way`.
@@ -80,7 +80,7 @@ private struct TraceExport {
             if places.count == 1 {
                 identifiers[places[0]] = identifier
             } else if carried.count == 1 {
-                // Set outside of the call, or before its attempts: the call lies inside of it.
+                // Set outside of the call, or before its attempts: the call is a child.
                 outer = identifier
             }
         }
@@ -100,7 +100,7 @@ private struct TraceExport {
         let parent = span.parent.map { identifiers[$0] } ?? outerParent
         object["parentSpanId"] = parent.map(JSONValue.string)
         object["traceState"] = state.map(JSONValue.string)
-        // The name of a span must have few values: a path would have any.
+        // The names of spans must have few different values, and paths have too many.
         object["name"] = .string(span.exchange?.method.rawValue ?? callName(span))
         // SPAN_KIND_CLIENT or SPAN_KIND_INTERNAL
         object["kind"] = span.exchange == nil ? 1 : 3

@@ -34,7 +34,7 @@ private struct TracePicture {
         self.width = Double(width)
         tree = TraceTree(trace)
         rows = tree.rows.filter { $0.span.kind != .phase && $0.span.kind != .body }
-        // 6.4 pixels for a character of 12 are enough for most letters of most fonts.
+        // In text of 12 pixels, 6.4 pixels are enough for most letters of most fonts.
         let widest = rows.map { Double($0.depth) * 12 + Double($0.span.name.count) * 6.4 }.max()
         let names = min(max(widest ?? 0, 60), Double(width) * 0.36)
         barStart = 14 + names + Self.figures

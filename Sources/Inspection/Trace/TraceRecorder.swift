@@ -5,8 +5,8 @@ import TurnpikeCore
 
 /// Records where the time of one call goes.
 ///
-/// It reads the steps of the call; gates and transports do not know it. Secrets are hidden when the call
-/// ends, before the trace is stored, or when somebody looks at it earlier.
+/// It reads the steps of the call; gates and transports do not know the recorder. Secrets are
+/// hidden when the call ends, before the trace is stored, or earlier if the trace is read.
 final class TraceRecorder: CallReader {
     private enum Life {
         case running
@@ -19,15 +19,15 @@ final class TraceRecorder: CallReader {
 
     private struct State {
         var life = Life.running
-        /// What was noted, until it is redacted; nil before the call begins.
+        /// The notes, until they are redacted; nil before the call begins.
         var raw: RecordedTrace?
-        /// The trace of a call that has ended, if somebody wants it.
+        /// The trace of a call that has ended, if a handle or the store keeps it.
         var shown: Trace?
         // The call's number in the store.
         var number: UInt64?
         // The call's random share; nil if it decides nothing.
         var share: Double?
-        // What is hidden.
+        // The rules for hiding secrets.
         var redaction: Redaction?
         // Whether a handle waits for the trace, whatever the store decides.
         var isAskedFor = false
@@ -51,7 +51,7 @@ final class TraceRecorder: CallReader {
 
     /// Also records for a handle, from the beginning of the call on.
     ///
-    /// Of two rules, what either hides is hidden.
+    /// If there are two redactions, everything that either hides is hidden.
     func serve(_ recording: CallRecording) {
         state.withLock { state in
             state.redaction = state.redaction?.and(recording.redaction) ?? recording.redaction
@@ -155,9 +155,9 @@ final class TraceRecorder: CallReader {
         }
     }
 
-    /// Notes that the caller gets the response, or the value that was made of it, or an error.
+    /// Notes that the caller gets the response, its value, or an error.
     ///
-    /// The call ends with its body, if it has one.
+    /// If the response has a body, the call ends with the body.
     private func leave(_ result: Result<HTTPStatus?, any Error>) {
         guard case .success = result else { return finish(RecordedTrace.Outcome(result)) }
         let isEnd = state.withLock { state in
@@ -184,13 +184,13 @@ final class TraceRecorder: CallReader {
         let shown = ended.isAskedFor || isKept ? ended.show(isComplete: true) : nil
         state.withLock { state in
             state.shown = shown
-            // Nothing stays that is not redacted.
+            // No note stays without redaction.
             state.raw = nil
         }
         if let number = ended.number { store?.end(number, isKept ? shown : nil) }
     }
 
-    /// The trace as far as it has come; nil if the call has ended and nobody keeps its trace.
+    /// The trace so far; nil if the call has ended and nobody keeps its trace.
     var trace: Trace? {
         let state = state.withLock { $0 }
         if let shown = state.shown { return shown }

@@ -20,7 +20,7 @@ public struct TraceSpan: Sendable, Hashable, Identifiable {
         /// A wait of a gate: a back-off, a place in line, the refresh of a token.
         case wait
         /// One send of a request to a server, until its response's body ended; it has an
-        /// ``TraceSpan/exchange``. Each redirect that is followed leads to another one.
+        /// ``TraceSpan/exchange``. Each redirect that is followed is another exchange.
         case exchange
         /// A phase of an exchange that its transport has reported, such as `DNS`.
         case phase

@@ -47,13 +47,13 @@ public final class TraceStore: CallReader {
     /// Creates a store.
     /// - Parameters:
     ///   - sampling: The share of calls that are kept although they neither failed nor were slow, 0
-    ///     to 1. It goes by the call's own random share (``/TurnpikeCore/CallRandom/share``), as the sampling of
-    ///     logs does: a call that is logged at 0.1 is also traced at 0.1.
+    ///     to 1. It uses the call's own random share (``/TurnpikeCore/CallRandom/share``), as the
+    ///     sampling of logs does: a call that is logged at 0.1 is also traced at 0.1.
     ///   - slowerThan: How long a call must take, its body included, to be kept whatever the share;
     ///     nil for none.
     ///   - maxCalls: How many calls are kept, at least 1.
     ///   - maxBytes: How much memory the kept traces may take, in bytes, about. The newest trace is
-    ///     kept whatever it takes, at most about 64 KiB.
+    ///     kept whatever its size, at most about 64 KiB.
     ///   - redaction: The rules for hiding secrets in the traces, before they are stored.
     public init(
         sampling: Double = 1, slowerThan: Duration? = nil, maxCalls: Int = 256,
@@ -75,7 +75,7 @@ public final class TraceStore: CallReader {
         let (kept, running) = state.withLock { state in
             (state.kept, state.running.sorted { $0.key < $1.key }.prefix(maxCalls))
         }
-        // Outside the lock: secrets are hidden in those that are under way.
+        // Outside the lock, because secrets in the calls under way are hidden here.
         let present = running.compactMap { number, running -> (UInt64, Trace)? in
             guard let trace = running.recorder?.trace, !trace.isComplete else { return nil }
             return (number, trace)
@@ -94,7 +94,7 @@ public final class TraceStore: CallReader {
     /// Does nothing: each call has a reader of its own.
     public func read(_ step: CallStep, in context: Context) {}
 
-    /// Returns what records a call.
+    /// Returns the recorder of a call.
     public func reader(beside others: [any CallReader]) -> (any CallReader)? {
         TraceRecorder(for: self)
     }
@@ -128,7 +128,7 @@ public final class TraceStore: CallReader {
         return sampling >= 1 || share.map { $0 < sampling } ?? false
     }
 
-    /// Takes a call off the list, and stores its trace, if it is kept.
+    /// Removes a call from the list of calls under way, and stores its trace if there is one.
     func end(_ number: UInt64, _ trace: Trace?) {
         let bytes = trace?.byteCount ?? 0
         state.withLock { state in

@@ -15,7 +15,7 @@ final class TraceTexts {
     // The size limits for all different descriptions of errors together, and for one of them.
     private static let maxErrorBytes = 4_096
     private static let maxErrorLength = 1_024
-    // The same of names.
+    // The same limits for names.
     private static let maxNameBytes = 4_096
     private static let maxNameLength = 128
     // How many buckets of chunks all exchanges have together.
@@ -82,7 +82,7 @@ final class TraceTexts {
         }
     }
 
-    // An error passes several gates, and to describe it is dear.
+    // An error passes several gates, and describing it is expensive.
     private func description(of error: any Error) -> String {
         // SAFETY: the address is only a key, and the recorded trace keeps the error's box alive.
         let key = unsafe unsafeBitCast(error as any Error, to: UInt.self)

@@ -11,8 +11,8 @@ struct TraceTree {
         let span: TraceSpan
         /// How many spans lie around it.
         let depth: Int
-        /// The time from the beginning of the call to the end of the span, or to the last that is
-        /// known of the call while the span is under way.
+        /// The time from the beginning of the call to the end of the span; while the span is under
+        /// way, to the last known time of the call.
         let end: Duration
         /// The times at which no child was under way, in order, without overlap.
         let own: [Range<Duration>]
@@ -75,7 +75,7 @@ struct TraceTree {
     }
 
     /// Times for the marks of an axis from zero to ``end``: multiples of 1, 2 or 5 times a power of
-    /// ten, `count` of them at most, and more than a third of that if the axis has a length.
+    /// ten, `count` marks at most, and more than a third of `count` if the axis has a length.
     func ticks(atMost count: Int) -> [Duration] {
         guard end > .zero, count > 0 else { return [.zero] }
         var step = Duration.nanoseconds(1)
@@ -119,7 +119,7 @@ struct TracePhases {
 
     private var durations: [Name: Duration] = [:]
 
-    /// Reads the phases right inside an exchange.
+    /// Reads the phases directly inside an exchange.
     init(of span: TraceSpan, in children: [TraceSpan]) {
         for child in children {
             guard child.kind == .phase || child.kind == .body, let name = Name(rawValue: child.name)
@@ -131,7 +131,7 @@ struct TracePhases {
     /// How long a phase took, or nil if it is not known.
     subscript(name: Name) -> Duration? { durations[name] }
 
-    /// The sum of all that are known.
+    /// The sum of all known phases.
     var sum: Duration { durations.values.reduce(.zero, +) }
 }
 

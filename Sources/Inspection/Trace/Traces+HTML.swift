@@ -12,8 +12,8 @@ extension [Trace] {
     /// a span, Escape closes it, Z zooms to it, 0 shows everything, and A aligns all calls at their
     /// beginnings.
     ///
-    /// What a peer has sent is data on the page, never markup or code. A policy on the page lets no
-    /// other script run, and nothing be loaded (Content Security Policy 3).
+    /// Texts from a peer are data on the page, never markup or code. A policy on the page forbids
+    /// other scripts and all loading (Content Security Policy 3).
     /// - Parameters:
     ///   - title: The title of the page.
     ///   - source: Where the page asks each second for newer traces, as JSON of
