@@ -84,7 +84,7 @@ public struct CallEvent: Sendable {
         errorValue = error
     }
 
-    /// Nil for a step that is for readers of the call alone.
+    /// Creates the event of a step; nil if only the readers of the call get the step.
     init?(_ step: CallStep, in context: Context, since passBegan: MonotonicInstant) {
         let kind: Kind
         var (request, head, error): (Request?, ResponseHead?, (any Error)?) = (nil, nil, nil)

@@ -13,7 +13,7 @@ public struct CallMeasurement: Sendable {
     public let status: HTTPStatus?
     /// The kind of failure (`error.type`): an error code, a status of 400 or above, or nil.
     ///
-    /// A cancellation is `cancelled`. If the reader drops the body, that is no failure.
+    /// A cancellation is `cancelled`. A body that its reader drops is no failure.
     public let errorType: String?
     /// The protocol version (`network.protocol.version`), if the transport knows it.
     public let version: String?

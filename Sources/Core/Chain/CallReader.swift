@@ -2,7 +2,7 @@
 
 import Synchronization
 
-/// Reads all that happens in a call, as it happens: a trace is made of it.
+/// Reads everything that happens in a call, as it happens, for example to make a trace.
 ///
 /// ```swift
 /// final class Waits: CallReader {
@@ -55,7 +55,7 @@ public enum CallStep: Sendable {
     case counted(GateFigure)
     /// The request is passed to the transport.
     case sent(Request)
-    /// The transport reports facts about the exchange that the part is, or lies in.
+    /// The transport reports facts about the exchange that is the part, or that contains it.
     case reported([TransportReport])
     /// The transport has returned a response to a request.
     case received(Response, to: Request)
@@ -91,7 +91,7 @@ public struct GatePass: Sendable {
     public var gateName: String { plan.gateName(at: position) }
 }
 
-/// Where in its call a context is, as the readers of the call are told.
+/// The part of a call that a context belongs to, for the readers of the call.
 struct CallPlace {
     enum Kind: UInt8 {
         /// The call, a gate or an attempt.
@@ -106,10 +106,10 @@ struct CallPlace {
     static let call = CallPlace(part: 0, kind: .chain)
 }
 
-/// The readers of a call and of what it waits for, and how many parts they know.
+/// The readers of a call and of its side calls, and the number of the last part.
 final class CallStream: Sendable {
     private let first: any CallReader
-    // Nearly always empty, so that it takes no memory of its own.
+    // This list is nearly always empty, and then takes no memory of its own.
     private let others: [any CallReader]
     private let lastPart = Atomic<Int32>(0)
 

@@ -2,7 +2,7 @@
 
 import Synchronization
 
-/// What a context keeps of its cancellation.
+/// A context's own record of its cancellation.
 struct CancelMark: ~Copyable {
     private let isCancelled = Atomic(false)
     private let kept = Mutex<CancelReason?>(nil)

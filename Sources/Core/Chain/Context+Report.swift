@@ -2,8 +2,8 @@
 
 import TurnpikeSupport
 
-// What happens in a call leaves the chain here, for the readers of the call, the loggers outside, and
-// the error of a deadline.
+// Here the steps of a call leave the chain: for the readers of the call, for the loggers outside,
+// and for the error of a deadline.
 extension Context {
     /// Reports what a gate does, for example why it sends nothing; the loggers outside the gate and
     /// the readers of the call receive the report.
@@ -17,8 +17,8 @@ extension Context {
         tell(.note(gate: gate, message: message(), describesPass: describesPass))
     }
 
-    /// Adds one to a figure of a gate, for the meter of the gate and the readers of the call; if a
-    /// gate counts something apart from a call, it adds that to its figures directly
+    /// Adds one to a figure of a gate, for the meter of the gate and the readers of the call; to
+    /// count something outside of a call, a gate adds to its figures directly
     /// (``GateFigures/add(_:to:labels:)``).
     /// - Parameters:
     ///   - name: The name of the counter.
@@ -41,8 +41,8 @@ extension Context {
     /// ``sleep(for:)`` reports itself. A wait within another wait is a part of the outer wait and
     /// is not reported. If nobody reads the call, this method only runs the operation.
     /// - Parameters:
-    ///   - name: What is waited for, for people, for example `back-off`. It is evaluated only if
-    ///     somebody reads it.
+    ///   - name: The reason for the wait, for people, for example `back-off`. It is evaluated only
+    ///     if somebody reads it.
     ///   - phrase: The text after "it was waiting" in the error of a deadline that passes during
     ///     the wait, for example `in line for a permit`. Nil adds no text. If an earlier exchange
     ///     is still under way, the error describes that exchange instead.
@@ -52,7 +52,7 @@ extension Context {
     ///     the wait begins and when it has ended.
     ///   - operation: The operation. It gets a context that differs from this one only in its
     ///     ``part``. Exchanges that the operation makes there lie within the wait.
-    /// - Returns: What the operation returns.
+    /// - Returns: The result of the operation.
     /// - Throws: The error of the operation.
     public func report<Value>(
         waitingFor name: @autoclosure () -> String,
@@ -77,7 +77,7 @@ extension Context {
             return value
         } catch {
             wait?.left(.failure(error))
-            // Only a deadline that passed ended the wait for want of what it waits for.
+            // The reason for the wait stays only if a passed deadline ended the wait.
             if isNamed, timeLeft.map({ $0 > .zero }) ?? true { call.record.waits(nil) }
             throw error
         }
@@ -140,7 +140,7 @@ extension Context {
     }
 
     /// Begins a part of the call.
-    /// - Returns: The context of what happens within the part; nil if nobody reads.
+    /// - Returns: The context for everything within the part; nil if nobody reads.
     func entering(_ part: @autoclosure () -> CallPart) -> Context? {
         guard let stream = call.stream else { return nil }
         let part = part()

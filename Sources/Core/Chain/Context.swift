@@ -21,14 +21,14 @@ public final class Context: Sendable {
     private let parent: Context?
     let beginsAttempt: Bool
     let place: CallPlace
-    /// Whether its cancellation decides the result of the rest of the chain.
+    /// Whether the context's cancellation decides the result of the rest of the chain.
     let isLimit: Bool
     /// The time limit that the context was created for.
-    // SAFETY: set once, by the one who created the context, before anyone else knows it.
+    // SAFETY: set once, by the creator of the context, before other code has the context.
     nonisolated(unsafe) var limit: ContextLimit?
-    // SAFETY: set once, and used only by the tasks that the context is given to after that.
+    // SAFETY: set once, and used only by tasks that get the context afterwards.
     nonisolated(unsafe) var timer: (any TimerToken)?
-    // Whether it can be cancelled apart from its parent.
+    // Whether the context can be cancelled without its parent.
     private let hasScope: Bool
     // The values of the attempt, if one begins here.
     private let values = ContextValues()
@@ -47,7 +47,7 @@ public final class Context: Sendable {
     /// How long a body that an inner retry keeps may be idle; nil if no gate limits it.
     let idleBound: IdleBound?
 
-    /// What the gate that created this context says of a second send after a lost connection.
+    /// The rule of this context's gate for a second send after a lost connection.
     let resendRule: ResendRule?
 
     /// How many bytes of the response content are read before the caller gets a value; the number
@@ -262,7 +262,7 @@ public final class Context: Sendable {
             call: call, observers: observers, place: place, resendRule: .several(resendRules))
     }
 
-    /// Returns the same context for what happens within a part of the call.
+    /// Returns the same context for everything within a part of the call.
     func within(_ place: CallPlace) -> Context { Context(self, place: place) }
 
     /// Creates the context of a separate call that only the end of the client cancels.
@@ -284,12 +284,12 @@ public final class Context: Sendable {
             observers: nil, place: place)
     }
 
-    /// Creates a child in which a second send after a lost connection is decided otherwise.
+    /// Creates a child with another rule for a second send after a lost connection.
     func child(resendRule: ResendRule) -> Context {
         Context(parent: self, deadline: deadline, resendRule: resendRule, observers: observers)
     }
 
-    /// Creates the context of a further attempt, which this one precedes.
+    /// Creates the context of a further attempt, after this one.
     func furtherAttempt() -> Context { freshAttempt(call.record.nextAttempt(after: attempt)) }
 
     func freshAttempt(_ number: Int, _ resendRule: ResendRule? = nil) -> Context {
@@ -306,7 +306,8 @@ public final class Context: Sendable {
 
     // MARK: Cancellation
 
-    /// The context in whose scope this one is: itself, unless it differs from its parent only in its place.
+    /// The context that a cancellation of this one cancels: this one, or the next outer one if this
+    /// one differs from it only in its place.
     var scope: Context {
         var context = self
         while !context.hasScope, let outer = context.parent { context = outer }

@@ -18,7 +18,7 @@ public protocol Gate: Sendable {
     /// The keys of request options that this gate reads; none by default.
     var handledOptions: [any RequestOptionKey.Type] { get }
 
-    /// The capabilities that the gate needs of the client's transport; none by default.
+    /// The capabilities that the client's transport must have for the gate; none by default.
     ///
     /// If the transport lacks one of them, the client has a fault from the start
     /// (``Client/fault``), and each call fails with ``ClientError/Code/unsupported``.

@@ -3,13 +3,14 @@
 /// The pass of a request through gates that follow one another and act before and after the rest of the
 /// chain.
 ///
-/// ``Plan/run(_:from:in:isEntered:)`` holds it in its own frame while the rest runs. What a gate keeps
-/// until then is in the context that it made, so that a pass has no list of its own.
+/// ``Plan/run(_:from:in:isEntered:)`` holds the pass in its own frame while the rest runs. The
+/// state that a gate needs afterwards is in the context that the gate made, so a pass has no list
+/// of its own.
 struct PhasedPass {
     private let plan: Plan
     private let request: Request
     private let first: Int
-    /// On the way in, the next position; on the way out, that of the gate whose turn it is.
+    /// On the way in, the next position; on the way out, the position of the gate whose turn it is.
     private(set) var position: Int
     /// The context at the position.
     private(set) var context: Context
@@ -27,7 +28,7 @@ struct PhasedPass {
         first = position
     }
 
-    /// Enters gates, as far as they are of this kind.
+    /// Enters gates until one is of another kind.
     mutating func enter() throws {
         while position < plan.nodes.count, position - first < UInt64.bitWidth {
             switch plan.nodes[position] {

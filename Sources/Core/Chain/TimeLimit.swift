@@ -85,8 +85,8 @@ extension Context {
         cancel(.expired(fault))
     }
 
-    /// Ends what this context limits, and takes the error of a limit before the errors that its
-    /// cancellation caused.
+    /// Ends the limit with a result of the rest of the chain. If the context was cancelled, the
+    /// reason's error replaces the result.
     func finish(_ result: inout Result<Response, any Error>) {
         switch result {
         case .failure:
@@ -116,11 +116,11 @@ struct ContextLimit: Sendable {
 }
 
 extension ResponseBody {
-    /// Ends the body when the context is cancelled, and the time limit when the body ends.
+    /// Ends the body when the context is cancelled, and ends the time limit when the body ends.
     fileprivate func keepLimit(
         _ limit: ContextLimit, _ timer: any TimerToken, of context: Context
     ) {
-        // A small body needs no check: it is read faster than the time could be checked.
+        // A small body needs no check, because reading it takes less time than the check.
         if let deadline = context.deadline, storage.length ?? .max > ResponseBodyExpiry.smallest {
             storage.expire(
                 ResponseBodyExpiry(deadline: deadline, timeSource: context.timeSource) {

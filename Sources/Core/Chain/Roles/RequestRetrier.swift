@@ -15,7 +15,7 @@ public protocol RequestRetrier: Gate {
     /// judges every outcome.
     func settles(_ outcome: Outcome, context: Context) -> Bool
 
-    /// Called if the call ended during a wait, so that a decided attempt is not made.
+    /// Called if the call ends during a wait, before the attempt that the retrier has allowed.
     func retryWasAbandoned(_ outcome: Outcome, context: Context)
 
     /// How many bytes of a successful response's content are read before the attempt is judged.
@@ -31,8 +31,8 @@ public protocol RequestRetrier: Gate {
 
     /// Whether this retrier decides about a request whose kept-alive connection was lost.
     ///
-    /// The connection ended before an answer (``TransferState/lostReusedConnection``). If true, the
-    /// retrier decides even if its decision is no further attempt. The default is false: the
+    /// The connection ended before an answer (``TransferState/lostReusedConnection``). If true,
+    /// only the retrier decides, and may decide against a second send. The default is false: the
     /// framework decides, and sends a repeatable request once more in the call.
     func decidesResend(of request: Request) -> Bool
 }
