@@ -3,9 +3,9 @@
 /// A gate or a transport that promises to end soon after its context or its task is cancelled.
 ///
 /// A time limit is ``Context/deadline``, or a gate such as `Deadline` or `AttemptTimeout`. When a
-/// time limit expires, its caller returns at once, whatever the gates inside do. To guarantee this,
-/// the limit runs these gates in a task of their own, which costs an allocation and a thread switch
-/// for each call. If all gates inside and the transport promise to end soon, the limit runs them in
+/// time limit expires, its caller returns at once, whatever the inner gates do. To guarantee this,
+/// the limit runs the inner gates in a separate task, which costs an allocation and a thread switch
+/// for each call. If all inner gates and the transport promise to end soon, the limit runs them in
 /// the caller's task.
 ///
 /// ```swift
