@@ -195,7 +195,7 @@ public struct JSONReadingOptions: Hashable, Sendable {
     }
 }
 
-/// Why a text is not JSON, and where the fault is.
+/// The fault of a text that is not JSON, and its position.
 public struct JSONSyntaxError: Error, Hashable, Sendable, CustomStringConvertible {
     /// The reason, which quotes at most one byte of the text.
     public let reason: String
