@@ -12,15 +12,15 @@ import TurnpikeSupport
 /// sends that share (client-side throttling: "Site Reliability Engineering", 2016, chapter 21).
 ///
 /// A refused call fails at once as ``/TurnpikeCore/ClientError/Code/overloaded``. Nothing of the
-/// call was sent, and a retry outside does not repeat it. Its
+/// call was sent, and an outer retry does not repeat the call. Its
 /// ``/TurnpikeCore/ClientError/retryAfter`` says when all calls are admitted again if no more calls
 /// are rejected. Critical calls are refused last, and sheddable ones first
 /// (``TurnpikeCore/Call/criticality(_:)``).
 ///
 /// All calls are admitted until more than `threshold` of the latest attempts were rejected. Three
-/// rejections in a row are enough or, if attempts are many, most of those of the last half second;
-/// attempts that end together count as one. Then the share is cut to 3 %, so that the server's
-/// queue drains. The share grows with time, slowly at first, and reaches all calls after
+/// rejections in a row are enough. If attempts are many, most attempts of the last half second must
+/// be rejected. Attempts that end together count as one. Then the share is cut to 3 %, so that the
+/// server's queue drains. The share grows with time, slowly at first, and reaches all calls after
 /// `recovery`. Rejections cut the share again. Attempts that were sent before a cut do not count.
 /// While calls are refused, an attempt whose head takes much longer than usual counts as rejected,
 /// because a growing queue causes waits before it causes errors. A share grows even if no attempt

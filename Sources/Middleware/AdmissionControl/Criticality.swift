@@ -11,7 +11,7 @@ public enum Criticality: String, Hashable, Sendable, CaseIterable {
     case sheddable
     /// Calls of a user or a service for which no other class is set.
     case `default`
-    /// Calls whose failure a user sees at once: refused last.
+    /// Calls whose failure a user sees at once; they are refused last.
     case critical
 }
 

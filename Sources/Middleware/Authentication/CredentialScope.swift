@@ -18,7 +18,7 @@ struct CredentialScope: Sendable {
     /// The origins, if they are listed.
     var listed: Set<Origin>? { origins.listed }
 
-    /// Whether a request may carry the credential, and has no credential of its own.
+    /// Whether a request may carry the credential and does not already have a credential.
     ///
     /// A request that was redirected through a foreign origin gets none, even back at a listed
     /// origin.
@@ -32,8 +32,8 @@ struct CredentialScope: Sendable {
     func reaches(_ request: Request, in context: Context) throws -> Bool {
         if let fault = origins.fault { throw ClientError(.configuration, fault) }
         guard let origin = request.origin else { return false }
-        // Only the trail of this request counts: another attempt of the call may have been led
-        // elsewhere.
+        // Only the redirects of this request count: another attempt of the call may have other
+        // redirects.
         let trail = request.options[RedirectTrail.self] ?? []
         let allowed = origins.listed ?? bound(to: trail.first ?? origin, in: context)
         return allowed.contains(origin) && trail.allSatisfy(allowed.contains)
@@ -131,7 +131,7 @@ public struct CredentialOrigins: Sendable, Hashable {
 
     let listed: Set<Origin>?
     let fault: String?
-    /// The origin that several gates share; nil if each gate has an origin of its own.
+    /// The origin that several gates share; nil if each gate has its own origin.
     let shared: Own?
 
     private init(listed: Set<Origin>?, fault: String? = nil, shared: Own? = nil) {
@@ -170,7 +170,7 @@ public struct CredentialOrigins: Sendable, Hashable {
         self.init(listed: origins, fault: fault)
     }
 
-    /// Whether a text is an origin, and nothing else: `https://api.example.com`.
+    /// Whether a text is an origin without a path: `https://api.example.com`.
     public static func isOrigin(_ text: String) -> Bool { origin(text) != nil }
 
     private static func origin(_ text: String) -> Origin? {

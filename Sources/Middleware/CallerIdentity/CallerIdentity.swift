@@ -6,8 +6,8 @@ public import TurnpikeCore
 /// share one response.
 ///
 /// A field with an unknown name may identify the caller as well, because each API chooses its own
-/// name for the key. So every name that looks like the name of a secret counts, and gates let their
-/// users name more fields.
+/// name for the key. So every name that looks like the name of a secret counts, and users of gates
+/// can add names.
 public enum CallerIdentity {
     /// How a field identifies the caller.
     public enum Part {

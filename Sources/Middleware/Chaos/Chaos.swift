@@ -19,9 +19,9 @@ import TurnpikeSupport
 /// transport. By default it spares requests that must not be sent twice
 /// (``/TurnpikeCore/Request/isRepeatable``). It always spares those that can be sent only once.
 ///
-/// So that no fault is mistaken for a real one, each is in the log, in the trace beside the name of
-/// the gate, and in the counter `turnpike.chaos.faults`. An error says that it was made on purpose,
-/// and a response has the field `X-Turnpike-Chaos`.
+/// Each fault is in the log, in the trace beside the name of the gate, and in the counter
+/// `turnpike.chaos.faults`, so that no fault is mistaken for a real fault. The text of an error
+/// states that the error was made on purpose, and a response has the field `X-Turnpike-Chaos`.
 public struct Chaos: Interceptor {
     /// What goes wrong.
     public enum Fault: Sendable, Hashable {

@@ -10,8 +10,8 @@ import TurnpikeSupport
 /// ``/TurnpikeCore/ClientError/Code/circuitOpen``, and their
 /// ``/TurnpikeCore/ClientError/retryAfter`` says when the circuit half-opens. A half-open circuit
 /// lets at most `probes` calls through. If all of them succeed, it closes. If one fails, it opens
-/// for twice as long, up to a bound. If the probes do not end within the open time, new ones are
-/// let through.
+/// for twice as long, up to a bound. If the probes do not end within the open time, new probes may
+/// pass.
 ///
 /// A call ends when the body of its response ends, and a body that breaks off is a failure. A call
 /// that is cancelled, or whose deadline passes, says nothing about the server; if it was a probe,
@@ -65,7 +65,7 @@ public struct CircuitBreaker: Interceptor {
     /// The state of an origin's circuit after its last call.
     public func state(of origin: Origin) -> CircuitState { circuits.state(of: origin) }
 
-    /// Opens an origin's circuit by hand: all calls to the origin fail until ``close(_:by:)``.
+    /// Opens an origin's circuit manually: all calls to the origin fail until ``close(_:by:)``.
     ///
     /// No probe is let through, and the circuit is not dropped. A call that is under way continues,
     /// but its outcome no longer counts.
@@ -74,7 +74,7 @@ public struct CircuitBreaker: Interceptor {
     ///   - name: The person or program that isolates the origin, for the errors of refused calls.
     public func isolate(_ origin: Origin, by name: String) { circuits.isolate(origin, by: name) }
 
-    /// Closes an origin's circuit by hand, whether it was isolated or failures have opened it.
+    /// Closes an origin's circuit manually, whether a person or failures have opened it.
     ///
     /// The circuit counts anew, so it opens again if the origin still fails.
     /// - Parameters:

@@ -21,14 +21,14 @@ public import TurnpikeCore
 /// recently used origin that has no call under way.
 ///
 /// A gate inside may send a request through the same client, to refresh a token for instance. That
-/// request needs a permit of its own while its call holds one. If such calls hold all permits, they
+/// request needs its own permit while its call holds a permit. If such calls hold all permits, they
 /// wait for each other until a deadline, or the time limit of the refresh, ends the wait. Place the
 /// limit inside such a gate, or let the gate use another client.
 ///
 /// The same holds for tasks that read streamed bodies and call the same origin for each element.
-/// Such a call needs a permit while the task's body holds one. If the bodies hold all permits, the
-/// calls wait until a deadline ends them; without a deadline, they wait forever. Give such calls a
-/// deadline, or collect a body before the calls, or set a `queue` of 0.
+/// Such a call needs a permit while the task's body holds a permit. If the bodies hold all permits,
+/// the calls wait until a deadline ends them; without a deadline, they wait forever. Give such
+/// calls a deadline, or collect a body before the calls, or set a `queue` of 0.
 public struct ConcurrencyLimit: Interceptor {
     private let permits: Permits
 

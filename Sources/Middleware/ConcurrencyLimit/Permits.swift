@@ -95,8 +95,8 @@ final class Permits: Sendable {
 
     /// Takes over the rules and the meter of another instance.
     ///
-    /// Calls under way keep their permits. If the limit is lower now, the next permit is given out
-    /// when enough have been returned.
+    /// Calls under way keep their permits. If the limit is now lower, no call gets a permit until
+    /// enough permits have been returned.
     func update(to other: Permits) {
         update(other.currentRules)
         figures.move(to: other.figures.meter)
@@ -123,7 +123,7 @@ final class Permits: Sendable {
     var heldCount: Int { state.withLock { $0.held } }
     var waitingCount: Int { state.withLock { $0.waiting } }
 
-    /// The most permits that are given out.
+    /// The most permits in use at the same time.
     var total: Int { currentRules.total }
 
     /// The rules in force.
@@ -205,7 +205,7 @@ final class Permits: Sendable {
 
     /// Returns a permit.
     ///
-    /// Of the calls that can start, the one that has waited longest gets it.
+    /// Of the calls that can start, the call that has waited longest gets the permit.
     func giveBack(_ origin: Origin) {
         let served = state.withLock { state in
             state.held -= 1
@@ -251,7 +251,7 @@ final class Permits: Sendable {
             guard let adaptive = rules.adaptive else { return [] as [Waiter] }
             state.shares.updateIfPresent(origin) { share in
                 if !isOverload {
-                    // A limit that is not in use says nothing about the server.
+                    // An unused limit is no evidence about the server.
                     guard share.held * 2 >= Int(share.limit) else { return }
                     if adaptive.followsLatency {
                         // A reload has turned the rule on while the request was under way.

@@ -146,7 +146,7 @@ enum CookieDate {
         }
     }
 
-    // Digits at the beginning; anything that is not a digit may follow.
+    // Digits at the beginning; other characters may follow.
     private static func number(_ bytes: some Collection<UInt8>, _ count: ClosedRange<Int>)
         -> Int64?
     {

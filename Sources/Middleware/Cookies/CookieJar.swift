@@ -17,13 +17,13 @@ public import TurnpikeCore
 /// leftovers of a process that was killed during a write.
 ///
 /// The path may be a link: its target is replaced, and the link stays. File, link and folder must
-/// belong to this user or to the superuser, and nobody else may be able to write to them. A folder
-/// like `/tmp`, where users cannot touch the files of others, is accepted. If one of these
+/// belong to this user or to the superuser, and no other user may be able to write to them. A
+/// folder like `/tmp`, where users cannot touch the files of others, is accepted. If one of these
 /// conditions does not hold, the jar is refused. If a condition fails later, calls continue with
-/// the cookies in memory, and a note says why.
+/// the cookies in memory, and a note states the reason.
 ///
 /// Two jars with one file overwrite each other's cookies, so the clients of a process should share
-/// a jar. Clients whose stack files name the same file share one.
+/// a jar. Clients whose stack files name the same file share one jar.
 public final class CookieJar: CookieStorage {
     /// The most cookies of one domain.
     static let maxPerDomain = 180

@@ -89,8 +89,8 @@ public struct PublicSuffixes: Sendable {
 
     /// The hosts that get a cookie if a host sets it for a domain; nil if the host may not set it.
     ///
-    /// With a list, a cookie may reach the host's registrable domain and everything below it, and
-    /// nothing above. A domain that is not a suffix may still be too high: `kobe.jp` is not a
+    /// With a list, a cookie may go to the host's registrable domain and all names below this
+    /// domain. A domain that is not a suffix may still be too high: `kobe.jp` is not a
     /// suffix, but strangers register names below `foo.kobe.jp`.
     func reach(of domain: String, setBy host: String) -> CookieReach? {
         guard CookieRules.domain(domain, covers: host) else { return nil }
@@ -173,7 +173,7 @@ public struct PublicSuffixes: Sendable {
 
 /// The hosts that a cookie is sent to.
 enum CookieReach {
-    /// Only the host that set it.
+    /// Only the host that set the cookie.
     case host
     /// A domain and all its subdomains.
     case domain(String)

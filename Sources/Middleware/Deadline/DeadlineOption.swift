@@ -24,7 +24,7 @@ extension Call {
         end.map { option(CallerDeadlineOption.self, $0) } ?? self
     }
 
-    /// Ends this call if it takes longer than a limit, whatever the client's deadline is.
+    /// Ends this call if it takes longer than a limit. This limit replaces the client's deadline.
     ///
     /// The limit covers the call until the last byte of its body has arrived, or up to the head if
     /// it is ``/TurnpikeCore/Call/streaming()``. If a call makes several exchanges, the limit holds

@@ -13,7 +13,7 @@ public import TurnpikeCore
 /// The file has mode 0600, and is replaced as a whole one second after a change. A line that is not
 /// valid is skipped. The file must meet the same conditions as the file of a ``CookieJar``.
 /// Two stores with one file overwrite each other's hosts, so the clients of a process should share
-/// a store. Clients whose stack files name the same file share one.
+/// a store. Clients whose stack files name the same file share one store.
 public final class HSTSStore: Sendable {
     private struct Entry: Sendable, Equatable {
         var expires: Date

@@ -2,7 +2,7 @@
 
 import TurnpikeCore
 
-/// Decides whether a gate may set a field whose name is that of a secret.
+/// Decides whether a gate may set a field with the name of a secret.
 ///
 /// The gate may not if a redirect has led the request to another origin, because then another
 /// server has chosen the destination.

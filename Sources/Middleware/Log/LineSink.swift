@@ -40,7 +40,7 @@ public final class LineSink: LogSink {
 
     /// Creates a sink that owns a handle.
     /// - Parameters:
-    ///   - handle: Where the lines go.
+    ///   - handle: The destination of the lines.
     ///   - capacity: How many lines may wait.
     ///   - maxBytes: How many bytes of lines may wait.
     ///   - flushLimit: The longest time that a flush waits if the descriptor accepts no bytes. The
@@ -82,7 +82,7 @@ public final class LineSink: LogSink {
         let flags = O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC
         let descriptor = unsafe open(path, flags | O_NONBLOCK, 0o600)
         guard descriptor >= 0 else { throw CocoaError(.fileWriteUnknown) }
-        // From here on a write may block; it runs on the sink's own queue.
+        // Later writes may block, because they run on the sink's own queue.
         _ = fcntl(descriptor, F_SETFL, O_APPEND)
         self.init(
             FileHandle(fileDescriptor: descriptor, closeOnDealloc: true), capacity, 4_194_304,
@@ -179,7 +179,7 @@ public protocol LogSink: Sendable {
     /// Returns when all lines queued so far are written.
     ///
     /// Called when a client is shut down, but not when a process exits without a shutdown. A sink
-    /// with a queue of its own must handle such an exit itself, as ``LineSink`` does with `atexit`.
+    /// with its own queue must handle such an exit itself, as ``LineSink`` does with `atexit`.
     func flush() async
 }
 
@@ -236,7 +236,7 @@ enum SinksAtExit {
         _ = entries.withLock { $0.removeValue(forKey: ObjectIdentifier(sink)) }
     }
 
-    /// Writes the lines of all sinks, or gives up after the limit.
+    /// Writes the lines of all sinks, or stops after the limit.
     private static func flush() {
         // A child of `fork` has copies of the queues, but not their threads; its parent writes.
         guard getpid() == process else { return }

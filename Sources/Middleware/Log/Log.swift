@@ -22,7 +22,7 @@ public struct Log: RequestLogger {
         case error
         /// One line for each pass, and for each retry, redirect and note.
         case info
-        /// Also each step of a pass, and the header fields.
+        /// In addition, each step of a pass, and the header fields.
         case debug
 
         /// Whether one level writes less than another.
@@ -59,7 +59,7 @@ public struct Log: RequestLogger {
 
     /// Creates a log.
     /// - Parameters:
-    ///   - sink: Where the lines go.
+    ///   - sink: The destination of the lines.
     ///   - level: The amount of detail.
     ///   - format: The format of a line.
     ///   - sampling: The share of calls that are logged, from 0 to 1. Failures of other calls are

@@ -6,11 +6,11 @@ public import TurnpikeCore
 extension Request {
     /// The request as a one-line curl command, without secrets.
     ///
-    /// The command is safe to paste into any POSIX shell, whatever the request holds. JSON, forms
+    /// The command of any request is safe to paste into any POSIX shell. JSON, forms
     /// and plain text are shown with their secrets hidden. Other content is read from standard
     /// input: another type, bytes that are no text, a stream, a part of a file, encoded content, or
-    /// content beyond the limit. If a request cannot be sent, or has trailers, the result is
-    /// a shell comment that says why there is no command.
+    /// content beyond the limit. If a request cannot be sent, or has trailers, the result is a
+    /// shell comment with the reason.
     /// - Parameters:
     ///   - redaction: The rules for hiding secrets.
     ///   - maxBodyBytes: The most bytes of content that the line may hold.
@@ -109,7 +109,7 @@ enum ShellWord {
         return "'" + parts.map { String(Substring($0)) }.joined(separator: "'\\''") + "'"
     }
 
-    /// Whether a terminal shows the text as it is: no line ends, no control or format characters.
+    /// Whether a terminal shows the text unchanged: no line ends, no control or format characters.
     static func isPrintable(_ text: String) -> Bool {
         text.unicodeScalars.allSatisfy { scalar in
             switch scalar.properties.generalCategory {

@@ -44,7 +44,7 @@ struct BoundedMap<Key: Hashable, Value: OriginEntry> {
 
     var count: Int { entries.count }
 
-    /// The entry of a key, if there is one.
+    /// The entry of a key, or nil.
     subscript(key: Key) -> Value? { entries[key]?.value }
 
     /// Changes the entry of a key in place; makes one if there is none, and reports the entries
@@ -65,7 +65,7 @@ struct BoundedMap<Key: Hashable, Value: OriginEntry> {
         return try change(&entry.value)
     }
 
-    /// Changes the entry of a key in place, if there is one.
+    /// Changes the entry of a key in place, if the key has an entry.
     mutating func updateIfPresent<Result>(
         _ key: Key, _ change: (inout Value) throws -> Result
     ) rethrows -> Result? {

@@ -10,7 +10,7 @@ final class Waiter: Sendable {
     let beginsLine: Bool
     /// How many permits the call takes.
     let cost: Int
-    /// When the call must have ended; nil if there is no limit.
+    /// The time at which the call must have ended; nil if there is no limit.
     let deadline: MonotonicInstant?
     let turn = OneShot<Void>()
 
@@ -71,7 +71,7 @@ struct WaitingLine {
         return waiter
     }
 
-    /// Removes a waiter, wherever it stands.
+    /// Removes a waiter from any place of the line.
     /// - Returns: Whether it was in line.
     mutating func remove(_ ticket: UInt64) -> Bool {
         var low = head
@@ -86,8 +86,8 @@ struct WaitingLine {
         places[low].waiter = nil
         count -= 1
         skipLeft()
-        // If the first waiter waits for long, waiters behind it that have left must not keep places
-        // forever.
+        // If the first waiter waits for long, waiters behind it that have left must not occupy
+        // places.
         if places.count - head > 2 * count + 64 {
             places = places[head...].filter { $0.waiter != nil }
             head = 0
@@ -122,7 +122,7 @@ extension Waiter {
     /// Waits for the turn, or until the task or the context is cancelled.
     /// - Parameters:
     ///   - context: The call's context.
-    ///   - name: What the call waits for, in its trace.
+    ///   - name: The name of the awaited permit, for the call's trace.
     ///   - phrase: The words in the error if a deadline passes during the wait.
     ///   - news: The report of the gate if a line begins.
     ///   - gate: The gate's name.

@@ -72,7 +72,7 @@ public final class KeyedLimiter<Source: PermitSource>: Sendable {
         _ rules: [QuotaRule], queue: Int, cooldowns: Cooldowns?, figures: GateFigures,
         attendant: Attendant? = nil, _ make: @escaping @Sendable () -> Source
     ) {
-        // A rule that is given twice would be charged twice.
+        // A rule that is in the list twice would be charged twice.
         var known: Set<QuotaRule> = []
         self.rules = rules.filter { known.insert($0).inserted }
         self.cooldowns = cooldowns
@@ -103,9 +103,9 @@ public final class KeyedLimiter<Source: PermitSource>: Sendable {
 
     /// Takes permits, or a place in line for them.
     /// - Parameters:
-    ///   - key: Whose quota is used.
+    ///   - key: The owner of the used quota.
     ///   - cost: How many permits the call takes, at least 1.
-    ///   - deadline: When the call must have ended.
+    ///   - deadline: The time at which the call must have ended.
     ///   - timeSource: Schedules the wake-up.
     /// - Returns: The waiter, or nil if the permits were available.
     /// - Throws: `rateLimited` if the line is full, `deadlineExceeded` if the permits would come too
@@ -168,7 +168,7 @@ public final class KeyedLimiter<Source: PermitSource>: Sendable {
         }
     }
 
-    /// Removes a waiter from its line; those behind it move up.
+    /// Removes a waiter from its line; the waiters behind it move up.
     /// - Returns: Whether it was still in line.
     func leave(_ key: QuotaKey, _ waiter: Waiter, _ timeSource: any TimeSource) -> Bool {
         var actions = DeferredActions()

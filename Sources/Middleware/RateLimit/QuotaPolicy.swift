@@ -15,7 +15,7 @@ public struct QuotaPolicy: Sendable, Hashable {
     public let quota: Int
     /// The unit that is counted (`qu`): `requests`, `content-bytes` or `concurrent-requests`.
     public let unit: String
-    /// The window that the quota is for (`w`); nil if the server does not say.
+    /// The window of the quota (`w`); nil if the server does not state it.
     public let window: Duration?
     /// The owner of the quota, if the server keeps several (`pk`).
     public let partitionKey: Data?

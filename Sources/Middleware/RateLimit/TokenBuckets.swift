@@ -56,7 +56,7 @@ struct PermitRates: Sendable, Hashable {
     }
 }
 
-/// A bucket for each rule of a limit, all of which must have room.
+/// A bucket for each rule of a limit; a call needs permits of all buckets.
 ///
 /// A bucket stores when the next permit would be due if calls came evenly (the generic cell rate
 /// algorithm, ITU-T I.371), exact to the nanosecond. A call that costs more than a bucket holds
@@ -94,7 +94,7 @@ public struct TokenBuckets: PermitSource {
         return true
     }
 
-    /// When a call may start behind other calls, which need a number of permits.
+    /// The earliest start of a call behind other calls that need `permits` permits.
     public func start(of cost: Int, behind permits: Int, at now: Int64) -> Int64 {
         max(start(of: cost, behind: permits), now)
     }
@@ -108,7 +108,7 @@ public struct TokenBuckets: PermitSource {
     }
 
     /// Lowers the permits left under one rule.
-    /// - Returns: False, because nobody else must be told.
+    /// - Returns: False, because the quota has no other users.
     @discardableResult
     public mutating func lower(to remaining: Int, rule: Int, at now: Int64) -> Bool {
         guard let rate = rule == 0 ? rates.first : rates.others.element(at: rule - 1) else {

@@ -31,7 +31,7 @@ public struct Redirect: PhasedInterceptor {
 
     /// Creates a gate that follows redirects.
     /// - Parameters:
-    ///   - limit: The most hops of one call; 0 returns redirects as they are.
+    ///   - limit: The most hops of one call; with 0, redirects are returned unchanged.
     ///   - allowDowngrade: Whether https may redirect to http. Credentials are dropped on the way.
     ///   - sensitiveHeaders: More fields to drop on a change of origin.
     ///   - onRedirect: Decides about each redirect that the rules allow; if nil, all are followed.
@@ -101,7 +101,7 @@ public struct Redirect: PhasedInterceptor {
         }
     }
 
-    // A retry outside must not treat the call as one that was never sent.
+    // An outer retry must not treat the call as unsent.
     private static func behindAnAnswer(_ error: any Error) -> any Error {
         (error as? ClientError)?.behindAnAnswer ?? error
     }

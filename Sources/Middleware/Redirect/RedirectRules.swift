@@ -9,7 +9,7 @@ struct RedirectRules: Sendable {
     let sensitiveHeaders: [HTTPHeaders.Name]
 
     /// The text of a usable `Location`, or nil if the response is not a redirect to follow.
-    /// - Throws: ``/TurnpikeCore/ClientError/Code/redirect`` if there are several different ones.
+    /// - Throws: ``/TurnpikeCore/ClientError/Code/redirect`` if there are several different lines.
     func location(of head: ResponseHead) throws -> String? {
         switch head.status {
         case .movedPermanently, .found, .seeOther, .temporaryRedirect, .permanentRedirect: break
@@ -25,7 +25,7 @@ struct RedirectRules: Sendable {
         return value
     }
 
-    /// The request for the next hop, or nil if the redirecting response is to be returned.
+    /// The request for the next hop, or nil if the caller gets the redirecting response.
     /// - Throws: ``/TurnpikeCore/ClientError/Code/redirect`` if the redirect must not be followed.
     func follow(
         _ request: Request, to location: String, because head: ResponseHead,

@@ -14,8 +14,8 @@ public import TurnpikeCore
 ///     .deciding { $0.head?.headers["X-Final"] == "1" ? false : nil }
 /// ```
 ///
-/// If its caller marks a call (``/TurnpikeCore/Call/retryable(_:)``), the mark decides whether the
-/// call may be sent twice, whatever its method.
+/// If its caller marks a call (``/TurnpikeCore/Call/retryable(_:)``), the mark and not the method
+/// decides whether the call may be sent twice.
 public struct RetryPolicy: Sendable {
     /// The statuses that are retried.
     public var statuses: Set<HTTPStatus>
@@ -170,7 +170,7 @@ public struct RetryPolicy: Sendable {
         if outcome.isUnsent { return true }
         if request.options.isOneTime { return false }
         if mayBeSentTwice(request) { return true }
-        // A 408 says that the server did not receive the whole request (RFC 9110 §15.5.9). Often
+        // A 408 means that the server did not receive the whole request (RFC 9110 §15.5.9). Often
         // the 408 was already on its way over an idle connection, and does not answer this request.
         // A second 408 is not a coincidence: a server that answers a complete request in this way
         // may have acted on it. OkHttp also repeats any method after a 408, once.
@@ -203,7 +203,7 @@ public struct RetryPolicy: Sendable {
         if outcome.error == nil || outcome.code == .validation, let status = outcome.status {
             return statuses.contains(status)
         }
-        // The status of a proxy's response is judged like that of a server's.
+        // The status of a proxy's response is judged like the status of a server's response.
         if let status = outcome.proxyStatus { return statuses.contains(status) }
         if let error = outcome.error as? URLError { return urlErrors.contains(error.code) }
         return outcome.code.map(codes.contains) ?? false

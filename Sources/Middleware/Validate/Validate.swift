@@ -71,7 +71,7 @@ public struct Validate: ResponseValidator {
             .holdsMemory(atMost: Int64(max(rules.keptBytes, 0))))
     }
 
-    /// The number that the call has set, or else that of the gate.
+    /// The number that the call has set or, without one, the number of the gate.
     public func keptBytes(for request: Request) -> Int {
         (request.options[ValidateOption.self] ?? self).keptBytes
     }

@@ -13,19 +13,19 @@ import TurnpikeSupport
 /// ])
 /// ```
 ///
-/// - The token goes only to its ``CredentialOrigins``. A request with an `Authorization` of its own
-///   keeps it, and a 401 to such a request is not handled here.
+/// - The token goes only to its ``CredentialOrigins``. If a request already has the field
+///   `Authorization`, the gate does not change it, and does not handle a 401 to this request.
 /// - After a 401 the token is refreshed, once for all calls that got a 401 (``BearerTokens``). Then
 ///   each call sends its request once more. If the refused token has already been replaced, the
 ///   request is only signed again. A 401 with `insufficient_scope` or `invalid_request` (RFC 6750
-///   §3.1) is returned as it is.
+///   §3.1) is returned unchanged.
 /// - A body that cannot be sent twice is not sent again: the 401 is returned, and the next call
 ///   refreshes the token first.
 /// - The wait for a token counts toward the call's ``Deadline``, and ends with the call.
 ///
-/// A 401 is handled in the same way whether a validator stands inside or outside. Place the gate
-/// inside ``Redirect``, so that it sees each hop, and outside of ``AttemptTimeout``, so that the
-/// wait for a token is not part of an attempt.
+/// A 401 is handled in the same way with an inner validator and with an outer validator. Place the
+/// gate inside ``Redirect``, so that it sees each hop, and outside of ``AttemptTimeout``, so that
+/// the wait for a token is not part of an attempt.
 public struct BearerAuthentication: Interceptor {
     private let tokens: BearerTokens
     private let scope: CredentialScope

@@ -47,8 +47,8 @@ public final class BearerTokens: Sendable {
     private let state: Mutex<TokenState>
     private let sharing: (any BearerTokenSharing)?
 
-    // The stores whose refresh the current task works for. Its requests go unsigned; otherwise they
-    // would wait for themselves.
+    // The stores for whose refresh the current task runs. The task's requests are not signed;
+    // otherwise, they would wait for themselves.
     @TaskLocal private static var underWay: Set<ObjectIdentifier> = []
 
     /// Creates a store.
@@ -58,7 +58,7 @@ public final class BearerTokens: Sendable {
     ///   - policy: When and how often tokens are replaced.
     ///   - requestedScope: The scope that the provider asks for; a change of it replaces the token
     ///     (``update(policy:provider:requestedScope:)``).
-    ///   - sharing: Gives several replicas one token; nil if this process has a token of its own.
+    ///   - sharing: Gives several replicas one token; nil if this process has its own token.
     ///     Sharing has no effect without a provider, and belongs to this object alone.
     ///   - onRefresh: Runs with each new token, before the calls that wait for it continue, for
     ///     instance to save it. It must return at once.
@@ -102,7 +102,7 @@ public final class BearerTokens: Sendable {
         state.withLock { $0.update(policy, provider, requestedScope: requestedScope) }
     }
 
-    /// Whether a provider is there that can replace a refused token.
+    /// Whether there is a provider that can replace a refused token.
     var canRefresh: Bool { state.withLock { $0.canRefresh } }
 
     /// How long a call waits for a token at most; nil if tokens are never replaced.
@@ -225,7 +225,7 @@ public final class BearerTokens: Sendable {
         }
         if case .success(let token?) = result, case .success = outcome { onRefresh?(token) }
         for other in others { other.settle(.success(())) }
-        // A refresh that nobody waits for any more must end as well.
+        // A refresh without waiting calls must end as well.
         refresh.settle(outcome ?? .success(()))
     }
 }

@@ -35,7 +35,7 @@ private struct Nonces: OriginEntry {
     mutating func takeFirst(where isRight: (DigestAnswer) -> Bool) -> DigestAnswer? {
         guard let index = answers.firstIndex(where: isRight) else { return nil }
         let answer = answers[index]
-        // A nonce whose count has run out is not used again.
+        // A nonce is not used after its count has reached the maximum.
         if answer.count == .max {
             answers.remove(at: index)
             return nil
