@@ -6,7 +6,7 @@ public import TurnpikeCore
 /// A serializer that runs code before or after another serializer.
 struct WrappedSerializer<Base: ResponseSerializer, Output: Sendable>: ResponseSerializer {
     let base: Base
-    /// Whether the content is collected, whatever the other serializer does.
+    /// Whether the content is collected, even if the other serializer does not need it.
     var collectsAll = false
     let run: @Sendable (Response, SerializationContext) async throws -> Output
 
@@ -22,7 +22,7 @@ struct WrappedSerializer<Base: ResponseSerializer, Output: Sendable>: ResponseSe
 }
 
 extension ResponseSerializer {
-    /// Returns a serializer whose values are transformed by a closure.
+    /// Returns a serializer with a closure that transforms the values.
     ///
     /// The call throws the errors of the closure unchanged.
     public func map<Value: Sendable>(

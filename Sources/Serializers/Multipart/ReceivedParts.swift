@@ -4,7 +4,7 @@ public import Foundation
 public import TurnpikeCore
 import TurnpikeSupport
 
-/// The parts of a multipart response as they arrive: `multipart/mixed`, `multipart/byteranges`,
+/// The parts of a multipart response while they arrive: `multipart/mixed`, `multipart/byteranges`,
 /// `multipart/x-mixed-replace` and others.
 ///
 /// ```swift

@@ -12,7 +12,7 @@ import TurnpikeSupport
 /// }
 /// ```
 ///
-/// Each page is a call of its own, with the gates, retries and limits of the first one. A page is
+/// Each page is a separate call, with the gates, retries and limits of the first call. A page is
 /// requested when the loop asks for the page. The pages end with a page that names no next page.
 /// Each iterator begins with the first page.
 ///
@@ -211,7 +211,7 @@ extension Call {
     }
 }
 
-/// How the next page is found.
+/// The way to the next page.
 public enum NextPage: Sendable {
     /// By a URL, or a reference that is relative to the URL of the page.
     case reference(String)

@@ -11,7 +11,7 @@ import TurnpikeSupport
 /// ```
 ///
 /// The content is written to a hidden file of mode 0600 in the destination directory. The file is
-/// renamed when it is complete, so nobody sees a partial file.
+/// renamed when it is complete, so no other program sees a partial file.
 public struct DownloadDestination: Sendable {
     private enum Place: Sendable {
         case directory(URL, name: String?)
@@ -25,7 +25,7 @@ public struct DownloadDestination: Sendable {
 
     /// A directory.
     ///
-    /// Without a given name, the file gets the name that the response suggests, made safe.
+    /// Without a name, the file gets the name that the response suggests, in a safe form.
     public static func directory(_ directory: URL, name: String? = nil) -> Self {
         Self(place: .directory(directory, name: name))
     }
@@ -242,9 +242,9 @@ enum FileName {
 extension ResponseHead {
     /// The file name that the response suggests.
     ///
-    /// The name comes from `Content-Disposition` (RFC 6266), otherwise from the last path component
-    /// of the URL; otherwise it is `download`. It is one path component of at most 255 bytes
-    /// without control characters, and neither hidden nor `..`.
+    /// The name comes from `Content-Disposition` (RFC 6266) or, without this field, from the last
+    /// path component of the URL. If both are missing, it is `download`. It is one path component
+    /// of at most 255 bytes without control characters, and neither hidden nor `..`.
     public var suggestedFilename: String {
         headers[.contentDisposition].flatMap { ContentDisposition(parsing: $0).filename }
             .flatMap(FileName.safe) ?? FileName.of(url) ?? "download"

@@ -7,8 +7,7 @@ import TurnpikeSupport
 /// Writes one response of a download to its file.
 struct DownloadWriter {
     let session: DownloadSession
-    /// Whether the call is a GET without a range of its own, so that the session may request
-    /// ranges.
+    /// Whether the call is a GET that sets no range, so that the session may request ranges.
     let isPlain: Bool
     /// Whether this exchange requested a range.
     let isResuming: Bool
@@ -135,7 +134,7 @@ extension ResumeData {
 }
 
 extension ResponseHead {
-    // Has framing of its own and answers a request for several ranges (RFC 9110 §14.6).
+    // The type has its own framing and answers a request for several ranges (RFC 9110 §14.6).
     fileprivate var isMultipart: Bool {
         headers[.contentType]?.lowercased().hasPrefix("multipart/byteranges") == true
     }
