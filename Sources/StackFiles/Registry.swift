@@ -107,7 +107,7 @@ public struct Registry: Sendable {
     // The parts as the reference shows them, by name.
     var gateReferences: [PartReference] {
         references(.gate, gates) {
-            // For a private type, the context in the name is a number.
+            // In the name of a private type, the context is a number.
             String(reflecting: type(of: $0)).replacing(/\(unknown context at [^)]*\)\./, with: "")
         }
     }

@@ -28,7 +28,7 @@ public protocol SharedGates: SharedPart {
         cooldowns: Cooldowns?, meter: (any GateMeter)?
     ) -> any RateLimiting
 
-    /// Makes a place for the token of one gate, under a name; nil if there is none.
+    /// Makes a place for the token of one gate, under a name; nil without shared state.
     func tokens(key: String) -> (any BearerTokenSharing)?
 }
 
@@ -67,7 +67,7 @@ final class Sharing {
     let value: JSONValue?
     /// The names of the registered kinds.
     let kinds: [String]
-    /// The part; nil if there is none, or if it has a mistake.
+    /// The part; nil if the file has none, or if the part has a mistake.
     var part: (any SharedPart)?
     /// Whether a gate uses the part.
     var isUsed = false

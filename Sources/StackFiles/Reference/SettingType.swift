@@ -36,7 +36,7 @@ public struct SettingType: Hashable, Sendable {
     public static let boolean = SettingType(.boolean)
     /// A list of pairs of a name and a value.
     public static let headers = SettingType(.headers)
-    /// An object with settings of its own.
+    /// An object with its own settings.
     public static let object = SettingType(.object)
 
     /// An integer within bounds.
