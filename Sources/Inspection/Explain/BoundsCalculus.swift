@@ -37,7 +37,7 @@ struct WorstCase: Equatable {
 
     /// The effects that a gate without facts could have.
     enum Role {
-        /// It may do anything: send again, wait, answer, hold.
+        /// The gate may have any effect: send again, wait, answer, hold bytes.
         case interceptor
         /// It may send again and wait.
         case retrier
@@ -61,7 +61,7 @@ struct WorstCase: Equatable {
     private(set) var memory = Amount(0)
     /// Bytes that gates hold on disk.
     private(set) var disk = Amount(0)
-    // Whether something inside can answer without a send.
+    // Whether an inner gate can answer without a send.
     private var answersByItself = false
 
     /// The worst case of the transport: one exchange, which may never end.
@@ -184,7 +184,7 @@ struct WorstCase: Equatable {
         case .holdsMemory(let bytes): worst.memory += Amount(bytes)
         case .holdsDisk(let bytes): worst.disk += Amount(bytes)
 
-        // If these gates refuse or delay a request, another effect says so: `answers` or `waits`.
+        // Gates that refuse or delay requests state this in another effect: `answers` or `waits`.
         case .limitsConcurrency, .limitsRate, .breaksCircuit: break
         // The other effects change or read requests, or limit decoding.
         default: break

@@ -44,7 +44,7 @@ struct Ledger: Hashable {
 
     func larger(_ other: Ledger) -> Ledger { zip(other) { max($0, $1) } }
 
-    /// Both at the same time; each may use all remaining sends.
+    /// Both run at the same time; each may use all remaining sends.
     func beside(_ other: Ledger) -> Ledger { zip(other) { $0 + $1 } }
 
     /// One after the other.
@@ -110,7 +110,7 @@ struct Ledger: Hashable {
         for sum in first.indices {
             var most = first[0] + second[sum]
             var taken = 1
-            // Nothing is larger than an unbounded amount.
+            // No amount is larger than an unbounded amount.
             while taken <= sum, most < .unbounded {
                 most = max(most, first[taken] + second[sum - taken])
                 taken += 1
@@ -120,7 +120,7 @@ struct Ledger: Hashable {
         return result
     }
 
-    // By squaring, so that a million attempts cost twenty steps.
+    // Computes the power by squaring, so that a million attempts cost twenty steps.
     private static func power(_ base: [Amount], _ times: Int) -> [Amount] {
         var (result, square, rest) = (base.map { _ in Amount(0) }, base, max(times, 0))
         while rest > 0 {

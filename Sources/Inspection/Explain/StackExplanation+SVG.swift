@@ -45,7 +45,7 @@ private struct StackPicture {
     private static let line = 19
 
     private var left: Int { 24 + lanes * Self.laneWidth }
-    // The innermost card has room for its text beside all lanes.
+    // The innermost card is wide enough for its text beside all lanes.
     private var width: Int { max(880, left + depth * Self.indent + 520) }
 
     mutating func title(_ text: String) {

@@ -38,7 +38,7 @@ struct LintOrder {
         return names
     }
 
-    // Kahn's algorithm: the next gate is always the first one that is allowed.
+    // Kahn's algorithm: the next gate is always the first allowed gate.
     private func order(_ count: Int, _ demands: Set<[Int]>) -> [Int]? {
         var waiting = [Int](repeating: 0, count: count)
         var inside = [[Int]](repeating: [], count: count)
@@ -60,7 +60,7 @@ struct LintOrder {
     }
 }
 
-/// A gate that must stand outside of another one.
+/// A gate that must be outside of another gate.
 struct LintEdge: Sendable {
     /// One of the two gates.
     enum Side: Sendable {

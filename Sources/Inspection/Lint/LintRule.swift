@@ -9,7 +9,7 @@ import TurnpikeSupport
 public struct LintRule: Sendable, Identifiable {
     /// The kind of check.
     enum Check: Sendable {
-        /// Gates must stand outside of others; the story says what happens if a gate does not.
+        /// Gates must be outside of other gates; the story describes the harm otherwise.
         ///
         /// There is one finding for each gate on the offender's side, with all gates to which its
         /// order is wrong. Without a side, there is one finding for each pair of gates.

@@ -11,7 +11,7 @@ struct LintSubject: Sendable {
         let path: [Int]
         let name: String
         let facts: GateFacts?
-        /// Whether the gate may do anything to calls, beyond what its facts say.
+        /// Whether the gate may have effects that its facts do not state.
         let isUnknown: Bool
         /// The groups around the gate that let only some requests in.
         let conditions: Set<[Int]>
@@ -117,14 +117,14 @@ struct LintSubject: Sendable {
                 || second.conditions.isSubset(of: first.conditions))
     }
 
-    /// The demand that each gate of one list stand outside of each gate of another list.
+    /// The demand that each gate of one list is outside of each gate of another list.
     func edges(_ outer: [Entry], outside inner: [Entry]) -> [LintEdge] {
         outer.flatMap { outer in
             inner.compactMap { mayMeet(outer, $0) ? LintEdge(outer: outer, inner: $0) : nil }
         }
     }
 
-    /// The demand that gates of one kind stand outside of gates of another kind.
+    /// The demand that gates of one kind are outside of gates of another kind.
     func edges(_ outer: GateKind, outside inner: GateKind) -> [LintEdge] {
         edges(all(outer), outside: all(inner))
     }

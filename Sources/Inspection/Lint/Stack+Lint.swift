@@ -25,7 +25,7 @@ extension Stack {
     ///   - baseURL: The base URL of the client; without it, the origins of secrets are not checked.
     ///   - ignored: The ids of rules that do not apply to this stack. Write in a comment why. An
     ///     unknown id is a finding, `unknown-rule`, so that the list stays up to date.
-    /// - Returns: The findings, the worst first; those of the same severity in the order of
+    /// - Returns: The findings, the worst first. Findings of one severity have the order of
     ///   ``LintRule/all``.
     public func lint(
         for transport: any Transport, baseURL: Target? = nil, ignoring ignored: [String] = []
@@ -144,6 +144,6 @@ public enum LintSeverity: String, Sendable, CaseIterable {
     case error
     /// The stack does not behave as its reader expects.
     case warning
-    /// This may be a mistake, or may be meant.
+    /// This may be a mistake, or may be intended.
     case hint
 }

@@ -5,7 +5,7 @@ import TurnpikeCore
 
 /// The notes of a recorder about a call, before secrets are hidden.
 ///
-/// It is bounded: beyond a number of spans, new ones are only counted.
+/// It is bounded: beyond a number of spans, new spans are only counted.
 struct RecordedTrace {
     /// How many spans are noted; phases of exchanges are added later.
     static let maxSpans = 160
@@ -167,7 +167,7 @@ struct RecordedTrace {
 
     /// Notes the end of a span, if it has not ended.
     ///
-    /// With a wait, everything inside ends, because work that outlasts it is for others.
+    /// When a wait ends, its parts end too, because work that outlasts it is for other calls.
     mutating func end(_ part: Int, _ outcome: Outcome, at now: MonotonicInstant) {
         guard let span = span(of: part), spans[span].end == nil else { return }
         spans[span].end = now

@@ -13,13 +13,13 @@ extension [Trace] {
     /// An exchange is a span of kind `CLIENT` with the attributes of the semantic conventions for
     /// HTTP; all others are `INTERNAL`. If its requests carry a `traceparent`, a trace continues
     /// it, and an exchange has the identifier in it, so that the spans of servers lie inside (W3C
-    /// Trace Context). Otherwise identifiers are derived from the call's, so that a trace always
-    /// gets the same ones.
+    /// Trace Context). Otherwise, the identifiers are derived from the call's identifier, so that a
+    /// trace always gets the same identifiers.
     ///
     /// A span that is under way ends at the last known time of its call, and has the attribute
     /// `turnpike.under_way`.
     /// - Parameter service: The name of the program, the resource's `service.name`.
-    /// - Returns: The object. As a file of the collector's file receiver, it is one line.
+    /// - Returns: The object. In a file for the collector's file receiver, the text is one line.
     public func otlp(service: String) -> JSONValue {
         let spans = flatMap { TraceExport($0).spans }
         let resource: JSONValue = [
@@ -80,7 +80,8 @@ private struct TraceExport {
             if places.count == 1 {
                 identifiers[places[0]] = identifier
             } else if carried.count == 1 {
-                // Set outside of the call, or before its attempts: the call is a child.
+                // A field from outside of the call, or from before its attempts: the call is a
+                // child.
                 outer = identifier
             }
         }

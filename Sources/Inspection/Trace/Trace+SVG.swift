@@ -6,7 +6,7 @@ import TurnpikeSupport
 extension Trace {
     /// Returns the trace as a picture: a waterfall as an SVG file, for documents and tickets.
     ///
-    /// It needs nothing else: no script, no font, no other file. It is dark if the reader prefers
+    /// It needs no script, no font and no other file. It is dark if the reader prefers
     /// dark pages. An exchange is drawn in the colors of its phases, which have no rows of their
     /// own.
     /// - Parameter width: The width in pixels, from 400 to 10,000.

@@ -3,7 +3,7 @@
 public import Foundation
 public import TurnpikeCore
 
-/// Where the time of one call went: its gates, attempts, waits and exchanges, as spans on one time
+/// The use of time in one call: its gates, attempts, waits and exchanges, as spans on one time
 /// axis.
 ///
 /// ```swift
@@ -17,7 +17,7 @@ public import TurnpikeCore
 /// redacted by the rules of logs before it was stored. It is a snapshot, which does not change; a
 /// later snapshot of the same call may have more spans.
 ///
-/// A trace is bounded: it takes about 64 KiB at most, whatever the call does. Spans that do not fit
+/// A trace is bounded: for any call, it takes about 64 KiB at most. Spans that do not fit
 /// are left out and counted (``omitted``).
 public struct Trace: Sendable, Hashable, Identifiable {
     /// The call's identifier, as in logs.

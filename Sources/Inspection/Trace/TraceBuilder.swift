@@ -108,7 +108,7 @@ struct TraceBuilder {
     }
 }
 
-/// The phases of an exchange, one behind the other, as far as its transport has reported them.
+/// The phases of an exchange in order, as far as its transport has reported them.
 struct ReportedPhases {
     struct Phase {
         let kind: TraceSpan.Kind

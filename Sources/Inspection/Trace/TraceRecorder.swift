@@ -10,7 +10,7 @@ import TurnpikeCore
 final class TraceRecorder: CallReader {
     private enum Life {
         case running
-        /// The caller has its value or its response, whose body is still open.
+        /// The caller has its value, or has a response with an open body.
         case returned
         /// The body of the response has ended, but the caller has no value yet.
         case bodyEnded(RecordedTrace.Outcome)
@@ -29,7 +29,7 @@ final class TraceRecorder: CallReader {
         var share: Double?
         // The rules for hiding secrets.
         var redaction: Redaction?
-        // Whether a handle waits for the trace, whatever the store decides.
+        // Whether a handle waits for the trace, even if the store drops it.
         var isAskedFor = false
 
         func show(isComplete: Bool) -> Trace? {
@@ -49,9 +49,9 @@ final class TraceRecorder: CallReader {
 
     deinit { finish(.dropped) }
 
-    /// Also records for a handle, from the beginning of the call on.
+    /// Also records for a handle, from the start of the call.
     ///
-    /// If there are two redactions, everything that either hides is hidden.
+    /// The trace then hides everything that one of the two redactions hides.
     func serve(_ recording: CallRecording) {
         state.withLock { state in
             state.redaction = state.redaction?.and(recording.redaction) ?? recording.redaction
@@ -190,7 +190,7 @@ final class TraceRecorder: CallReader {
         if let number = ended.number { store?.end(number, isKept ? shown : nil) }
     }
 
-    /// The trace so far; nil if the call has ended and nobody keeps its trace.
+    /// The trace so far; nil if the call has ended and its trace was dropped.
     var trace: Trace? {
         let state = state.withLock { $0 }
         if let shown = state.shown { return shown }

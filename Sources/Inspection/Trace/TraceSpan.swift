@@ -54,7 +54,7 @@ public struct TraceSpan: Sendable, Hashable, Identifiable {
     /// The phases of an exchange are called `queue`, `DNS`, `connect`, `TLS`, `request sent`,
     /// `first byte` and `head`, as far as the transport reports them.
     public let name: String
-    /// The time from the beginning of the call to that of the span.
+    /// The time from the beginning of the call to the beginning of the span.
     public var start: Duration { .nanoseconds(startNanoseconds) }
     /// How long the span took; nil while it is under way.
     public var duration: Duration? {
@@ -88,7 +88,7 @@ public struct TraceSpan: Sendable, Hashable, Identifiable {
         self.kind = kind
         self.name = name
         startNanoseconds = start.wholeNanoseconds
-        // The largest number stands for no duration.
+        // The largest number means that there is no duration.
         nanoseconds = duration.map { min($0.wholeNanoseconds, .max - 1) } ?? .max
         self.outcome = outcome
         held = exchange.map { .one($0) } ?? .none

@@ -23,7 +23,7 @@ struct TraceTree {
 
     /// The rows: each span before its children, and children in the order in which they began.
     let rows: [Row]
-    /// The end of the last span; a span under way is drawn to here.
+    /// The end of the last span; a span under way is drawn up to this time.
     let end: Duration
 
     init(_ trace: Trace) {

@@ -16,9 +16,9 @@ extension [Trace] {
     /// other scripts and all loading (Content Security Policy 3).
     /// - Parameters:
     ///   - title: The title of the page.
-    ///   - source: Where the page asks each second for newer traces, as JSON of
-    ///     ``Trace/json()`` in a list; nil for a page that stays as it is. The address
-    ///     is relative to that of the page. A server that sends an `ETag` may answer 304 while
+    ///   - source: The address that the page asks each second for newer traces (a list of the JSON
+    ///     of ``Trace/json()``); nil for a page that does not change. The address is relative to
+    ///     the address of the page. A server that sends an `ETag` may answer 304 while
     ///     nothing has changed.
     /// - Returns: The text of the file.
     public func html(title: String = "Traces", refreshing source: String? = nil) -> String {
