@@ -238,7 +238,8 @@ enum SinksAtExit {
 
     /// Writes the lines of all sinks, or stops after the limit.
     private static func flush() {
-        // A child of `fork` has copies of the queues, but not their threads; its parent writes.
+        // A child of `fork` has copies of the queues without their threads, so only the parent
+        // writes.
         guard getpid() == process else { return }
         let start = DispatchTime.now()
         // All flushes begin before the wait for the first one, so that one limit counts for all.

@@ -3,7 +3,7 @@
 public import struct Foundation.Data
 public import TurnpikeCore
 
-/// A limit that a server sets its clients: an item of the field `RateLimit-Policy`
+/// A limit of a server for its clients: an item of the field `RateLimit-Policy`
 /// (draft-ietf-httpapi-ratelimit-headers-11 §3).
 ///
 /// `"hour";q=1000;w=3600` is a quota of 1000 requests in an hour.

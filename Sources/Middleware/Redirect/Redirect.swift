@@ -7,9 +7,9 @@ public import TurnpikeCore
 /// - 301 and 302 turn a POST into a GET; 303 turns every method but HEAD into a GET. 307 and 308
 ///   send the same request again, with its body. If the body cannot be sent again, the redirecting
 ///   response is returned.
-/// - Only http and https are followed, and https to http only if that is allowed. No URL is visited
-///   twice. The exception is a redirect from which a cookie jar inside has stored a cookie: pages
-///   that test for cookies need this.
+/// - Only http and https URLs are followed. A redirect from https to http is followed only if this
+///   is allowed. No URL is visited twice. The exception is a redirect from which a cookie jar
+///   inside has stored a cookie: pages that test for cookies need this.
 /// - On a change of scheme, host or port, only `Accept*`, `User-Agent`, the trace fields, and
 ///   `Content-*` with the body are kept. A dropped field stays dropped, even if a later hop leads
 ///   back. A connect target (``/TurnpikeCore/RequestOptions/connectTarget``) is dropped too.
