@@ -106,7 +106,7 @@ struct RecordedTrace {
         id = context.id
         timeSource = context.timeSource
         date = timeSource.date
-        // No growth for the usual stack.
+        // The capacity suffices for the usual stack.
         spans = []
         spans.reserveCapacity(32)
         spans.append(

@@ -80,8 +80,7 @@ private struct TraceExport {
             if places.count == 1 {
                 identifiers[places[0]] = identifier
             } else if carried.count == 1 {
-                // A field from outside of the call, or from before its attempts: the call is a
-                // child.
+                // The field was set before the call's attempts: the call is a child.
                 outer = identifier
             }
         }
