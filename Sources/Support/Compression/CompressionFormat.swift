@@ -12,7 +12,7 @@ import Darwin
 
 /// A format of compressed bytes, named like its content coding (RFC 9110 §8.4.1).
 ///
-/// The order is that of `Accept-Encoding`: servers that have no preference take the first.
+/// The cases have the order of `Accept-Encoding`: servers without a preference take the first.
 public enum CompressionFormat: String, Sendable, CaseIterable {
     /// Brotli (RFC 7932), without its large windows.
     case brotli = "br"
@@ -23,7 +23,7 @@ public enum CompressionFormat: String, Sendable, CaseIterable {
     /// The framing of zlib (RFC 1950), which HTTP calls deflate.
     case deflate
 
-    /// Creates the format of a content coding; nil if there is none of that name.
+    /// Creates the format with the name of a content coding; nil if there is no such format.
     public init?(coding: String) {
         let name = coding.lowercased()
         // RFC 9110 §8.4.1.3: a recipient takes both names.
@@ -79,8 +79,8 @@ public enum CompressionFault: Error, Equatable {
 
 /// Decodes one content piece by piece, with little memory however large the content becomes.
 ///
-/// In each format, bytes after the end of the content are an error: the content was damaged, or
-/// somebody has added the bytes. Several gzip members (RFC 1952 §2.2) and several frames of
+/// In each format, bytes after the end of the content are an error: the content was damaged, or the
+/// bytes were added later. Several gzip members (RFC 1952 §2.2) and several frames of
 /// Zstandard (RFC 8878 §3.1) are one content.
 public protocol Decompressor: AnyObject {
     /// Decodes some bytes.

@@ -3,8 +3,8 @@
 // SAFETY: the stream's memory belongs to this object alone, which frees it at its end.
 /// Inflates content piece by piece with the system's zlib.
 ///
-/// Each step produces at most as many bytes as the caller has room for, so content that inflates to
-/// a large size does not exhaust memory.
+/// Each step produces at most as many bytes as the caller's buffer holds, so content that inflates
+/// to a large size does not exhaust memory.
 @safe public final class Inflater: Decompressor {
     /// The result of one step.
     public struct Step: Sendable {
@@ -30,7 +30,7 @@
     private var isOpen = false
     private var state = State.undecided(start: [])
 
-    // The most bytes that zlib is given in one step.
+    // The most bytes that zlib gets in one step.
     private static let maxStep = 1 << 30
 
     /// Begins the inflation of one content.
@@ -98,7 +98,7 @@
             let isZlib = start[0] & 15 == 8 && (Int(start[0]) << 8 | Int(start[1])) % 31 == 0
             guard open(windowBits: isZlib ? 15 : -15) else { throw .noLibrary }
             state = .inflating
-            // zlib buffers these two bytes, so they need no room.
+            // zlib buffers these two bytes, so they need no output space.
             let (first, second) = (start[0], start[1])
             produced += try unsafe withUnsafeTemporaryAllocation(byteCount: 2, alignment: 1) {
                 bytes throws(CompressionFault) in

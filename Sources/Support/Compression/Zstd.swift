@@ -153,7 +153,7 @@ public import Foundation
                 }
                 guard zstd.isGood(code) else { return false }
                 result += output[..<count]
-                // At the end, the code is the number of bytes that are still to be written.
+                // At the end, the code is the number of bytes that are not yet written.
                 if unsafe ends ? code == 0 : source.position == source.size { return true }
             }
         }

@@ -3,7 +3,7 @@
 import Dispatch
 import Synchronization
 
-/// Runs work that blocks its thread, or keeps it busy for long, on threads of its own.
+/// Runs work that blocks a thread, or that takes long, on separate threads.
 ///
 /// The cooperative pool has as many threads as the machine has cores, and all tasks need them.
 public final class BlockingExecutor: TaskExecutor {
@@ -62,8 +62,8 @@ extension Task where Failure == Never {
     /// Starts an unstructured task with the executor preference of the current task.
     ///
     /// A plain `Task` does not inherit that preference, so a call would leave the executor on which
-    /// a simulation or a service runs it. All tasks of the library start here. The caller documents
-    /// what ends the task.
+    /// a simulation or a service runs it. All tasks of the library start with this method. The
+    /// caller documents what ends the task.
     /// - Parameters:
     ///   - immediately: Whether the task starts on the caller's thread if the system supports it,
     ///     so that work that never suspends needs no thread switch.

@@ -21,7 +21,7 @@ public struct PrivateFile: Sendable {
     ///   - path: The file, which need not exist.
     ///   - trust: The owners whose file and folder may be used.
     ///   - followsLink: Whether the path may be a link. If so, the destination of the link is read
-    ///     and replaced, and the link stays. Otherwise a link is rejected.
+    ///     and replaced, and the link stays. If false, a link is rejected.
     public init(_ path: String, trust: Folder.Trust = .any, followsLink: Bool = true) {
         self.path = path
         self.trust = trust
@@ -47,7 +47,7 @@ public struct PrivateFile: Sendable {
         throw FileFault("read such a large file", code: EFBIG)
     }
 
-    /// Throws if something at the path, such as a link, a folder or a device, prevents writing.
+    /// Throws an error if a link, a folder or a device at the path prevents writing.
     public func check() throws {
         do {
             let place = try place()
@@ -181,8 +181,8 @@ extension PrivateFile {
     }
 }
 
-// This function is outside of the type, because a method of the type has the name of the system's
-// function.
+// This function is outside of the type, because a method of the type hides the system's function of
+// the same name.
 private func writeDirectly(_ content: Data, to descriptor: CInt) throws {
     try unsafe content.withUnsafeBytes { bytes in
         var done = 0

@@ -4,9 +4,9 @@ import Foundation
 
 /// The compression function of a hash function with blocks of 64 bytes.
 ///
-/// The functions here are also fast in builds without optimization, in which users hash uploads
-/// too: they use pointers and words rather than arrays and ranges, and call nothing in their loops.
-/// So 60 MB take a second instead of eight without optimization, and half of the time with it.
+/// Users hash uploads in builds without optimization too. To be fast there, the functions use
+/// pointers and words instead of arrays and ranges, and their loops contain no calls. So 60 MB take
+/// one second instead of eight without optimization, and half of the time with it.
 protocol BlockCompression: Sendable {
     /// Whether the length in bits at the end of the message is big-endian.
     static var isBigEndian: Bool { get }

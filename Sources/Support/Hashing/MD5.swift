@@ -4,7 +4,7 @@ public import Foundation
 
 /// MD5 (RFC 1321), for protocols that require it.
 ///
-/// MD5 does not protect against forgery and must not be used for anything else.
+/// MD5 does not protect against forgery and must not be used for other purposes.
 public struct MD5: Sendable {
     private var hash = BlockHash<MD5Compression>()
 

@@ -47,7 +47,7 @@ public struct SHA256: Sendable {
 
     /// Returns the digest of all bytes added so far: 32 bytes.
     ///
-    /// More bytes may be added afterwards; the next digest is then that of the longer message.
+    /// More bytes may be added afterwards; the next digest then covers the longer message.
     public func finalize() -> Data { hash.finalize() }
 }
 

@@ -72,7 +72,7 @@ public enum HTTPDate {
 
     // A date more than 50 years ahead is in the previous century (RFC 9110 §5.6.7).
     private static func fullYear(_ year: Int64, now: Date) -> Int64 {
-        // Within bounds, whatever `now` is; NaN becomes the lower bound.
+        // The days are clamped for any `now`; NaN becomes the lower bound.
         let days = Int64(min(max(-1e9, now.timeIntervalSince1970 / 86_400), 1e9))
         let present = civil(daysSince1970: days).year
         let full = year + present / 100 * 100
