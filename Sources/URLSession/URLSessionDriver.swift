@@ -12,8 +12,8 @@ import FoundationNetworking
 /// The sessions, their delegate, and the queues that use them.
 ///
 /// On Linux, `dataTask`, `resume` and `cancel` wait for the single network queue of the process.
-/// They are therefore called on queues of their own, never on the cooperative pool, in a
-/// cancellation handler or in a delegate callback. Cancellations have a queue separate from starts,
+/// They are therefore called on separate queues, never on the cooperative pool, in a cancellation
+/// handler or in a delegate callback. Cancellations have a queue separate from starts,
 /// because hundreds of starts may wait for a busy network queue.
 // SAFETY: all state is guarded by `state`, and sessions may be used from any thread.
 final class URLSessionDriver: NSObject, @unchecked Sendable {
@@ -49,8 +49,8 @@ final class URLSessionDriver: NSObject, @unchecked Sendable {
         configuration.httpCookieAcceptPolicy = .never
         configuration.requestCachePolicy = .reloadIgnoringLocalCacheData
         configuration.httpMaximumConnectionsPerHost = maxConnectionsPerHost
-        // Callers set their own time limits. This one is rounded to whole seconds, includes the
-        // wait for a connection, and traps if it is infinite.
+        // Callers set their own time limits. The limit of URLSession is rounded to whole seconds,
+        // includes the wait for a connection, and traps if it is infinite.
         configuration.timeoutIntervalForRequest = URLSessionRequest.timeout
         return URLSession(configuration: configuration, delegate: self, delegateQueue: callbacks)
     }
@@ -239,7 +239,7 @@ private enum URLSessionCallbacks {
 /// cost two thread switches each, which took a fifth of the time of a request, and the number of
 /// chunks in waiting operations would be unbounded. A callback must therefore not wait, neither for
 /// a reader nor for a lock under which URLSession is called.
-// SAFETY: the class has no state of its own.
+// SAFETY: the class has no state.
 private final class InlineQueue: OperationQueue, @unchecked Sendable {
     override func addOperation(_ block: @escaping @Sendable () -> Void) { block() }
 }

@@ -37,7 +37,7 @@ final class URLSessionExchange: Sendable {
         var whole: Data?
     }
 
-    /// The origin, if the request needs a connection of its own (``URLSessionLanes``).
+    /// The origin, if the request needs its own connection (``URLSessionLanes``).
     ///
     /// Nil if libcurl may send the request again, or if the connection uses HTTP/1.1.
     let ownLane: Origin?
@@ -105,7 +105,7 @@ final class URLSessionExchange: Sendable {
     }
 
     /// Creates and resumes the task; called on the queue for starts.
-    /// - Returns: Whether there is a task now.
+    /// - Returns: Whether the exchange now has a task.
     func begin(_ make: (URLRequest) -> URLSessionTask) -> Bool {
         if state.withLock({ $0.isCancelled }) { return false }
         var request = request

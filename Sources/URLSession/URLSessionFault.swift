@@ -11,7 +11,7 @@ import Musl
 import Darwin
 #endif
 
-/// Converts an error of URLSession into an error that says what happened.
+/// Converts an error of URLSession into a ``/TurnpikeCore/ClientError``.
 ///
 /// FoundationNetworking maps eight error codes of libcurl and reports all others as `unknown`, with
 /// libcurl's text as the description. The phase, the code and the text are therefore evaluated

@@ -98,7 +98,7 @@ enum URLSessionHead {
         }
     }
 
-    // Equal lengths count as one; different ones are a sign of smuggling (RFC 9112 §6.3).
+    // Equal lengths count as one; different lengths are a sign of smuggling (RFC 9112 §6.3).
     private static func declaredLength(_ headers: HTTPHeaders) -> Result<Int64?, ClientError> {
         guard let text = headers[.contentLength] else { return .success(nil) }
         let values = Set(text.split(separator: ",").map { String(Grammar.trimmed($0)) })

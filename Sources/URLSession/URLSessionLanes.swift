@@ -5,9 +5,9 @@ import TurnpikeCore
 /// Sessions with one exchange at a time, for requests that must not share a connection.
 ///
 /// With HTTP/2, libcurl sends a request again if it considers the connection dead, or if the server
-/// has announced that it will close it (`GOAWAY`). Nothing outside libcurl can prevent that. Both
+/// has announced that it will close it (`GOAWAY`). Code outside libcurl cannot prevent this. Both
 /// cases occur only if several exchanges share a connection. Each session has its own connections,
-/// so an exchange with a session of its own shares none.
+/// so an exchange with its own session shares no connection.
 struct URLSessionLanes<Session: AnyObject, Exchange> {
     /// Where an exchange runs.
     enum Place {

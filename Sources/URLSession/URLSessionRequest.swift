@@ -14,11 +14,11 @@ enum URLSessionRequest {
     /// The limit must be whole and finite. It is long, because callers set their own limits.
     static let timeout: TimeInterval = 86_400
 
-    // FoundationNetworking does not send a field whose value is a single space, not even its own
-    // default.
+    // If the value of a field is a single space, FoundationNetworking sends neither the field nor
+    // its default.
     private static let omitted = " "
 
-    /// Returns an error for requests that URLSession cannot send, before anything is sent.
+    /// Returns an error, before the send, for requests that URLSession cannot send.
     static func fault(of request: Request) -> ClientError? {
         #if canImport(FoundationNetworking)
         if request.origin?.host.utf8.contains(UInt8(ascii: ":")) == true {
@@ -78,7 +78,7 @@ enum URLSessionRequest {
             // chunked.
             result.setValue(String(length), forHTTPHeaderField: "Content-Length")
             result.setValue(omitted, forHTTPHeaderField: "Transfer-Encoding")
-            // Otherwise FoundationNetworking would send the type of a form.
+            // Without a type, FoundationNetworking would send the type of a form.
             if !hasType { result.setValue(omitted, forHTTPHeaderField: "Content-Type") }
         } else if request.method == .delete || request.method == .options {
             // No content is expected, so no length is sent (RFC 9110 §8.6); the default would be 0.

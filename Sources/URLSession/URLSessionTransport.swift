@@ -9,7 +9,7 @@ public import TurnpikeCore
 import FoundationNetworking
 #endif
 
-/// The default transport: Foundation's URLSession, on Linux that of FoundationNetworking.
+/// The default transport: Foundation's URLSession, which on Linux comes from FoundationNetworking.
 ///
 /// It uses only delegate tasks, makes every call into URLSession on its own queues, and orders
 /// cancellation and completion with a lock. Without these measures, URLSession on Linux deadlocks
@@ -19,9 +19,9 @@ import FoundationNetworking
 ///   challenge into a plain 401.
 /// - It skips 1xx responses, splits joined `Set-Cookie` lines, and removes `Content-Encoding` and
 ///   `Content-Length` if the content was decoded.
-/// - Request bodies have exact lengths. If a kept-alive connection turns out to be dead, a body is
-///   sent again completely if the request may be repeated, and otherwise not at all. A stream is
-///   first collected in an unnamed file of mode 0600.
+/// - Request bodies have exact lengths. If a kept-alive connection is dead, the whole body is sent
+///   again, but only if the request may be repeated. A stream is first collected in an unnamed file
+///   of mode 0600.
 /// - A reader slower than the server costs disk space, not memory (FoundationNetworking has no
 ///   backpressure).
 ///
@@ -46,13 +46,13 @@ public final class URLSessionTransport: Transport {
 
     private let configuration: Configuration
     private let driver: URLSessionDriver
-    // Whether the note about the default transport still has to be logged.
+    // Whether the note about the default transport was not logged yet.
     private let isUntold: Atomic<Bool>
 
-    /// Creates a transport with a session of its own.
+    /// Creates a transport with its own session.
     /// - Parameters:
     ///   - configuration: The configuration.
-    ///   - isChosen: Whether somebody chose this transport. If not, the first log of a call on
+    ///   - isChosen: Whether the program chose this transport. If not, the first log of a call on
     ///     Linux has a note, once, that a server can end the process.
     public init(configuration: Configuration = Configuration(), isChosen: Bool = true) {
         self.configuration = configuration
