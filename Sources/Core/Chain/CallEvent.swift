@@ -22,7 +22,7 @@ public struct CallEvent: Sendable {
         case redirecting
         /// A gate reported a message about its work.
         case note(gate: String, message: String)
-        /// The chain inside the logger returned a response, whose body may still be unread.
+        /// The inner chain has returned a response; its body may still be unread.
         case responded
         /// The chain inside the logger failed.
         case failed
@@ -54,7 +54,7 @@ public struct CallEvent: Sendable {
     /// A value in the context of the call or attempt that the event belongs to.
     ///
     /// A gate stores the value in the context (``Context/subscript(_:)``). A bridge to a logging or
-    /// tracing system reads it here, even after the call has returned and the body has ended.
+    /// tracing system can read it even after the call has returned and the body has ended.
     public subscript<Key: ContextKey>(key: Key.Type) -> Key.Value { context[key] }
 
     // When the request reached the logger that receives this event.

@@ -22,7 +22,7 @@ public protocol CallReader: Sendable {
     /// Reads a step.
     /// - Parameters:
     ///   - step: What happens.
-    ///   - context: Where it happens (``Context/part``).
+    ///   - context: The context of the step (``Context/part``).
     func read(_ step: CallStep, in context: Context)
 
     /// Returns the reader for a call that begins; by default this reader.
@@ -48,7 +48,7 @@ public enum CallStep: Sendable {
     /// the response may still be read. An exchange has this step only if it fails; otherwise it
     /// ends with its body. The call has this step when the caller gets the response or value.
     case left(Result<HTTPStatus?, any Error>)
-    /// A gate says what it does; if `describesPass` is true, the message describes the whole pass
+    /// A gate reports an action; if `describesPass` is true, the message describes the whole pass
     /// through the gate.
     case note(gate: String, message: String, describesPass: Bool)
     /// A gate has added one to this figure.

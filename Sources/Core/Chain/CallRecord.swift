@@ -179,7 +179,7 @@ final class CallRecord: Sendable {
 
     /// Counts a send and resets the progress.
     ///
-    /// Redirect hops are not counted; they have a limit of their own.
+    /// Redirect hops are not counted, because they have a separate limit.
     /// - Returns: The number of the exchange within the call, or nil if the call has reached its send
     ///   limit.
     func willSend(

@@ -67,8 +67,8 @@ final class CancelTree: Sendable {
     }
 
     func remove(_ place: CancelPlace) {
-        // Destroyed outside the lock, because the captures of the handler may run code of their
-        // own.
+        // Destroyed outside the lock, because the destruction of the handler's captures may run
+        // code.
         _ = state.withLock { $0.list.remove(place) }
     }
 

@@ -8,7 +8,7 @@ extension Context {
     /// Reports what a gate does, for example why it sends nothing; the loggers outside the gate and
     /// the readers of the call receive the report.
     /// - Parameters:
-    ///   - message: What the gate does, without secrets. It is evaluated only if somebody reads it.
+    ///   - message: The gate's action, without secrets. It is evaluated only if the call has readers.
     ///   - gate: The gate's name.
     ///   - describesPass: Whether the call's trace shows the message beside the pass's name.
     public func report(
@@ -22,7 +22,7 @@ extension Context {
     /// (``GateFigures/add(_:to:labels:)``).
     /// - Parameters:
     ///   - name: The name of the counter.
-    ///   - labels: Its labels. They are evaluated only if somebody reads them.
+    ///   - labels: Its labels. They are evaluated only if the call has readers.
     ///   - figures: The figures of the gate.
     public func report(
         count name: String, labels: @autoclosure () -> [String: String] = [:],
@@ -39,14 +39,14 @@ extension Context {
     /// ```
     ///
     /// ``sleep(for:)`` reports itself. A wait within another wait is a part of the outer wait and
-    /// is not reported. If nobody reads the call, this method only runs the operation.
+    /// is not reported. If the call has no readers, this method only runs the operation.
     /// - Parameters:
     ///   - name: The reason for the wait, for people, for example `back-off`. It is evaluated only
     ///     if somebody reads it.
     ///   - phrase: The text after "it was waiting" in the error of a deadline that passes during
     ///     the wait, for example `in line for a permit`. Nil adds no text. If an earlier exchange
     ///     is still under way, the error describes that exchange instead.
-    ///   - message: What the gate says before it waits (``report(_:by:describesPass:)``), or nil.
+    ///   - message: The gate's message before the wait (``report(_:by:describesPass:)``), or nil.
     ///   - gate: The gate's name, for the message.
     ///   - tellGauges: Updates the gauges of the gate (``GateFigures/tell(_:)``). It is called when
     ///     the wait begins and when it has ended.
@@ -140,7 +140,7 @@ extension Context {
     }
 
     /// Begins a part of the call.
-    /// - Returns: The context for everything within the part; nil if nobody reads.
+    /// - Returns: The context for everything within the part; nil if the call has no readers.
     func entering(_ part: @autoclosure () -> CallPart) -> Context? {
         guard let stream = call.stream else { return nil }
         let part = part()

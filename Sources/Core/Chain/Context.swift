@@ -30,7 +30,7 @@ public final class Context: Sendable {
     nonisolated(unsafe) var timer: (any TimerToken)?
     // Whether the context can be cancelled without its parent.
     private let hasScope: Bool
-    // The values of the attempt, if one begins here.
+    // The values of the attempt, if an attempt begins with this context.
     private let values = ContextValues()
 
     /// The number of the attempt within its call, starting at 1.
@@ -204,7 +204,7 @@ public final class Context: Sendable {
         return withValues(of: Key.scope) { $0.value(under: id, orSetting: fresh) }
     }
 
-    // Not inlined: a cast costs something even if there is no value.
+    // Never inlined, because a cast costs time even without a value.
     @inline(never)
     private static func cast<Key: ContextKey>(
         _ value: any Sendable, for key: Key.Type

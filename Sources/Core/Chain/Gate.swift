@@ -24,10 +24,10 @@ public protocol Gate: Sendable {
     /// (``Client/fault``), and each call fails with ``ClientError/Code/unsupported``.
     var requiredCapabilities: TransportCapabilities { get }
 
-    /// States facts about this gate as it is configured, for checks and explanations of a stack.
+    /// States facts about this gate with its settings, for checks and explanations of a stack.
     ///
     /// The default is nil: nothing is known. The method is never called on the path of a call. It
-    /// must not send, wait or change anything.
+    /// must not send, wait or change any state.
     /// - Parameter request: The request to explain, as it reaches the gate. If nil, the facts must
     ///   hold for any request.
     /// - Returns: The facts, or nil if nothing is known.

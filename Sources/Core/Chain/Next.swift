@@ -22,7 +22,7 @@ public struct Next: Sendable {
 
     /// The identity of the stack that a call uses.
     ///
-    /// A call with gates of its own has an identity that no other call has. Calls before and after
+    /// A call with its own gates has an identity that no other call has. Calls before and after
     /// a reload have different identities.
     public var planIdentity: ObjectIdentifier { ObjectIdentifier(plan) }
 

@@ -4,19 +4,19 @@
 /// chain.
 ///
 /// ``Plan/run(_:from:in:isEntered:)`` holds the pass in its own frame while the rest runs. The
-/// state that a gate needs afterwards is in the context that the gate made, so a pass has no list
-/// of its own.
+/// state that a gate needs afterwards is in the context that the gate made, so a pass needs no
+/// list.
 struct PhasedPass {
     private let plan: Plan
     private let request: Request
     private let first: Int
-    /// On the way in, the next position; on the way out, the position of the gate whose turn it is.
+    /// On the way in, the next position; on the way out, the position of the present gate.
     private(set) var position: Int
     /// The context at the position.
     private(set) var context: Context
     // A bit for each gate that made a context.
     private var opened: UInt64 = 0
-    /// Whether the rest of the chain runs in a task of its own, because it may not end soon after a
+    /// Whether the rest of the chain runs in a separate task, because it may not end soon after a
     /// cancellation.
     private(set) var needsTask = false
 
@@ -38,7 +38,7 @@ struct PhasedPass {
             default: return
             }
             position += 1
-            // If the call is read, each gate has a pass of its own.
+            // If the call has readers, each gate has its own pass.
             if needsTask || context.isRead { return }
         }
     }

@@ -125,7 +125,7 @@ final class Plan: Sendable {
     /// Whether everything from a position on ends soon after its context and task are cancelled.
     func endsPromptly(from position: Int) -> Bool { promptEnds[position] }
 
-    /// Whether a gate or the transport, from a position on, may prove who the client is.
+    /// Whether a gate or the transport, from a position on, may prove the client's identity.
     func provesClient(from position: Int) -> Bool {
         var last = lastProof.load(ordering: .relaxed)
         if last == .min {

@@ -15,7 +15,7 @@ enum ResendRule: Sendable {
 }
 
 extension Context {
-    /// The rules that apply here, innermost first.
+    /// The rules that apply in this context, innermost first.
     var resendRules: [ResendRule] {
         var rules: [ResendRule] = []
         var context: Context? = self

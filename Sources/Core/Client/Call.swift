@@ -53,7 +53,7 @@ public struct Call: Sendable {
 
     /// Declares that the request may be sent twice although its method is not idempotent.
     ///
-    /// If `isRetryable` is false, the request is never retried, whatever its method.
+    /// If `isRetryable` is false, the request is never retried, even if its method is idempotent.
     public func retryable(_ isRetryable: Bool = true) -> Call {
         option(RetryableOption.self, isRetryable)
     }
@@ -220,7 +220,7 @@ public struct Call: Sendable {
 extension Call {
     /// Leaves gates of the client's stack out of this call: `without("cache")`.
     ///
-    /// The names are those of ``Gate/gateName``, in upper or lower case. If a group is left out,
+    /// The names are values of ``Gate/gateName``, in upper or lower case. If a group is left out,
     /// the gates inside it are left out too. In two cases the call fails as
     /// ``ClientError/Code/configuration``: if no gate has the name, and if the facts of a gate
     /// state that it checks targets, upgrades the scheme, follows redirects, sets credentials, or

@@ -85,7 +85,7 @@ public final class Client: Sendable {
         base?.fault.map { ClientError(.invalidRequest, "the client's base URL: " + $0) }
     }
 
-    /// Replaces the stack, and the transport if one is given.
+    /// Replaces the stack, and the transport if `transport` is not nil.
     ///
     /// Running calls keep their stack and transport; later calls use the new ones. A replaced
     /// transport closes after its last call.
@@ -225,7 +225,7 @@ public final class Client: Sendable {
         }
         await waitUntilIdle(for: grace, isCancellable: true)
         generation.cancel(CancelReason(.handle, error: error))
-        // Cancelled calls end soon, unless somebody holds a response.
+        // Cancelled calls end soon, unless a response is still held.
         await waitUntilIdle(for: .seconds(1), isCancellable: false)
         for gate in plan.gates { await gate.shutdown() }
         await onShutdown?()

@@ -9,8 +9,8 @@ public enum GateEffect: Sendable, Hashable {
     /// Sends a failed request again, each time as a new attempt.
     ///
     /// `attempts` includes the first attempt. `waits` is the longest sum of the waits between the
-    /// attempts. `repeatsUnsafe` says whether the gate repeats a request that is not idempotent and
-    /// that the server may have processed.
+    /// attempts. `repeatsUnsafe` states whether the gate repeats a request that is not idempotent
+    /// and that the server may have processed.
     case retries(attempts: Int?, waits: Duration?, repeatsUnsafe: Bool)
     /// Sends further copies of a request while the first is under way, each as an attempt.
     ///
@@ -77,7 +77,7 @@ public enum GateEffect: Sendable, Hashable {
 
     /// Lets only some requests pass the gates of its group.
     ///
-    /// `byOrigin` says whether a list of origins decides.
+    /// `byOrigin` states whether a list of origins decides.
     case selects(byOrigin: Bool)
 
     // MARK: The response

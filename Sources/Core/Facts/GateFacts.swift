@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The facts that a gate states about itself, as it is configured.
+/// The facts that a gate states about itself and its settings.
 ///
 /// A gate states its facts in ``Gate/facts(for:)``. Checks and explanations of a stack use only
 /// facts, and never the name of a gate. A user's gate is therefore treated like a built-in gate.
@@ -55,7 +55,7 @@ public struct GateFacts: Sendable {
     /// or the origins of a group.
     public var origins: Set<Origin>?
 
-    /// The quotas that the gate uses, each identified by a text of its own.
+    /// The quotas that the gate uses; each quota has a unique text.
     ///
     /// If a request passes two gates with a common quota, it uses the quota twice.
     public var sharedQuotas: Set<String> = []

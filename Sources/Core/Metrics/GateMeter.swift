@@ -56,7 +56,7 @@ extension GateMeter {
 extension Origin {
     /// The labels of an origin in figures: `server.address` and `server.port`.
     ///
-    /// The names are those of OpenTelemetry.
+    /// The names come from OpenTelemetry.
     public var meterLabels: [String: String] {
         ["server.address": host, "server.port": String(port)]
     }

@@ -18,7 +18,7 @@ import TurnpikeSupport
 public final class RedactionPass {
     /// The purpose of the result.
     enum Purpose: Sendable {
-        /// For people: a hidden value becomes one word, whatever its kind.
+        /// For people: a hidden value of any kind becomes one word.
         case display
         /// For programs: a hidden value keeps its kind, and content that cannot be parsed
         /// completely is withheld.
@@ -57,7 +57,7 @@ public final class RedactionPass {
     /// Creates a pass whose results are stored for programs.
     /// - Parameters:
     ///   - redaction: The rules.
-    ///   - xml: Returns XML within other content without its secrets; the second argument tells
+    ///   - xml: Returns XML within other content without its secrets; the second argument states
     ///     whether it was truncated. Without this, XML is withheld if it mentions the name of a
     ///     secret.
     public convenience init(

@@ -17,7 +17,7 @@ public import Foundation
 /// let same = try await client.get("report").auto() as? [[String]]
 /// ```
 ///
-/// A *serializer* makes a value of its own type from a response. `auto()` uses the serializer for
+/// A *serializer* makes a value of one type from a response. `auto()` uses the serializer for
 /// the media type. A *decoder* makes a value of any `Decodable` type from content. `decode(_:)`
 /// uses the decoder for the media type. In the example, `auto()` therefore uses the CSV serializer,
 /// and `decode(_:)` does not.

@@ -51,7 +51,7 @@ extension RequestRetrier {
     public func decidesResend(of request: Request) -> Bool { false }
 }
 
-/// What happens after an attempt.
+/// The decision after an attempt.
 public enum RetryDecision: Sendable {
     /// Accept the outcome: return its response or throw its error.
     case stop
@@ -59,10 +59,10 @@ public enum RetryDecision: Sendable {
     case retry(after: Duration)
     /// End the call with another error.
     ///
-    /// Nothing in the call is retried any more. Outer retries do not ask their policies, hedges do
+    /// No part of the call is retried any more. Outer retries do not ask their policies, hedges do
     /// not wait for another response, and redirects and challenges in the outcome are not followed.
-    /// Calls that share the exchange end as well. An outer gate may still return something else
-    /// instead, as a fallback does.
+    /// Calls that share the exchange end as well. An outer gate may still return another result, as
+    /// a fallback does.
     ///
     /// If the error is a ``ClientError``, its ``ClientError/underlying`` becomes the outcome's
     /// error and its ``ClientError/response`` becomes the outcome's response. Values that are

@@ -48,7 +48,7 @@ extension RequestBody {
     ///   - value: The value at the beginning.
     ///   - add: Adds a chunk to it.
     /// - Returns: The value at the end.
-    /// - Throws: What ``open()`` and the reader throw, or `CancellationError`.
+    /// - Throws: The errors of ``open()`` and of the reader, or `CancellationError`.
     public func read<Value: Sendable>(
         into value: Value, add: @escaping @Sendable (inout Value, Data) -> Void
     ) async throws -> Value {

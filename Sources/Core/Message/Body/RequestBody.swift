@@ -83,10 +83,9 @@ public struct RequestBody: Sendable {
     ///     fails.
     ///   - replayable: Whether the factory may be called again and returns the same bytes. A body
     ///     that is not replayable is sent once; a retry or a redirect then stops.
-    ///   - live: Whether bytes must be sent as soon as they are produced. This matters if the
-    ///     transport cannot send live (``TransportCapabilities/liveUpload``). If `live` is false,
-    ///     such a transport collects the bytes in a file first. If it is true, such a transport
-    ///     refuses the call as ``ClientError/Code/unsupported``.
+    ///   - live: Whether bytes must be sent as soon as they are produced. If false, a transport
+    ///     without ``TransportCapabilities/liveUpload`` collects the bytes in a file first. If
+    ///     true, such a transport refuses the call as ``ClientError/Code/unsupported``.
     ///   - type: The media type, used if the request names none.
     ///   - make: Makes the sequence, once for each send. One task iterates the sequence. The
     ///     sequence is released when the exchange ends, however the exchange ends.

@@ -55,7 +55,7 @@ public struct ResponseBody: Sendable {
     /// Creates a body from the changed chunks of another body, with the other body's trailer
     /// fields; the chunks may have another number or arrive at other times.
     /// - Parameters:
-    ///   - chunks: The chunks. Each is requested in a task of its own.
+    ///   - chunks: The chunks. Each is requested in a separate task.
     ///   - length: The number of bytes to expect, if it is known.
     ///   - body: The other body.
     public init<Chunks: AsyncSequence & Sendable>(
@@ -90,7 +90,7 @@ public struct ResponseBody: Sendable {
     /// fields. If the request does not say `TE: trailers`, a server may leave the fields out.
     public var trailers: HTTPHeaders { storage.trailers }
 
-    /// Whether there is nothing to read.
+    /// Whether the body has no content.
     public var isEmpty: Bool { storage.length == 0 }
 
     /// Ends the transfer; a reader that waits for a chunk gets the error of the reason.

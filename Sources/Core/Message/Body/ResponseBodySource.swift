@@ -7,7 +7,7 @@ import TurnpikeSupport
 /// The source of the chunks of a ``ResponseBody``.
 ///
 /// Transports and gates implement it. ``Exchange`` is a complete implementation for transports. If
-/// a transport has a source of its own, the source must check whether the call was cancelled. Its
+/// a transport has its own source, the source must check whether the call was cancelled. Its
 /// ``next()`` therefore begins with ``Context/checkCancellation()``.
 public protocol ResponseBodySource: Sendable {
     /// Returns the next chunk, or nil at the end.

@@ -18,7 +18,7 @@ final class ResponseBodyStorage: Sendable {
         var end: ResponseBodyEnd?
         var bytes: Int64 = 0
         var data: Data?
-        // Receives the counts of bytes and the end: the call. Also the number of the exchange.
+        // The call, which receives the counts of bytes and the end, and the number of its exchange.
         var listener: (any ResponseBodyListener)?
         var exchange = 0
         var details: ExchangeDetails?

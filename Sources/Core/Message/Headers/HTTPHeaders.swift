@@ -122,7 +122,7 @@ public struct HTTPHeaders: Sendable {
         return fields.lazy.compactMap { Self.fault($0.name, $0.value) }.first
     }
 
-    /// Sets a field unless there is already one with this name.
+    /// Sets a field unless the section already has a field with this name.
     public mutating func setIfAbsent(_ name: Name, _ value: @autoclosure () -> String) {
         if !contains(name) { append(name, value()) }
     }

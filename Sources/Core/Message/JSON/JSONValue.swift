@@ -184,7 +184,7 @@ public struct JSONReadingOptions: Hashable, Sendable {
     /// How to read an object in which several members have the same name.
     public var duplicateNames: DuplicateNames
 
-    /// Creates options; the default depth is that of Foundation's `JSONDecoder`.
+    /// Creates options; the default depth is the depth of Foundation's `JSONDecoder`.
     public init(
         maxDepth: Int = 512, maxNumberBytes: Int = 1024,
         duplicateNames: DuplicateNames = .keepFirst

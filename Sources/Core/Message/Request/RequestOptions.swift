@@ -52,7 +52,7 @@ public protocol OptionKey: SendableMetatype {
 
 /// Whether the request may be sent twice although its method is not idempotent.
 ///
-/// If the value is false, the request must not be sent twice, whatever its method.
+/// If the value is false, the request must not be sent twice, even if its method is idempotent.
 public enum RetryableOption: OptionKey {
     /// The decision of the caller.
     public typealias Value = Bool

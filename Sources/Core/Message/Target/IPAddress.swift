@@ -234,7 +234,7 @@ enum IPv6Text {
         return value
     }
 
-    // The tail is four decimal parts and nothing else.
+    // The tail must be four decimal parts.
     private static func dotted(_ bytes: some Collection<UInt8>) -> UInt32? {
         let parts = bytes.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
         guard parts.count == 4 else { return nil }

@@ -82,7 +82,7 @@ extension TargetURI {
         let end = parts.path.lowerBound
         if end > longestAuthority { return fault + ": its host is too long" }
         // The text after the authority is encoded before Foundation reads it. Each prefix of the
-        // text before that is tried, so long text is not searched.
+        // other text is tried, so long text is not searched.
         guard end <= 300 else { return fault }
         let start = text.part(0..<end)
         if URL(string: start) != nil { return fault }

@@ -5,8 +5,8 @@ import TurnpikeSupport
 
 /// The target URI of a request (RFC 9110 §7.1), parsed once.
 ///
-/// The text has no dot segments in its path (RFC 3986 §5.2.4). All its other bytes are those of the
-/// URL from which it was made.
+/// The text has no dot segments in its path (RFC 3986 §5.2.4). All its other bytes are the bytes of
+/// the original URL.
 public struct TargetURI: Sendable {
     /// The URI as Foundation's type; if there is no valid URI, the value is a placeholder.
     public let url: URL
@@ -116,7 +116,7 @@ public struct TargetURI: Sendable {
 
     /// The fault of the host or the port, or nil.
     ///
-    /// The scheme may be any scheme, such as that of a proxy.
+    /// Any scheme is accepted, such as the scheme of a proxy.
     public var authorityFault: String? { Self.authorityFault(Array(text.utf8), parts) }
 
     private static func authorityFault<Bytes: RandomAccessCollection<UInt8>>(
