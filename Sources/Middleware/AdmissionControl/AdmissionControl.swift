@@ -33,9 +33,9 @@ import TurnpikeSupport
 ///
 /// Place it inside ``Retry`` and ``Hedge``, and outside of a ``CircuitBreaker``: there it sees each
 /// attempt. It needs no breaker, but works with one. A client that calls a server less than once
-/// per second learns too little alone: let all clients of a process share one gate, by using the
-/// same value in their stacks. The gate keeps the shares of 1024 origins; beyond that, it drops the
-/// least recently used one. Calls to the endpoints of one name have one share.
+/// per second learns too little. All clients of a process should therefore share one gate: put the
+/// same value into their stacks. The gate keeps the shares of 1024 origins; beyond that, it drops
+/// the least recently used one. Calls to the endpoints of one name have one share.
 public struct AdmissionControl: Interceptor {
     private let shares: AdmissionShares
     private let decide: @Sendable (Outcome) -> CircuitVerdict

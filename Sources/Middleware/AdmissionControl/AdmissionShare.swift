@@ -6,9 +6,9 @@ import TurnpikeSupport
 
 /// The share of calls to one origin that is admitted, and the measurements behind it.
 ///
-/// The share is cut to a small part when most of the latest attempts were rejected, and then grows
-/// with time, slowly at first: additive increase and multiplicative decrease (Chiu and Jain, 1989)
-/// with a cut that is deep enough for the server's queue to drain. Outcomes of attempts that were
+/// The share is cut to a small part when most of the latest attempts were rejected. It then grows
+/// with time, slowly at first. This is additive increase and multiplicative decrease (Chiu and
+/// Jain, 1989); the cut is deep, so that the server's queue drains. Outcomes of attempts that were
 /// sent before a cut do not count, just as TCP counts the losses within one window once (RFC 6582).
 /// So each cut takes effect before the next one, however long attempts take.
 struct AdmissionShare: OriginEntry {

@@ -4,8 +4,8 @@ public import TurnpikeCore
 
 /// How much a call matters when an ``AdmissionControl`` cannot admit all calls.
 ///
-/// The classes follow Google's ("Site Reliability Engineering", 2016, chapter 21), which have one
-/// more class at the top, for the few calls without which nothing works.
+/// The classes follow Google's ("Site Reliability Engineering", 2016, chapter 21). Google has one
+/// more class at the top, for the few most important calls.
 public enum Criticality: String, Hashable, Sendable, CaseIterable {
     /// Work that can wait or be left out, such as a prefetch or a batch: refused first.
     case sheddable

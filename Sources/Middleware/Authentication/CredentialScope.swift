@@ -112,8 +112,8 @@ extension Outcome {
 /// .bearer(tokens, origins: ["https://api.example.com", "https://files.example.com"])
 /// ```
 ///
-/// Once a redirect has led a call to an origin that is not among them, the call no longer carries
-/// the credential, even back at a listed origin: no other server may choose its use.
+/// After a redirect to an unlisted origin, the call no longer carries the credential, even back at
+/// a listed origin: no other server may choose the use of the credential.
 public struct CredentialOrigins: Sendable, Hashable {
     /// The one origin of ``CredentialOrigins/own``, once it is known.
     public final class Own: Sendable, Hashable {
@@ -140,8 +140,8 @@ public struct CredentialOrigins: Sendable, Hashable {
         self.shared = shared
     }
 
-    /// The origin of the client's base URL; without a base URL, the origin of the first request
-    /// that passes the gate, permanently.
+    /// The origin of the client's base URL. Without a base URL, it is the origin of the first
+    /// request that passes the gate, and it stays.
     public static let own = CredentialOrigins(listed: nil)
 
     /// Returns ``own`` for gates that share one such origin, such as the gate of a stack and the

@@ -17,9 +17,9 @@ import TurnpikeSupport
 /// that is cancelled, or whose deadline passes, says nothing about the server; if it was a probe,
 /// another call takes its place.
 ///
-/// The position decides what is counted. Inside a retry, the breaker counts attempts: it sees the
-/// failures that the retry hides, ends the retries of a call as soon as it opens, and needs an
-/// ``AttemptTimeout`` inside it to notice a server that hangs. This is the place for most clients.
+/// The position decides what is counted. Inside a retry, the breaker counts attempts. It sees the
+/// failures that the retry hides, and ends the retries of a call as soon as it opens. It needs an
+/// inner ``AttemptTimeout`` to notice a server that hangs. This is the place for most clients.
 /// Outside a retry, it counts calls: it opens only when retries no longer help.
 ///
 /// A gate used in several stacks is one shared breaker. It keeps the circuits of 1024 origins;

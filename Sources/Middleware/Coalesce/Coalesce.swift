@@ -15,8 +15,8 @@ public import TurnpikeCore
 ///
 /// Each call keeps its own deadline, and a cancelled call does not affect the others. When the last
 /// call has left, the exchange ends. The content is read completely before any call gets
-/// it. If the content is larger than `maxBody`, or an event stream, the first waiting call gets it
-/// as it arrives, and the others are sent alone. All calls get the same error.
+/// it. If the content is larger than `maxBody`, or is an event stream, the first waiting call gets
+/// it while it arrives, and the other calls are sent alone. All calls get the same error.
 public struct Coalesce: Interceptor {
     private let maxBody: Int
     private let ignored: Set<HTTPHeaders.Name>

@@ -4,8 +4,8 @@ public import TurnpikeCore
 
 /// Limits how many calls are under way at once, in all and to each origin.
 ///
-/// A call is under way until the body of its response has ended or was dropped, so a response that
-/// is kept unread holds its permit. A call beyond the limits waits in line, within its deadline. If
+/// A call is under way until the body of its response has ended or was dropped. An unread response
+/// therefore holds its permit. A call beyond the limits waits in line, within its deadline. If
 /// the line is full, the call fails at once as ``/TurnpikeCore/ClientError/Code/overloaded``. With
 /// a `queue` of 0, no call waits. The line is first come, first served, but a
 /// call that waits for a busy origin does not delay calls to other origins. A call that is
@@ -15,8 +15,8 @@ public import TurnpikeCore
 /// A log outside of the gate has a line when calls begin to wait, not a line for each call. In ten
 /// seconds, it has at most one such line for each origin, and one for the total.
 ///
-/// Placed inside a retry, it limits attempts and releases the permit during a back-off; that is the
-/// place for most clients. Placed outside a retry, it limits calls. A gate used in several stacks
+/// For most clients, the place is inside a retry: there, it limits attempts and releases the permit
+/// during a back-off. Placed outside a retry, it limits calls. A gate used in several stacks
 /// is one shared limit. It keeps the state of 1024 origins; beyond that, it drops the least
 /// recently used origin that has no call under way.
 ///

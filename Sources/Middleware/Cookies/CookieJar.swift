@@ -7,9 +7,9 @@ public import TurnpikeCore
 /// Keeps cookies in memory and, optionally, in a file, by the rules of RFC 6265bis.
 ///
 /// A jar is bounded: 4096 bytes for the name and value of a cookie, 180 cookies for a
-/// domain, and 3,000 in all. Beyond that, expired cookies are removed first, then those that
-/// have not been sent for the longest time; within a domain, cookies that are not `Secure` go
-/// first. One request gets at most 8190 bytes of cookies.
+/// domain, and 3,000 in all. Beyond that, expired cookies are removed first, then the cookies that
+/// were sent least recently. Within a domain, cookies without `Secure` are removed before others.
+/// One request gets at most 8190 bytes of cookies.
 ///
 /// The file has mode 0600. It is replaced as a whole, one second after a change and on `shutdown`
 /// of the client. It holds only cookies that have an expiry date; the others live as long as the

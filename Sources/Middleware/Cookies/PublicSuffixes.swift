@@ -87,7 +87,7 @@ public struct PublicSuffixes: Sendable {
         registrable(Self.encoded(host[...]))
     }
 
-    /// The hosts that get a cookie if a host sets it for a domain; nil if the host may not set it.
+    /// The hosts that get a cookie that a host sets for a domain; nil if the host may not set it.
     ///
     /// With a list, a cookie may go to the host's registrable domain and all names below this
     /// domain. A domain that is not a suffix may still be too high: `kobe.jp` is not a
@@ -106,8 +106,8 @@ public struct PublicSuffixes: Sendable {
     /// cookie goes only to its host.
     func top(of host: String) -> String { isEmpty ? "" : registrable(host) ?? host }
 
-    /// Whether two hosts belong to one site: they are equal or have the same registrable domain;
-    /// without a list, one is below the other.
+    /// Whether two hosts belong to one site: they are equal or have the same registrable domain.
+    /// Without a list, one of them must be below the other.
     func isSameSite(_ left: String, _ right: String) -> Bool {
         if left == right { return true }
         if isEmpty {

@@ -15,8 +15,8 @@ enum CallerDeadlineOption: RequestOptionKey {
 }
 
 extension Call {
-    /// Ends this call at an instant of the client's clock at the latest, such as when the caller of a
-    /// service stops waiting (``DeadlineField``); other deadlines stay, and nil adds none.
+    /// Ends this call at an instant of the client's clock, at which a service's own caller stops
+    /// waiting (``DeadlineField``). Other deadlines stay. Nil adds no deadline.
     ///
     /// After that instant the call fails as ``/TurnpikeCore/ClientError/Code/deadlineExceeded``, and
     /// nothing is sent.

@@ -14,8 +14,8 @@ public import TurnpikeCore
 /// hedging.set(share: 0, by: "Ann, incident 7")
 /// ```
 ///
-/// Each change is an event: the next call that meets the switch reports it, with the author, to the
-/// logs outside and to its trace. In a stack file, the setting `switch` sets the share.
+/// Each change is an event: the next call that meets the switch reports the change and its author
+/// to the outer logs and to the call's trace. In a stack file, the setting `switch` sets the share.
 public final class Switch: Sendable {
     // The share, as bits, because an atomic can hold them.
     private let bits: Atomic<UInt64>

@@ -7,8 +7,8 @@ public import TurnpikeCore
 /// The hosts that require TLS (RFC 6797), in memory and, optionally, in a file.
 ///
 /// At most 10,000 hosts are kept; beyond that, the hosts that expire first are removed. An expired
-/// host is ignored, but stays until its place is needed: a clock that is fast for a while does not
-/// remove hosts for ever.
+/// host is ignored, but stays until its place is needed. A clock that is fast for a while therefore
+/// does not remove hosts for ever.
 ///
 /// The file has mode 0600, and is replaced as a whole one second after a change. A line that is not
 /// valid is skipped. The file must meet the same conditions as the file of a ``CookieJar``.

@@ -4,7 +4,7 @@ public import TurnpikeCore
 
 /// Adds a key to requests that are not idempotent, so that a server recognizes a repetition.
 ///
-/// Place it outside a ``Retry``: with the key, POST and PATCH may be sent again, but a retry
+/// Place it outside a ``Retry``. With the key, POST and PATCH may be sent again, but a retry
 /// outside of this gate does not see the key. The key is a random UUID. All attempts of a call have
 /// the same key, at any place of the gate. A key that the caller has set stays.
 ///

@@ -7,7 +7,7 @@ import TurnpikeSupport
 /// Measurements in memory: histograms by bounded labels, the calls under way, and the figures of
 /// gates.
 ///
-/// The number of labels is bounded. A method that is not registered counts as `_OTHER`; servers and
+/// The number of labels is bounded. A method that is not registered counts as `_OTHER`. Servers and
 /// series beyond a bound are counted together, under the address `_OTHER`.
 public final class MetricsStore: Sendable {
     /// One series.

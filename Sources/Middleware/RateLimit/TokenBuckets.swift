@@ -58,9 +58,9 @@ struct PermitRates: Sendable, Hashable {
 
 /// A bucket for each rule of a limit; a call needs permits of all buckets.
 ///
-/// A bucket stores when the next permit would be due if calls came evenly (the generic cell rate
-/// algorithm, ITU-T I.371), exact to the nanosecond. A call that costs more than a bucket holds
-/// starts when the bucket is full, and the calls behind it wait for the rest.
+/// A bucket stores the time, exact to the nanosecond, at which the next permit is due if calls come
+/// evenly (the generic cell rate algorithm, ITU-T I.371). A call that costs more than a bucket
+/// holds starts when the bucket is full, and the calls behind it wait for the rest.
 public struct TokenBuckets: PermitSource {
     private static let longAgo = Int64.min / 4
 

@@ -106,8 +106,8 @@ struct RedirectRules: Sendable {
         }
     }
 
-    // Content of a DELETE has no defined meaning (RFC 9110 §9.3.5), and unlike 307 and 308, 301 and
-    // 302 do not promise that the message is repeated unchanged.
+    // Content of a DELETE has no defined meaning (RFC 9110 §9.3.5). 307 and 308 promise that the
+    // message is repeated unchanged; 301 and 302 do not.
     private func dropsContent(_ status: HTTPStatus, _ method: HTTPMethod) -> Bool {
         switch status {
         case .movedPermanently, .found, .seeOther: method == .delete || status == .seeOther

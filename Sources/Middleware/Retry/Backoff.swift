@@ -10,8 +10,8 @@ public struct Backoff: Sendable, Hashable {
     public enum Jitter: Sendable, Hashable {
         /// Uniformly between zero and the bound.
         case full
-        /// Uniformly between the base and three times the previous wait, up to the highest bound:
-        /// the wait grows with the earlier random waits, not with the number of attempts.
+        /// Uniformly between the base and three times the previous wait, up to the highest bound.
+        /// The wait grows with the earlier random waits and not with the number of attempts.
         case decorrelated
         /// The bound itself, without randomness.
         case none

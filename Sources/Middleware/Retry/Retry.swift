@@ -28,15 +28,15 @@ import TurnpikeSupport
 /// states why no further attempt followed. A client that is used within a retrying call
 /// of another client makes one attempt, so that retries do not multiply.
 ///
-/// A request whose kept-alive connection ended before an answer
-/// (``/TurnpikeCore/TransferState/lostReusedConnection``) is retried like a request with any other
-/// lost connection, but the first time without a wait.
+/// A kept-alive connection may end before an answer
+/// (``/TurnpikeCore/TransferState/lostReusedConnection``). The request is retried as after any
+/// other lost connection, but the first retry has no wait.
 ///
 /// An abandoned response is drained or cancelled. A wait ends when the call ends.
 ///
 /// If the caller gets a value (``/TurnpikeCore/Context/collectedBytes``) and the request may be
-/// sent twice, the content of a successful response is read before the attempt ends, up to
-/// `maxKeptBytes`. A body that breaks off or stalls before that is retried. Gates outside of the
+/// sent twice, up to `maxKeptBytes` of a successful response's content are read before the attempt
+/// ends. A body that breaks off or stalls before that is retried. Gates outside of the
 /// retry then get the response with its content; metrics still have the time of its head. Larger
 /// content, streams, downloads and the content of the last attempt are passed on while they arrive,
 /// and are not retried if they break off.

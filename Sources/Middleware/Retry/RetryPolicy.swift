@@ -80,8 +80,8 @@ public struct RetryPolicy: Sendable {
     /// ```
     ///
     /// Add a condition for both policies to the result (``deciding(_:)``). The properties of the
-    /// result, such as ``methods``, are those of this policy; changing them does not change the
-    /// rules of the other policy.
+    /// result, such as ``methods``, come from this policy. A change of these properties does not
+    /// change the rules of the other policy.
     /// - Parameter other: The other policy.
     /// - Returns: The policy.
     public func or(_ other: RetryPolicy) -> RetryPolicy {
@@ -154,7 +154,7 @@ public struct RetryPolicy: Sendable {
     }
 
     /// Whether a request that is not idempotent may be repeated although a server may have
-    /// processed it; with nil, whether any such request without marks of its caller may be.
+    /// processed it. With nil, the answer is for any such request without a mark of its caller.
     func repeatsUnsafe(_ request: Request?) -> Bool {
         if request?.options[RetryableOption.self] == false { return false }
         let present = request.map { methods.contains($0.method) ? [$0.method] : [] }

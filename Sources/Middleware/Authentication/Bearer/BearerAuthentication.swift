@@ -187,8 +187,8 @@ extension BearerToken: CustomStringConvertible {
 ///
 /// Two kinds of requests would wait for themselves, until the time limit of the refresh. The first
 /// is a request from a detached task, because the gate signs it. The second is a request that needs
-/// a permit of a ``ConcurrencyLimit`` outside of the gate, while the calls that wait for the token
-/// hold all permits. ``TokenExchange/send(_:)`` avoids the second kind: it passes only the gates
+/// a permit of an outer ``ConcurrencyLimit``, while the calls that wait for the token hold all
+/// permits. ``TokenExchange/send(_:)`` avoids the second kind: it passes only the gates
 /// inside.
 public protocol BearerTokenProvider: Sendable {
     /// Gets a new token.
@@ -251,8 +251,8 @@ public struct RefreshPolicy: Sendable, Hashable {
     /// minutes.
     ///
     /// An answer that comes after ``timeLimit`` is too late for the calls that waited, but its
-    /// token is kept. A refresh token that may be spent is sent again only after this limit: by
-    /// then the server has answered, or the connection is dead.
+    /// token is kept. A refresh token that may be spent is sent again only after this limit. At
+    /// that time, the server has answered, or the connection is dead.
     public var answerLimit: Duration { max(timeLimit * 4, .seconds(120)) }
 
     /// The defaults.

@@ -36,8 +36,8 @@ public struct TokenEndpoint: Sendable {
     ///   - clientID: The client's identifier.
     ///   - clientSecret: The client's secret; a public client has none.
     ///   - authentication: The place in which the secret is sent.
-    ///   - client: Sends the requests; if nil, they pass the gates inside of the bearer gate and
-    ///     the transport of its client.
+    ///   - client: Sends the requests. If nil, they go through the inner gates of the bearer gate
+    ///     to its client's transport.
     public init(
         _ url: Target, clientID: String? = nil, clientSecret: String? = nil,
         authentication: ClientAuthentication = .basic, client: Client? = nil
