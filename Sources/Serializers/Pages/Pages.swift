@@ -19,10 +19,10 @@ import TurnpikeSupport
 /// The next page must have the origin of the first request, or its upgrade from http to https:
 /// credentials of the request never go to another origin. If a redirect led to a page of another
 /// origin, a relative reference in that page is refused, because that origin would choose a path
-/// for the credentials. A reference is followed only if the method is safe, such as GET, or the
-/// call is ``/TurnpikeCore/Call/retryable(_:)``: otherwise a server could choose where a POST
-/// is sent again. Iteration fails after the last good page if the next page has another origin, was
-/// read before, or exceeds the limit.
+/// for the credentials. A reference is followed only if the method is safe, such as GET, or if the
+/// call is ``/TurnpikeCore/Call/retryable(_:)``. Otherwise, a server could choose the place to
+/// which a POST is sent again. Iteration fails after the last good page if the next page has
+/// another origin, was read before, or exceeds the limit.
 public struct Pages<Page: Sendable>: AsyncSequence, Sendable {
     /// A page.
     public typealias Element = Page
@@ -176,8 +176,8 @@ extension NextPage {
 }
 
 extension Call {
-    /// Returns the pages of a collection, each decoded from the content of one response; the next
-    /// page is the one that `Link: <…>; rel="next"` names (RFC 8288).
+    /// Returns the pages of a collection, each decoded from the content of one response. The field
+    /// `Link: <…>; rel="next"` names the next page (RFC 8288).
     /// - Parameters:
     ///   - type: The type of a page.
     ///   - limit: The most pages; one more fails with

@@ -172,8 +172,8 @@ enum FileName {
     /// that the name is neither `..` nor hidden. Names with a leading hyphen and names of devices
     /// get an underscore. The name is truncated to 255 bytes and keeps its extension.
     ///
-    /// The scan uses scalars rather than characters: in Swift, a slash and a combining mark after
-    /// it are one character, which is not a slash; in the file system, the slash remains.
+    /// The scan uses scalars instead of characters. In Swift, a slash and a combining mark after it
+    /// are one character that is not a slash. In the file system, the slash remains.
     static func safe(_ name: String) -> String? {
         let parts = name.unicodeScalars.split(omittingEmptySubsequences: false) {
             $0 == "/" || $0 == "\\"

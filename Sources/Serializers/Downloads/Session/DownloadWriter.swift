@@ -125,8 +125,8 @@ extension ResumeData {
     /// Whether a response is about the same content; nil if it names no validator.
     ///
     /// A server that ignores `If-Range` sends a part of the current version. A part therefore
-    /// counts only if it names the validator of the bytes received so far: the entity tag, which a
-    /// part must carry if the whole has one (RFC 9110 §15.3.7), or the date if there is no tag.
+    /// counts only if it names the validator of the bytes received so far. This is the entity tag
+    /// (a part must have the tag of the whole, RFC 9110 §15.3.7) or, without a tag, the date.
     func fits(_ head: ResponseHead) -> Bool? {
         let named = head.headers[.eTag] ?? head.headers[.lastModified]
         return named.map { Grammar.areSame($0, validator) }
