@@ -56,8 +56,8 @@ public struct Registry: Sendable {
     /// Adds or replaces a transport under a name.
     ///
     /// The first one is used for files that name none. A file that is only checked
-    /// (``Settings/isDryRun``) does not use the transport: a factory whose transport opens
-    /// resources should then read its settings and return a ``/TurnpikeCore/MockTransport``.
+    /// (``Settings/isDryRun``) does not use the transport. If the transport opens resources, its
+    /// factory should then only read the settings and return a ``/TurnpikeCore/MockTransport``.
     public mutating func register(
         transport name: String, description: PartDescription? = nil,
         _ make: @escaping @Sendable (Settings) throws -> any Transport

@@ -182,8 +182,8 @@ final class OutputFaults: Sendable {
 }
 
 extension Registry {
-    /// Why log and metrics files of this registry's stack files could not be written, each reason
-    /// with the path; empty if the last write of each file has succeeded.
+    /// The reasons, with paths, why log and metrics files of this registry's stack files could not
+    /// be written; empty if the last write of each file has succeeded.
     ///
     /// The files are written in the background, and when their clients shut down. No call fails if
     /// its line or its figures cannot be written. A program that needs the files checks this after
