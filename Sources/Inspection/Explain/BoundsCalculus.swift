@@ -4,10 +4,10 @@ import TurnpikeCore
 
 /// The worst case of a part of a stack, from a gate down to the transport.
 ///
-/// It is computed only from facts, from the innermost gate to the outermost: it begins with the
-/// worst case of the transport, and each gate changes the worst case inside of it. A bound may be
-/// too large, but is never too small. Neither the bytes that a transport buffers nor the time of
-/// running code is counted.
+/// It is computed only from facts, from the innermost gate to the outermost. It begins with the
+/// worst case of the transport, and each gate changes the worst case of the part inside it. A bound
+/// may be too large, but is never too small. Neither the bytes that a transport buffers nor the
+/// time of running code is counted.
 struct WorstCase: Equatable {
     /// An entry of the calculation: a gate of the stack, or a group.
     indirect enum Part {

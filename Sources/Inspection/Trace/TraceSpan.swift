@@ -12,8 +12,8 @@ public struct TraceSpan: Sendable, Hashable, Identifiable {
         case call
         /// One pass through a gate, with everything inside.
         ///
-        /// It ends when the gate has returned and the body of the response that it returned has
-        /// ended, because a gate may watch and change the body.
+        /// It ends when the gate has returned and the body of the returned response has ended,
+        /// because a gate may watch and change the body.
         case gate
         /// An attempt, such as a retry, a hedge or a replay, with its number in the call.
         case attempt(Int)
