@@ -116,8 +116,8 @@ public import Foundation
     private var output = [UInt8](repeating: 0, count: 65_536)
 
     /// Begins the compression of one content.
-    /// - Parameter level: From 1 (fastest) to 9 (smallest, with 17 MiB of memory), so that the
-    ///   window stays below the 8 MiB that HTTP allows.
+    /// - Parameter level: From 1 (fastest) to 9 (smallest, with 17 MiB of memory). With these
+    ///   levels, the window is below the 8 MiB that HTTP allows.
     /// - Throws: ``CompressionFault/noLibrary`` if the system lacks the library.
     public init(level: Int) throws(CompressionFault) {
         guard let zstd = Zstd.shared, let context = unsafe zstd.createEncoder() else {

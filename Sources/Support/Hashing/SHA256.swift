@@ -234,8 +234,8 @@ public enum HMACSHA256 {
 
     /// Whether a code is valid for a message, for a server that checks signatures of clients.
     ///
-    /// The time depends only on the lengths, never on the place of the first byte that differs: the
-    /// time of `==` would show a sender how much of a guess was right.
+    /// The time depends only on the lengths, and never on the place of the first different byte.
+    /// The time of `==` would show a sender how much of a guess was right.
     /// - Parameters:
     ///   - code: The code that came with the message.
     ///   - message: The message, byte for byte as it came.

@@ -141,8 +141,7 @@ public enum Grammar {
             } else if byte == UInt8(ascii: "\"") {
                 quoted.toggle()
             } else if byte == separator, !quoted {
-                // String indices cost more than byte positions, so they are made only at
-                // separators.
+                // String indices cost more than bytes, so they are made only at separators.
                 let end = utf8.index(start, offsetBy: position - last)
                 parts.append(text[start..<end])
                 start = utf8.index(after: end)
