@@ -69,7 +69,7 @@ final class URLSessionExchange: Sendable {
     }
 
     // libcurl sends a body of known size at once. Before it reads more of a stream, it asks whether
-    // the connection is writable; from then on, FoundationNetworking uses a full core until the
+    // the connection is writable. After that, FoundationNetworking uses a full core until the
     // exchange ends, because its wait returns at once.
     private var data: Data? {
         #if canImport(FoundationNetworking)
