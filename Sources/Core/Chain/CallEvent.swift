@@ -180,8 +180,8 @@ public struct CallEvent: Sendable {
         ).index
     }
 
-    /// The message of a note (``Kind/note(gate:message:)``), redacted by the given rules; the
-    /// secrets of the call's requests and all control characters are removed as well.
+    /// The message of a note (``Kind/note(gate:message:)``), redacted by the given rules, and
+    /// without secrets of the call's requests and control characters.
     public func shown(_ message: String, redaction: Redaction = .standard) -> String {
         let requests = [requestValue, context.call.record.lastSent].compactMap(\.self)
         let known = CarriedSecrets(of: requests, headValue?.headers, by: redaction).index

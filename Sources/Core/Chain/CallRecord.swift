@@ -78,8 +78,8 @@ final class CallRecord: Sendable {
         }
     }
 
-    /// Adds details to an error: the request as it was sent, after all gates, the outcomes of the
-    /// attempts, and the state of the call when its deadline passed.
+    /// Adds details to an error: the request as all gates left it, the outcomes of the attempts,
+    /// and the state of the call when its deadline passed.
     /// - Parameters:
     ///   - error: The error; an error of another type stays as it is.
     ///   - date: The date for the server's `Retry-After`; nil leaves that out.

@@ -2,13 +2,13 @@
 
 import TurnpikeSupport
 
-// Here the steps of a call leave the chain: for the readers of the call, for the loggers outside,
-// and for the error of a deadline.
+// The steps of a call leave the chain here. They go to the readers of the call, to the outer
+// loggers, and to the error of a deadline.
 extension Context {
-    /// Reports what a gate does, for example why it sends nothing; the loggers outside the gate and
-    /// the readers of the call receive the report.
+    /// Reports an action of a gate, for example why it sends nothing, to the outer loggers and to
+    /// the readers of the call.
     /// - Parameters:
-    ///   - message: The gate's action, without secrets. It is evaluated only if the call has readers.
+    ///   - message: The gate's action, without secrets; evaluated only if the call has readers.
     ///   - gate: The gate's name.
     ///   - describesPass: Whether the call's trace shows the message beside the pass's name.
     public func report(
@@ -17,9 +17,8 @@ extension Context {
         tell(.note(gate: gate, message: message(), describesPass: describesPass))
     }
 
-    /// Adds one to a figure of a gate, for the meter of the gate and the readers of the call; to
-    /// count something outside of a call, a gate adds to its figures directly
-    /// (``GateFigures/add(_:to:labels:)``).
+    /// Adds one to a figure of a gate, for the meter of the gate and the readers of the call.
+    /// Outside of a call, a gate adds to its figures directly (``GateFigures/add(_:to:labels:)``).
     /// - Parameters:
     ///   - name: The name of the counter.
     ///   - labels: Its labels. They are evaluated only if the call has readers.

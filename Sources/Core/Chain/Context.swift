@@ -306,8 +306,8 @@ public final class Context: Sendable {
 
     // MARK: Cancellation
 
-    /// The context that a cancellation of this one cancels: this one, or the next outer one if this
-    /// one differs from it only in its place.
+    /// The context that is cancelled together with this one: this context or, if it differs from
+    /// its outer context only in its place, the outer context.
     var scope: Context {
         var context = self
         while !context.hasScope, let outer = context.parent { context = outer }
@@ -335,8 +335,8 @@ public final class Context: Sendable {
         return CancelRegistration(context: self, place: place)
     }
 
-    /// Throws an error if the task or this context was cancelled; the error is `CancellationError`
-    /// for the task, and the error of ``cancelReason`` for the context.
+    /// Throws `CancellationError` if the task was cancelled, and the error of ``cancelReason`` if
+    /// this context was cancelled.
     public func checkCancellation() throws {
         try Task.checkCancellation()
         if let cancelReason { throw cancelReason.error }

@@ -15,9 +15,9 @@
 /// ```
 ///
 /// When a group is shut down, it shuts down its gates. A group handles no request options unless it
-/// declares them in `handledOptions`. If only a gate in the group would handle an option of a call
+/// declares them in `handledOptions`. If only a gate in the group handles an option of a call
 /// (``RequestOptions``), the call also gets a gate around the stack, because the group may not
-/// apply.
+/// apply to the call.
 public protocol GateGroup: Gate {
     /// The gates, outermost first.
     var gates: [any Gate] { get }

@@ -111,8 +111,8 @@ extension Timeline {
         span(from, to).map { max($0, .zero) }
     }
 
-    /// The known phases of the last exchange, in order; each has its name as a JSON member, its
-    /// duration, and a text with both for people.
+    /// The known phases of the last exchange, in order: the name of a JSON member, the duration,
+    /// and a text for people.
     public var phases: [(name: String, duration: Duration, text: String)] {
         [
             ("DNS", "dns", resolutionDuration), ("connect", "connect", connectDuration),
