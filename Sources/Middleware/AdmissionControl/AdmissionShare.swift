@@ -86,9 +86,9 @@ struct AdmissionShare: OriginEntry {
         return max(now.duration(to: end), .zero)
     }
 
-    /// Decides on a call.
+    /// Decides whether a call is admitted.
     /// - Parameters:
-    ///   - criticality: How much the call matters.
+    ///   - criticality: The class of the call.
     ///   - now: The current time.
     ///   - rules: The rules in force.
     ///   - unit: Returns a random number in 0..<1; called only if the share is cut.
@@ -145,7 +145,7 @@ struct AdmissionShare: OriginEntry {
         var weight = Self.newest
         if let heardAt {
             let age = max(heardAt.duration(to: now), .zero)
-            // Old results say nothing about the present.
+            // Old results are no evidence about the present state.
             if age > rules.recovery * 4 { rejected = 0 }
             weight = min(weight, max(1 - exp(-age.inSeconds / Self.span), 0.001))
         }

@@ -51,7 +51,7 @@ final class AdmissionShares: Sendable {
         state.withLock { $0.shares[origin]?.share(at: now, $0.rules) ?? 1 }
     }
 
-    /// Decides on a call.
+    /// Decides whether a call is admitted.
     func admit(
         _ origin: Origin, _ criticality: Criticality, at now: MonotonicInstant,
         unit: @Sendable () -> Double

@@ -39,7 +39,7 @@ public struct CircuitBreaker: Interceptor {
     ///   - probes: How many calls a half-open circuit lets through.
     ///   - meter: Receives each change of a circuit's state (`turnpike.circuit_breaker.state`), and
     ///     counts refused calls (`turnpike.circuit_breaker.refusals`).
-    ///   - verdict: Decides what an outcome says about the server. It is not called for a
+    ///   - verdict: Judges the server's health by an outcome. It is not called for a
     ///     cancellation.
     public init(
         failureRatio: Double = 0.5, minimum: Int = 20, window: Duration = .seconds(30),

@@ -131,7 +131,7 @@ enum CookieDate {
             time.second < 60
         else { return nil }
         let days = HTTPDate.daysSince1970(year: year, month: month, day: day)
-        // A day that the month does not have falls into the next month.
+        // A day beyond the end of its month is a day of the next month.
         let nextMonth = HTTPDate.daysSince1970(
             year: month == 12 ? year + 1 : year, month: month % 12 + 1, day: 1)
         guard days < nextMonth else { return nil }

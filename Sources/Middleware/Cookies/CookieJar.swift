@@ -152,7 +152,7 @@ public final class CookieJar: CookieStorage {
     /// Returns when all changes so far are in the file.
     public func flush() async { await file?.flush(content) }
 
-    /// Why the file cannot be written, if that was not reported yet.
+    /// The reason why the file cannot be written, if it was not reported yet.
     func takeFault() -> String? { file?.takeFault() }
 
     private func content() -> Data {

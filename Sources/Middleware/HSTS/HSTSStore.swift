@@ -121,7 +121,7 @@ public final class HSTSStore: Sendable {
     /// Returns when all changes so far are in the file.
     func flush() async { await file?.flush(content) }
 
-    /// Why the file cannot be written, if that was not reported yet.
+    /// The reason why the file cannot be written, if it was not reported yet.
     func takeFault() -> String? { file?.takeFault() }
 
     private static func key(_ host: String) -> String {
@@ -130,8 +130,8 @@ public final class HSTSStore: Sendable {
         return host
     }
 
-    // Removes the tenth that expires first, so that many insertions share the cost of a sort. This
-    // needs no clock.
+    // Removes the tenth that expires first, so that many insertions share the cost of a sort. No
+    // clock is needed.
     private static func shrink(_ entries: inout [String: Entry]) {
         let first = entries.sorted { $0.value.expires < $1.value.expires }.prefix(maxHosts / 10)
         for (host, _) in first { entries[host] = nil }

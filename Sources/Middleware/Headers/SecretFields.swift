@@ -7,12 +7,12 @@ import TurnpikeCore
 /// The gate may not if a redirect has led the request to another origin, because then another
 /// server has chosen the destination.
 struct SecretFields: Sendable {
-    // nil: the origin where the call began.
+    // If nil, secrets go to the origin where the call began.
     private let scope: CredentialScope?
 
     init(for origins: CredentialOrigins?) { scope = origins.map { CredentialScope($0) } }
 
-    /// The origins that receive secrets, if they are listed.
+    /// The listed origins that receive secrets; nil if there is no list.
     var listed: Set<Origin>? { scope?.listed }
 
     /// The effects of a gate that sets fields, of which some may be secrets.

@@ -168,7 +168,7 @@ private enum StandardError {
     static let sink = LineSink(FileHandle.standardError)
 }
 
-/// Where log lines go.
+/// A destination of log lines.
 ///
 /// Writing must not block: a sink that may have to wait has a bounded queue, and drops lines that
 /// do not fit.

@@ -15,7 +15,7 @@ import TurnpikeSupport
 /// .log(to: .standardError, level: .info, format: .json, sampling: 0.01)
 /// ```
 public struct Log: RequestLogger {
-    /// How much is written.
+    /// The amount of logged events.
     public enum Level: String, Sendable, Hashable, CaseIterable, Comparable {
         /// One line for each pass that failed, whose body broke off, or whose status is 400 or
         /// above.
@@ -37,9 +37,9 @@ public struct Log: RequestLogger {
         }
     }
 
-    /// What a line looks like.
+    /// The format of a line.
     public enum Format: String, Sendable, Hashable, CaseIterable {
-        /// For people.
+        /// Text lines for people.
         case text
         /// One JSON object per line, for machines; durations are in seconds.
         case json

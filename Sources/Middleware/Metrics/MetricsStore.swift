@@ -36,7 +36,7 @@ public final class MetricsStore: Sendable {
         var labelNames = PrometheusNames.labels(first: MetricLabels.names)
 
         mutating func nameAll() {
-            // Sorted, so that the order is the same in each process.
+            // The labels are sorted, so that their order is the same in each process.
             let all = Array(figures.keys) + histograms.keys
             for kind in [GateFigure.Kind.counter, .gauge, .histogram] {
                 let figures = all.filter { $0.kind == kind }

@@ -106,11 +106,11 @@ struct WaitingLine {
 }
 
 extension WaitingLine {
-    /// Notes that a line forms, if no such line was reported for ``Permits/newsInterval``.
+    /// Decides whether to report a line: if there was no report for ``Permits/newsInterval``.
     /// - Parameters:
-    ///   - toldAt: When such a line was last reported; set to `now` if this is news.
+    ///   - toldAt: The time of the last report; set to `now` if the method returns true.
     ///   - now: The current time.
-    /// - Returns: Whether this is news.
+    /// - Returns: Whether to report the line.
     static func isNews(_ toldAt: inout MonotonicInstant?, at now: MonotonicInstant) -> Bool {
         if let toldAt, toldAt.duration(to: now) < Permits.newsInterval { return false }
         toldAt = now
@@ -126,7 +126,7 @@ extension Waiter {
     ///   - phrase: The words in the error if a deadline passes during the wait.
     ///   - news: The report of the gate if a line begins.
     ///   - gate: The gate's name.
-    ///   - tellGauges: Tells the meter how many wait.
+    ///   - tellGauges: Reports the number of waiting calls to the meter.
     ///   - leave: Removes the waiter from its line. Returns false if the turn has already come; the
     ///     call then continues, and an inner part ends it.
     /// - Throws: `CancellationError`, or the error of the context's cancellation.

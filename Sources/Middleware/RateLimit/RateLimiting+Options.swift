@@ -6,7 +6,7 @@ public import TurnpikeCore
 
 /// How requests and responses change the keys and costs of a limit (``RateLimiting/key(_:)``).
 public struct RateLimitOptions: Sendable {
-    /// What shares the buckets.
+    /// The group of calls that share the buckets.
     public let scope: RateLimit.Scope
     var key: (@Sendable (Request) -> String?)?
     var cost: (@Sendable (Request) -> Int)?
@@ -15,11 +15,11 @@ public struct RateLimitOptions: Sendable {
     var maxContent = 0
     var readsFields = false
 
-    // No call costs more.
+    // The largest cost of a call.
     private static let maxCost = 1_000_000_000
 
     /// Creates options: each request costs one permit.
-    /// - Parameter scope: What shares the buckets.
+    /// - Parameter scope: The group of calls that share the buckets.
     public init(scope: RateLimit.Scope) { self.scope = scope }
 
     /// The quota that a request uses; nil if the request has no limit.

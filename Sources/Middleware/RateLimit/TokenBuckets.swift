@@ -9,9 +9,9 @@ struct PermitRates: Sendable, Hashable {
         let exact: Double
         /// The same time in whole nanoseconds, rounded up.
         let interval: Int64
-        /// How many permits may go at once.
+        /// The most permits that may be used at once.
         let burst: Int
-        /// How far calls may run ahead of evenly spaced ones.
+        /// The time by which calls may come before evenly spaced calls.
         let tolerance: Int64
 
         init(_ rule: QuotaRule) {
@@ -30,14 +30,14 @@ struct PermitRates: Sendable, Hashable {
     let first: Rate
     let others: [Rate]
 
-    /// Creates the rates of rules; without rules, a rate that lets everything pass.
+    /// Creates the rates of rules; without rules, a rate that lets every call pass.
     init(_ rules: [QuotaRule]) {
         let rates = rules.map { Rate($0) }
         first = rates.first ?? Rate(QuotaRule(1e12, per: .seconds(1), burst: 1e12))
         others = Array(rates.dropFirst())
     }
 
-    /// All rules.
+    /// The rates of all rules.
     var all: [Rate] { [first] + others }
 
     /// The longest time between two permits.

@@ -57,7 +57,7 @@ struct RedirectRules: Sendable {
         return following
     }
 
-    /// Refuses targets that no redirect may lead to.
+    /// Refuses targets that are forbidden for all redirects.
     func check(_ following: Request, after request: Request, _ head: ResponseHead) throws {
         if let fault = following.fault {
             throw Self.refusal("the redirect's target is invalid: \(fault)", head)

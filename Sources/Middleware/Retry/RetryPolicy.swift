@@ -52,7 +52,7 @@ public struct RetryPolicy: Sendable {
     /// The defaults.
     public static let standard = RetryPolicy()
 
-    /// Retries nothing.
+    /// A policy that retries no outcome.
     public static let never = RetryPolicy(statuses: [], codes: [], urlErrors: [])
 
     /// The URLSession errors that report a temporary state of the network.

@@ -22,7 +22,7 @@ final class SavedFile: Sendable {
 
     private let file: PrivateFile
     private let timeSource: any TimeSource
-    // Lets calls without news skip the lock.
+    // With this flag, calls without changes need no lock.
     private let hasNewFault = Atomic(false)
     private let queue = DispatchQueue(label: "turnpike.saved-file", qos: .utility)
     private let state = Mutex(State())
@@ -48,7 +48,7 @@ final class SavedFile: Sendable {
         }
     }
 
-    /// Why the file cannot be written, if that was not reported yet.
+    /// The reason why the file cannot be written, if it was not reported yet.
     func takeFault() -> String? {
         guard hasNewFault.load(ordering: .relaxed) else { return nil }
         hasNewFault.store(false, ordering: .relaxed)

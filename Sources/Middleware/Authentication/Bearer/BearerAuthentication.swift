@@ -251,8 +251,8 @@ public struct RefreshPolicy: Sendable, Hashable {
     /// minutes.
     ///
     /// An answer that comes after ``timeLimit`` is too late for the calls that waited, but its
-    /// token is kept. A refresh token that may be spent is sent again only after this limit. At
-    /// that time, the server has answered, or the connection is dead.
+    /// token is kept. A refresh token that may be spent is sent again only after this limit. After
+    /// the limit, the server has answered, or the connection is dead.
     public var answerLimit: Duration { max(timeLimit * 4, .seconds(120)) }
 
     /// The defaults.

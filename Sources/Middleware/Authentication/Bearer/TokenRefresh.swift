@@ -85,7 +85,7 @@ public struct TokenExchange: Sendable {
     /// The current time on the wall clock, for ``BearerToken/expires``.
     public var date: Date { context.timeSource.date }
 
-    /// Sends a request through the gates inside of the bearer gate and the client's transport.
+    /// Sends a request through the inner gates of the bearer gate and the client's transport.
     ///
     /// The request carries no credential but its own. It does not count as a send of a call.
     public func send(_ request: Request) async throws -> Response {
@@ -130,7 +130,7 @@ struct RefreshPauses {
         return now.duration(to: end)
     }
 
-    /// Notes a failure.
+    /// Records a failure.
     /// - Parameters:
     ///   - error: The cause, which may say when to try again.
     ///   - date: The date, for a `Retry-After` that names one.

@@ -125,7 +125,7 @@ enum DigestHash: Sendable, Hashable, Comparable {
 
 /// A Digest challenge that this module can answer (RFC 7616 §3.3).
 struct DigestChallenge: Sendable, Hashable {
-    /// What an answer protects.
+    /// The part of a request that an answer protects.
     enum Protection: String, Sendable {
         /// The request line.
         case request = "auth"
