@@ -10,7 +10,7 @@ extension Response {
     /// The limits and the serializers come from the call that returned the response. For a response
     /// without a call, the defaults apply. The body can be read once, so call this method
     /// only once.
-    /// - Parameter serializer: How to convert it.
+    /// - Parameter serializer: Converts the response.
     /// - Returns: The value.
     /// - Throws: The errors of the serializer, with the request as it was sent.
     public func serialize<Serializer: ResponseSerializer>(

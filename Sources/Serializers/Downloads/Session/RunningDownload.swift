@@ -184,7 +184,7 @@ final class DownloadRunner: Sendable {
                 _ = transition(to: .finished)
                 outcome.settle(.success(file))
             } catch is CancellationError where state == .paused || Task.isCancelled {
-                // Paused, or cancelled by a method that settles the outcome itself.
+                // The run was paused, or was cancelled by a method that settles the outcome itself.
             } catch {
                 _ = transition(to: error is CancellationError ? .cancelled : .failed)
                 outcome.settle(.failure(error))
