@@ -136,7 +136,7 @@ public struct Registry: Sendable {
 
     /// The shared parts of files, by name.
     ///
-    /// References count by their texts: a new password makes a new part.
+    /// The texts behind references identify the part too, so a new password makes a new part.
     func sharedPart(_ value: JSONValue, in settings: Settings) -> (any SharedPart)? {
         guard
             let (name, inner) = part(

@@ -32,7 +32,7 @@ public protocol SharedGates: SharedPart {
     func tokens(key: String) -> (any BearerTokenSharing)?
 }
 
-/// Stands in for shared state with a mistake: nothing is shared.
+/// Replaces shared state with a mistake; no state is shared.
 private final class NoSharedGates: SharedGates {
     func cooldowns(key: (@Sendable (Request) -> String?)?) -> Cooldowns { Cooldowns(key: key) }
 
