@@ -48,7 +48,7 @@ public struct GateExplanation: Sendable {
 
     /// The place of the gate: `3`, or `3.1` in a group.
     public let place: String
-    /// Its name.
+    /// The name of the gate.
     public let name: String
     /// How often the gate sees the call.
     public let runs: GateRuns

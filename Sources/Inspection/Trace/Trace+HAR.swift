@@ -113,7 +113,7 @@ extension Trace {
             json[name] = Self.number(value)
         }
         json["ssl"] = Self.number(ssl.map(HARFormat.milliseconds) ?? -1)
-        // Each part is rounded to microseconds, so that the sum is too.
+        // Each part is rounded to microseconds, so the sum has whole microseconds too.
         return (Self.number((sum * 1000).rounded() / 1000), json)
     }
 

@@ -184,7 +184,7 @@ final class TraceRecorder: CallReader {
         let shown = ended.isAskedFor || isKept ? ended.show(isComplete: true) : nil
         state.withLock { state in
             state.shown = shown
-            // No note stays without redaction.
+            // The recorded data is not redacted, so it must not stay.
             state.raw = nil
         }
         if let number = ended.number { store?.end(number, isKept ? shown : nil) }

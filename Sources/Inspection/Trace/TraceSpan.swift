@@ -28,11 +28,11 @@ public struct TraceSpan: Sendable, Hashable, Identifiable {
         case body
     }
 
-    /// How a span ended.
+    /// The way in which a span ended.
     public enum Outcome: Sendable, Hashable {
         /// It ended without an error; with the status, if it returned a response.
         case returned(HTTPStatus?)
-        /// It failed.
+        /// The activity of the span failed.
         /// - Parameters:
         ///   - label: The error's code or the name of its type, as in metrics.
         ///   - description: The error's description, redacted.
@@ -60,7 +60,7 @@ public struct TraceSpan: Sendable, Hashable, Identifiable {
     public var duration: Duration? {
         nanoseconds == .max ? nil : .nanoseconds(nanoseconds)
     }
-    /// How the span ended; nil while it is under way.
+    /// The end of the span; nil while the span is under way.
     public let outcome: Outcome?
     /// The messages of the exchange; only for a span of kind ``Kind/exchange``.
     public var exchange: TraceExchange? {

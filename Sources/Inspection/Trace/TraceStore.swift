@@ -39,7 +39,7 @@ public final class TraceStore: CallReader {
     public let slowerThan: Duration?
     /// How many calls are kept.
     public let maxCalls: Int
-    /// How much memory the kept traces may take, in bytes, about.
+    /// The approximate memory limit of the kept traces, in bytes.
     public let maxBytes: Int
     let redaction: Redaction
     private let state = Mutex(State())
@@ -52,7 +52,7 @@ public final class TraceStore: CallReader {
     ///   - slowerThan: If a call, its body included, takes longer, it is kept in any case; nil for
     ///     no such rule.
     ///   - maxCalls: How many calls are kept, at least 1.
-    ///   - maxBytes: How much memory the kept traces may take, in bytes, about. The newest trace is
+    ///   - maxBytes: The approximate memory limit of the kept traces, in bytes. The newest trace is
     ///     kept at any size, which is at most about 64 KiB.
     ///   - redaction: The rules for hiding secrets in the traces, before they are stored.
     public init(
@@ -83,7 +83,7 @@ public final class TraceStore: CallReader {
         return (kept.map { ($0.number, $0.trace) } + present).sorted { $0.0 < $1.0 }.map(\.1)
     }
 
-    /// Forgets the kept traces; calls that are under way stay.
+    /// Removes the kept traces; calls that are under way stay.
     public func removeAll() {
         state.withLock { state in
             state.kept = []

@@ -140,7 +140,7 @@ final class TraceTexts {
         fields.reduce(0) { $0 + $1.0.utf8.count + $1.1.utf8.count + Trace.bytesOfField }
     }
 
-    // Cut after the redaction, which must see whole secrets.
+    // Texts are cut after the redaction, because the redaction must see whole secrets.
     private static func cut(_ text: String, to limit: Int) -> String {
         let count = text.utf8.count
         if count <= limit { return text }

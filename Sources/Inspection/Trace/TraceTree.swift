@@ -81,7 +81,7 @@ struct TraceTree {
         var step = Duration.nanoseconds(1)
         var factor = 0
         while end / step >= Double(count) {
-            // From 1 to 2, from 2 to 5, from 5 to 10.
+            // The next step: from 1 to 2, from 2 to 5, from 5 to 10.
             step = factor % 3 == 1 ? step * 5 / 2 : step * 2
             factor += 1
         }
@@ -188,7 +188,7 @@ enum TraceText {
         return (value < 9.95 ? fixed(value, 1) : fixed(value, 0)) + " " + unit
     }
 
-    /// How a span ended, in a word.
+    /// The way in which a span ended, in a word.
     static func outcome(_ outcome: TraceSpan.Outcome?) -> String {
         switch outcome {
         case .returned(let status): status.map { "\($0.code)" } ?? ""
@@ -204,7 +204,7 @@ enum TraceText {
         HARFormat.date(date).replacing("T", with: " ").replacing("Z", with: " UTC")
     }
 
-    // Not `String(format:)`, which depends on the locale.
+    // `String(format:)` is not used, because it depends on the locale.
     static func fixed(_ value: Double, _ places: Int) -> String {
         var scale = 1
         for _ in 0..<places { scale *= 10 }
