@@ -107,13 +107,13 @@
                 return try unsafe step(UnsafeRawBufferPointer(bytes), room).produced
             }
         }
-        // Runs at least once, even without input.
+        // The loop runs at least once, even without input.
         var isFirst = true
         while isFirst || consumed < input.count {
             isFirst = false
             if case .ended = state {
                 if consumed == input.count || format == nil { break }
-                // Only another member may follow (RFC 1952 §2.2).
+                // After the end of a member, only another member may follow (RFC 1952 §2.2).
                 guard format == .gzip, unsafe zlib.resetInflating(stream) else { throw .corrupt }
                 state = .inflating
             }

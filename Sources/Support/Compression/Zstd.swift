@@ -4,7 +4,7 @@ public import Foundation
 
 /// The system's library of Zstandard, loaded when it is first needed.
 @safe struct Zstd: Sendable {
-    // `ZSTD_inBuffer` and `ZSTD_outBuffer` of zstd.h, which are laid out alike.
+    // `ZSTD_inBuffer` and `ZSTD_outBuffer` of zstd.h, which have the same layout.
     @unsafe struct Buffer {
         var start: UnsafeMutableRawPointer?
         var size: Int
@@ -63,7 +63,7 @@ public import Foundation
     private let zstd: Zstd
     private let context: OpaquePointer
     private var hasBegun = false
-    // Between two frames, or before the first.
+    // Whether the decoder is between two frames, or before the first frame.
     private var isBetween = true
 
     init() throws(CompressionFault) {

@@ -14,7 +14,7 @@ public final class BlockingExecutor: TaskExecutor {
 
     private init() {}
 
-    /// Runs a job; for the runtime.
+    /// Runs a job; only the Swift runtime calls this method.
     public func enqueue(_ job: consuming ExecutorJob) {
         let job = UnownedJob(job)
         queue.async { [self] in unsafe job.runSynchronously(on: asUnownedTaskExecutor()) }

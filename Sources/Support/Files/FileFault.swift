@@ -10,7 +10,7 @@ import Musl
 import Darwin
 #endif
 
-/// Why a file operation failed.
+/// The reason why a file operation failed.
 ///
 /// Functions that cannot be cancelled declare it as their only error (`throws(FileFault)`), so
 /// `catch` has this type. With `catch let fault as FileFault` the compiler of Swift 6.3

@@ -238,7 +238,7 @@ public enum HMACSHA256 {
     /// The time of `==` would show a sender how much of a guess was right.
     /// - Parameters:
     ///   - code: The code that came with the message.
-    ///   - message: The message, byte for byte as it came.
+    ///   - message: The unchanged bytes of the message.
     ///   - key: The key.
     /// - Returns: Whether the code is valid; a code of another length is not.
     public static func isValid(_ code: Data, for message: Data, key: Data) -> Bool {

@@ -95,7 +95,7 @@ public enum HTTPDate {
 
         var isAtEnd: Bool { position == bytes.count }
 
-        // In lower case.
+        // The next byte, in lower case.
         private var next: UInt8? { isAtEnd ? nil : Grammar.lowercased(bytes[position]) }
 
         /// Consumes letters and returns their number.

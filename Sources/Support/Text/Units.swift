@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Numbers of bytes as people read them.
+/// Numbers of bytes in text for people.
 public enum ByteCount {
     /// Returns a number of bytes in the largest binary unit that it fills, to a tenth:
     /// `512 bytes`, `100 KiB`, `1.5 MiB`.
@@ -44,7 +44,7 @@ extension Duration {
         return sign + "\(seconds + (micros >= 500_000 ? 1 : 0)) s"
     }
 
-    // Not `String(format:)`, which depends on the locale.
+    // `String(format:)` is not used, because it depends on the locale.
     private static func digits(_ value: Double) -> String {
         let scale = value < 9.995 ? 100 : value < 99.95 ? 10 : 1
         let scaled = Int((value * Double(scale)).rounded())
