@@ -15,7 +15,7 @@ struct URLSessionLanes<Session: AnyObject, Exchange> {
         case free(Session)
         /// In a new session, which the caller creates; see ``occupy(_:for:)``.
         case new
-        /// Nowhere yet; the exchange waits.
+        /// In no session yet; the exchange waits.
         case inLine
     }
 
@@ -68,7 +68,7 @@ struct URLSessionLanes<Session: AnyObject, Exchange> {
         return (nil, idleCount > Self.maxIdle ? removeSurplus(but: origin) : nil)
     }
 
-    // Prefers another origin, because this one is in use.
+    // Another origin is preferred, because this origin is in use.
     private mutating func removeSurplus(but origin: Origin) -> Session? {
         let key = idle.keys.first { $0 != origin } ?? origin
         guard let session = idle[key]?.removeFirst() else { return nil }
