@@ -4,11 +4,11 @@ public import Foundation
 import Synchronization
 import TurnpikeSupport
 
-/// Something that happened in a call.
+/// An event in a call.
 ///
 /// The descriptions of the request, response and error contain no secrets.
 public struct CallEvent: Sendable {
-    /// What happened.
+    /// The kind of event.
     public enum Kind: Sendable {
         /// A request reached the logger.
         case began
@@ -30,7 +30,7 @@ public struct CallEvent: Sendable {
         case bodyEnded(ResponseBodyEnd)
     }
 
-    /// What happened.
+    /// The kind of event.
     public let kind: Kind
     /// The call's identifier.
     public let id: CallID

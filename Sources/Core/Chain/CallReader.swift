@@ -21,7 +21,7 @@ import Synchronization
 public protocol CallReader: Sendable {
     /// Reads a step.
     /// - Parameters:
-    ///   - step: What happens.
+    ///   - step: The step.
     ///   - context: The context of the step (``Context/part``).
     func read(_ step: CallStep, in context: Context)
 
@@ -36,7 +36,7 @@ extension CallReader {
     public func reader(beside others: [any CallReader]) -> (any CallReader)? { self }
 }
 
-/// Something that happens in a call.
+/// A step of a call.
 public enum CallStep: Sendable {
     /// The part of the call that the context belongs to begins (``Context/part``); the first step
     /// of a call enters ``CallPart/call(_:)``.

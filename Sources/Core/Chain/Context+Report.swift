@@ -41,7 +41,7 @@ extension Context {
     /// is not reported. If the call has no readers, this method only runs the operation.
     /// - Parameters:
     ///   - name: The reason for the wait, for people, for example `back-off`. It is evaluated only
-    ///     if somebody reads it.
+    ///     if the call has readers.
     ///   - phrase: The text after "it was waiting" in the error of a deadline that passes during
     ///     the wait, for example `in line for a permit`. Nil adds no text. If an earlier exchange
     ///     is still under way, the error describes that exchange instead.
@@ -50,7 +50,7 @@ extension Context {
     ///   - tellGauges: Updates the gauges of the gate (``GateFigures/tell(_:)``). It is called when
     ///     the wait begins and when it has ended.
     ///   - operation: The operation. It gets a context that differs from this one only in its
-    ///     ``part``. Exchanges that the operation makes there lie within the wait.
+    ///     ``part``. Exchanges that the operation makes in it are parts of the wait.
     /// - Returns: The result of the operation.
     /// - Throws: The error of the operation.
     public func report<Value>(
@@ -155,7 +155,7 @@ extension Context {
 
     /// Runs a part of the chain of a call that is read.
     ///
-    /// Inlined, because each asynchronous frame costs an allocation now and then.
+    /// Inlined, because an asynchronous frame sometimes costs an allocation.
     @inline(__always)
     func passing(
         _ part: CallPart, _ pass: (Context) async throws -> Response

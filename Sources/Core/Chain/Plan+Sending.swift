@@ -36,7 +36,7 @@ extension Plan {
             throw unmet
         }
         var request = request
-        // For a body that a gate has set. The call has described its own body already.
+        // Needed for a body that a gate has set. The call has described its own body already.
         request.describeBody()
         if body.hasTrailers { request.announceTrailers() }
         request.uniteCookies()

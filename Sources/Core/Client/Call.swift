@@ -231,7 +231,7 @@ extension Call {
         }
     }
 
-    /// Leaves the gates of a type out of this call, under the same rules as by their names.
+    /// Leaves the gates of a type out of this call, under the same rules as for names.
     public func without<Left: Gate>(_ type: Left.Type) -> Call {
         without(LeftOut(name: String(describing: type)) { $0 is Left })
     }

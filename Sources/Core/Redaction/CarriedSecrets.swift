@@ -11,7 +11,7 @@ struct CarriedSecrets {
     ///   - requests: The requests.
     ///   - headers: The header fields of a response.
     ///   - content: The beginning of the response content.
-    ///   - redaction: Decides what is a secret.
+    ///   - redaction: Decides which values are secrets.
     init(
         of requests: [Request], _ headers: HTTPHeaders? = nil, content: Data = Data(),
         by redaction: Redaction
@@ -24,7 +24,7 @@ struct CarriedSecrets {
     ///   - requests: The requests.
     ///   - sections: The header sections of responses.
     ///   - content: The beginning of the content of the last response.
-    ///   - redaction: Decides what is a secret.
+    ///   - redaction: Decides which values are secrets.
     init(
         of requests: [Request], _ sections: [HTTPHeaders], content: Data = Data(),
         by redaction: Redaction
