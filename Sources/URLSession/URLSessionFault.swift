@@ -131,10 +131,10 @@ enum URLSessionFault {
     // The underlying error has the reason.
     private static var certificateAdvice: String {
         #if canImport(FoundationNetworking)
-        "; see that its name and dates are right and that the system trusts its authority"
+        "; check that its name and dates are right and that the system trusts its authority"
             + " (update-ca-certificates), or name the authority to CurlTransport, as trust.authorities"
         #else
-        "; see that its name and dates are right and that the system trusts its authority"
+        "; check that its name and dates are right and that the system trusts its authority"
         #endif
     }
 

@@ -50,7 +50,7 @@ struct PhasedPass {
         guard inner.isInside(context) else {
             throw ClientError(
                 .configuration,
-                "the gate \(gate.gate.gateName) passed on a context that is neither the given one nor a child of it"
+                "the gate \(gate.gate.gateName) passed on a context that is neither its own nor a child"
             )
         }
         needsTask = inner.isLimit && !plan.endsPromptly(from: position + 1)

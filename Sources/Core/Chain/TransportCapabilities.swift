@@ -60,8 +60,8 @@ public struct TransportCapabilities: OptionSet, Hashable, Sendable {
         guard !missing.isEmpty else { return nil }
         return ClientError(
             .unsupported,
-            "\(asker) needs \(missing), which the client's transport does not support; use one that"
-                + " does, such as CurlTransport without a proxy for all hosts")
+            "\(asker) needs \(missing), which the client's transport does not support; use a"
+                + " transport that does, such as CurlTransport without a proxy for all hosts")
     }
 }
 

@@ -97,7 +97,7 @@ extension RedactionPass {
             if let xml { return try xml(text, isCut, self) }
         case .propertyList: break
         }
-        throw ClientError(.serialization, "nothing here reads it")
+        throw ClientError(.serialization, "this kind is not parsed")
     }
 }
 

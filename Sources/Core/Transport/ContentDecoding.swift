@@ -68,14 +68,14 @@ private final class ContentDecoder: @unchecked Sendable {
     init(coding: String, _ decompressor: (CompressionFormat) throws -> any Decompressor) throws {
         guard let format = CompressionFormat(coding: coding) else {
             throw Self.fault(
-                "the response's content coding \(Grammar.escaped(coding)) was not asked for; to get the bytes"
-                    + " as they come, set Accept-Encoding")
+                "the request did not ask for the content coding \(Grammar.escaped(coding)); to get"
+                    + " the encoded bytes, set Accept-Encoding")
         }
         // A server may apply a coding that the request did not ask for.
         guard let decompressor = try? decompressor(format) else {
             throw Self.fault(
-                "the response's content is coded (\(coding)), and \(format.library), which decodes it, is"
-                    + " not installed; to get the bytes as they come, set Accept-Encoding")
+                "the response's content is coded (\(coding)), but \(format.library) is not installed"
+                    + " to decode it; to get the encoded bytes, set Accept-Encoding")
         }
         self.decompressor = decompressor
     }

@@ -50,7 +50,7 @@ struct CredentialScope: Sendable {
     func obstacle(to request: Request?) -> String? {
         guard let request else { return nil }
         if request.headers.contains(.authorization) {
-            return "the request has an Authorization of its own"
+            return "the request already has an Authorization field"
         }
         return mayReach(request) == false ? "the credential is not for this origin" : nil
     }

@@ -74,7 +74,7 @@ public struct Coalesce: Interceptor {
     private func obstacle(to request: Request) -> String? {
         if !request.method.isSafe { return "\(request.method) may have an effect each time" }
         if !request.body.isEmpty { return "the request has content" }
-        return request.options.allowSharing ? nil : "the call has options of its own"
+        return request.options.allowSharing ? nil : "the call has its own options"
     }
 
     /// Joins the exchange for the request, or starts one.

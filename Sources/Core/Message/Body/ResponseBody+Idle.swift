@@ -60,7 +60,7 @@ private final class IdleWatch: Sendable {
             canceller.cancel(
                 .expired(
                     ClientError(
-                        .idleTimeout, "no byte of the body came for \(limit.text)",
+                        .idleTimeout, "no byte of the body arrived for \(limit.text)",
                         transfer: TransferState(.receiving))))
         }
         let hasStopped = state.withLock { state in
@@ -97,7 +97,7 @@ private final class IdleWatch: Sendable {
         guard isTooSlow, canceller.isUnderWay else { return }
         throw ClientError(
             .idleTimeout,
-            "the body came slower than \(minBytes) bytes in \(window.text)",
+            "the body arrived slower than \(minBytes) bytes in \(window.text)",
             transfer: TransferState(.receiving))
     }
 

@@ -174,7 +174,7 @@ public final class MockTransport: Transport {
         guard let nearest else { return "no stub matches \(request): the transport has no stubs" }
         let reason =
             nearest.element.isEmpty
-            ? "it has already given all its answers" : nearest.element.joined(separator: ", and ")
+            ? "all its responses are already used" : nearest.element.joined(separator: ", and ")
         return
             "no stub matches \(request); the nearest is “\(stubs[nearest.offset].name)”, but \(reason)"
     }
