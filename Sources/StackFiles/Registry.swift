@@ -22,7 +22,7 @@ public struct Registry: Sendable {
     private var gates: [String: Part<any Gate>] = [:]
     private var transports: [String: Part<any Transport>] = [:]
     private var sharedParts: [String: Part<any SharedPart>] = [:]
-    // The names of gates by their earlier names, which are not among the gates themselves.
+    // For each earlier name of a gate, its present name; `gates` has only the present names.
     private var aliases: [String: String] = [:]
     private var stacks: [String: @Sendable () -> Stack] = [:]
     private(set) var meters: [String: any GateMeter] = [:]

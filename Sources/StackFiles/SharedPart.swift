@@ -19,7 +19,7 @@ public protocol SharedPart: AnyObject, Sendable {
 ///
 /// The module `TurnpikeSharedStateStackFiles` has one.
 public protocol SharedGates: SharedPart {
-    /// The cool-downs that all gates share; a key gives each account its own.
+    /// The cool-downs that all gates share; with a key, each account has its own cool-downs.
     func cooldowns(key: (@Sendable (Request) -> String?)?) -> Cooldowns
 
     /// Makes a limit over all replicas.

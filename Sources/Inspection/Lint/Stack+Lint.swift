@@ -109,7 +109,7 @@ public struct LintFinding: Sendable, Hashable {
 }
 
 extension LintFinding: CustomStringConvertible {
-    /// Severity, rule, gates and story in a line, then the remedy in another one.
+    /// Two lines: severity, rule, gates and story, then the remedy.
     public var description: String {
         let places = gates.isEmpty ? "" : " (\(gates.map(\.description).joined(separator: ", ")))"
         let order = mendedOrder.map { ": " + $0.joined(separator: ", ") } ?? ""

@@ -12,7 +12,7 @@ struct RecordedTrace {
     /// How many of the spans may be exchanges.
     static let maxExchanges = 48
 
-    /// The number of bytes of a response's header fields that are noted.
+    /// The largest number of bytes of a response's header fields that are recorded.
     static let maxHeadBytes = 16_384
 
     /// The activity that a span measures.

@@ -122,7 +122,7 @@ public struct CredentialOrigins: Sendable, Hashable {
         /// Creates an origin that is not known yet.
         public init() {}
 
-        /// Whether they are the same object.
+        /// Whether both are the same object.
         public static func == (left: Own, right: Own) -> Bool { left === right }
 
         /// Hashes the identity of the object.

@@ -58,7 +58,7 @@ struct SecretFields: Sendable {
 }
 
 extension GateFacts {
-    /// The fields of a gate that its effects name, with their values.
+    /// The fields of `known` that the gate's effects name.
     func fields(from known: some Sequence<HTTPHeaders.Field>) -> HTTPHeaders {
         var names: Set<HTTPHeaders.Name> = []
         for case .setsFields(let set, _) in effects { names.formUnion(set) }

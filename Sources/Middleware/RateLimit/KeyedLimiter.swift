@@ -66,7 +66,7 @@ public final class KeyedLimiter<Source: PermitSource>: Sendable {
     ///   - queue: How many calls may wait, over all keys.
     ///   - cooldowns: Holds calls back while their origin has asked to wait.
     ///   - figures: Receives the number of waiting calls, and counts refused calls.
-    ///   - attendant: Works for the provider of permits.
+    ///   - attendant: Does the work that the source of permits asks for.
     ///   - make: Makes the permits of a new key.
     public init(
         _ rules: [QuotaRule], queue: Int, cooldowns: Cooldowns?, figures: GateFigures,

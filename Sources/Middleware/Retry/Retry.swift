@@ -195,7 +195,7 @@ public struct Retry: RequestRetrier {
     }
 
     // Transports cannot tell a name that does not exist from a resolver that fails for a moment. A
-    // second attempt finds out.
+    // second attempt shows which case it is.
     private func isUnknownAgain(_ outcome: Outcome, in context: Context) -> Bool {
         let (was, isUnknown) = (context[UnknownName.self], outcome.code == .dns)
         if was != isUnknown { context[UnknownName.self] = isUnknown }

@@ -166,7 +166,7 @@ extension Settings {
     private static var meterPrefix: String { "meter:" }
 }
 
-/// The files of logs and metrics that could not be written, of all clients of one registry.
+/// The log and metrics files, of all clients of one registry, that could not be written.
 final class OutputFaults: Sendable {
     private let reasons = Mutex<[String: String]>([:])
 
