@@ -265,7 +265,7 @@ public final class Context: Sendable {
     /// Returns the same context for everything within a part of the call.
     func within(_ place: CallPlace) -> Context { Context(self, place: place) }
 
-    /// Creates the context of a separate call that only the end of the client cancels.
+    /// Creates the context of a separate call; only the end of the client cancels it.
     ///
     /// Use it for an exchange that a gate makes on behalf of many calls. The new call shares the
     /// clocks and the identifier of this call. It has its own values, sends and time limits. While

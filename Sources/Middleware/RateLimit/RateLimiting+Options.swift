@@ -64,8 +64,8 @@ extension RateLimiting {
     /// ```
     ///
     /// A call waits for its permits, but never for more than the smallest burst. A call that costs
-    /// more starts when the bucket is full, and the calls behind it wait for the rest. If costs are
-    /// well above the burst, the burst is too small.
+    /// more starts when the bucket is full. The calls behind it wait until the rest of its permits
+    /// has come. If costs are well above the burst, the burst is too small.
     /// - Parameter cost: How many permits a request takes. With 0 or less, the request takes no
     ///   permit and does not wait.
     /// - Returns: The limit. It shares its quotas with this one.

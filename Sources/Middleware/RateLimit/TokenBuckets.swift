@@ -60,7 +60,8 @@ struct PermitRates: Sendable, Hashable {
 ///
 /// A bucket stores the time, exact to the nanosecond, at which the next permit is due if calls come
 /// evenly (the generic cell rate algorithm, ITU-T I.371). A call that costs more than a bucket
-/// holds starts when the bucket is full, and the calls behind it wait for the rest.
+/// holds starts when the bucket is full. The calls behind it wait until the rest of its permits has
+/// come.
 public struct TokenBuckets: PermitSource {
     private static let longAgo = Int64.min / 4
 

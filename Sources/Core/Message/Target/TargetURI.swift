@@ -216,7 +216,7 @@ extension TargetURI {
                 + text.part(end..<text.utf8.count))
     }
 
-    /// Returns the URI with the items of a query instead of the items with the same names.
+    /// Returns the URI with the items of a query, which replace all items with the same names.
     public func replacing(_ query: Query) -> TargetURI {
         if fault != nil { return self }
         let names = Set(query.items.map(\.name))
