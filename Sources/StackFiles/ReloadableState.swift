@@ -80,8 +80,10 @@ final class CommonState: Sendable {
 }
 
 extension Settings {
-    /// Returns state that survives a reload of the stack. If an earlier stack has state for the
-    /// same gate and key with equal settings, it is that state; otherwise, it is new state.
+    /// Returns state that survives a reload of the stack.
+    ///
+    /// If an earlier stack has state for the same gate and key with equal settings, it is that
+    /// state; otherwise, it is new state.
     ///
     /// A gate that is one shared gate in several stacks can be its own state.
     /// - Parameters:

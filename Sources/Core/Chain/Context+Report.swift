@@ -18,6 +18,7 @@ extension Context {
     }
 
     /// Adds one to a figure of a gate, for the meter of the gate and the readers of the call.
+    ///
     /// Outside of a call, a gate adds to its figures directly (``GateFigures/add(_:to:labels:)``).
     /// - Parameters:
     ///   - name: The name of the counter.

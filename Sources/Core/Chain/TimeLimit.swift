@@ -85,8 +85,9 @@ extension Context {
         cancel(.expired(fault))
     }
 
-    /// Ends the limit with a result of the rest of the chain. If the context was cancelled, the
-    /// reason's error replaces the result.
+    /// Ends the limit with a result of the rest of the chain.
+    ///
+    /// If the context was cancelled, the reason's error replaces the result.
     func finish(_ result: inout Result<Response, any Error>) {
         switch result {
         case .failure:

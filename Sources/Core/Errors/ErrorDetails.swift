@@ -113,8 +113,10 @@ public struct ProblemDetails: Sendable, Hashable {
 }
 
 extension ClientError {
-    /// The server's description of the failure, or nil. The content must be a document of the type
-    /// `application/problem+json` (RFC 9457), and the error must have all of it.
+    /// The server's description of the failure, or nil.
+    ///
+    /// The content must be a document of the type `application/problem+json` (RFC 9457), and the
+    /// error must have all of it.
     public var problem: ProblemDetails? {
         guard let type = response?.headers[.contentType].flatMap({ MediaType(parsing: $0) }),
             type.essence == "application/problem+json", !isResponseBodyCut,

@@ -4,8 +4,10 @@ public import Foundation
 import TurnpikeSupport
 
 extension ClientError {
-    /// The request as last sent, redacted. If a deadline passed before anything was sent, it is the
-    /// request that the caller described. If the call failed earlier in another way, it is nil.
+    /// The request as last sent, redacted.
+    ///
+    /// If a deadline passed before anything was sent, it is the request that the caller described.
+    /// If the call failed earlier in another way, it is nil.
     public var request: RequestSummary? { sent.map { RequestSummary($0) } }
 }
 

@@ -119,8 +119,9 @@ public enum BodyChunk: Sendable {
     func free() { unsafe giveBack(start) }
 }
 
-/// Bytes of a response that arrive faster than they are read. They are appended to a temporary file
-/// and read from its front.
+/// Bytes of a response that arrive faster than they are read.
+///
+/// They are appended to a temporary file and read from its front.
 ///
 /// The file is truncated whenever all its bytes have been read.
 final class SpillFile {

@@ -127,7 +127,9 @@ public struct Flow: Sendable, Hashable {
     public let highWater: Int
     /// The number of buffered bytes at which a paused transport is told to continue.
     public let lowWater: Int
-    /// The number of bytes that stay in memory; the rest goes to a file. Nil if there is no file.
+    /// The number of bytes that stay in memory; the rest goes to a file.
+    ///
+    /// Nil if there is no file.
     let memoryLimit: Int?
     /// The largest size of the file, in bytes.
     let fileLimit: Int64

@@ -129,8 +129,9 @@ struct LintSubject: Sendable {
         edges(all(outer), outside: all(inner))
     }
 
-    /// The demand that each gate has an inner gate of a kind. If it has none, all gates of the kind
-    /// must move inside.
+    /// The demand that each gate has an inner gate of a kind.
+    ///
+    /// If it has none, all gates of the kind must move inside.
     func edges(_ outer: [Entry], outsideOfSome kind: GateKind) -> [LintEdge] {
         outer.flatMap { gate in
             let inside = all(kind, inside: gate)

@@ -11,8 +11,9 @@ struct TraceTree {
         let span: TraceSpan
         /// How many spans lie around it.
         let depth: Int
-        /// The time from the beginning of the call to the end of the span. If the span is under
-        /// way, it is the time to the last known time of the call.
+        /// The time from the beginning of the call to the end of the span.
+        ///
+        /// If the span is under way, it is the time to the last known time of the call.
         let end: Duration
         /// The times at which no child was under way, in order, without overlap.
         let own: [Range<Duration>]
@@ -75,7 +76,9 @@ struct TraceTree {
     }
 
     /// Times for the marks of an axis from zero to ``end``: multiples of 1, 2 or 5 times a power of
-    /// ten. At most `count` marks; if the axis has a length, more than a third of `count`.
+    /// ten.
+    ///
+    /// At most `count` marks; if the axis has a length, more than a third of `count`.
     func ticks(atMost count: Int) -> [Duration] {
         guard end > .zero, count > 0 else { return [.zero] }
         var step = Duration.nanoseconds(1)

@@ -81,8 +81,9 @@ extension Gate where Self == AttemptTimeout {
 }
 
 extension Call {
-    /// Ends each attempt of this call whose response head does not arrive within a limit. This
-    /// limit replaces the client's limit.
+    /// Ends each attempt of this call whose response head does not arrive within a limit.
+    ///
+    /// This limit replaces the client's limit.
     ///
     /// The ``AttemptTimeout`` of the stack applies the limit. If the stack has no such gate, the
     /// limit applies next to the transport, to each send. The deadline of the call

@@ -140,8 +140,10 @@ public struct CredentialOrigins: Sendable, Hashable {
         self.shared = shared
     }
 
-    /// The origin of the client's base URL. Without a base URL, it is the origin of the first
-    /// request that passes the gate, and it stays.
+    /// The origin of the client's base URL.
+    ///
+    /// Without a base URL, it is the origin of the first request that passes the gate, and it
+    /// stays.
     public static let own = CredentialOrigins(listed: nil)
 
     /// Returns ``own`` for gates that share one such origin, such as the gate of a stack and the

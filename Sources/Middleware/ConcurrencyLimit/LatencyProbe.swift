@@ -11,8 +11,9 @@ import TurnpikeSupport
 /// limit rises. A rule that remembers the lowest latency, as in TCP Vegas, expects the latency of
 /// the fastest request. The limit then falls far below the capacity of the server.
 struct LatencyProbe {
-    /// The limit, as a multiple of the number of requests at which requests begin to wait. Without
-    /// waiting requests, the limit would look like a limit that is too low.
+    /// The limit, as a multiple of the number of requests at which requests begin to wait.
+    ///
+    /// Without waiting requests, the limit would look like a limit that is too low.
     private static let gain = 1.25
     /// Below this ratio of latencies, far too many requests wait, and half of a step is too little.
     private static let far = 0.65

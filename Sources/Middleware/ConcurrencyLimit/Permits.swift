@@ -116,8 +116,9 @@ final class Permits: Sendable {
         for origin in origins { tell(of: origin) }
     }
 
-    /// The least time between two reports of waiting calls for the same reason. Near the limit,
-    /// lines form and end many times a second.
+    /// The least time between two reports of waiting calls for the same reason.
+    ///
+    /// Near the limit, lines form and end many times a second.
     static let newsInterval = Duration.seconds(10)
 
     var heldCount: Int { state.withLock { $0.held } }
@@ -278,8 +279,10 @@ final class Permits: Sendable {
 
     // MARK: Metrics
 
-    /// Reports to the meter how many calls are under way and waiting. If the limit is adaptive and
-    /// the origin is known, this method also reports the origin's limit.
+    /// Reports to the meter how many calls are under way and waiting.
+    ///
+    /// If the limit is adaptive and the origin is known, this method also reports the origin's
+    /// limit.
     func tell(of origin: Origin) {
         figures.tell {
             let (held, waiting, limit) = state.withLock { state in

@@ -107,6 +107,7 @@ public struct PublicSuffixes: Sendable {
     func top(of host: String) -> String { isEmpty ? "" : registrable(host) ?? host }
 
     /// Whether two hosts belong to one site: they are equal or have the same registrable domain.
+    ///
     /// Without a list, one of them must be below the other.
     func isSameSite(_ left: String, _ right: String) -> Bool {
         if left == right { return true }

@@ -31,7 +31,9 @@ extension Hedge.Latencies {
 }
 
 /// Counts of durations in buckets whose width is about a fifth of their value, over two half
-/// minutes. When a new half minute begins, the older one is dropped.
+/// minutes.
+///
+/// When a new half minute begins, the older one is dropped.
 struct LatencyHistogram: OriginEntry {
     private var present = [UInt32](repeating: 0, count: Self.bucketCount)
     private var past = [UInt32](repeating: 0, count: Self.bucketCount)

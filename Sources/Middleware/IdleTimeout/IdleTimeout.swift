@@ -106,8 +106,10 @@ extension Gate where Self == IdleTimeout {
 }
 
 extension Call {
-    /// Ends this call if its body stalls or arrives too slowly. This limit replaces the client's
-    /// limit; see ``IdleTimeout/init(_:minBytesPerSecond:window:)``.
+    /// Ends this call if its body stalls or arrives too slowly.
+    ///
+    /// This limit replaces the client's limit; see
+    /// ``IdleTimeout/init(_:minBytesPerSecond:window:)``.
     ///
     /// It replaces the client's limit as a whole, its lowest rate included, and also applies to a
     /// call that is ``/TurnpikeCore/Call/streaming()``. The ``IdleTimeout`` of the stack applies

@@ -186,6 +186,8 @@ extension Gate where Self == Limits {
 }
 
 extension Call {
-    /// Bounds this call's response. These limits replace the client's limits.
+    /// Bounds this call's response.
+    ///
+    /// These limits replace the client's limits.
     public func limits(_ bounds: Limits.Bounds) -> Call { option(LimitsOption.self, bounds) }
 }

@@ -217,7 +217,9 @@ public struct Histogram: Sendable, Hashable {
     ]
 
     /// The bounds, in seconds, for durations that gates and transports record, such as those of
-    /// connections. .NET prescribes these bounds for `http.client.connection.duration`.
+    /// connections.
+    ///
+    /// .NET prescribes these bounds for `http.client.connection.duration`.
     static let longDurationBounds = [
         0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 120, 300,
     ]

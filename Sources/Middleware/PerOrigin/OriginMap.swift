@@ -47,8 +47,9 @@ struct BoundedMap<Key: Hashable, Value: OriginEntry> {
     /// The entry of a key, or nil.
     subscript(key: Key) -> Value? { entries[key]?.value }
 
-    /// Changes the entry of a key in place. If there is no entry, makes one, and reports the
-    /// entries that are dropped for it.
+    /// Changes the entry of a key in place.
+    ///
+    /// If there is no entry, makes one, and reports the entries that are dropped for it.
     mutating func update<Result>(
         _ key: Key, orMake make: @autoclosure () -> Value,
         evicting: (Key, Value) -> Void = { _, _ in },

@@ -154,7 +154,9 @@ public struct RetryPolicy: Sendable {
     }
 
     /// Whether a request that is not idempotent may be repeated although a server may have
-    /// processed it. With nil, the answer is for any such request without a mark of its caller.
+    /// processed it.
+    ///
+    /// With nil, the answer is for any such request without a mark of its caller.
     func repeatsUnsafe(_ request: Request?) -> Bool {
         if request?.options[RetryableOption.self] == false { return false }
         let present = request.map { methods.contains($0.method) ? [$0.method] : [] }

@@ -6,8 +6,9 @@ import Synchronization
 import TurnpikeCore
 import TurnpikeSupport
 
-/// A private file that follows a state in memory. The whole file is written one second after the
-/// first unsaved change, on a separate queue.
+/// A private file that follows a state in memory.
+///
+/// The whole file is written one second after the first unsaved change, on a separate queue.
 ///
 /// The state in memory is authoritative. If the file cannot be written, because its disk is full or
 /// its folder is not trusted, no call fails. The next change tries again, and ``takeFault()``

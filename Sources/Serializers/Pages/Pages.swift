@@ -176,8 +176,9 @@ extension NextPage {
 }
 
 extension Call {
-    /// Returns the pages of a collection, each decoded from the content of one response. The field
-    /// `Link: <…>; rel="next"` names the next page (RFC 8288).
+    /// Returns the pages of a collection, each decoded from the content of one response.
+    ///
+    /// The field `Link: <…>; rel="next"` names the next page (RFC 8288).
     /// - Parameters:
     ///   - type: The type of a page.
     ///   - limit: The most pages; one more fails with

@@ -193,8 +193,10 @@ extension Registry {
     }
 }
 
-/// The keepers of the files that stack files name. While a path is in use, it has only one keeper,
-/// so that no keeper overwrites the file of another.
+/// The keepers of the files that stack files name.
+///
+/// While a path is in use, it has only one keeper, so that no keeper overwrites the file of
+/// another.
 final class FileKeepers<Keeper: AnyObject & Sendable>: Sendable {
     private struct Reference { weak let keeper: Keeper? }
 

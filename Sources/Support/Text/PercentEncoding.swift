@@ -22,8 +22,10 @@ public struct PercentEncoding: Sendable {
     /// The unreserved characters (RFC 3986 §2.3): safe in every part.
     public static let unreserved = PercentEncoding(alsoAllowing: "-._~")
 
-    /// For a query item. The unreserved characters stay, and so do `/` and `?`, which a query may
-    /// contain without encoding (RFC 3986 §3.4).
+    /// For a query item.
+    ///
+    /// The unreserved characters stay, and so do `/` and `?`, which a query may contain without
+    /// encoding (RFC 3986 §3.4).
     ///
     /// Alamofire uses the same set.
     public static let queryItem = PercentEncoding(alsoAllowing: "-._~/?")

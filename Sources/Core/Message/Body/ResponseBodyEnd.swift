@@ -23,8 +23,10 @@ public struct ResponseBodyEnd: Sendable {
     public let reason: Reason
     /// The number of bytes that the reader got.
     public let bytes: Int64
-    /// The bytes of content that were transferred for the reader, before decoding. The number is
-    /// nil if the transport does not count the bytes and the response does not state their number.
+    /// The bytes of content that were transferred for the reader, before decoding.
+    ///
+    /// The number is nil if the transport does not count the bytes and the response does not state
+    /// their number.
     public let encodedBytes: Int64?
 
     /// Whether all of the content was read.

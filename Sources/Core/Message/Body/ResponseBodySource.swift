@@ -49,8 +49,9 @@ extension ResponseBodySource {
     public var trailers: HTTPHeaders { [:] }
 }
 
-/// A sequence that may wait for any time. Each pull runs in a separate task, which is cancelled
-/// when the body ends.
+/// A sequence that may wait for any time.
+///
+/// Each pull runs in a separate task, which is cancelled when the body ends.
 final class SequenceSource: ResponseBodySource {
     private struct State {
         var iterator: (any AsyncIteratorProtocol)?

@@ -271,8 +271,9 @@ final class ResponseBodyStorage: Sendable {
 
     // MARK: Watching
 
-    /// Reports the bytes and the end to a call, and adds the exchange's details to errors. The
-    /// exchange has a number within the call.
+    /// Reports the bytes and the end to a call, and adds the exchange's details to errors.
+    ///
+    /// The exchange has a number within the call.
     func attach(to listener: any ResponseBodyListener, _ details: ExchangeDetails, exchange: Int) {
         let hasEnded = state.withLock { state in
             state.details = details

@@ -190,8 +190,9 @@ public struct Request: Sendable {
     }
 }
 
-/// A value that copies share until one of them is changed. A copy costs one pointer, and a change
-/// copies the value once.
+/// A value that copies share until one of them is changed.
+///
+/// A copy costs one pointer, and a change copies the value once.
 @propertyWrapper
 struct CopyOnWrite<Value: Sendable>: Sendable {
     // SAFETY: the box is changed only through a `CopyOnWrite` that holds the only reference to it,

@@ -91,8 +91,9 @@ extension Timeline {
         isConnectionReused == true ? nil : Self.phase(connected ?? sent, secured)
     }
 
-    /// The time from the complete connection, TLS included, to the first byte of the response. The
-    /// client sends the request in this time, and waits for the server.
+    /// The time from the complete connection, TLS included, to the first byte of the response.
+    ///
+    /// The client sends the request in this time, and waits for the server.
     public var firstByteDuration: Duration? { Self.phase(beginOfRequest, firstByte) }
 
     /// The time from the first byte to the end of the response head, interim responses included; if

@@ -33,8 +33,9 @@ final class TokenRefresh: Sendable {
 
     func whenSettled(_ handler: @escaping @Sendable () -> Void) { outcome.whenSettled(handler) }
 
-    /// Waits for the end of the refresh. A cancellation of the task or of the context, or the end
-    /// of a limit, ends the wait.
+    /// Waits for the end of the refresh.
+    ///
+    /// A cancellation of the task or of the context, or the end of a limit, ends the wait.
     func wait(in context: Context, until left: Duration, of limit: Duration) async throws {
         var registration: CancelRegistration?
         var timer: (any TimerToken)?

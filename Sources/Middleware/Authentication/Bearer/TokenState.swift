@@ -218,7 +218,9 @@ struct TokenState: Sendable {
         install(token, at: nil)
     }
 
-    /// Installs a token. For a token that was just issued, pass the date, so that its end is known.
+    /// Installs a token.
+    ///
+    /// For a token that was just issued, pass the date, so that its end is known.
     mutating func install(_ token: BearerToken?, at date: Date?) {
         self.token = token
         generation += 1

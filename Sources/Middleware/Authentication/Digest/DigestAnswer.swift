@@ -146,8 +146,10 @@ struct DigestChallenge: Sendable, Hashable {
     /// The paths that the credential covers; nil covers the whole origin.
     let paths: [String]?
 
-    /// Creates a challenge. The result is nil if the scheme differs, if a required parameter is
-    /// missing, or if the algorithm or the protection is not supported.
+    /// Creates a challenge.
+    ///
+    /// The result is nil if the scheme differs, if a required parameter is missing, or if the
+    /// algorithm or the protection is not supported.
     init?(_ challenge: AuthenticationChallenge, for url: URL) {
         guard challenge.scheme == "digest", let realm = challenge.realm,
             let nonce = challenge["nonce"], !nonce.isEmpty,

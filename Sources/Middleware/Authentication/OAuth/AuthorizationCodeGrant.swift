@@ -3,7 +3,9 @@
 import Synchronization
 
 /// Gets the first token with an authorization code (RFC 6749 §4.1.3) and the verifier of its proof
-/// key (PKCE, RFC 7636 §4.5). It gets later tokens with the refresh token.
+/// key (PKCE, RFC 7636 §4.5).
+///
+/// It gets later tokens with the refresh token.
 ///
 /// ```swift
 /// let grant = AuthorizationCodeGrant(
