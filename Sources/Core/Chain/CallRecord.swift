@@ -42,8 +42,7 @@ final class CallRecord: Sendable {
     /// The request as last passed to the transport.
     var lastSent: Request? { state.withLock { $0.lastSent } }
 
-    /// The request as last passed to the transport, or else as described, and the time the call
-    /// began.
+    /// The request as last sent or, before a send, as described, and the time the call began.
     ///
     /// An exchange that a gate makes itself begins when it is sent.
     var beginning: (request: Request?, start: MonotonicInstant?) {
@@ -130,8 +129,7 @@ final class CallRecord: Sendable {
     /// Notes that the call waits in a gate; a deadline that passes meanwhile has this in its error.
     ///
     /// The note is left out while an earlier send may still be under way.
-    /// - Parameter text: The reason for the wait: `in line for …`. Nil ends the wait; a send does
-    ///   too.
+    /// - Parameter text: The reason for the wait: `in line for …`. Nil or a send ends the wait.
     func waits(_ text: String?) {
         state.withLock { state in
             // In a hedged call, another branch may still be sending to the server.
@@ -146,8 +144,7 @@ final class CallRecord: Sendable {
         set { state.withLock { $0.lastStop = newValue } }
     }
 
-    /// Whether a retrier has ended the call (``RetryDecision/fail(_:)``), so that nothing may retry
-    /// it.
+    /// Whether a retrier has ended the call (``RetryDecision/fail(_:)``), which forbids retries.
     var retriesForbidden: Bool { state.withLock { $0.retriesForbidden } }
 
     /// Forbids all further retries of the call.
@@ -180,7 +177,7 @@ final class CallRecord: Sendable {
     /// Counts a send and resets the progress.
     ///
     /// Redirect hops are not counted, because they have a separate limit.
-    /// - Returns: The number of the exchange within the call, or nil if the call has reached its send
+    /// - Returns: The number of the exchange in the call, or nil if the call has reached its send
     ///   limit.
     func willSend(
         _ request: Request, attempt: Int, at now: MonotonicInstant, limit: Int

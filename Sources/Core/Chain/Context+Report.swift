@@ -93,8 +93,7 @@ extension Context {
 
     private func pause(for duration: Duration) async throws {
         let moment = OneShot<Void>()
-        // Registered before the timer: when a test clock sees the timer, a cancellation is already
-        // handled.
+        // Registered before the timer: once a test clock sees the timer, cancellations are handled.
         let registration = onCancel { moment.settle(.failure($0.error)) }
         let timer = timeSource.schedule(after: duration) { moment.settle(.success(())) }
         defer {

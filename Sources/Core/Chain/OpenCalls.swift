@@ -7,8 +7,7 @@ import TurnpikeSupport
 final class OpenCalls: Sendable {
     private struct Entry {
         let id: CallID
-        // This entry does not hold the call, because a call ends when nothing refers to it any
-        // more.
+        // An entry does not hold the call, because a call ends when nothing refers to it.
         let record: CallRecord
     }
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The pass of a request through gates that follow one another and act before and after the rest of the
-/// chain.
+/// The pass of a request through consecutive gates that act before and after the rest of the chain.
 ///
 /// ``Plan/run(_:from:in:isEntered:)`` holds the pass in its own frame while the rest runs. The
 /// state that a gate needs afterwards is in the context that the gate made, so a pass needs no
@@ -16,7 +15,7 @@ struct PhasedPass {
     private(set) var context: Context
     // A bit for each gate that made a context.
     private var opened: UInt64 = 0
-    /// Whether the rest of the chain runs in a separate task, because it may not end soon after a
+    /// Whether the rest of the chain runs in a separate task, because it may outlast a
     /// cancellation.
     private(set) var needsTask = false
 

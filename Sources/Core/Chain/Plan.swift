@@ -164,8 +164,7 @@ final class Plan: Sendable {
                 request = try await adapted(request, by: adapter, at: position, in: context, tells)
                 position += 1
             default:
-                // A gate that wraps the rest comes here twice: `enter` begins its pass and calls
-                // `run`.
+                // A wrapping gate comes here twice: `enter` begins its pass and calls `run`.
                 return tells
                     ? try await enter(request, at: position, in: context)
                     : try await wrap(request, from: position, in: context)

@@ -22,8 +22,7 @@ public enum TransportReport: Sendable {
     /// The number of bytes of the request content sent so far; if the transport sends the content
     /// again, the number starts again at 0.
     case sent(bytes: Int64)
-    /// The library below the transport has sent the request again; the transport cannot prevent
-    /// this.
+    /// The library below the transport has sent the request again; no transport can prevent this.
     case sentAgain
 }
 

@@ -170,8 +170,7 @@ extension RunningCall {
 }
 
 extension Call {
-    /// Sends the request at once and calls a handler on a queue exactly once when the call has
-    /// ended.
+    /// Sends the request at once and calls a handler on a queue once when the call has ended.
     ///
     /// ```swift
     /// client.get("users/1").onCompletion(.json, queue: .main) { result in show(result) }

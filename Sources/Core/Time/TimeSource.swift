@@ -136,8 +136,7 @@ final class TimerQueue: TimerHeap.Owner {
     }
 
     func cancel(_ timer: TimerHeap.Timer) {
-        // The handler is destroyed outside the lock, because the destruction of its captures may
-        // run code.
+        // The handler is destroyed outside the lock, because its captures may run code then.
         let handler = state.withLock { $0.heap.remove(timer) }
         _ = handler
     }

@@ -127,9 +127,7 @@ public struct Flow: Sendable, Hashable {
     public let highWater: Int
     /// The number of buffered bytes at which a paused transport is told to continue.
     public let lowWater: Int
-    /// The number of bytes that stay in memory; the rest goes to a file.
-    ///
-    /// Nil if there is no file.
+    /// The number of bytes that stay in memory before a file takes the rest; nil without a file.
     let memoryLimit: Int?
     /// The largest size of the file, in bytes.
     let fileLimit: Int64

@@ -197,8 +197,7 @@ struct WorstCase: Equatable {
 
     /// Attempts one after another, with waits between them.
     ///
-    /// Each abandoned response is discarded, even the last one if the retrier ends the call with
-    /// its own error.
+    /// Each abandoned response is discarded, even the last one if the retrier throws its own error.
     private mutating func retry(_ attempts: Int?, _ waits: Amount) {
         let attempts = attempts.map { max(Self.count($0), 1) }
         if attempts == 1 { return }

@@ -31,8 +31,8 @@ public struct StackBounds: Sendable, Hashable {
     public let time: StackBound<Duration>
     /// The longest time until the head of the response, or the error, has come.
     public let head: StackBound<Duration>
-    /// The longest total time in which no exchange of the call is under way, because the call waits
-    /// for a back-off, in a line or for a token, for example.
+    /// The longest total time without an exchange of the call under way: waits for back-off, in
+    /// lines and for tokens.
     public let waiting: StackBound<Duration>
     /// The most bytes in memory: collected content, and the memory of gates.
     ///
@@ -140,8 +140,7 @@ private struct Absence {
     private let parts: [WorstCase.Part]
     /// The worst case without each one of the gates, outermost first.
     private let single: [(number: Int, worst: WorstCase)]
-    // The worst case without the innermost gate, without the two innermost, and so on; computed
-    // when needed.
+    // The worst case without the innermost gate, without two, and so on; computed when needed.
     private var growing: [(number: Int, worst: WorstCase)]?
 
     init(_ parts: [WorstCase.Part]) {

@@ -107,9 +107,9 @@ extension Stack {
     /// Explains the effects of the stack on a request, and computes the worst case of such a call.
     ///
     /// No gate runs, and nothing is sent: the explanation uses the facts of the gates
-    /// (``/TurnpikeCore/Gate/facts(for:)``). Everything that a gate does not state is shown as
-    /// unknown. The gates of the request's own options are included, as in a call. Conditions are
-    /// evaluated with this request. If an outer gate may change the request, the worst case covers
+    /// (``/TurnpikeCore/Gate/facts(for:)``). Facts that a gate does not state are unknown. Gates of
+    /// the request's own options are included. Conditions are evaluated with this
+    /// request. If an outer gate may change the request, the worst case covers
     /// both results.
     /// - Parameters:
     ///   - request: The request, as the caller makes it.

@@ -87,8 +87,7 @@ struct LintBreach: Sendable {
     /// All gates of the breach.
     var gates: [LintSubject.Entry] { [outer, inner] + others }
 
-    /// The breaches of broken edges: one for each gate on the offender's side or, without a side,
-    /// for each edge.
+    /// The breaches of broken edges: one for each gate on the offender's side, or for each edge.
     static func all(_ edges: [LintEdge], _ offender: LintEdge.Side?) -> [LintBreach] {
         guard let offender else { return edges.map { LintBreach(edge: $0, others: [$0.inner]) } }
         let other: LintEdge.Side = offender == .outer ? .inner : .outer

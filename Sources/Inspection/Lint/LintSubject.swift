@@ -129,9 +129,7 @@ struct LintSubject: Sendable {
         edges(all(outer), outside: all(inner))
     }
 
-    /// The demand that each gate has an inner gate of a kind.
-    ///
-    /// If it has none, all gates of the kind must move inside.
+    /// The demand that each gate has an inner gate of a kind, or else that all of them move inside.
     func edges(_ outer: [Entry], outsideOfSome kind: GateKind) -> [LintEdge] {
         outer.flatMap { gate in
             let inside = all(kind, inside: gate)
@@ -184,8 +182,7 @@ extension LintSubject.Entry {
         return nil
     }
 
-    /// The reason for which the gate may hold requests back, except for a substitute; nil if it may
-    /// not.
+    /// The reason why the gate may hold requests back, except for a substitute; nil if it may not.
     var wait: String? {
         if effects.contains(.answers(.substitute)) { return nil }
         for case .waits(_, let reason) in effects { return reason }
@@ -195,8 +192,7 @@ extension LintSubject.Entry {
     /// The listed origins for the secrets that the gate sets.
     var secretOrigins: Set<Origin> {
         if let listed = facts?.origins { return listed.intersection(originsAround ?? listed) }
-        // A credential that the gate binds by itself goes to one origin, which only the client
-        // knows.
+        // A credential that the gate itself binds goes to one origin, which only the client knows.
         let isUnbound = effects.contains {
             if case .setsFields(_, .secret(isBound: false, _)) = $0 { true } else { false }
         }

@@ -6,9 +6,8 @@ import TurnpikeMiddleware
 import TurnpikeSupport
 
 extension [Trace] {
-    /// Returns the traces as an `ExportTraceServiceRequest` of OpenTelemetry in its JSON encoding,
-    /// which is what collectors read at `/v1/traces` and from files (OTLP 1, JSON Protobuf
-    /// Encoding).
+    /// Returns the traces as an `ExportTraceServiceRequest` of OpenTelemetry in JSON, as collectors
+    /// read it at `/v1/traces` and from files (OTLP 1, JSON Protobuf Encoding).
     ///
     /// An exchange is a span of kind `CLIENT` with the attributes of the semantic conventions for
     /// HTTP; all others are `INTERNAL`. If the requests of a call have a `traceparent`, its trace

@@ -7,8 +7,7 @@ extension Trace {
     /// Returns the trace as a picture: a waterfall as an SVG file, for documents and tickets.
     ///
     /// It needs no script, no font and no other file. It is dark if the reader prefers
-    /// dark pages. An exchange is drawn in the colors of its phases, which have no rows of their
-    /// own.
+    /// dark pages. An exchange is drawn in the colors of its phases, which have no rows.
     /// - Parameter width: The width in pixels, from 400 to 10,000.
     /// - Returns: The text of the file.
     public func svg(width: Int = 860) -> String {

@@ -6,8 +6,7 @@ import TurnpikeSupport
 extension Trace {
     /// Returns the trace as a waterfall for a terminal.
     ///
-    /// Each span has a line, indented by its depth, with its outcome, its time, its own time, and a
-    /// bar on a time axis.
+    /// Each span has a line, indented by its depth: outcome, time, own time, and a bar.
     ///
     /// In a bar, `█` is the span's own time or an exchange, `░` a wait, and `─` the time of the spans
     /// inside. The errors follow below the lines. A narrow terminal shows no own times, and a very

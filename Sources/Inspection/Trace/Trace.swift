@@ -3,8 +3,7 @@
 public import Foundation
 public import TurnpikeCore
 
-/// The use of time in one call: its gates, attempts, waits and exchanges, as spans on one time
-/// axis.
+/// The times of one call: its gates, attempts, waits and exchanges, as spans on one time axis.
 ///
 /// ```swift
 /// let call = client.get("users/1").traced()
@@ -48,8 +47,7 @@ extension Trace {
         spans.filter { $0.parent == span.id }
     }
 
-    /// The time of a span in which none of its children was under way; nil while the span itself is
-    /// under way.
+    /// The time of a span without a child under way; nil while the span itself is under way.
     ///
     /// If no spans overlap, the own times of all spans add up to the time of the call. Spans of
     /// parallel attempts, such as hedges, overlap.

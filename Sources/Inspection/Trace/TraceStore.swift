@@ -3,8 +3,7 @@
 import Synchronization
 public import TurnpikeCore
 
-/// Keeps the traces of a client's calls: those that failed, those that were slow, and a share of the
-/// others.
+/// Keeps the traces of a client's calls: all failed and slow calls, and a share of the others.
 ///
 /// ```swift
 /// let traces = TraceStore(sampling: 0.01, slowerThan: .seconds(2))
@@ -49,8 +48,7 @@ public final class TraceStore: CallReader {
     ///   - sampling: The share of calls that are kept although they neither failed nor were slow, 0
     ///     to 1. It uses the call's own random share (``/TurnpikeCore/CallRandom/share``), as the
     ///     sampling of logs does: a call that is logged at 0.1 is also traced at 0.1.
-    ///   - slowerThan: If a call, its body included, takes longer, it is kept in any case; nil for
-    ///     no such rule.
+    ///   - slowerThan: A call that takes longer, its body included, is kept; nil for no such rule.
     ///   - maxCalls: How many calls are kept, at least 1.
     ///   - maxBytes: The approximate memory limit of the kept traces, in bytes. The newest trace is
     ///     kept at any size, which is at most about 64 KiB.

@@ -8,8 +8,7 @@ import TurnpikeSupport
 /// If any message of the call shows that a value is a secret, the value is hidden in all texts of
 /// the trace: a server may repeat a token of the request in a header field or in an error.
 final class TraceTexts {
-    // The size limits for the URLs and header fields of all exchanges together, and of one
-    // exchange.
+    // The size limits for the URLs and header fields of all exchanges, and of one exchange.
     private static let maxBytes = 14_336
     private static let maxBytesOfExchange = 6_144
     // The size limits for all different descriptions of errors together, and for one of them.

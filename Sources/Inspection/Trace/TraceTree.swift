@@ -11,9 +11,8 @@ struct TraceTree {
         let span: TraceSpan
         /// How many spans lie around it.
         let depth: Int
-        /// The time from the beginning of the call to the end of the span.
-        ///
-        /// If the span is under way, it is the time to the last known time of the call.
+        /// The time from the start of the call to the span's end or, while the span is under way,
+        /// to the last known time of the call.
         let end: Duration
         /// The times at which no child was under way, in order, without overlap.
         let own: [Range<Duration>]
@@ -75,8 +74,7 @@ struct TraceTree {
         return gaps
     }
 
-    /// Times for the marks of an axis from zero to ``end``: multiples of 1, 2 or 5 times a power of
-    /// ten.
+    /// Times for the marks of an axis from zero to ``end``: 1, 2 or 5 times powers of ten.
     ///
     /// At most `count` marks; if the axis has a length, more than a third of `count`.
     func ticks(atMost count: Int) -> [Duration] {
@@ -242,8 +240,7 @@ extension TraceSpan {
     }
 }
 
-/// The address of a peer in its parts: `192.0.2.1`, `192.0.2.1:80`, `[2001:db8::7]:80`, or the path of
-/// a Unix socket.
+/// The address of a peer in its parts: `192.0.2.1:80`, `[2001:db8::7]:80`, or a Unix socket's path.
 struct TracePeer {
     /// The address without its port, or the path.
     let host: String

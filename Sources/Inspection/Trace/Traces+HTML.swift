@@ -7,8 +7,8 @@ import TurnpikeSupport
 extension [Trace] {
     /// Returns the traces as one HTML page: every call as a waterfall, all on one axis of time.
     ///
-    /// The page is one file that needs no other and works without a server. It is light or dark as
-    /// its reader prefers. A keyboard is enough: arrows move and unfold, Enter opens the details of
+    /// The page is one file and needs no server. It is light or dark, as its reader prefers.
+    /// A keyboard is enough: arrows move and unfold, Enter opens the details of
     /// a span, Escape closes it, Z zooms to it, 0 shows everything, and A aligns all calls at their
     /// beginnings.
     ///

@@ -3,8 +3,7 @@
 public import TurnpikeCore
 import TurnpikeSupport
 
-/// Refuses some of the calls to an origin while the origin rejects most of them, so that it can serve
-/// the others.
+/// Refuses some calls to an origin while it rejects most of them, so that it can serve the others.
 ///
 /// An overloaded server answers few calls in time: it works on requests whose clients have given
 /// up. A retry budget keeps retries from adding to the load, and a ``CircuitBreaker``

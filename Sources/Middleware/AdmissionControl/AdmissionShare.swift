@@ -18,8 +18,7 @@ struct AdmissionShare: OriginEntry {
         let threshold: Double
         /// The time in which the share grows from nothing to all calls.
         let recovery: Duration
-        /// The longest wait for a head while the share is cut, as a multiple of the usual wait; nil
-        /// for no limit.
+        /// The longest wait for a head while the share is cut, in usual waits; nil for no limit.
         let slowness: Double?
 
         init(threshold: Double, recovery: Duration, slowness: Double?) {
@@ -108,8 +107,7 @@ struct AdmissionShare: OriginEntry {
         return unit() < self.share(of: criticality, from: share)
     }
 
-    /// The chance that a call is admitted: critical calls use the share first, and the rest is for
-    /// the others.
+    /// The chance that a call is admitted: critical calls use the share first, the others the rest.
     func share(of criticality: Criticality, from share: Double) -> Double {
         let (before, own) =
             switch criticality {

@@ -81,7 +81,7 @@ extension Gate where Self == AttemptTimeout {
 }
 
 extension Call {
-    /// Ends each attempt of this call whose response head does not arrive within a limit.
+    /// Ends each attempt of this call whose response head is later than a limit.
     ///
     /// This limit replaces the client's limit.
     ///

@@ -20,8 +20,7 @@ struct CredentialScope: Sendable {
 
     /// Whether a request may carry the credential and does not already have a credential.
     ///
-    /// A request that was redirected through a foreign origin gets none, even back at a listed
-    /// origin.
+    /// A request that was redirected through a foreign origin gets none, even at a listed origin.
     /// - Throws: ``/TurnpikeCore/ClientError/Code/configuration`` if a listed text is not an
     ///   origin.
     func admits(_ request: Request, in context: Context) throws -> Bool {
@@ -32,14 +31,13 @@ struct CredentialScope: Sendable {
     func reaches(_ request: Request, in context: Context) throws -> Bool {
         if let fault = origins.fault { throw ClientError(.configuration, fault) }
         guard let origin = request.origin else { return false }
-        // Only the redirects of this request count: another attempt of the call may have other
-        // redirects.
+        // Only the redirects of this request count: other attempts may have other redirects.
         let trail = request.options[RedirectTrail.self] ?? []
         let allowed = origins.listed ?? bound(to: trail.first ?? origin, in: context)
         return allowed.contains(origin) && trail.allSatisfy(allowed.contains)
     }
 
-    /// Whether a request that was not redirected goes to one of the origins; nil if only the client
+    /// Whether a request without redirects goes to one of the origins; nil if only the client
     /// knows.
     func mayReach(_ request: Request) -> Bool? {
         let known = origins.listed ?? own.origin.withLock { $0.map { [$0] } }
@@ -142,8 +140,7 @@ public struct CredentialOrigins: Sendable, Hashable {
 
     /// The origin of the client's base URL.
     ///
-    /// Without a base URL, it is the origin of the first request that passes the gate, and it
-    /// stays.
+    /// Without a base URL, it is the origin of the first request that passes the gate.
     public static let own = CredentialOrigins(listed: nil)
 
     /// Returns ``own`` for gates that share one such origin, such as the gate of a stack and the

@@ -33,8 +33,7 @@ public enum CallerIdentity {
 
     private static func isKeyLike(_ name: HTTPHeaders.Name) -> Bool {
         let text = name.lowercased
-        // Anti-forgery tokens change with each page, and prove nothing without the cookie beside
-        // them.
+        // Anti-forgery tokens change with each page, and prove nothing without their cookie.
         if antiForgery.contains(where: { text.utf8.firstRange(of: $0.utf8) != nil }) {
             return false
         }

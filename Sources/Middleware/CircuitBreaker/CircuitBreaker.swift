@@ -30,8 +30,7 @@ public struct CircuitBreaker: Interceptor {
 
     /// Creates a breaker.
     /// - Parameters:
-    ///   - failureRatio: The share of the calls in the window that must fail for the circuit to
-    ///     open.
+    ///   - failureRatio: The share of the calls in the window that must fail to open the circuit.
     ///   - minimum: The calls that must have ended in the window before the circuit may open.
     ///   - window: The time over which calls are counted.
     ///   - open: How long the circuit stays open at first.
@@ -39,8 +38,7 @@ public struct CircuitBreaker: Interceptor {
     ///   - probes: How many calls a half-open circuit lets through.
     ///   - meter: Receives each change of a circuit's state (`turnpike.circuit_breaker.state`), and
     ///     counts refused calls (`turnpike.circuit_breaker.refusals`).
-    ///   - verdict: Judges the server's health by an outcome. It is not called for a
-    ///     cancellation.
+    ///   - verdict: Judges the server's health by an outcome; not called for a cancellation.
     public init(
         failureRatio: Double = 0.5, minimum: Int = 20, window: Duration = .seconds(30),
         open: Duration = .seconds(15), maxOpen: Duration = .seconds(120), probes: Int = 3,

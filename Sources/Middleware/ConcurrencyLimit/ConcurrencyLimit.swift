@@ -37,8 +37,7 @@ public struct ConcurrencyLimit: Interceptor {
     ///   - total: The most calls under way to all origins together.
     ///   - perOrigin: The most calls under way to one origin.
     ///   - queue: How many calls may wait, over all origins.
-    ///   - adaptive: Adapts the limit of each origin to what its server can bear, up to
-    ///     `perOrigin`.
+    ///   - adaptive: Adapts the limit of each origin to its server's capacity, up to `perOrigin`.
     ///   - meter: Receives the number of calls under way (`turnpike.concurrency_limit.in_flight`)
     ///     and waiting (`….waiting`), refused calls (`….refusals`), and adaptive limits
     ///     (`….limit`).

@@ -281,8 +281,7 @@ final class Permits: Sendable {
 
     /// Reports to the meter how many calls are under way and waiting.
     ///
-    /// If the limit is adaptive and the origin is known, this method also reports the origin's
-    /// limit.
+    /// If the limit is adaptive and the origin is known, the origin's limit is reported too.
     func tell(of origin: Origin) {
         figures.tell {
             let (held, waiting, limit) = state.withLock { state in

@@ -7,8 +7,8 @@ import TurnpikeSupport
 extension Cookie {
     /// Parses a `Set-Cookie` line (RFC 6265bis §5.6 and §5.7).
     ///
-    /// The result is nil if the cookie must be ignored. A cookie that must be removed is returned
-    /// as expired.
+    /// If the cookie must be ignored, the result is nil. A cookie to be removed is returned as
+    /// expired.
     /// - Parameters:
     ///   - line: The value of the line.
     ///   - url: The URL of the response.

@@ -81,8 +81,7 @@ public final class CookieJar: CookieStorage {
     /// All cookies, in no order, including expired ones.
     public var cookies: [Cookie] { state.withLock { $0.all } }
 
-    /// The cookies to send: longer paths first, then those that were set earlier (RFC 6265bis
-    /// §5.8.3).
+    /// The cookies to send: longer paths first, then earlier cookies (RFC 6265bis §5.8.3).
     ///
     /// If another site has redirected the request, `SameSite=Strict` cookies are not sent, and
     /// `Lax` ones only with a safe method. A request that the program itself sends counts as

@@ -69,8 +69,7 @@ public struct PublicSuffixes: Sendable {
     /// Whether there is no list.
     var isEmpty: Bool { rules.isEmpty && wildcards.isEmpty }
 
-    /// Whether a domain, in lower case, is a public suffix; without a list, whether it looks like
-    /// one.
+    /// Whether a domain in lower case is a public suffix or, without a list, looks like one.
     func contains(_ domain: String) -> Bool {
         let tails = Self.tails(of: domain)
         if tails.count < 2 { return true }
@@ -81,8 +80,8 @@ public struct PublicSuffixes: Sendable {
     /// The registered name that a host belongs to: its public suffix and one more label (RFC
     /// 6265bis §2.3).
     /// - Parameter host: The host, in any spelling.
-    /// - Returns: The name, in lower case and ASCII; nil for a suffix, for an address, and without
-    ///   a list.
+    /// - Returns: The name, in lower case and ASCII; nil for a suffix, an address, and without a
+    ///   list.
     public func registrableDomain(of host: String) -> String? {
         registrable(Self.encoded(host[...]))
     }

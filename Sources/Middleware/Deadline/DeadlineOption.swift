@@ -17,8 +17,8 @@ enum CallerDeadlineOption: RequestOptionKey {
 extension Call {
     /// Ends this call at an instant of the client's clock at the latest.
     ///
-    /// A service passes the instant at which its own caller stops waiting (``DeadlineField``). Other
-    /// deadlines stay. Nil adds no deadline.
+    /// A service passes the instant at which its own caller stops waiting (``DeadlineField``).
+    /// Other deadlines stay. Nil adds none.
     ///
     /// After that instant the call fails as ``/TurnpikeCore/ClientError/Code/deadlineExceeded``, and
     /// nothing is sent.

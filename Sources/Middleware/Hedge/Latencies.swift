@@ -30,8 +30,7 @@ extension Hedge.Latencies {
     }
 }
 
-/// Counts of durations in buckets whose width is about a fifth of their value, over two half
-/// minutes.
+/// Counts of durations over two half minutes, in buckets as wide as about a fifth of their value.
 ///
 /// When a new half minute begins, the older one is dropped.
 struct LatencyHistogram: OriginEntry {

@@ -128,8 +128,7 @@ public final class LineSink: LogSink {
     }
 
     /// Begins to write all lines queued so far.
-    /// - Returns: A group that ends when the lines are written, and the longest time to wait for
-    ///   it.
+    /// - Returns: A group that ends when the lines are written, and the longest wait for it.
     func flushAtExit() -> (end: DispatchGroup, limit: Duration) {
         let end = DispatchGroup()
         queue.async(group: end) { [self] in put(notice()) }
@@ -170,8 +169,7 @@ private enum StandardError {
 
 /// A destination of log lines.
 ///
-/// Writing must not block: a sink that may have to wait has a bounded queue, and drops lines that
-/// do not fit.
+/// Writing must not block: a sink that may wait has a bounded queue, and drops lines beyond it.
 public protocol LogSink: Sendable {
     /// Takes a line, without its line break.
     func write(_ line: String)
@@ -238,8 +236,7 @@ enum SinksAtExit {
 
     /// Writes the lines of all sinks, or stops after the limit.
     private static func flush() {
-        // A child of `fork` has copies of the queues without their threads, so only the parent
-        // writes.
+        // A child of `fork` has the queues without their threads, so only the parent writes.
         guard getpid() == process else { return }
         let start = DispatchTime.now()
         // All flushes begin before the wait for the first one, so that one limit counts for all.

@@ -17,8 +17,8 @@ import TurnpikeSupport
 public struct Log: RequestLogger {
     /// The amount of logged events.
     public enum Level: String, Sendable, Hashable, CaseIterable, Comparable {
-        /// One line for each pass that failed, whose body broke off, or whose status is 400 or
-        /// above.
+        /// One line for each pass that failed, whose body broke off, or whose status is at least
+        /// 400.
         case error
         /// One line for each pass, and for each retry, redirect and note.
         case info

@@ -19,7 +19,7 @@ extension Request {
         redaction: Redaction = .standard, maxBodyBytes: Int = 4096
     ) -> String {
         if let fault = fault ?? (body.hasTrailers ? "curl sends no trailers" : nil) {
-            // The text is quoted as well, because not every shell accepts comments in interactive
+            // The text is quoted too, because not every shell accepts comments in interactive
             // input.
             return "# " + ShellWord.quoted("no curl command could be made: " + fault)
         }
@@ -103,8 +103,8 @@ private struct CurlContent {
 enum ShellWord {
     /// Text as one word that the shell takes literally.
     static func quoted(_ text: String) -> String {
-        // Splits bytes, as the shell does: Swift makes one character of a quote and a combining
-        // mark.
+        // Splits bytes, as the shell does: in Swift, a quote and a combining mark are one
+        // character.
         let parts = text.utf8.split(separator: UInt8(ascii: "'"), omittingEmptySubsequences: false)
         return "'" + parts.map { String(Substring($0)) }.joined(separator: "'\\''") + "'"
     }

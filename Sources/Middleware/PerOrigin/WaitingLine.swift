@@ -86,8 +86,7 @@ struct WaitingLine {
         places[low].waiter = nil
         count -= 1
         skipLeft()
-        // If the first waiter waits for long, waiters behind it that have left must not occupy
-        // places.
+        // If the first waiter waits for long, waiters that have left must not occupy places.
         if places.count - head > 2 * count + 64 {
             places = places[head...].filter { $0.waiter != nil }
             head = 0

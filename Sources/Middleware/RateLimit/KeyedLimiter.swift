@@ -4,8 +4,7 @@ import Synchronization
 public import TurnpikeCore
 import TurnpikeSupport
 
-/// The permits of each key of a limit, and the calls that wait for them in line, first come, first
-/// served.
+/// The permits of each key of a limit, and the calls in line for them, first come, first served.
 ///
 /// It keeps 1024 keys, and more only if calls depend on them.
 public final class KeyedLimiter<Source: PermitSource>: Sendable {
@@ -108,7 +107,7 @@ public final class KeyedLimiter<Source: PermitSource>: Sendable {
     ///   - deadline: The time at which the call must have ended.
     ///   - timeSource: Schedules the wake-up.
     /// - Returns: The waiter, or nil if the permits were available.
-    /// - Throws: `rateLimited` if the line is full, `deadlineExceeded` if the permits would come too
+    /// - Throws: `rateLimited` if the line is full, `deadlineExceeded` if permits would come too
     ///   late.
     func take(
         _ key: QuotaKey, cost: Int = 1, deadline: MonotonicInstant? = nil,

@@ -25,8 +25,7 @@ public protocol PermitSource: Sendable {
     /// call yet; false by default.
     func mayStartSoon(at now: Int64) -> Bool
 
-    /// Whether work on these permits is under way, so that they must not be dropped; false by
-    /// default.
+    /// Whether work on these permits is under way, so that they must stay; false by default.
     var isInUse: Bool { get }
 
     /// Whether the provider of permits must act for the calls in line, or for permits that no call

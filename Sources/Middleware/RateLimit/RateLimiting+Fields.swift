@@ -5,8 +5,7 @@ import TurnpikeCore
 import TurnpikeSupport
 
 extension RateLimiting {
-    /// Returns the limit with corrections from header fields in which the server states the rest of
-    /// its quota.
+    /// Returns the limit with corrections from header fields with the rest of the server's quota.
     ///
     /// It reads `RateLimit` and `RateLimit-Policy` (draft-ietf-httpapi-ratelimit-headers-11), and
     /// `X-RateLimit-Limit`, `X-RateLimit-Remaining` and `X-RateLimit-Reset`, whose reset is a

@@ -177,8 +177,7 @@ private struct RedirectPath {
 }
 
 extension Redirect: PromptlyCancellable {
-    /// A pass ends soon if the rest of the chain does, unless the gate has a handler, which may
-    /// wait.
+    /// A pass ends soon if the rest of the chain does, unless the gate's handler waits.
     public var promptness: Promptness { onRedirect == nil ? .withInside : .unknown }
 }
 

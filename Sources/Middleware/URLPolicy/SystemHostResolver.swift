@@ -6,8 +6,7 @@ import Synchronization
 public import TurnpikeCore
 import TurnpikeSupport
 
-/// Resolves names with the system (`getaddrinfo`): hosts file, DNS, and whatever else is
-/// configured.
+/// Resolves names with the system (`getaddrinfo`): hosts file, DNS and other configured sources.
 ///
 /// A lookup blocks a thread and cannot be cancelled, so it runs on threads of the resolver's own,
 /// at most `width` at once. Calls for one name share a lookup. Further look-ups wait. If 1024 names

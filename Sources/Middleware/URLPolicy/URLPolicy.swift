@@ -4,8 +4,7 @@ import Foundation
 public import TurnpikeCore
 import TurnpikeSupport
 
-/// Decides which URLs a client may send to, by scheme, by host, and by whether an address is
-/// private.
+/// Decides which URLs a client may send to, by the scheme, the host and private addresses.
 ///
 /// Use it in services that fetch URLs from others (webhooks, previews, imports), so that no caller
 /// reaches the inside of a network through them (server-side request forgery). Place the gate

@@ -107,8 +107,7 @@ public protocol Compressor: AnyObject {
     func finish() throws(CompressionFault) -> Data
 }
 
-/// A library of the system that is loaded while the program runs, so that nothing is linked with
-/// it.
+/// A library of the system that is loaded while the program runs, and not linked.
 @safe struct SystemLibrary {
     private let handle: UnsafeMutableRawPointer
 

@@ -154,8 +154,8 @@ public struct PrivateFile: Sendable {
 
 // The destination of metrics may be any kind of file.
 extension PrivateFile {
-    /// Writes as ``write(_:)`` does, or directly into a file that is not regular: a device, a pipe,
-    /// a link.
+    /// Writes like ``write(_:)``, or directly into a file that is not regular: a device, a pipe, a
+    /// link.
     ///
     /// Never blocks: a pipe without a reader, or with a reader that does not read, is an error.
     public static func put(_ content: Data, to path: String) throws {

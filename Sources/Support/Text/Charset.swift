@@ -124,8 +124,7 @@ public enum Charset {
 }
 
 extension Charset {
-    /// Returns the encoding name for a label in lower case, or the label itself if it is not a
-    /// known alias.
+    /// Returns the encoding name for a label in lower case, or the label itself if it is no alias.
     ///
     /// The labels are those of the WHATWG Encoding Standard (§4.2) that servers send, and aliases
     /// of the IANA registry. As in that standard, `gb2312` and `euc-kr` mean the larger encodings

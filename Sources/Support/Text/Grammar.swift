@@ -153,8 +153,7 @@ public enum Grammar {
         return parts
     }
 
-    /// Returns the content of a quoted string (RFC 9110 §5.6.4), or the text itself if it is not
-    /// quoted.
+    /// Returns the content of a quoted string (RFC 9110 §5.6.4), or the text if it is not quoted.
     public static func unquoted(_ text: Substring) -> String {
         // Compares scalars, because a quote and a combining mark form one character.
         guard text.unicodeScalars.first == "\"" else { return String(text) }

@@ -147,8 +147,7 @@ public enum HTTPDate {
     // Days and civil dates of the proleptic Gregorian calendar (Hinnant, "chrono-Compatible
     // Low-Level Date Algorithms").
 
-    /// Returns the number of days from 1 January 1970 to a date of the proleptic Gregorian
-    /// calendar.
+    /// Returns the days from 1 January 1970 to a date of the proleptic Gregorian calendar.
     public static func daysSince1970(year: Int64, month: Int64, day: Int64) -> Int64 {
         let year = month <= 2 ? year - 1 : year
         let era = (year >= 0 ? year : year - 399) / 400

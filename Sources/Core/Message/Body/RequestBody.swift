@@ -79,8 +79,7 @@ public struct RequestBody: Sendable {
     /// Bytes that are made while they are sent.
     ///
     /// - Parameters:
-    ///   - length: The number of bytes, if known. If the sequence has another length, the call
-    ///     fails.
+    ///   - length: The number of bytes, if known. If the sequence's length differs, the call fails.
     ///   - replayable: Whether the factory may be called again and returns the same bytes. A body
     ///     that is not replayable is sent once; a retry or a redirect then stops.
     ///   - live: Whether bytes must be sent as soon as they are produced. If false, a transport

@@ -25,8 +25,7 @@ public struct ResponseBodyEnd: Sendable {
     public let bytes: Int64
     /// The bytes of content that were transferred for the reader, before decoding.
     ///
-    /// The number is nil if the transport does not count the bytes and the response does not state
-    /// their number.
+    /// The number is nil if neither the transport counts the bytes nor the response states it.
     public let encodedBytes: Int64?
 
     /// Whether all of the content was read.

@@ -2,8 +2,7 @@
 
 /// The facts about a call that its responses show.
 ///
-/// The call passes itself to each response. Only classes conform, so a reference costs no
-/// allocation.
+/// The call passes itself to each response. Only classes conform: a reference needs no allocation.
 protocol ResponseHistory: AnyObject, Sendable {
     /// The times of the events of the call.
     var timeline: Timeline { get }

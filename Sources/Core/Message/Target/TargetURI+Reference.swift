@@ -221,8 +221,7 @@ struct URIParts: Sendable {
 }
 
 extension RandomAccessCollection<UInt8> where Index == Int {
-    // The first position at or after `start` with a byte that meets the condition; otherwise the
-    // end.
+    // The first position from `start` on with a byte that meets the condition; otherwise the end.
     fileprivate func next(from start: Int, where isFound: (UInt8) -> Bool) -> Int {
         var place = start
         while place < endIndex, !isFound(self[place]) { place += 1 }

@@ -72,8 +72,7 @@ extension SecretScanner {
         return byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "'") || byte == UInt8(ascii: "`")
     }
 
-    // Bytes beyond ASCII count too, because a letter with a combining mark still looks like the
-    // letter.
+    // Bytes beyond ASCII count too: a letter with a combining mark still looks like the letter.
     static func isOfName(_ byte: UInt8) -> Bool {
         if Grammar.isAlphanumeric(byte) || byte >= 0x80 { return true }
         return "-_.%[]$*".utf8.contains(byte)

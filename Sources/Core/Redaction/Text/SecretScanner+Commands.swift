@@ -7,7 +7,7 @@ extension SecretScanner {
     // The longest distance in bytes from the start of a command or entry to its options or lines.
     private static let reach = 4096
 
-    /// Records a word that begins a command or an entry, and hides the value after a keyword of an
+    /// Records a word that begins a command or an entry; hides the value after a keyword of an
     /// entry.
     mutating func command(_ word: Range<Int>) {
         switch bytes[word].count {

@@ -75,8 +75,7 @@ public struct MockStub: Sendable {
         return matchers.compactMap { $0.mismatch(request, body: body) }
     }
 
-    /// Returns a score for a request with these mismatches: more matches count first, then fewer
-    /// mismatches.
+    /// Returns a score for a request with these mismatches: first the matches, then the mismatches.
     func likeness(_ mismatches: [String]) -> Int {
         (matchers.count - mismatches.count) * 100 - mismatches.count
     }

@@ -219,8 +219,8 @@ extension BearerTokenProvider {
 
 /// When and how often a bearer token is refreshed.
 public struct RefreshPolicy: Sendable, Hashable {
-    /// The most refused tokens that are replaced within ``window``; the refusal of one more fails
-    /// the call.
+    /// The most refused tokens that are replaced within ``window``; one more refusal fails the
+    /// call.
     ///
     /// A token that has expired does not count.
     public var maxRefreshes: Int
@@ -247,7 +247,7 @@ public struct RefreshPolicy: Sendable, Hashable {
         self.leeway = leeway
     }
 
-    /// The longest wait for the answer to a refresh: four times ``timeLimit``, and at least two
+    /// The longest wait for the answer to a refresh: four times ``timeLimit``, at least two
     /// minutes.
     ///
     /// An answer that comes after ``timeLimit`` is too late for the calls that waited, but its

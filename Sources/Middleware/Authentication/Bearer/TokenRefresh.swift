@@ -51,8 +51,7 @@ final class TokenRefresh: Sendable {
         }
     }
 
-    /// Waits for the end, whether the refresh succeeds or fails; a cancellation does not end the
-    /// wait.
+    /// Waits for the end of the refresh, successful or not; a cancellation does not end the wait.
     func end(within limit: Duration) async {
         let waiter = OneShot<Void>()
         outcome.whenSettled { waiter.settle(.success(())) }

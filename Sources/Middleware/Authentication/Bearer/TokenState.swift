@@ -93,8 +93,7 @@ struct TokenState: Sendable {
         if wasRefused { return join(timeSource, isRefusal: true) }
         if let end, end <= date { return join(timeSource) }
         if mustLook { return join(timeSource, isLook: true) }
-        // Once per generation: a renewal that failed is not tried again until the token has
-        // expired.
+        // Once per generation: a failed renewal is not tried again until the token has expired.
         if let renewal, renewal <= date, refresh == nil, lastFailure == nil,
             case .wait(let refresh, _, let old) = join(timeSource)
         {
@@ -111,8 +110,7 @@ struct TokenState: Sendable {
             return .use(present, beginning: nil, replacing: nil)
         }
         if refresh == nil, failures != refused.failures, let lastFailure {
-            // The refresh that this request would have started failed while the request was under
-            // way.
+            // The refresh that this request would start has failed while the request was under way.
             return .fail(lastFailure)
         }
         return join(timeSource, isRefusal: true)
@@ -168,8 +166,7 @@ struct TokenState: Sendable {
         case .success(let token?) where !token.isBlank:
             guard isUnderWay || ended.generation == generation else { return nil }
             install(token, at: date)
-            // The requested scope has changed since the refresh began: the next call asks for another
-            // token.
+            // The requested scope has changed since the refresh began; the next call asks again.
             wasRefused = ended.requestedScope != requestedScope
             return .success(())
         case .success:

@@ -172,8 +172,7 @@ struct DigestChallenge: Sendable, Hashable {
         paths = challenge["domain"].map { Self.paths($0, url) }
     }
 
-    /// The strongest of the Digest challenges in a response, the first of equal ones; never another
-    /// scheme.
+    /// The strongest Digest challenge of a response, the first of equal ones; never another scheme.
     static func strongest(in head: ResponseHead) -> DigestChallenge? {
         let offered = AuthenticationChallenge.challenges(in: head.headers)
             .compactMap { DigestChallenge($0, for: head.url) }
