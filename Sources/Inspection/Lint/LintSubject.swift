@@ -150,7 +150,7 @@ struct LintSubject: Sendable {
         }
     }
 
-    /// The largest product of gates around each other; nil if it is too large.
+    /// The largest product of the factors of gates that one request passes; nil if it is too large.
     static func product(_ entries: [Entry], _ factor: (Entry) -> Int?) -> Int? {
         var most = 0
         for passed in passed(entries) {

@@ -209,7 +209,7 @@ struct RecordedTrace {
 }
 
 extension RecordedTrace.Outcome {
-    // The end of a span that is under way when its call ends.
+    // The end of a span that is still under way at the end of its call.
     fileprivate func inherited(
         by trace: RecordedTrace, _ span: Int
     ) -> RecordedTrace.Outcome {

@@ -4,8 +4,8 @@ import TurnpikeCore
 
 /// Decides whether a gate may set a field with the name of a secret.
 ///
-/// The gate may not if a redirect has led the request to another origin, because then another
-/// server has chosen the destination.
+/// After a redirect to another origin, the gate may not set the field, because another server has
+/// chosen the destination.
 struct SecretFields: Sendable {
     // If nil, secrets go to the origin where the call began.
     private let scope: CredentialScope?

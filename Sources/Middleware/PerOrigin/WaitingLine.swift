@@ -126,8 +126,8 @@ extension Waiter {
     ///   - news: The report of the gate if a line begins.
     ///   - gate: The gate's name.
     ///   - tellGauges: Reports the number of waiting calls to the meter.
-    ///   - leave: Removes the waiter from its line. Returns false if the turn has already come; the
-    ///     call then continues, and an inner part ends it.
+    ///   - leave: Removes the waiter from its line. Returns false if the turn has already come. The
+    ///     inner gates then end the call.
     /// - Throws: `CancellationError`, or the error of the context's cancellation.
     func wait(
         in context: Context, for name: @autoclosure () -> String, atDeadline phrase: String? = nil,

@@ -8,7 +8,7 @@ import TurnpikeSupport
 ///
 /// It keeps 1024 keys, and more only if calls depend on them.
 public final class KeyedLimiter<Source: PermitSource>: Sendable {
-    /// Works for the provider of permits; called after unlocking, when a source wants attention.
+    /// Does work for a source of permits that asks for it; called outside the lock.
     public typealias Attendant =
         @Sendable (KeyedLimiter<Source>, QuotaKey, any TimeSource) -> Void
 
@@ -20,7 +20,7 @@ public final class KeyedLimiter<Source: PermitSource>: Sendable {
         // Serves the first call in line.
         var timer: (any TimerToken)?
         var timerDue = Int64.max
-        // When a line of waiting calls was last reported.
+        // The time of the last report of waiting calls.
         var toldAt: MonotonicInstant?
 
         init(_ source: Source) { self.source = source }

@@ -84,7 +84,7 @@ public struct Retry: RequestRetrier {
         return mayRepeat ? maxKeptBytes : 0
     }
 
-    /// Whether the policy does not list the outcome, so that nothing is left to decide.
+    /// Whether the outcome needs no decision, because the policy ignores it.
     public func settles(_ outcome: Outcome, context: Context) -> Bool {
         guard cooldowns == nil, policy.ignores(outcome) else { return false }
         if outcome.attempts == 1 {
