@@ -106,7 +106,7 @@ extension Plan {
         if let left = context.timeLeft, delay >= left {
             throw ClientError(
                 .deadlineExceeded,
-                "the next attempt would wait \(delay.text), but the deadline passes before",
+                "the next attempt would wait \(delay.text), but the deadline passes first",
                 underlying: outcome.error, response: outcome.head)
         }
         // Reported before the attempt begins, so that a log and a trace have the same number.
