@@ -13,7 +13,7 @@ extension Stack {
     /// 6. ``IdleTimeout``: 30 s without a byte of the body.
     /// 7. ``Limits``: 100 MiB in memory, 256 KiB of header fields.
     ///
-    /// The validator stands outside the retry, so the retry still sees a refused status.
+    /// The validator is outside the retry, so the retry still sees a refused status.
     public static var standard: Stack {
         [
             .deadline(), .validate(), .redirect(), .retry(), .attemptTimeout(), .idleTimeout(),

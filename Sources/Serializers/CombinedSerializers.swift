@@ -6,7 +6,7 @@ public import TurnpikeCore
 /// A serializer that runs code before or after another serializer.
 struct WrappedSerializer<Base: ResponseSerializer, Output: Sendable>: ResponseSerializer {
     let base: Base
-    /// Whether the content is collected, whatever the other serializer does.
+    /// Whether the content is collected, even if the other serializer does not need it.
     var collectsAll = false
     let run: @Sendable (Response, SerializationContext) async throws -> Output
 
@@ -22,7 +22,7 @@ struct WrappedSerializer<Base: ResponseSerializer, Output: Sendable>: ResponseSe
 }
 
 extension ResponseSerializer {
-    /// Returns a serializer whose values are transformed by a closure.
+    /// Returns a serializer with a closure that transforms the values.
     ///
     /// The call throws the errors of the closure unchanged.
     public func map<Value: Sendable>(
@@ -200,7 +200,7 @@ extension ResponseSerializer {
 extension ResponseSerializer {
     /// Returns a serializer that removes a prefix which keeps JSON from being run as a script.
     ///
-    /// Google and Angular send `)]}'` and the rest of that line; other servers send `while(1);` or
+    /// Google and Angular send `)]}'` and the rest of this line; other servers send `while(1);` or
     /// `for(;;);`.
     public func removingXSSIPrefix() -> some ResponseSerializer<Output> {
         preprocessed { content in

@@ -135,8 +135,8 @@ extension Call {
         try await serialized(with: DecodableSerializer(type))
     }
 
-    /// Sends the request and decodes the content of the response with a given decoder, whatever the
-    /// media type.
+    /// Sends the request and decodes the content of the response, of any media type, with a
+    /// decoder.
     public func decode<Value: Decodable & Sendable>(
         _ type: Value.Type = Value.self, with decoder: any ValueDecoder
     ) async throws -> Value {

@@ -43,8 +43,8 @@ extension Call {
 /// it is not JSON. `JSONDecoder` alone accepts a comma after the last element, UTF-16, and
 /// malformed members that the type does not name. With the check, ``TurnpikeCore/Call/json()`` and
 /// ``TurnpikeCore/Call/decode(_:)`` accept the same texts. If several members have the same name,
-/// the first counts. A ``/TurnpikeCore/JSONValue``, alone or within a type, holds exactly what the
-/// text says.
+/// the first counts. A ``/TurnpikeCore/JSONValue``, alone or within a type, has exactly the value
+/// of the text.
 ///
 /// | exception | effect | reason |
 /// |---|---|---|

@@ -7,10 +7,10 @@ import TurnpikeSupport
 extension Response {
     /// Converts the response into a value.
     ///
-    /// The limits and the serializers are those of the call that returned the response; a response
-    /// that no call has returned uses the defaults. The body can be read once, so call this method
+    /// The limits and the serializers come from the call that returned the response. For a response
+    /// without a call, the defaults apply. The body can be read once, so call this method
     /// only once.
-    /// - Parameter serializer: How to convert it.
+    /// - Parameter serializer: Converts the response.
     /// - Returns: The value.
     /// - Throws: The errors of the serializer, with the request as it was sent.
     public func serialize<Serializer: ResponseSerializer>(

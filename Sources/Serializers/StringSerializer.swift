@@ -6,14 +6,14 @@ import TurnpikeSupport
 
 /// Decodes the content as text.
 ///
-/// The encoding is the first of these that is present: a given encoding, a byte order mark, a
+/// The encoding is the first of these that is present: the caller's encoding, a byte order mark, a
 /// `charset` parameter in `Content-Type`. Otherwise it is UTF-8. Bytes that are not valid in the
 /// encoding throw an error and are never replaced. An unknown charset is an error too.
 public struct StringSerializer: ContentSerializer {
     private let encoding: String.Encoding?
 
     /// Creates the serializer.
-    /// - Parameter encoding: The encoding, whatever the response declares.
+    /// - Parameter encoding: The encoding, even if the response declares another one.
     public init(encoding: String.Encoding? = nil) { self.encoding = encoding }
 
     /// Text, or with lower preference any media type.
@@ -73,8 +73,8 @@ extension ResponseSerializer where Self == StringSerializer {
 
 extension Call {
     /// Sends the request and returns the content of the response as text.
-    /// - Parameter encoding: The encoding, whatever the response declares; nil uses the declared
-    ///   encoding.
+    /// - Parameter encoding: The encoding, even if the response declares another; nil for the
+    ///   declared one.
     /// - Returns: The text.
     /// - Throws: ``/TurnpikeCore/ClientError/Code/serialization`` if the bytes are not valid in
     ///   their encoding.

@@ -5,7 +5,7 @@ import TurnpikeMiddleware
 import TurnpikeSerializers
 
 extension Registry {
-    /// The transports and gates of `import Turnpike`, and its stack, as `standard`.
+    /// The transports and gates of `import Turnpike`, and its stack with the name `standard`.
     public static var standard: Registry {
         var registry = Registry()
         // The first one is the transport of files that name none.

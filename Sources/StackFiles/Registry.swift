@@ -22,7 +22,7 @@ public struct Registry: Sendable {
     private var gates: [String: Part<any Gate>] = [:]
     private var transports: [String: Part<any Transport>] = [:]
     private var sharedParts: [String: Part<any SharedPart>] = [:]
-    // The names of gates by their earlier names, which are not among the gates themselves.
+    // For each earlier name of a gate, its present name; `gates` has only the present names.
     private var aliases: [String: String] = [:]
     private var stacks: [String: @Sendable () -> Stack] = [:]
     private(set) var meters: [String: any GateMeter] = [:]
@@ -56,8 +56,8 @@ public struct Registry: Sendable {
     /// Adds or replaces a transport under a name.
     ///
     /// The first one is used for files that name none. A file that is only checked
-    /// (``Settings/isDryRun``) does not use the transport: a factory whose transport opens
-    /// resources should then read its settings and return a ``/TurnpikeCore/MockTransport``.
+    /// (``Settings/isDryRun``) does not use the transport. If the transport opens resources, its
+    /// factory should then only read the settings and return a ``/TurnpikeCore/MockTransport``.
     public mutating func register(
         transport name: String, description: PartDescription? = nil,
         _ make: @escaping @Sendable (Settings) throws -> any Transport
@@ -107,7 +107,7 @@ public struct Registry: Sendable {
     // The parts as the reference shows them, by name.
     var gateReferences: [PartReference] {
         references(.gate, gates) {
-            // For a private type, the context in the name is a number.
+            // In the name of a private type, the context is a number.
             String(reflecting: type(of: $0)).replacing(/\(unknown context at [^)]*\)\./, with: "")
         }
     }
@@ -136,7 +136,7 @@ public struct Registry: Sendable {
 
     /// The shared parts of files, by name.
     ///
-    /// References count by their texts: a new password makes a new part.
+    /// The texts behind references identify the part too, so a new password makes a new part.
     func sharedPart(_ value: JSONValue, in settings: Settings) -> (any SharedPart)? {
         guard
             let (name, inner) = part(

@@ -80,8 +80,10 @@ final class CommonState: Sendable {
 }
 
 extension Settings {
-    /// Returns state that survives a reload of the stack: the state of an earlier stack with the
-    /// same gate and key if its settings were equal, otherwise new state.
+    /// Returns state that survives a reload of the stack.
+    ///
+    /// If an earlier stack has state for the same gate and key with equal settings, it is that
+    /// state; otherwise, it is new state.
     ///
     /// A gate that is one shared gate in several stacks can be its own state.
     /// - Parameters:
@@ -89,7 +91,7 @@ extension Settings {
     ///   - settings: The settings that the state was created from. Leave out settings that can be
     ///     applied to existing state.
     ///   - update: Applies this gate's settings to state of an earlier stack, once the new stack is
-    ///     in force. Not called for a file that is rejected.
+    ///     in force. This closure is not called for a rejected file.
     ///   - make: Creates the state.
     /// - Returns: The state.
     public func reloadable<State: Sendable>(

@@ -222,8 +222,8 @@ extension Settings {
 extension SettingType {
     /// The text of a message about a value of the wrong type.
     ///
-    /// If a number is expected, a number is shown as written. Otherwise only the kind is shown,
-    /// because a string may be a misplaced secret.
+    /// If a number is expected, a number is shown as written. Of other values, only the kind is
+    /// shown, because a string may be a misplaced secret.
     fileprivate func shown(_ value: JSONValue) -> String {
         switch (form, value) {
         case (.integer, .number(let number)), (.number, .number(let number)),

@@ -7,8 +7,8 @@ import TurnpikeSupport
 /// The settings of one part of a stack file, read by the factory of the part.
 ///
 /// Each read names a key, its type and its bounds. A mistake is recorded with its path and the read
-/// returns the default, so that one pass finds all mistakes. A key that nobody reads is also a
-/// mistake. Any string may be written as `{"env": "NAME"}` or `{"file": "PATH"}`, so that secrets
+/// returns the default, so that one pass finds all mistakes. An unread key is also a mistake. Any
+/// string may be written as `{"env": "NAME"}` or `{"file": "PATH"}`, so that secrets
 /// stay out of the file.
 ///
 /// ```swift
@@ -19,7 +19,7 @@ import TurnpikeSupport
 public final class Settings {
     /// The path of the object in the file.
     public let path: String
-    /// The client's base URL, if there is one.
+    /// The client's base URL, or nil.
     public var baseURL: URL? { reading.baseURL }
     /// Whether the file is only checked, so that nothing may be opened or created.
     public var isDryRun: Bool { reading.isDryRun }
@@ -85,7 +85,7 @@ public final class Settings {
     }
 
     // The reference also shows the settings of an object that is missing. An object may contain
-    // others of its own kind, without end.
+    // objects of its kind at any depth.
     func describesMembers(of key: String) -> Bool {
         reads != nil && place(key).count { $0 == "." } < 4
     }
@@ -115,7 +115,7 @@ public final class Settings {
         }
     }
 
-    /// Records the keys that nobody has read, after an object (``object(_:)``) was read completely.
+    /// Records the unread keys, after an object (``object(_:)``) was read completely.
     public func finish() {
         for member in object where !asked.contains(member.name) {
             issue(
@@ -148,7 +148,7 @@ public final class Settings {
 }
 
 extension Settings {
-    // Returns a string, or the string that a reference stands for.
+    // Returns a string, or the string behind a reference.
     func text(_ value: JSONValue, at key: String) -> String? {
         switch value {
         case .string(let text): return text

@@ -19,7 +19,7 @@ public protocol SharedPart: AnyObject, Sendable {
 ///
 /// The module `TurnpikeSharedStateStackFiles` has one.
 public protocol SharedGates: SharedPart {
-    /// The cool-downs that all gates share; a key gives each account its own.
+    /// The cool-downs that all gates share; with a key, each account has its own cool-downs.
     func cooldowns(key: (@Sendable (Request) -> String?)?) -> Cooldowns
 
     /// Makes a limit over all replicas.
@@ -28,11 +28,11 @@ public protocol SharedGates: SharedPart {
         cooldowns: Cooldowns?, meter: (any GateMeter)?
     ) -> any RateLimiting
 
-    /// Makes a place for the token of one gate, under a name; nil if there is none.
+    /// Makes a place for the token of one gate, under a name; nil without shared state.
     func tokens(key: String) -> (any BearerTokenSharing)?
 }
 
-/// Stands in for shared state with a mistake: nothing is shared.
+/// Replaces shared state with a mistake; no state is shared.
 private final class NoSharedGates: SharedGates {
     func cooldowns(key: (@Sendable (Request) -> String?)?) -> Cooldowns { Cooldowns(key: key) }
 
@@ -67,7 +67,7 @@ final class Sharing {
     let value: JSONValue?
     /// The names of the registered kinds.
     let kinds: [String]
-    /// The part; nil if there is none, or if it has a mistake.
+    /// The part; nil if the file has none, or if the part has a mistake.
     var part: (any SharedPart)?
     /// Whether a gate uses the part.
     var isUsed = false

@@ -94,7 +94,7 @@ public struct StackFile: Sendable, Hashable {
     func build(
         with registry: Registry, state: ReloadableState, keeping transport: (any Transport)? = nil
     ) throws -> Parts {
-        // Checked first, so that no files stay open after a mistake.
+        // The file is checked first, so that no files stay open after a mistake.
         let issues = check(with: registry)
         if !issues.isEmpty { throw ClientError.configuration(issues) }
         let report = IssueReport()
@@ -117,7 +117,7 @@ public struct StackFile: Sendable, Hashable {
             isDryRun: isDryRun, report: report, state: state, common: registry.common,
             meters: registry.meters)
         let outer = Settings(root, reading)
-        // For editors alone.
+        // Only editors use this key.
         if let schema = outer.value("$schema"), schema.string == nil {
             outer.issue(at: "$schema", "found \(schema.kindName); expected a string")
         }

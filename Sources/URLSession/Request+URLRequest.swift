@@ -49,7 +49,7 @@ extension URLRequest {
         }
         self.init(url: request.url)
         httpMethod = request.method.rawValue
-        // Several lines of one name go as one.
+        // Several lines with the same name become one line.
         for name in Set(request.headers.map(\.name)) {
             setValue(request.headers[name], forHTTPHeaderField: name.rawValue)
         }

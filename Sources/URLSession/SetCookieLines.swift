@@ -4,10 +4,10 @@ import TurnpikeSupport
 
 /// Splits `Set-Cookie` lines that were joined with commas.
 ///
-/// A comma also occurs in the date of `Expires`, and may occur in a value. A split is therefore
-/// made only after a line with attributes, at a comma and a space that a cookie name and an equals
-/// sign follow. Two lines stay joined if the first has no attributes, so that a value can never
-/// become a cookie of its own.
+/// A comma also occurs in the date of `Expires`, and may occur in a value. So the text is split
+/// only after a line with attributes, at a comma and a space before a cookie name and an equals
+/// sign. Two lines stay joined if the first has no attributes, so that part of a value can never
+/// become a cookie.
 enum SetCookieLines {
     static func split(_ joined: String) -> [String] {
         guard joined.utf8.contains(UInt8(ascii: ",")) else { return [joined] }

@@ -12,8 +12,8 @@ import FoundationNetworking
 /// The sessions, their delegate, and the queues that use them.
 ///
 /// On Linux, `dataTask`, `resume` and `cancel` wait for the single network queue of the process.
-/// They are therefore called on queues of their own, never on the cooperative pool, in a
-/// cancellation handler or in a delegate callback. Cancellations have a queue separate from starts,
+/// They are therefore called on separate queues, never on the cooperative pool, in a cancellation
+/// handler or in a delegate callback. Cancellations have a queue separate from starts,
 /// because hundreds of starts may wait for a busy network queue.
 // SAFETY: all state is guarded by `state`, and sessions may be used from any thread.
 final class URLSessionDriver: NSObject, @unchecked Sendable {
@@ -44,13 +44,13 @@ final class URLSessionDriver: NSObject, @unchecked Sendable {
         configuration.urlCredentialStorage = nil
         configuration.httpCookieStorage = nil
         configuration.httpShouldSetCookies = false
-        // Otherwise FoundationNetworking searches every header line for cookies, which takes a
-        // tenth to a third of its time.
+        // Without this setting, FoundationNetworking searches every header line for cookies, which
+        // takes a tenth to a third of its time.
         configuration.httpCookieAcceptPolicy = .never
         configuration.requestCachePolicy = .reloadIgnoringLocalCacheData
         configuration.httpMaximumConnectionsPerHost = maxConnectionsPerHost
-        // Callers set their own time limits. This one is rounded to whole seconds, includes the
-        // wait for a connection, and traps if it is infinite.
+        // Callers set their own time limits. The limit of URLSession is rounded to whole seconds,
+        // includes the wait for a connection, and traps if it is infinite.
         configuration.timeoutIntervalForRequest = URLSessionRequest.timeout
         return URLSession(configuration: configuration, delegate: self, delegateQueue: callbacks)
     }
@@ -126,7 +126,7 @@ final class URLSessionDriver: NSObject, @unchecked Sendable {
 
     /// Ends the sessions, either at once or when their last tasks have ended.
     func invalidate(cancelling: Bool) {
-        // After the pending starts, because creating a task later is fatal.
+        // This runs after the pending starts, because creating a task later is fatal.
         starts.async { [self] in
             let (session, exchanges, lanes) = state.withLock { state in
                 defer {
@@ -211,7 +211,7 @@ extension URLSessionDriver: URLSessionDataDelegate {
         _ session: URLSession, task: URLSessionTask,
         needNewBodyStream completionHandler: @escaping @Sendable (InputStream?) -> Void
     ) {
-        // On Linux, called on the network queue: must not wait.
+        // On Linux, this method is called on the network queue, so it must not wait.
         completionHandler(exchange(task)?.secondStream())
     }
 }
@@ -239,7 +239,7 @@ private enum URLSessionCallbacks {
 /// cost two thread switches each, which took a fifth of the time of a request, and the number of
 /// chunks in waiting operations would be unbounded. A callback must therefore not wait, neither for
 /// a reader nor for a lock under which URLSession is called.
-// SAFETY: the class has no state of its own.
+// SAFETY: the class has no state.
 private final class InlineQueue: OperationQueue, @unchecked Sendable {
     override func addOperation(_ block: @escaping @Sendable () -> Void) { block() }
 }

@@ -37,7 +37,7 @@ final class URLSessionExchange: Sendable {
         var whole: Data?
     }
 
-    /// The origin to which the request needs a connection of its own (``URLSessionLanes``).
+    /// The origin, if the request needs its own connection (``URLSessionLanes``).
     ///
     /// Nil if libcurl may send the request again, or if the connection uses HTTP/1.1.
     let ownLane: Origin?
@@ -69,7 +69,7 @@ final class URLSessionExchange: Sendable {
     }
 
     // libcurl sends a body of known size at once. Before it reads more of a stream, it asks whether
-    // the connection is writable; from then on, FoundationNetworking uses a full core until the
+    // the connection is writable. After that, FoundationNetworking uses a full core until the
     // exchange ends, because its wait returns at once.
     private var data: Data? {
         #if canImport(FoundationNetworking)
@@ -105,7 +105,7 @@ final class URLSessionExchange: Sendable {
     }
 
     /// Creates and resumes the task; called on the queue for starts.
-    /// - Returns: Whether there is a task now.
+    /// - Returns: Whether the exchange now has a task.
     func begin(_ make: (URLRequest) -> URLSessionTask) -> Bool {
         if state.withLock({ $0.isCancelled }) { return false }
         var request = request
@@ -139,7 +139,7 @@ final class URLSessionExchange: Sendable {
 
     /// Returns the body for libcurl to send again.
     ///
-    /// libcurl does so for any method if a kept-alive connection ended before a byte of a response.
+    /// libcurl sends again, for any method, if a kept-alive connection ended before a response.
     ///
     /// The server may have processed the first request, so a request that is not repeatable fails
     /// instead. Returns nil if the task has no body stream.
@@ -150,14 +150,14 @@ final class URLSessionExchange: Sendable {
                 ClientError(
                     .connection,
                     "the kept-alive connection ended after the request was written, so the server"
-                        + " may have acted on it; it is not sent twice. If that is safe, mark it"
+                        + " may have acted on it. If a second send is safe, mark the request"
                         + " retryable() or give it an Idempotency-Key",
                     transfer: TransferState(
                         .sending, bodyBytesSent: upload.bytesSent, lostReusedConnection: true)))
             // Returning a stream for a body in memory is fatal.
             return data == nil ? InputStream(data: Data()) : nil
         }
-        // It cannot be prevented, but it is seen.
+        // The second send cannot be prevented, but it is counted.
         upload.countResend()
         guard data != nil else { return upload.makeStream() }
         startAgain()
@@ -255,7 +255,7 @@ final class URLSessionExchange: Sendable {
                 URLSessionFault.classify(error, hasHead: hasHead, bodyBytesSent: upload.bytesSent))
             return
         }
-        // The head of a redirect without a usable Location is not reported before.
+        // The head of a redirect without a usable Location has not been reported yet.
         if !hasHead, let response = response as? HTTPURLResponse {
             switch head(of: response) {
             case .success(var head):

@@ -11,7 +11,7 @@ import Musl
 import Darwin
 #endif
 
-/// Converts an error of URLSession into one that says what happened.
+/// Converts an error of URLSession into a ``/TurnpikeCore/ClientError``.
 ///
 /// FoundationNetworking maps eight error codes of libcurl and reports all others as `unknown`, with
 /// libcurl's text as the description. The phase, the code and the text are therefore evaluated
@@ -86,7 +86,7 @@ enum URLSessionFault {
         }
     }
 
-    // Matches words that texts of libcurl have in common.
+    // Matches words that several texts of libcurl share.
     private static func kind(of text: String, hasHead: Bool) -> Kind {
         if has(text, "ssl", "tls", "certificate", "handshake") {
             return Kind(
@@ -128,13 +128,13 @@ enum URLSessionFault {
         return Kind(code: .protocol, message: "the response could not be read")
     }
 
-    // The cause, behind the message, has the reason.
+    // The underlying error has the reason.
     private static var certificateAdvice: String {
         #if canImport(FoundationNetworking)
-        "; see that its name and dates are right and that the system trusts its authority"
+        "; check that its name and dates are right and that the system trusts its authority"
             + " (update-ca-certificates), or name the authority to CurlTransport, as trust.authorities"
         #else
-        "; see that its name and dates are right and that the system trusts its authority"
+        "; check that its name and dates are right and that the system trusts its authority"
         #endif
     }
 

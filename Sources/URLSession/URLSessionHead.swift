@@ -47,8 +47,8 @@ enum URLSessionHead {
         }
     }
 
-    // URLSession has joined the lines. A comma and a blank may as well be part of one URL, of a careless
-    // server, so a line begins only where another URL could.
+    // URLSession has joined the lines. A comma and a space may also be part of a careless server's
+    // URL, so a line begins only where another URL could begin.
     private static func locations(_ value: String) -> [String] {
         var lines: [String] = []
         for part in value.components(separatedBy: ", ") {
@@ -98,7 +98,7 @@ enum URLSessionHead {
         }
     }
 
-    // Several equal lengths count as one; different ones are a sign of smuggling (RFC 9112 §6.3).
+    // Equal lengths count as one; different lengths are a sign of smuggling (RFC 9112 §6.3).
     private static func declaredLength(_ headers: HTTPHeaders) -> Result<Int64?, ClientError> {
         guard let text = headers[.contentLength] else { return .success(nil) }
         let values = Set(text.split(separator: ",").map { String(Grammar.trimmed($0)) })

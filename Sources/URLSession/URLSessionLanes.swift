@@ -5,17 +5,17 @@ import TurnpikeCore
 /// Sessions with one exchange at a time, for requests that must not share a connection.
 ///
 /// With HTTP/2, libcurl sends a request again if it considers the connection dead, or if the server
-/// has announced that it will close it (`GOAWAY`). Nothing outside libcurl can prevent that. Both
-/// happen only if several exchanges share a connection. Each session has its own connections, so an
-/// exchange with a session of its own shares none.
+/// has announced that it will close it (`GOAWAY`). Code outside libcurl cannot prevent this. Both
+/// cases occur only if several exchanges share a connection. Each session has its own connections,
+/// so an exchange with its own session shares no connection.
 struct URLSessionLanes<Session: AnyObject, Exchange> {
     /// Where an exchange runs.
     enum Place {
         /// In an idle session.
         case free(Session)
-        /// In another session, which the caller creates; see ``occupy(_:for:)``.
+        /// In a new session, which the caller creates; see ``occupy(_:for:)``.
         case new
-        /// Nowhere yet; the exchange waits.
+        /// In no session yet; the exchange waits.
         case inLine
     }
 
@@ -68,7 +68,7 @@ struct URLSessionLanes<Session: AnyObject, Exchange> {
         return (nil, idleCount > Self.maxIdle ? removeSurplus(but: origin) : nil)
     }
 
-    // Prefers another origin, because this one is in use.
+    // Another origin is preferred, because this origin is in use.
     private mutating func removeSurplus(but origin: Origin) -> Session? {
         let key = idle.keys.first { $0 != origin } ?? origin
         guard let session = idle[key]?.removeFirst() else { return nil }

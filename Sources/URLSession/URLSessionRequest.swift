@@ -11,14 +11,14 @@ import FoundationNetworking
 enum URLSessionRequest {
     /// The time limit in seconds.
     ///
-    /// It must be whole and finite, and is long because callers set their own limits.
+    /// The limit must be whole and finite. It is long, because callers set their own limits.
     static let timeout: TimeInterval = 86_400
 
-    // FoundationNetworking does not send a field whose value is a single space, not even its own
-    // default.
+    // If the value of a field is a single space, FoundationNetworking sends neither the field nor
+    // its default.
     private static let omitted = " "
 
-    /// Returns an error for requests that URLSession cannot send, before anything is sent.
+    /// Returns an error, before the send, for requests that URLSession cannot send.
     static func fault(of request: Request) -> ClientError? {
         #if canImport(FoundationNetworking)
         if request.origin?.host.utf8.contains(UInt8(ascii: ":")) == true {
@@ -60,7 +60,7 @@ enum URLSessionRequest {
         var hasType = false
         var hasAgent = false
         var hasLanguage = false
-        // Several lines of one name go as one.
+        // Several lines with the same name become one line.
         for name in Set(request.headers.map(\.name)) {
             switch name {
             case .host, .contentLength: continue
@@ -74,22 +74,21 @@ enum URLSessionRequest {
         if !hasAgent { result.setValue("turnpike", forHTTPHeaderField: "User-Agent") }
         if !hasLanguage { result.setValue(omitted, forHTTPHeaderField: "Accept-Language") }
         if let length = upload.length {
-            // Framing by length: without the second field, a stream is sent chunked although it has
-            // both.
+            // Framing by length: without the second field, FoundationNetworking sends a stream
+            // chunked.
             result.setValue(String(length), forHTTPHeaderField: "Content-Length")
             result.setValue(omitted, forHTTPHeaderField: "Transfer-Encoding")
-            // Otherwise a form type would be sent.
+            // Without a type, FoundationNetworking would send the type of a form.
             if !hasType { result.setValue(omitted, forHTTPHeaderField: "Content-Type") }
         } else if request.method == .delete || request.method == .options {
-            // No content is expected, so no length is sent (RFC 9110 §8.6); otherwise it would be
-            // 0.
+            // No content is expected, so no length is sent (RFC 9110 §8.6); the default would be 0.
             result.setValue(omitted, forHTTPHeaderField: "Content-Length")
         }
         return result
     }
 
-    // FoundationNetworking refuses a scheme in capitals. A fragment is never sent. A user and a
-    // password are not sent in the URL either: they were moved to a header, or dropped.
+    // FoundationNetworking refuses a scheme in capitals. A fragment is never sent. Nor are a user
+    // and a password in the URL: they were moved to a header, or dropped.
     private static func wireURL(_ uri: TargetURI) -> URL {
         let form = uri.absoluteForm
         guard let scheme = uri.origin?.scheme,

@@ -9,7 +9,7 @@ public import TurnpikeCore
 import FoundationNetworking
 #endif
 
-/// The default transport: Foundation's URLSession, on Linux that of FoundationNetworking.
+/// The default transport: Foundation's URLSession, which on Linux comes from FoundationNetworking.
 ///
 /// It uses only delegate tasks, makes every call into URLSession on its own queues, and orders
 /// cancellation and completion with a lock. Without these measures, URLSession on Linux deadlocks
@@ -19,9 +19,9 @@ import FoundationNetworking
 ///   challenge into a plain 401.
 /// - It skips 1xx responses, splits joined `Set-Cookie` lines, and removes `Content-Encoding` and
 ///   `Content-Length` if the content was decoded.
-/// - Request bodies have exact lengths. If a kept-alive connection turns out to be dead, a body is
-///   sent again completely if the request may be repeated, and otherwise not at all. A stream is
-///   first collected in an unnamed file of mode 0600.
+/// - Request bodies have exact lengths. If a kept-alive connection is dead, the whole body is sent
+///   again, but only if the request may be repeated. A stream is first collected in an unnamed file
+///   of mode 0600.
 /// - A reader slower than the server costs disk space, not memory (FoundationNetworking has no
 ///   backpressure).
 ///
@@ -46,14 +46,14 @@ public final class URLSessionTransport: Transport {
 
     private let configuration: Configuration
     private let driver: URLSessionDriver
-    // Whether the note about the default transport still has to be logged.
+    // Whether the note about the default transport was not logged yet.
     private let isUntold: Atomic<Bool>
 
-    /// Creates a transport with a session of its own.
+    /// Creates a transport with its own session.
     /// - Parameters:
     ///   - configuration: The configuration.
-    ///   - isChosen: Whether somebody chose this transport. If not, then on Linux the first log of a
-    ///     call has a note, once, of what a server can do over it.
+    ///   - isChosen: Whether the program chose this transport. If not, the first log of a call on
+    ///     Linux has a note, once, that a server can end the process.
     public init(configuration: Configuration = Configuration(), isChosen: Bool = true) {
         self.configuration = configuration
         driver = URLSessionDriver(maxConnectionsPerHost: configuration.maxConnectionsPerHost)
@@ -71,13 +71,13 @@ public final class URLSessionTransport: Transport {
     private func tell(in context: Context) {
         guard isUntold.load(ordering: .relaxed), isUntold.exchange(false, ordering: .relaxed)
         else { return }
-        // Evaluated only if a logger hears it.
+        // Evaluated only if a logger receives the note.
         var isTold = false
         func text() -> String {
             isTold = true
             return
-                "sends over URLSession because no transport was chosen; on Linux a server can end"
-                + " the process then, and not with `transport: try CurlTransport()`"
+                "sends over URLSession because no transport was chosen; on Linux, a server can end"
+                + " the process over it; `transport: try CurlTransport()` prevents this"
         }
         context.report(text(), by: "Client")
         if !isTold { isUntold.store(true, ordering: .relaxed) }
@@ -89,7 +89,7 @@ public final class URLSessionTransport: Transport {
     /// No capability beyond those that every transport has.
     public var capabilities: TransportCapabilities { [] }
 
-    /// False: it shows no certificate.
+    /// False: the transport shows no certificate.
     public var provesClient: Bool { false }
 
     /// True on Linux: FoundationNetworking traps on some responses (<doc:URLSessionLimits>).
@@ -122,6 +122,6 @@ public final class URLSessionTransport: Transport {
 }
 
 extension URLSessionTransport: PromptlyCancellable {
-    /// It ends soon.
+    /// A send ends soon after a cancellation.
     public var promptness: Promptness { .always }
 }

@@ -31,7 +31,7 @@ final class Upload: Sendable {
     let length: Int64?
 
     private static let memoryLimit = 262_144
-    // As much as libcurl sends at once.
+    // The number of bytes that libcurl sends at once.
     private static let smallLimit = 65_536
 
     /// The body, if it is small and in memory.
@@ -148,7 +148,7 @@ final class Upload: Sendable {
         context?.report(.sent(bytes: total))
     }
 
-    /// Counts a send that libcurl makes by itself.
+    /// Counts a send that libcurl repeats by itself.
     func countResend() { context?.report(.sentAgain) }
 
     func fail(_ error: ClientError) { fault.withLock { $0 }?(error) }

@@ -89,7 +89,7 @@ final class ContentRedactor {
         case .multipart(let boundary):
             return try MultipartRedactor.redacted(
                 content, boundary: boundary, isCut: isCut, in: self)
-        case .unread: throw .unreadable("nothing here reads it")
+        case .unread: throw .unreadable("this kind is not parsed")
         default: break
         }
         let labels = kind == .xml ? labels + XMLRedactor.declaredEncodings(content) : labels

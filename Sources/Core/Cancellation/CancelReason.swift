@@ -41,13 +41,13 @@ public struct CancelReason: Sendable {
 
     /// The time limit of a gate has passed.
     ///
-    /// What is still under way ends with the error. A body that is complete or broken is not
-    /// affected (``ResponseBodyArrival``). A complete body can be read at any later time. A broken
-    /// body fails with the error that ended it.
+    /// Sends and bodies that are under way end with the error. A body that is complete or broken is
+    /// not affected (``ResponseBodyArrival``). A complete body can be read at any later time. A
+    /// broken body fails with the error that ended it.
     public static func expired(_ error: any Error) -> CancelReason {
         CancelReason(.timeLimit, error: error)
     }
 
-    /// The reason to use once a time limit is known to have come first: it ends everything.
+    /// The reason to use if the time limit came first; it ends complete and broken bodies too.
     var decided: CancelReason { owner == .timeLimit ? .failed(error) : self }
 }

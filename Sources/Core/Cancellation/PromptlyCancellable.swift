@@ -3,10 +3,10 @@
 /// A gate or a transport that promises to end soon after its context or its task is cancelled.
 ///
 /// A time limit is ``Context/deadline``, or a gate such as `Deadline` or `AttemptTimeout`. When a
-/// time limit expires, its caller returns at once, whatever the gates inside do. To guarantee this,
-/// the limit runs these gates in a task of their own, which costs an allocation and a thread switch
-/// for each call. If all gates inside and the transport promise to end soon, the limit runs them in
-/// the caller's task.
+/// time limit expires, its caller returns at once, even if an inner gate does not end. To guarantee
+/// this, the limit runs the inner gates in a separate task, which costs an allocation and a thread
+/// switch for each call. If all inner gates and the transport promise to end soon, the limit runs
+/// them in the caller's task.
 ///
 /// ```swift
 /// struct Signature: Interceptor, PromptlyCancellable {
@@ -18,7 +18,7 @@
 ///
 /// A gate may conform if it awaits only `next`, ``Context/sleep(for:)``, the bodies of responses,
 /// and operations that end by themselves within milliseconds. Other gates await a lock, an actor, a
-/// service of their own, or the body of a request, which may be a caller's stream. Such a gate may
+/// service, or the body of a request, which may be a caller's stream. Such a gate may
 /// conform only if it stops waiting on cancellation, with ``Context/onCancel(_:)`` or
 /// `withTaskCancellationHandler`.
 ///
@@ -43,6 +43,6 @@ public enum Promptness: Sendable {
     /// The gate ends soon if the rest of the chain does; besides `next`, it awaits only the
     /// context's sleeps and the bodies of responses.
     case withInside
-    /// The gate or transport ends soon, whatever the rest of the chain does.
+    /// The gate or transport ends soon, even if the rest of the chain does not.
     case always
 }

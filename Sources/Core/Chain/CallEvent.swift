@@ -4,11 +4,11 @@ public import Foundation
 import Synchronization
 import TurnpikeSupport
 
-/// Something that happened in a call.
+/// An event in a call.
 ///
 /// The descriptions of the request, response and error contain no secrets.
 public struct CallEvent: Sendable {
-    /// What happened.
+    /// The kind of event.
     public enum Kind: Sendable {
         /// A request reached the logger.
         case began
@@ -22,7 +22,7 @@ public struct CallEvent: Sendable {
         case redirecting
         /// A gate reported a message about its work.
         case note(gate: String, message: String)
-        /// The chain inside the logger returned a response, whose body may still be unread.
+        /// The inner chain has returned a response; its body may still be unread.
         case responded
         /// The chain inside the logger failed.
         case failed
@@ -30,7 +30,7 @@ public struct CallEvent: Sendable {
         case bodyEnded(ResponseBodyEnd)
     }
 
-    /// What happened.
+    /// The kind of event.
     public let kind: Kind
     /// The call's identifier.
     public let id: CallID
@@ -54,7 +54,7 @@ public struct CallEvent: Sendable {
     /// A value in the context of the call or attempt that the event belongs to.
     ///
     /// A gate stores the value in the context (``Context/subscript(_:)``). A bridge to a logging or
-    /// tracing system reads it here, even after the call has returned and the body has ended.
+    /// tracing system can read it even after the call has returned and the body has ended.
     public subscript<Key: ContextKey>(key: Key.Type) -> Key.Value { context[key] }
 
     // When the request reached the logger that receives this event.
@@ -84,7 +84,7 @@ public struct CallEvent: Sendable {
         errorValue = error
     }
 
-    /// Nil for a step that is for readers of the call alone.
+    /// Creates the event of a step; nil if only the readers of the call get the step.
     init?(_ step: CallStep, in context: Context, since passBegan: MonotonicInstant) {
         let kind: Kind
         var (request, head, error): (Request?, ResponseHead?, (any Error)?) = (nil, nil, nil)
@@ -180,8 +180,8 @@ public struct CallEvent: Sendable {
         ).index
     }
 
-    /// The message of a note (``Kind/note(gate:message:)``), redacted by the given rules; the
-    /// secrets of the call's requests and all control characters are removed as well.
+    /// The message of a note (``Kind/note(gate:message:)``), redacted by the given rules, and
+    /// without secrets of the call's requests and control characters.
     public func shown(_ message: String, redaction: Redaction = .standard) -> String {
         let requests = [requestValue, context.call.record.lastSent].compactMap(\.self)
         let known = CarriedSecrets(of: requests, headValue?.headers, by: redaction).index

@@ -3,7 +3,7 @@
 /// The measurements of one pass through a recorder, including the response body.
 ///
 /// Outside a retry, a recorder measures the call. Inside a retry, it measures each attempt. Names
-/// in parentheses are those of OpenTelemetry's semantic conventions for HTTP clients.
+/// in parentheses come from OpenTelemetry's semantic conventions for HTTP clients.
 public struct CallMeasurement: Sendable {
     /// The method (`http.request.method`).
     public let method: HTTPMethod
@@ -13,7 +13,7 @@ public struct CallMeasurement: Sendable {
     public let status: HTTPStatus?
     /// The kind of failure (`error.type`): an error code, a status of 400 or above, or nil.
     ///
-    /// A cancellation is `cancelled`. If the reader drops the body, that is no failure.
+    /// A cancellation is `cancelled`. A body that its reader drops is no failure.
     public let errorType: String?
     /// The protocol version (`network.protocol.version`), if the transport knows it.
     public let version: String?
@@ -33,7 +33,7 @@ public struct CallMeasurement: Sendable {
     public let requestBodyBytes: Int64?
     /// The size of the response content in bytes (`http.client.response.body.size`).
     ///
-    /// The size is that of the content as transferred, before decoding. If the transport does not
+    /// It is the size of the transferred content, before decoding. If the transport does not
     /// know this size, the value is the size after decoding (``ResponseBodyEnd/encodedBytes``). If
     /// the pass failed before its response was returned, the value is nil.
     public let responseBodyBytes: Int64?

@@ -2,7 +2,7 @@
 
 import Synchronization
 
-/// Reads all that happens in a call, as it happens: a trace is made of it.
+/// Reads everything that happens in a call, as it happens, for example to make a trace.
 ///
 /// ```swift
 /// final class Waits: CallReader {
@@ -21,8 +21,8 @@ import Synchronization
 public protocol CallReader: Sendable {
     /// Reads a step.
     /// - Parameters:
-    ///   - step: What happens.
-    ///   - context: Where it happens (``Context/part``).
+    ///   - step: The step.
+    ///   - context: The context of the step (``Context/part``).
     func read(_ step: CallStep, in context: Context)
 
     /// Returns the reader for a call that begins; by default this reader.
@@ -36,7 +36,7 @@ extension CallReader {
     public func reader(beside others: [any CallReader]) -> (any CallReader)? { self }
 }
 
-/// Something that happens in a call.
+/// A step of a call.
 public enum CallStep: Sendable {
     /// The part of the call that the context belongs to begins (``Context/part``); the first step
     /// of a call enters ``CallPart/call(_:)``.
@@ -48,14 +48,14 @@ public enum CallStep: Sendable {
     /// the response may still be read. An exchange has this step only if it fails; otherwise it
     /// ends with its body. The call has this step when the caller gets the response or value.
     case left(Result<HTTPStatus?, any Error>)
-    /// A gate says what it does; if `describesPass` is true, the message describes the whole pass
+    /// A gate reports an action; if `describesPass` is true, the message describes the whole pass
     /// through the gate.
     case note(gate: String, message: String, describesPass: Bool)
     /// A gate has added one to this figure.
     case counted(GateFigure)
     /// The request is passed to the transport.
     case sent(Request)
-    /// The transport reports facts about the exchange that the part is, or lies in.
+    /// The transport reports facts about an exchange: the part itself, or the one around it.
     case reported([TransportReport])
     /// The transport has returned a response to a request.
     case received(Response, to: Request)
@@ -91,7 +91,7 @@ public struct GatePass: Sendable {
     public var gateName: String { plan.gateName(at: position) }
 }
 
-/// Where in its call a context is, as the readers of the call are told.
+/// The part of a call that a context belongs to, for the readers of the call.
 struct CallPlace {
     enum Kind: UInt8 {
         /// The call, a gate or an attempt.
@@ -106,10 +106,10 @@ struct CallPlace {
     static let call = CallPlace(part: 0, kind: .chain)
 }
 
-/// The readers of a call and of what it waits for, and how many parts they know.
+/// The readers of a call and of its side calls, and the number of the last part.
 final class CallStream: Sendable {
     private let first: any CallReader
-    // Nearly always empty, so that it takes no memory of its own.
+    // This list is nearly always empty, and then takes no memory of its own.
     private let others: [any CallReader]
     private let lastPart = Atomic<Int32>(0)
 

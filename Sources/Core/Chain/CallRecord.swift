@@ -42,8 +42,7 @@ final class CallRecord: Sendable {
     /// The request as last passed to the transport.
     var lastSent: Request? { state.withLock { $0.lastSent } }
 
-    /// The request as last passed to the transport, or else as described, and the time the call
-    /// began.
+    /// The request as last sent or, before a send, as described, and the time the call began.
     ///
     /// An exchange that a gate makes itself begins when it is sent.
     var beginning: (request: Request?, start: MonotonicInstant?) {
@@ -78,11 +77,11 @@ final class CallRecord: Sendable {
         }
     }
 
-    /// Adds details to an error: the request as it was sent, after all gates, the outcomes of the
-    /// attempts, and the state of the call when its deadline passed.
+    /// Adds details to an error: the request as all gates left it, the outcomes of the attempts,
+    /// and the state of the call when its deadline passed.
     /// - Parameters:
-    ///   - error: The error; one of a user's own stays as it is.
-    ///   - date: When a time to wait begins that the server tells; nil to leave it out.
+    ///   - error: The error; an error of another type stays as it is.
+    ///   - date: The date for the server's `Retry-After`; nil leaves that out.
     /// - Returns: The error.
     func completed(_ error: any Error, at date: Date?) -> any Error {
         guard let error = error as? ClientError else { return error }
@@ -127,10 +126,10 @@ final class CallRecord: Sendable {
         state.withLock { state in state.wait?.sends == state.sends ? state.wait?.text : nil }
     }
 
-    /// Notes that the call waits in a gate, for the error of a deadline that passes meanwhile.
+    /// Notes that the call waits in a gate; a deadline that passes meanwhile has this in its error.
     ///
-    /// It is left out while an earlier send may still be under way.
-    /// - Parameter text: What it waits for: `in line for …`. Nil ends the wait; so does a send.
+    /// The note is left out while an earlier send may still be under way.
+    /// - Parameter text: The reason for the wait: `in line for …`. Nil or a send ends the wait.
     func waits(_ text: String?) {
         state.withLock { state in
             // In a hedged call, another branch may still be sending to the server.
@@ -139,17 +138,16 @@ final class CallRecord: Sendable {
         }
     }
 
-    /// Why a retry accepted the last retryable outcome that it judged.
+    /// Why a retry did not repeat the last retryable outcome.
     var lastStop: RetryStop? {
         get { state.withLock { $0.lastStop } }
         set { state.withLock { $0.lastStop = newValue } }
     }
 
-    /// Whether a retrier has ended the call (``RetryDecision/fail(_:)``), so that nothing may retry
-    /// it.
+    /// Whether a retrier has ended the call (``RetryDecision/fail(_:)``), which forbids retries.
     var retriesForbidden: Bool { state.withLock { $0.retriesForbidden } }
 
-    /// Ends the call for everything that could retry it.
+    /// Forbids all further retries of the call.
     func fail() { state.withLock { $0.retriesForbidden = true } }
 
     /// How many kept-alive connections ended under a request of the call, before an answer.
@@ -166,7 +164,7 @@ final class CallRecord: Sendable {
         }
     }
 
-    /// Returns the number of a new attempt, starting at 1, beyond one that is given away already.
+    /// Returns the number of a new attempt: from 1 on, and above each number already in use.
     ///
     /// The first attempt of a call without a retry is recorded only when it is sent.
     func nextAttempt(after number: Int = 0) -> Int {
@@ -178,8 +176,8 @@ final class CallRecord: Sendable {
 
     /// Counts a send and resets the progress.
     ///
-    /// Redirect hops are not counted; they have a limit of their own.
-    /// - Returns: The number of the exchange within the call, or nil if the call has reached its send
+    /// Redirect hops are not counted, because they have a separate limit.
+    /// - Returns: The number of the exchange in the call, or nil if the call has reached its send
     ///   limit.
     func willSend(
         _ request: Request, attempt: Int, at now: MonotonicInstant, limit: Int
@@ -217,7 +215,7 @@ final class CallRecord: Sendable {
         }
     }
 
-    /// Records what a transport reports about the last exchange of an attempt.
+    /// Records the reports of a transport about the last exchange of an attempt.
     func take(_ reports: [TransportReport], ofAttempt attempt: Int) {
         advance { state in
             for case .sentAgain in reports { state.sends += 1 }

@@ -9,7 +9,7 @@ final class CallState: Sendable {
     let record = CallRecord()
     let values = ContextValues()
     let cancelTree: CancelTree
-    /// The readers of the call; nil if there are none.
+    /// The readers of the call, or nil.
     let stream: CallStream?
     /// The context whose cancellation also cancels this call.
     let parent: Context?

@@ -2,7 +2,7 @@
 
 import Synchronization
 
-/// What a context keeps of its cancellation.
+/// A context's own record of its cancellation.
 struct CancelMark: ~Copyable {
     private let isCancelled = Atomic(false)
     private let kept = Mutex<CancelReason?>(nil)
@@ -55,8 +55,7 @@ final class CancelTree: Sendable {
     /// Returns nil if that scope is already cancelled.
     func add(_ scope: Context, _ handler: @escaping CancelHandler) -> CancelPlace? {
         state.withLock { state in
-            // Link before checking the reason: `cancel` records its reason first and then follows
-            // the links.
+            // Link before the check: `cancel` records its reason first and then follows the links.
             if state.link == nil, let outer {
                 state.link = outer.tree.insert(outer.scope, .tree(self))
             }
@@ -67,8 +66,7 @@ final class CancelTree: Sendable {
     }
 
     func remove(_ place: CancelPlace) {
-        // Destroyed outside the lock, because the captures of the handler may run code of their
-        // own.
+        // Destroyed outside the lock, because the handler's captures may run code at that time.
         _ = state.withLock { $0.list.remove(place) }
     }
 

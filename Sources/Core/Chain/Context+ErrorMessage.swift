@@ -6,7 +6,7 @@ import TurnpikeSupport
 extension Context {
     /// Returns the message of an error without secrets and control characters.
     ///
-    /// A gate that records errors elsewhere uses it. The message is ``ClientError/message`` for a
+    /// Use it in a gate that records errors elsewhere. The message is ``ClientError/message`` for a
     /// ``ClientError``, and the description for any other error. If the message repeats a secret of
     /// the request, of the call's last sent request, or of the response, the secret is hidden.
     /// - Parameters:

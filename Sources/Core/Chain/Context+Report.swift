@@ -2,13 +2,13 @@
 
 import TurnpikeSupport
 
-// What happens in a call leaves the chain here, for the readers of the call, the loggers outside, and
-// the error of a deadline.
+// The steps of a call leave the chain here. They go to the readers of the call, to the outer
+// loggers, and to the error of a deadline.
 extension Context {
-    /// Reports what a gate does, for example why it sends nothing; the loggers outside the gate and
-    /// the readers of the call receive the report.
+    /// Reports an action of a gate, for example why it sends nothing, to the outer loggers and to
+    /// the readers of the call.
     /// - Parameters:
-    ///   - message: What the gate does, without secrets. It is evaluated only if somebody reads it.
+    ///   - message: The gate's action, without secrets; evaluated only if the call has readers.
     ///   - gate: The gate's name.
     ///   - describesPass: Whether the call's trace shows the message beside the pass's name.
     public func report(
@@ -17,12 +17,12 @@ extension Context {
         tell(.note(gate: gate, message: message(), describesPass: describesPass))
     }
 
-    /// Adds one to a figure of a gate, for the meter of the gate and the readers of the call; if a
-    /// gate counts something apart from a call, it adds that to its figures directly
-    /// (``GateFigures/add(_:to:labels:)``).
+    /// Adds one to a figure of a gate, for the meter of the gate and the readers of the call.
+    ///
+    /// Outside of a call, a gate adds to its figures directly (``GateFigures/add(_:to:labels:)``).
     /// - Parameters:
     ///   - name: The name of the counter.
-    ///   - labels: Its labels. They are evaluated only if somebody reads them.
+    ///   - labels: Its labels. They are evaluated only if the call has readers.
     ///   - figures: The figures of the gate.
     public func report(
         count name: String, labels: @autoclosure () -> [String: String] = [:],
@@ -39,20 +39,20 @@ extension Context {
     /// ```
     ///
     /// ``sleep(for:)`` reports itself. A wait within another wait is a part of the outer wait and
-    /// is not reported. If nobody reads the call, this method only runs the operation.
+    /// is not reported. If the call has no readers, this method only runs the operation.
     /// - Parameters:
-    ///   - name: What is waited for, for people, for example `back-off`. It is evaluated only if
-    ///     somebody reads it.
+    ///   - name: The reason for the wait, for people, for example `back-off`. It is evaluated only
+    ///     if the call has readers.
     ///   - phrase: The text after "it was waiting" in the error of a deadline that passes during
     ///     the wait, for example `in line for a permit`. Nil adds no text. If an earlier exchange
     ///     is still under way, the error describes that exchange instead.
-    ///   - message: What the gate says before it waits (``report(_:by:describesPass:)``), or nil.
+    ///   - message: The gate's message before the wait (``report(_:by:describesPass:)``), or nil.
     ///   - gate: The gate's name, for the message.
     ///   - tellGauges: Updates the gauges of the gate (``GateFigures/tell(_:)``). It is called when
     ///     the wait begins and when it has ended.
     ///   - operation: The operation. It gets a context that differs from this one only in its
-    ///     ``part``. Exchanges that the operation makes there lie within the wait.
-    /// - Returns: What the operation returns.
+    ///     ``part``. Exchanges that the operation makes in it are parts of the wait.
+    /// - Returns: The result of the operation.
     /// - Throws: The error of the operation.
     public func report<Value>(
         waitingFor name: @autoclosure () -> String,
@@ -77,7 +77,7 @@ extension Context {
             return value
         } catch {
             wait?.left(.failure(error))
-            // Only a deadline that passed ended the wait for want of what it waits for.
+            // The reason for the wait stays only if a passed deadline ended the wait.
             if isNamed, timeLeft.map({ $0 > .zero }) ?? true { call.record.waits(nil) }
             throw error
         }
@@ -93,8 +93,7 @@ extension Context {
 
     private func pause(for duration: Duration) async throws {
         let moment = OneShot<Void>()
-        // Registered before the timer: when a test clock sees the timer, a cancellation is already
-        // handled.
+        // Registered before the timer: once a test clock sees the timer, cancellations are handled.
         let registration = onCancel { moment.settle(.failure($0.error)) }
         let timer = timeSource.schedule(after: duration) { moment.settle(.success(())) }
         defer {
@@ -140,7 +139,7 @@ extension Context {
     }
 
     /// Begins a part of the call.
-    /// - Returns: The context of what happens within the part; nil if nobody reads.
+    /// - Returns: The context for everything within the part; nil if the call has no readers.
     func entering(_ part: @autoclosure () -> CallPart) -> Context? {
         guard let stream = call.stream else { return nil }
         let part = part()
@@ -156,7 +155,7 @@ extension Context {
 
     /// Runs a part of the chain of a call that is read.
     ///
-    /// Inlined, because each asynchronous frame costs an allocation now and then.
+    /// Inlined, because an asynchronous frame sometimes costs an allocation.
     @inline(__always)
     func passing(
         _ part: CallPart, _ pass: (Context) async throws -> Response

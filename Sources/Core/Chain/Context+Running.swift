@@ -5,8 +5,8 @@ import TurnpikeSupport
 extension Context {
     /// Runs an operation that may ignore cancellation, without making its caller wait for it.
     ///
-    /// When this context or the caller's task is cancelled, the caller returns at once. If the
-    /// caller's task is cancelled, that also cancels this context, so call this method on a
+    /// When this context or the caller's task is cancelled, the caller returns at once. The
+    /// cancellation of the caller's task also cancels this context, so call this method on a
     /// ``child(deadline:)``.
     /// - Parameters:
     ///   - operation: The operation. It runs in a task that is cancelled with the context.
@@ -22,8 +22,8 @@ extension Context {
         // first.
         try checkCancellation()
         let answer = OneShot<Value>()
-        // Cancelled with this context, an outer context or the caller's task; otherwise ends by
-        // itself.
+        // The task is cancelled with this context, an outer context or the caller's task.
+        // Otherwise, it ends by itself.
         let task = Task.inheriting {
             do {
                 let value = try await operation()

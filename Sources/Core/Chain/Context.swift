@@ -21,16 +21,16 @@ public final class Context: Sendable {
     private let parent: Context?
     let beginsAttempt: Bool
     let place: CallPlace
-    /// Whether its cancellation decides the result of the rest of the chain.
+    /// Whether the context's cancellation decides the result of the rest of the chain.
     let isLimit: Bool
     /// The time limit that the context was created for.
-    // SAFETY: set once, by the one who created the context, before anyone else knows it.
+    // SAFETY: set once, by the creator of the context, before other code has the context.
     nonisolated(unsafe) var limit: ContextLimit?
-    // SAFETY: set once, and used only by the tasks that the context is given to after that.
+    // SAFETY: set once, and used only by tasks that get the context afterwards.
     nonisolated(unsafe) var timer: (any TimerToken)?
-    // Whether it can be cancelled apart from its parent.
+    // Whether the context can be cancelled without its parent.
     private let hasScope: Bool
-    // The values of the attempt, if one begins here.
+    // The values of the attempt, if an attempt begins with this context.
     private let values = ContextValues()
 
     /// The number of the attempt within its call, starting at 1.
@@ -47,7 +47,7 @@ public final class Context: Sendable {
     /// How long a body that an inner retry keeps may be idle; nil if no gate limits it.
     let idleBound: IdleBound?
 
-    /// What the gate that created this context says of a second send after a lost connection.
+    /// The rule of this context's gate for a second send after a lost connection.
     let resendRule: ResendRule?
 
     /// How many bytes of the response content are read before the caller gets a value; the number
@@ -204,7 +204,7 @@ public final class Context: Sendable {
         return withValues(of: Key.scope) { $0.value(under: id, orSetting: fresh) }
     }
 
-    // Not inlined: a cast costs something even if there is no value.
+    // Never inlined, because a cast costs time even without a value.
     @inline(never)
     private static func cast<Key: ContextKey>(
         _ value: any Sendable, for key: Key.Type
@@ -262,10 +262,10 @@ public final class Context: Sendable {
             call: call, observers: observers, place: place, resendRule: .several(resendRules))
     }
 
-    /// Returns the same context for what happens within a part of the call.
+    /// Returns the same context for everything within a part of the call.
     func within(_ place: CallPlace) -> Context { Context(self, place: place) }
 
-    /// Creates the context of a separate call that only the end of the client cancels.
+    /// Creates the context of a separate call; only the end of the client cancels it.
     ///
     /// Use it for an exchange that a gate makes on behalf of many calls. The new call shares the
     /// clocks and the identifier of this call. It has its own values, sends and time limits. While
@@ -284,12 +284,12 @@ public final class Context: Sendable {
             observers: nil, place: place)
     }
 
-    /// Creates a child in which a second send after a lost connection is decided otherwise.
+    /// Creates a child with another rule for a second send after a lost connection.
     func child(resendRule: ResendRule) -> Context {
         Context(parent: self, deadline: deadline, resendRule: resendRule, observers: observers)
     }
 
-    /// Creates the context of a further attempt, which this one precedes.
+    /// Creates the context of a further attempt, after this one.
     func furtherAttempt() -> Context { freshAttempt(call.record.nextAttempt(after: attempt)) }
 
     func freshAttempt(_ number: Int, _ resendRule: ResendRule? = nil) -> Context {
@@ -306,7 +306,8 @@ public final class Context: Sendable {
 
     // MARK: Cancellation
 
-    /// The context in whose scope this one is: itself, unless it differs from its parent only in its place.
+    /// The context that is cancelled together with this one: this context or, if it differs from
+    /// its outer context only in its place, the outer context.
     var scope: Context {
         var context = self
         while !context.hasScope, let outer = context.parent { context = outer }
@@ -334,8 +335,8 @@ public final class Context: Sendable {
         return CancelRegistration(context: self, place: place)
     }
 
-    /// Throws an error if the task or this context was cancelled; the error is `CancellationError`
-    /// for the task, and the error of ``cancelReason`` for the context.
+    /// Throws `CancellationError` if the task was cancelled, and the error of ``cancelReason`` if
+    /// this context was cancelled.
     public func checkCancellation() throws {
         try Task.checkCancellation()
         if let cancelReason { throw cancelReason.error }

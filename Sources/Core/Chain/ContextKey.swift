@@ -31,7 +31,7 @@ public enum ContextScope: Sendable {
 struct ContextValues: ~Copyable, Sendable {
     private let values = Mutex<[ObjectIdentifier: any Sendable]>([:])
 
-    // Not generic, so that it is compiled only once.
+    // This subscript is not generic, so that it is compiled only once.
     subscript(id: ObjectIdentifier) -> (any Sendable)? {
         get { values.withLock { $0.isEmpty ? nil : $0[id] } }
         nonmutating set { values.withLock { $0[id] = newValue } }

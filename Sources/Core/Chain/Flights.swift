@@ -83,14 +83,14 @@ public final class Flights<Key: Hashable & Sendable, Value: Sendable>: Sendable 
     /// Runs the exchange of a seat.
     public func start(_ seat: Seat, _ run: @escaping @Sendable (Context) async -> Void) {
         guard let context = context(of: seat) else { return }
-        // Ends by itself, or is cancelled when the last waiting call leaves.
+        // The task ends by itself, or is cancelled when the last waiting call leaves.
         let task = Task.inheriting { await run(context) }
         let isOver = state.withLock { state in
             guard state.flights[seat.key]?.id == seat.flight else { return true }
             state.flights[seat.key]?.task = task
             return false
         }
-        // The exchange has ended, or the last call has left meanwhile.
+        // The exchange has already ended, or the last waiting call has left.
         if isOver { task.cancel() }
     }
 
@@ -177,7 +177,7 @@ public final class Flights<Key: Hashable & Sendable, Value: Sendable>: Sendable 
     }
 }
 
-/// Wraps an error with which a retrier ended the call of an exchange: it ends all waiting calls.
+/// Wraps the error of a ``RetryDecision/fail(_:)``, which ends all calls that wait.
 private struct CallEnd: Error {
     let error: any Error
 }

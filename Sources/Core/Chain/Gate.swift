@@ -18,16 +18,16 @@ public protocol Gate: Sendable {
     /// The keys of request options that this gate reads; none by default.
     var handledOptions: [any RequestOptionKey.Type] { get }
 
-    /// The capabilities that the gate needs of the client's transport; none by default.
+    /// The capabilities that the client's transport must have for the gate; none by default.
     ///
     /// If the transport lacks one of them, the client has a fault from the start
     /// (``Client/fault``), and each call fails with ``ClientError/Code/unsupported``.
     var requiredCapabilities: TransportCapabilities { get }
 
-    /// States facts about this gate as it is configured, for checks and explanations of a stack.
+    /// States facts about this gate with its settings, for checks and explanations of a stack.
     ///
     /// The default is nil: nothing is known. The method is never called on the path of a call. It
-    /// must not send, wait or change anything.
+    /// must not send, wait or change any state.
     /// - Parameter request: The request to explain, as it reaches the gate. If nil, the facts must
     ///   hold for any request.
     /// - Returns: The facts, or nil if nothing is known.

@@ -2,7 +2,7 @@
 
 /// Several gates that form one entry of a stack, for all requests or for some.
 ///
-/// The gates of a group stand in the chain between the gates around the group. If the group does
+/// In the chain, the gates of a group are between the gates around the group. If the group does
 /// not apply to a request, the request skips all of them. A group therefore costs a call one check
 /// and no allocation. Position keeps its meaning: a retry inside a group also retries what follows
 /// the group.
@@ -15,9 +15,9 @@
 /// ```
 ///
 /// When a group is shut down, it shuts down its gates. A group handles no request options unless it
-/// declares them in `handledOptions`. If only a gate in the group would handle an option of a call
+/// declares them in `handledOptions`. If only a gate in the group handles an option of a call
 /// (``RequestOptions``), the call also gets a gate around the stack, because the group may not
-/// apply.
+/// apply to the call.
 public protocol GateGroup: Gate {
     /// The gates, outermost first.
     var gates: [any Gate] { get }
@@ -49,7 +49,7 @@ extension Gate {
 
 /// A gate whose state must be separate from that of equal gates in the same stack.
 public protocol PlacedGate: Gate {
-    /// Tells the gate which equal gates stand before it in the stack; this method is called when a
+    /// Tells the gate which equal gates are before it in the stack. This method is called when a
     /// client is made and when its stack is replaced.
     /// - Parameter others: The gates of this kind that a request meets before this one.
     func place(after others: [any PlacedGate])

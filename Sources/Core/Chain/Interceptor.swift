@@ -19,7 +19,7 @@
 /// }
 /// ```
 ///
-/// An interceptor may call `next` any number of times, or not at all. Its errors reach the caller
+/// An interceptor may call `next` any number of times, or never. Its errors reach the caller
 /// unchanged. If its type also has roles (``Gate``), the roles are ignored. If it does not return a
 /// response that it got, it must pass the response to ``Response/discard(in:keeping:)``.
 public protocol Interceptor: Gate {
@@ -48,16 +48,16 @@ public protocol Interceptor: Gate {
 /// ```
 ///
 /// A phased interceptor does what an ``Interceptor`` with the same steps does. If such gates follow
-/// one another, the chain runs them in one asynchronous function, so none of them costs an
-/// asynchronous frame of its own. Write a phased interceptor if the gate stands in the stack of
-/// every call. For all other gates, an ``Interceptor`` is simpler.
+/// one another, the chain runs them in one asynchronous function, so none of them costs its own
+/// asynchronous frame. Write a phased interceptor if the gate is in the stack of every call. For
+/// all other gates, an ``Interceptor`` is simpler.
 public protocol PhasedInterceptor: Interceptor {
     /// Acts before the rest of the chain.
     /// - Parameters:
     ///   - request: The request. A gate that changes requests is a ``RequestAdapter`` instead.
     ///   - context: The environment of the request.
     ///   - next: The rest of the chain.
-    /// - Returns: The context for the rest of the chain: the given one, or a child of it, such as
+    /// - Returns: The context for the rest of the chain: `context` or a child of it, such as
     ///   ``Context/child(within:upToHead:orThrow:)``. If a child is cancelled, the caller gets the
     ///   error of the reason at once, as with ``Next/promptly(_:in:)``.
     /// - Throws: An error that ends the request.
@@ -66,7 +66,7 @@ public protocol PhasedInterceptor: Interceptor {
     /// Acts on a response whose head has arrived.
     /// - Parameters:
     ///   - response: The response.
-    ///   - request: The request that was given to ``before(_:context:next:)``.
+    ///   - request: The request that ``before(_:context:next:)`` got.
     ///   - context: The environment of the request.
     /// - Returns: Whether the outer gates get the response. If false,
     ///   ``resume(after:to:context:next:)`` decides what follows.

@@ -22,7 +22,7 @@ public struct Next: Sendable {
 
     /// The identity of the stack that a call uses.
     ///
-    /// A call with gates of its own has an identity that no other call has. Calls before and after
+    /// A call with its own gates has an identity that no other call has. Calls before and after
     /// a reload have different identities.
     public var planIdentity: ObjectIdentifier { ObjectIdentifier(plan) }
 
@@ -30,17 +30,18 @@ public struct Next: Sendable {
     /// such as health checks of a server.
     public var transport: any Transport { plan.transport }
 
-    /// Whether an inner gate or the transport may prove who the client is.
+    /// Whether an inner gate or the transport may prove the client's identity.
     ///
     /// A gate may do so if it adds a credential or cookies, or if it changes requests and states no
-    /// facts. The transport states it in ``Transport/provesClient``. A gate that stores responses
-    /// does not see this proof. If the value is true, these responses belong to this client only.
+    /// facts. The transport states its part in ``Transport/provesClient``. A gate that stores
+    /// responses does not see the proof. If the value is true, the responses belong to this client
+    /// only.
     public var provesClient: Bool { plan.provesClient(from: position) }
 
     /// How often the stack or the transport of the client was replaced.
     ///
     /// Each call of ``Client/replace(stack:transport:onShutdown:)`` counts. After a replacement,
-    /// the inner gates or the transport may prove another client.
+    /// the inner gates or the transport may prove another identity.
     public var generation: Int { plan.generation }
 
     /// Runs the rest of the chain in the same attempt.

@@ -7,7 +7,7 @@ import TurnpikeSupport
 final class OpenCalls: Sendable {
     private struct Entry {
         let id: CallID
-        // Not the call itself, because a call ends when nothing refers to it any more.
+        // An entry does not hold the call, because a call ends when nothing refers to it.
         let record: CallRecord
     }
 

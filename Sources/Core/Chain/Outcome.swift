@@ -3,8 +3,8 @@
 /// The result of an attempt, as gates judge it.
 ///
 /// ``head`` is the head of the response, or of the response in a validation error. A rejected
-/// response and a returned response therefore look alike. A retry can act on a status both if the
-/// validator is inside the retry and if it is outside.
+/// response and a returned response therefore look alike. A retry can act on a status whether the
+/// validator is inside or outside the retry.
 public struct Outcome: Sendable {
     /// The request as the judging gate passed it to the rest of the chain.
     public let request: Request

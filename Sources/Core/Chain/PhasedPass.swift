@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The pass of a request through gates that follow one another and act before and after the rest of the
-/// chain.
+/// The pass of a request through consecutive gates that act before and after the rest of the chain.
 ///
-/// ``Plan/run(_:from:in:isEntered:)`` holds it in its own frame while the rest runs. What a gate keeps
-/// until then is in the context that it made, so that a pass has no list of its own.
+/// ``Plan/run(_:from:in:isEntered:)`` holds the pass in its own frame while the rest runs. The
+/// state that a gate needs afterwards is in the context that the gate made, so a pass needs no
+/// list.
 struct PhasedPass {
     private let plan: Plan
     private let request: Request
     private let first: Int
-    /// On the way in, the next position; on the way out, that of the gate whose turn it is.
+    /// On the way in, the next position; on the way out, the position of the present gate.
     private(set) var position: Int
     /// The context at the position.
     private(set) var context: Context
     // A bit for each gate that made a context.
     private var opened: UInt64 = 0
-    /// Whether the rest of the chain runs in a task of its own, because it may not end soon after a
+    /// Whether the rest of the chain runs in a separate task, because it may outlast a
     /// cancellation.
     private(set) var needsTask = false
 
@@ -27,7 +27,7 @@ struct PhasedPass {
         first = position
     }
 
-    /// Enters gates, as far as they are of this kind.
+    /// Enters gates until one is of another kind.
     mutating func enter() throws {
         while position < plan.nodes.count, position - first < UInt64.bitWidth {
             switch plan.nodes[position] {
@@ -37,7 +37,7 @@ struct PhasedPass {
             default: return
             }
             position += 1
-            // If the call is read, each gate has a pass of its own.
+            // If the call has readers, each gate has its own pass.
             if needsTask || context.isRead { return }
         }
     }
@@ -49,7 +49,7 @@ struct PhasedPass {
         guard inner.isInside(context) else {
             throw ClientError(
                 .configuration,
-                "the gate \(gate.gate.gateName) passed on a context that is neither the given one nor a child of it"
+                "the gate \(gate.gate.gateName) passed on a context that is neither its own nor a child"
             )
         }
         needsTask = inner.isLimit && !plan.endsPromptly(from: position + 1)

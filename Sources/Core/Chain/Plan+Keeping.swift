@@ -2,8 +2,7 @@
 
 // A call whose value needs the whole content is retried as a whole.
 extension Plan {
-    /// How much of a successful response's content the retrier keeps for a call that collects it; nil for
-    /// nothing.
+    /// The bytes of a successful response's content that the retrier keeps; nil for none.
     func keptBytes(
         of outcome: Outcome, for retrier: any RequestRetrier, in context: Context
     ) -> Int? {

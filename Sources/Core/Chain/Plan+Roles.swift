@@ -66,7 +66,8 @@ extension Plan {
     }
 
     /// Asks for a further attempt.
-    /// - Returns: Its number, once the wait for it is over, and how long that was; nil if the outcome stands.
+    /// - Returns: The attempt's number and the length of the wait, once that is over; nil if the
+    ///   outcome is final.
     private func attempt(
         after outcome: Outcome, _ number: Int, by retrier: any RequestRetrier, in context: Context
     ) async throws -> (number: Int, delay: Duration)? {
@@ -105,10 +106,10 @@ extension Plan {
         if let left = context.timeLeft, delay >= left {
             throw ClientError(
                 .deadlineExceeded,
-                "the next attempt would wait \(delay.text), but the deadline ends before that",
+                "the next attempt would wait \(delay.text), but the deadline passes first",
                 underlying: outcome.error, response: outcome.head)
         }
-        // Told before it begins, so that a log and a trace name it alike.
+        // Reported before the attempt begins, so that a log and a trace have the same number.
         let number = context.call.record.nextAttempt()
         context.tell(.retrying(after: delay, attempt: number, outcome))
         try await context.report(waitingFor: "back-off") { try await $0.sleep(for: delay) }

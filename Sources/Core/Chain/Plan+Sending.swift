@@ -3,7 +3,7 @@
 extension Plan {
     /// Checks and completes a request.
     ///
-    /// Apart, so that its values do not take room in the frame of a suspended call.
+    /// A separate function, so that its values take no memory in the frame of a suspended call.
     @inline(never)
     private func completed(_ request: Request, in context: Context) throws -> Request {
         try context.checkCancellation()
@@ -36,7 +36,7 @@ extension Plan {
             throw unmet
         }
         var request = request
-        // For a body that a gate has set. The call has described its own body already.
+        // Needed for a body that a gate has set. The call has described its own body already.
         request.describeBody()
         if body.hasTrailers { request.announceTrailers() }
         request.uniteCookies()
@@ -116,7 +116,7 @@ extension Plan {
                 "one call was about to be sent more than \(Self.sendLimit) times; look for a retry around"
                     + " another retry, or a replay that never succeeds")
         }
-        // Of its own, if the call is read.
+        // If the call has readers, the exchange gets its own context.
         let inner = context.entering(.exchange(request)) ?? context
         inner.tell(.sent(request))
         return (inner, number)

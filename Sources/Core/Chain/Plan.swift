@@ -30,9 +30,9 @@ final class Plan: Sendable {
     private let promptEnds: [Bool]
     // -1 if there is none.
     private let innermostRetry: Int
-    // The last position where the client may be proved, the transport's included; unknown until asked.
+    // The last position that may prove the client, or -1; `Int.min` until it is computed.
     private let lastProof = Atomic(Int.min)
-    // The names of the gates by position, once a reader has asked for them.
+    // The names of the gates by position; nil until a reader needs one.
     private let gateNames = Mutex<[String]?>(nil)
     /// The fault of the stack that makes every call fail, or nil.
     let fault: ClientError?
@@ -40,7 +40,7 @@ final class Plan: Sendable {
     /// How many times one call may be passed to the transport, not counting redirect hops.
     static let sendLimit = 12
 
-    /// How often the client's stack or transport had been replaced before.
+    /// How often the client's stack or transport was replaced before this plan.
     let generation: Int
 
     init(gates: [any Gate], transport: any Transport, generation: Int = 0) {
@@ -125,7 +125,7 @@ final class Plan: Sendable {
     /// Whether everything from a position on ends soon after its context and task are cancelled.
     func endsPromptly(from position: Int) -> Bool { promptEnds[position] }
 
-    /// Whether a gate or the transport, from a position on, may prove who the client is.
+    /// Whether a gate or the transport, from a position on, may prove the client's identity.
     func provesClient(from position: Int) -> Bool {
         var last = lastProof.load(ordering: .relaxed)
         if last == .min {
@@ -142,7 +142,7 @@ final class Plan: Sendable {
     ///   - request: The request.
     ///   - start: The position.
     ///   - context: The context.
-    ///   - isEntered: Whether the readers of the call know of the pass through the gate at the position.
+    ///   - isEntered: Whether the call's readers were told of the pass of the gate at the position.
     /// - Returns: The response.
     /// - Throws: The error of a gate or of the transport.
     // Never inlined: the optimizer of Swift 6.3 fails at a copy of it inside a traced pass.
@@ -164,7 +164,7 @@ final class Plan: Sendable {
                 request = try await adapted(request, by: adapter, at: position, in: context, tells)
                 position += 1
             default:
-                // What wraps the rest of the chain comes back once its pass has begun.
+                // A wrapping gate comes here twice: `enter` begins its pass and calls `run`.
                 return tells
                     ? try await enter(request, at: position, in: context)
                     : try await wrap(request, from: position, in: context)
@@ -173,9 +173,9 @@ final class Plan: Sendable {
         return try await send(request, in: context)
     }
 
-    // These two are apart, so that their values do not take room in the frame of a suspended call.
+    // The next two functions are never inlined: the frame of a suspended call stays small.
 
-    /// Passes a node that waits for nothing.
+    /// Passes a node that never waits.
     @inline(never)
     private func pass(
         _ position: inout Int, _ request: inout Request, in context: Context, _ tells: Bool
@@ -216,9 +216,9 @@ final class Plan: Sendable {
         }
     }
 
-    /// Runs the gates at a position and after it that wrap the rest of the chain, and the rest.
+    /// Runs the wrapping gates from a position on, and the rest of the chain.
     ///
-    /// Inlined, because each asynchronous frame costs an allocation now and then.
+    /// Inlined, because an asynchronous frame sometimes costs an allocation.
     @inline(__always)
     private func wrap(
         _ request: Request, from position: Int, in context: Context
@@ -330,7 +330,7 @@ extension Plan.Node {
         }
     }
 
-    /// Whether the gate may add to a request who the client is.
+    /// Whether the gate may add a proof of the client's identity to a request.
     fileprivate var mayProveClient: Bool {
         switch self {
         case .group, .metrics, .log, .retry, .validate, .idle: return false

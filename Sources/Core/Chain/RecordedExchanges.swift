@@ -3,9 +3,9 @@
 /// The exchanges of a call: the shown exchange, which its timeline and progress describe, and the
 /// exchanges that overlap with it.
 ///
-/// Attempts of a hedged call overlap. The described exchange is the last one sent, until another one
-/// is answered first, is read while the described one has no answer, or is returned to the
-/// caller.
+/// Attempts of a hedged call overlap. The shown exchange is the last one sent. Another exchange
+/// takes its place if it is answered first, if it is read before the shown one has an answer, or if
+/// it is returned to the caller.
 struct RecordedExchanges {
     private enum Phase {
         case sent
@@ -91,8 +91,8 @@ struct RecordedExchanges {
 
     /// Takes a head.
     ///
-    /// A second answer does not replace one that may still be read; one that was given up replaces
-    /// nothing.
+    /// The exchange becomes the shown one, unless it was abandoned, or the shown one has an answer
+    /// that may still be read.
     mutating func receiveHead(
         of number: Int, unless isGivenUp: @autoclosure () -> Bool,
         _ change: (inout Timeline, inout TransferProgress) -> Void
@@ -105,8 +105,7 @@ struct RecordedExchanges {
 
     /// Counts bytes of a body that were read.
     ///
-    /// The bytes of another answer that is drained meanwhile, such as that of a losing hedge, are
-    /// not counted here.
+    /// The bytes of a response that is only drained, such as that of a losing hedge, do not count.
     /// - Returns: Whether the progress has changed.
     mutating func receive(_ bytes: Int, in number: Int) -> Bool {
         if shown.number == number {
@@ -125,7 +124,7 @@ struct RecordedExchanges {
             shown.timeline.bodyEnd = now
             shown.phase = .ended
         } else if let place = others.firstIndex(where: { $0.number == number }) {
-            // Its caller may still get it.
+            // The caller may still get this response.
             others[place].timeline.bodyEnd = now
             others[place].phase = .ended
         }

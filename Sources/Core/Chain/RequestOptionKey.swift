@@ -5,7 +5,7 @@
 /// If the stack of a call has no gate that handles the key (``Gate/handledOptions``), the call adds
 /// the gate of ``gate(for:)``.
 public protocol RequestOptionKey: OptionKey {
-    // Named again, so that it is inferred from `gate(for:)`.
+    // Declared again, so that the compiler infers it from `gate(for:)`.
     /// The type of the value.
     associatedtype Value
 
@@ -14,7 +14,7 @@ public protocol RequestOptionKey: OptionKey {
     /// The default is nil. It suits a key that only some gates read.
     static func gate(for value: Value) -> (any Gate)?
 
-    /// Where the gate of ``gate(for:)`` stands; ``GatePlace/outermost`` by default.
+    /// The place of the gate of ``gate(for:)``; ``GatePlace/outermost`` by default.
     static var gatePlace: GatePlace { get }
 }
 
@@ -43,8 +43,8 @@ extension RequestOptions {
     }
 }
 
-/// Where the gate of a call's own option stands (``RequestOptionKey/gatePlace``); the call adds
-/// this gate only if the stack has none for the option.
+/// The place of a gate that a call adds for an option (``RequestOptionKey/gatePlace``), because the
+/// stack has no gate for it.
 public enum GatePlace: Sendable, Hashable {
     /// Outside of all gates of the client, so that the gate sees the call once.
     case outermost

@@ -3,19 +3,19 @@
 /// A part of the decision whether a request is sent once more if its kept-alive connection ended before
 /// an answer (``TransferState/lostReusedConnection``).
 ///
-/// Each context has the part of the gate that created it. They are asked from the inside outwards, and
-/// only when a connection is lost.
+/// Each context has the rule of the gate that created it. The rules are asked only when a
+/// connection is lost, innermost first.
 enum ResendRule: Sendable {
-    /// A retry, which may count it as one of its attempts at a request.
+    /// A retry, which may count the second send as one of its attempts.
     case retried(by: Kept<any RequestRetrier>, Request)
     /// A repeatable request is sent once more if this limit has a permit for it at once.
     case limited(@Sendable () -> (@Sendable () -> Void)?)
-    /// Those of outer contexts, for a context without them.
+    /// The rules of outer contexts, for a context without outer contexts.
     case several([ResendRule])
 }
 
 extension Context {
-    /// The rules that apply here, innermost first.
+    /// The rules that apply in this context, innermost first.
     var resendRules: [ResendRule] {
         var rules: [ResendRule] = []
         var context: Context? = self
@@ -30,7 +30,7 @@ extension Context {
         return rules
     }
 
-    /// The limits to ask before a request is sent once more, outermost first; nil if a retry decides about it.
+    /// The limits to ask before the second send, outermost first; nil if a retry decides about it.
     var resendLimits: [@Sendable () -> (@Sendable () -> Void)?]? {
         var limits: [@Sendable () -> (@Sendable () -> Void)?] = []
         for rule in resendRules {

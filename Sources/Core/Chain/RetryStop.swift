@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Why a retryable outcome was accepted, for the message of the resulting error.
+/// Why a retryable outcome was not retried, for the message of the resulting error.
 struct RetryStop: Sendable {
     private let status: HTTPStatus?
     private let code: ClientError.Code?
@@ -13,7 +13,7 @@ struct RetryStop: Sendable {
         self.reason = reason
     }
 
-    /// Whether an error describes that outcome, and was not made by another gate.
+    /// Whether an error describes the outcome and does not come from another gate.
     fileprivate func concerns(_ error: ClientError) -> Bool {
         if let status { return error.response?.status == status }
         return error.code == code

@@ -26,7 +26,7 @@ public struct Stack: Sendable {
 
     /// Returns the stack that a call with these options passes.
     ///
-    /// It has in addition the gates of options that no gate of the stack handles
+    /// If no gate of the stack handles an option, the returned stack also has the option's gate
     /// (``RequestOptionKey/gate(for:)``). It lacks the gates that the call leaves out.
     public func completed(for options: RequestOptions) -> Stack {
         if options.isEmpty { return self }
@@ -66,7 +66,7 @@ extension Stack: CustomStringConvertible {
     }
 }
 
-/// What a call leaves out of its stack.
+/// The gates that a call leaves out of its stack.
 enum LeftOutOption: OptionKey {
     typealias Value = [LeftOut]
 }
@@ -77,7 +77,7 @@ struct LeftOut: Sendable {
 }
 
 extension [any Gate] {
-    /// Returns the gates that a call with these options does not leave out, or throws why it cannot.
+    /// Returns the gates that a call with these options keeps; throws if it may not leave one out.
     func remaining(for options: RequestOptions) throws -> [any Gate] {
         guard let left = options[LeftOutOption.self] else { return self }
         let names = flatMap(\.flattened)
@@ -121,7 +121,7 @@ private struct Remainder: GateGroup {
 }
 
 extension GateFacts {
-    // What the gate guards; nil if a call may do without it.
+    // The task for which every call needs the gate; nil if a call may leave the gate out.
     fileprivate var duty: String? {
         if requiresTLS { return "refuses requests that would not go over TLS" }
         for effect in effects {

@@ -11,7 +11,7 @@ extension Next {
     ///
     /// When the limit has passed, the caller gets the error at once. The limit cancels the context,
     /// which ends sends, waits and bodies in the rest of the chain. If the rest of the chain runs
-    /// in a task of its own, the limit cancels this task too. The gates then stop all other waits.
+    /// in a separate task, the limit cancels this task too. The gates then stop all other waits.
     /// Nothing is sent afterwards.
     /// - Parameters:
     ///   - request: The request.
@@ -34,7 +34,7 @@ extension Next {
     /// The caller does not wait for an inner gate that ignores the cancellation. Gates that are
     /// known to react to it (``PromptlyCancellable``) run directly. If any inner gate is not known
     /// to react, the rest of the chain runs in one child task. A gate that cancels a
-    /// ``Context/child(deadline:)`` by a rule of its own uses this method.
+    /// ``Context/child(deadline:)`` by another rule uses this method.
     /// - Parameters:
     ///   - request: The request.
     ///   - inner: A child of the context, used only for the rest of the chain.
@@ -85,8 +85,9 @@ extension Context {
         cancel(.expired(fault))
     }
 
-    /// Ends what this context limits, and takes the error of a limit before the errors that its
-    /// cancellation caused.
+    /// Ends the limit with a result of the rest of the chain.
+    ///
+    /// If the context was cancelled, the reason's error replaces the result.
     func finish(_ result: inout Result<Response, any Error>) {
         switch result {
         case .failure:
@@ -116,11 +117,11 @@ struct ContextLimit: Sendable {
 }
 
 extension ResponseBody {
-    /// Ends the body when the context is cancelled, and the time limit when the body ends.
+    /// Ends the body when the context is cancelled, and ends the time limit when the body ends.
     fileprivate func keepLimit(
         _ limit: ContextLimit, _ timer: any TimerToken, of context: Context
     ) {
-        // A small body needs no check: it is read faster than the time could be checked.
+        // A small body needs no check, because reading it takes less time than the check.
         if let deadline = context.deadline, storage.length ?? .max > ResponseBodyExpiry.smallest {
             storage.expire(
                 ResponseBodyExpiry(deadline: deadline, timeSource: context.timeSource) {

@@ -7,14 +7,14 @@
 /// matters only until the method returns. After the return, the exchange ends early if a task that
 /// reads the body is cancelled, if the body is released, or if the context is cancelled.
 ///
-/// ``Exchange`` implements these rules. The transport passes to the exchange what it receives, and
+/// ``Exchange`` implements these rules. The transport passes received data to the exchange, and
 /// stops when the exchange tells it to. If the content is available at once, as in a file, the
 /// transport needs no exchange but only a ``ResponseBodySource``.
 public protocol Transport: Sendable {
     /// The capabilities of the transport.
     var capabilities: TransportCapabilities { get }
 
-    /// Whether connections prove who the client is, as a client certificate does.
+    /// Whether connections prove the client's identity, as a client certificate does.
     ///
     /// If true, a cache does not share responses between two clients (``Next/provesClient``). The
     /// default is true. If a transport does not implement this property, it loses cache hits, but
@@ -22,7 +22,7 @@ public protocol Transport: Sendable {
     /// must return the value of that transport.
     var provesClient: Bool { get }
 
-    /// Whether a server can end the process by the bytes that it sends.
+    /// Whether bytes from a server can end the process.
     ///
     /// The linter warns of such a transport. The default is false. A transport that wraps another
     /// transport must return the value of that transport.
@@ -42,9 +42,9 @@ public protocol Transport: Sendable {
 }
 
 extension Transport {
-    /// True: connections may prove who the client is.
+    /// True: connections may prove the client's identity.
     public var provesClient: Bool { true }
 
-    /// False: the process stays, whatever a server sends.
+    /// False: no bytes from a server end the process.
     public var canEndProcess: Bool { false }
 }

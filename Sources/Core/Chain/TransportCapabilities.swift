@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What a transport can do beyond sending a request and streaming its response.
+/// The abilities of a transport besides sending a request and streaming its response.
 ///
 /// If a call needs a capability that its transport lacks, the call fails with
 /// ``ClientError/Code/unsupported`` before anything is sent. `TransportConformance` in
@@ -39,7 +39,7 @@ public struct TransportCapabilities: OptionSet, Hashable, Sendable {
     /// The request's rule judges the addresses of connections (``RequestOptions/addressRule``).
     ///
     /// Without this capability, the rule is ignored. A gate that sets a rule therefore also checks
-    /// what it can check itself.
+    /// the host itself, as far as it can.
     public static let addressRules = Self(rawValue: 1 << 6)
 
     /// A connection can switch to another protocol (``RequestOptions/upgrade``).
@@ -60,8 +60,8 @@ public struct TransportCapabilities: OptionSet, Hashable, Sendable {
         guard !missing.isEmpty else { return nil }
         return ClientError(
             .unsupported,
-            "\(asker) needs \(missing), which the client's transport does not support; use one that"
-                + " does, such as CurlTransport without a proxy for all hosts")
+            "\(asker) needs \(missing), which the client's transport does not support; use a"
+                + " transport that does, such as CurlTransport without a proxy for all hosts")
     }
 }
 

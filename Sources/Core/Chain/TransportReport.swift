@@ -22,12 +22,12 @@ public enum TransportReport: Sendable {
     /// The number of bytes of the request content sent so far; if the transport sends the content
     /// again, the number starts again at 0.
     case sent(bytes: Int64)
-    /// The library below the transport has sent the request again, which cannot be prevented.
+    /// The library below the transport has sent the request again; no transport can prevent this.
     case sentAgain
 }
 
 extension Timeline {
-    /// Records what a transport reports.
+    /// Records a report of a transport.
     public mutating func take(_ report: TransportReport) {
         switch report {
         case .resolved(let instant): resolved = instant

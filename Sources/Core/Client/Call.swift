@@ -53,7 +53,7 @@ public struct Call: Sendable {
 
     /// Declares that the request may be sent twice although its method is not idempotent.
     ///
-    /// If `isRetryable` is false, the request is never retried, whatever its method.
+    /// If `isRetryable` is false, the request is never retried, even if its method is idempotent.
     public func retryable(_ isRetryable: Bool = true) -> Call {
         option(RetryableOption.self, isRetryable)
     }
@@ -74,12 +74,12 @@ public struct Call: Sendable {
     /// ```
     ///
     /// The client's ``TimeSource`` measures the time, so a test with its own clock never sleeps.
-    /// The wait counts as a running call of the client. Whatever cancels the running calls
+    /// The wait counts as a running call of the client. A cancellation of the running calls
     /// therefore also ends the wait. No deadline applies to the wait.
     /// - Parameter duration: How long to wait. If it is zero or less, the method returns at once.
     /// - Throws: `CancellationError`, or ``ClientError/Code/cancelled`` after a shutdown.
     public func wait(for duration: Duration) async throws {
-        // Read are calls that exchange something.
+        // Only calls with an exchange have readers.
         try await client.begin(request, isRead: false).context.sleep(for: duration)
     }
 
@@ -159,7 +159,7 @@ public struct Call: Sendable {
             maxLineBytes: context.maxLineBytes)
     }
 
-    // Inlined, because each asynchronous frame costs an allocation now and then.
+    // Inlined, because an asynchronous frame sometimes costs an allocation.
     @inline(__always)
     private func send(
         accept: [MediaType], in running: (plan: Plan, context: Context)
@@ -173,7 +173,7 @@ public struct Call: Sendable {
         }
     }
 
-    /// Apart, so that its values do not take room in the frame of a suspended call.
+    /// A separate function, so that its values take no memory in the frame of a suspended call.
     @inline(never)
     private func complete(
         accept: [MediaType], in running: (plan: Plan, context: Context)
@@ -198,15 +198,15 @@ public struct Call: Sendable {
     @inline(never)
     private func chosen(_ response: Response, in context: Context) -> Response {
         var response = response
-        // A gate created it itself.
+        // A gate has created this response itself.
         if response.history == nil { response.history = context.call.record }
         context.call.record.didChoose(response.exchange)
         context.tell(.responded(response))
         return response
     }
 
-    /// Adds the gates of this call, and gates for options that the stack would ignore, to those that the
-    /// call does not leave out.
+    /// Removes the gates that the call leaves out, and adds the call's own gates and the gates for
+    /// options that the stack would ignore.
     private func extended(_ plan: Plan, for options: RequestOptions) throws -> Plan {
         if gates.isEmpty && options.isEmpty { return plan }
         let plan = try plan.remaining(for: options)
@@ -220,18 +220,18 @@ public struct Call: Sendable {
 extension Call {
     /// Leaves gates of the client's stack out of this call: `without("cache")`.
     ///
-    /// The names are those of ``Gate/gateName``, in upper or lower case. If a group is left out,
+    /// The names are values of ``Gate/gateName``, in upper or lower case. If a group is left out,
     /// the gates inside it are left out too. In two cases the call fails as
-    /// ``ClientError/Code/configuration``: if no gate has the name, and if the facts of a gate say
-    /// that it checks targets, upgrades the scheme, follows redirects, sets credentials, or limits
-    /// content, decoding, the rate or concurrency.
+    /// ``ClientError/Code/configuration``: if no gate has the name, and if the facts of a gate
+    /// state that it checks targets, upgrades the scheme, follows redirects, sets credentials, or
+    /// limits content, decoding, the rate or concurrency.
     public func without(_ names: String...) -> Call {
         names.reduce(self) { call, name in
             call.without(LeftOut(name: name) { $0.gateName.lowercased() == name.lowercased() })
         }
     }
 
-    /// Leaves the gates of a type out of this call, under the same rules as by their names.
+    /// Leaves the gates of a type out of this call, under the same rules as for names.
     public func without<Left: Gate>(_ type: Left.Type) -> Call {
         without(LeftOut(name: String(describing: type)) { $0 is Left })
     }
@@ -242,13 +242,13 @@ extension Call {
 }
 
 extension Context {
-    /// Notes that the call has returned a value.
+    /// Records that the call has returned a value.
     fileprivate func didMakeValue(of response: Response) {
         call.record.didSerialize(at: timeSource.now)
         left(.success(response.status))
     }
 
-    /// Notes that the call has failed.
+    /// Records that the call has failed.
     /// - Returns: The error with the details of the call.
     fileprivate func failed(_ error: any Error) -> any Error {
         let error = call.record.completed(error, at: timeSource.date)

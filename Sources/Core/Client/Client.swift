@@ -19,7 +19,7 @@ public final class Client: Sendable {
         var plan: Plan
         // Ends the state that gates share.
         var onShutdown: (@Sendable () async -> Void)?
-        // Cancelling this context cancels all calls that were started under it.
+        // A cancellation of this context cancels all calls that were started in it.
         var generation: Context
         var nextNumber: UInt64 = 0
         var isShutDown = false
@@ -58,7 +58,7 @@ public final class Client: Sendable {
         environment = CallEnvironment(
             timeSource: timeSource, randomSource: randomSource,
             baseOrigin: base?.origin)
-        // Taken from the random source, so that call identifiers repeat with a seeded source.
+        // The identifier comes from the random source, so a seeded source repeats call identifiers.
         var generator = randomSource.generator(forCall: .max)
         tag = UInt32(truncatingIfNeeded: generator.next())
         stack.placeGates()
@@ -85,7 +85,7 @@ public final class Client: Sendable {
         base?.fault.map { ClientError(.invalidRequest, "the client's base URL: " + $0) }
     }
 
-    /// Replaces the stack, and the transport if one is given.
+    /// Replaces the stack, and the transport if `transport` is not nil.
     ///
     /// Running calls keep their stack and transport; later calls use the new ones. A replaced
     /// transport closes after its last call.
@@ -140,9 +140,9 @@ public final class Client: Sendable {
     /// Begins a call.
     /// - Parameters:
     ///   - request: The request.
-    ///   - readers: What reads the call, beside the reader of the client.
-    ///   - collectedBytes: How much of the content is collected.
-    ///   - isRead: Whether the call may be read at all.
+    ///   - readers: The readers of the call, besides the reader of the client.
+    ///   - collectedBytes: How many bytes of the content are collected.
+    ///   - isRead: Whether the call may have readers.
     /// - Returns: The plan and the context of the call.
     /// - Throws: The fault of the base URL, or ``ClientError/Code/cancelled`` after a shutdown.
     func begin(
@@ -205,11 +205,11 @@ public final class Client: Sendable {
     /// as ``ClientError/Code/cancelled``. If a running call begins another exchange, the call fails
     /// with the same code. Examples are a resumed download and a reconnecting event stream.
     ///
-    /// The client waits at most one second for the ends of cancelled calls, so that the gates see
+    /// The client waits at most one second until cancelled calls have ended, so that the gates see
     /// these ends before the shutdown. If a caller holds a response without reading it, the
     /// response does not end by itself. The gates shut down one after the other, outermost first.
-    /// Each takes as long as it needs, and nothing bounds the sum. Their shared state ends after
-    /// the gates (``replace(stack:transport:onShutdown:)``).
+    /// No limit applies to the time that they take. Their shared state ends after the gates
+    /// (``replace(stack:transport:onShutdown:)``).
     ///
     /// If the task is cancelled, only the grace period ends early. When this method returns,
     /// everything is closed.
@@ -225,7 +225,7 @@ public final class Client: Sendable {
         }
         await waitUntilIdle(for: grace, isCancellable: true)
         generation.cancel(CancelReason(.handle, error: error))
-        // Cancelled calls end soon, unless somebody holds a response.
+        // Cancelled calls end soon, unless a response is still held.
         await waitUntilIdle(for: .seconds(1), isCancellable: false)
         for gate in plan.gates { await gate.shutdown() }
         await onShutdown?()

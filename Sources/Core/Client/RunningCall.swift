@@ -126,7 +126,7 @@ extension Call {
             outcome.settle(.failure(error))
             return RunningCall(outcome: outcome, received: received, context: nil, task: nil)
         }
-        // Cancelled by the handle's `cancel` or by its release; otherwise ends with the call.
+        // The handle's `cancel` or release cancels this task. Otherwise, it ends with the call.
         let task = Task.inheriting(immediately: false) { [self] in
             do {
                 let value = try await serialized(
@@ -170,8 +170,7 @@ extension RunningCall {
 }
 
 extension Call {
-    /// Sends the request at once and calls a handler on a queue exactly once when the call has
-    /// ended.
+    /// Sends the request at once and calls a handler on a queue once when the call has ended.
     ///
     /// ```swift
     /// client.get("users/1").onCompletion(.json, queue: .main) { result in show(result) }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension ClientError {
-    /// What went wrong, as a stable name that a metrics label can use (`error.type`).
+    /// The kind of failure, as a stable name that a metrics label can use (`error.type`).
     ///
     /// Codes compare with `==` and match in a `catch`: `catch ClientError.Code.tls`. Plugins may
     /// add their own codes.
@@ -31,7 +31,8 @@ extension ClientError {
         /// A transport may be shut down by itself or by another client. If a call is cancelled, it
         /// ends with `CancellationError` instead. This holds for a cancellation by the call's task,
         /// its handle, ``Client/cancelAll()``, or the end of the grace period of
-        /// ``Client/shutdown(grace:cancellingWith:)``. That method may name another error.
+        /// ``Client/shutdown(grace:cancellingWith:)``, unless the caller of `shutdown` sets another
+        /// error.
         public static let cancelled = Self(rawValue: "cancelled")
         /// The deadline of the call passed.
         public static let deadlineExceeded = Self(rawValue: "deadlineExceeded")
@@ -98,9 +99,8 @@ extension ClientError {
 }
 
 extension ClientError {
-    /// Whether an error is a cancellation, which is not a failure; it is one if it is a
-    /// `CancellationError` or has the code ``Code/cancelled``, which
-    /// ``Client/shutdown(grace:cancellingWith:)`` may name.
+    /// Whether an error is a cancellation and not a failure: a `CancellationError`, or an error
+    /// with the code ``Code/cancelled``, which ``Client/shutdown(grace:cancellingWith:)`` may use.
     public static func isCancellation(_ error: any Error) -> Bool {
         error is CancellationError || (error as? ClientError)?.code == .cancelled
     }

@@ -41,7 +41,7 @@ extension ClientError {
         }
     }
 
-    // The texts of decoders may quote the content: only these words of Foundation's are taken over.
+    // The texts of decoders may quote the content, so only these words of Foundation are used.
     private static func found(_ text: String) -> String? {
         let kinds = [
             ("a string", "a string"), ("a dictionary", "an object"), ("an array", "an array"),
@@ -63,7 +63,7 @@ extension ClientError {
         return "is not valid"
     }
 
-    // A name may be a member's that the server chose. In a deep path both ends are shown.
+    // A name may come from the server. Of a deep path, both ends are shown.
     private static func path(_ keys: [any CodingKey]) -> String {
         if keys.isEmpty { return "the content" }
         let parts = keys.map { key in

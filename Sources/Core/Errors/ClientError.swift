@@ -2,7 +2,7 @@
 
 public import Foundation
 
-/// Why a call failed: a code to branch on, a message that says what to do, and the circumstances.
+/// The failure of a call: a code to branch on, a message with a remedy, and the circumstances.
 ///
 /// ```swift
 /// do {
@@ -12,14 +12,14 @@ public import Foundation
 /// }
 /// ```
 ///
-/// The errors of your own gates pass unchanged. A cancelled task gets `CancellationError`.
+/// Errors of your own gates reach the caller unchanged. A cancelled task gets `CancellationError`.
 /// Everything that this type prints is redacted.
 public struct ClientError: Error, Sendable {
     private struct Details: Sendable {
         var code: Code
         var message: String
         var underlying: (any Error)?
-        // Kept as sent, to hide its secrets in all that is printed.
+        // The request as sent; its secrets are hidden in all printed text.
         var sent: Request?
         var response: ResponseHead?
         var responseBody: Data
@@ -32,7 +32,7 @@ public struct ClientError: Error, Sendable {
         var attachment: (any Sendable)?
     }
 
-    // Keeps an error one pointer wide.
+    // With this class, an error is one pointer wide.
     private final class Storage: Sendable {
         let details: Details
 
@@ -68,9 +68,9 @@ public struct ClientError: Error, Sendable {
                 proxyStatus: proxyStatus))
     }
 
-    /// What went wrong.
+    /// The kind of failure.
     public var code: Code { details.code }
-    /// What happened and what to do.
+    /// The failure and its remedy.
     public var message: String { details.message }
     /// The error that caused this one, or nil.
     public var underlying: (any Error)? { details.underlying }
@@ -83,8 +83,8 @@ public struct ClientError: Error, Sendable {
     /// The error keeps 4 KiB, unless the gate that refused the response keeps more
     /// (``ResponseValidator/keptBytes(for:)``). ``description`` shows only a ``problem`` of it.
     public var responseBody: Data { details.responseBody }
-    /// Whether ``responseBody`` is only the beginning of the content; either more content arrived
-    /// than was kept, or the rest was not waited for.
+    /// Whether ``responseBody`` is only the beginning of the content: more content arrived than the
+    /// error keeps, or nothing waited for the rest.
     public var isResponseBodyCut: Bool { details.isResponseBodyCut }
     /// How many times the transport was asked to send.
     public var attempts: Int { details.attempts }
@@ -103,7 +103,7 @@ public struct ClientError: Error, Sendable {
     /// The results of the last 32 attempts if the call was retried; otherwise empty.
     public var history: [AttemptSummary] { details.history }
 
-    /// Returns the error with missing details filled in from the call.
+    /// Returns the error; details of the call replace missing details.
     func completed(
         sent: Request? = nil, response: ResponseHead? = nil, attempts: Int? = nil,
         retryAfter: Duration? = nil, history: [AttemptSummary] = [],
@@ -137,7 +137,7 @@ public struct ClientError: Error, Sendable {
         return changed { $0.transfer = TransferState(.receiving) }
     }
 
-    /// Returns the error of a second send of a request that was written before.
+    /// Returns the error of a second send of a request that was already written once.
     var behindASend: ClientError {
         guard transfer?.isUnsent == true else { return self }
         return changed { $0.transfer = TransferState(.sending) }

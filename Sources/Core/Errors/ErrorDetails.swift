@@ -8,8 +8,8 @@ public struct TransferState: Hashable, Sendable {
     public enum Phase: String, Hashable, Sendable, Comparable {
         /// No byte of the request was written, or the server has not processed the request.
         ///
-        /// The exchange was in name resolution, connection or TLS. If the server has said that it
-        /// did not process the request, as HTTP/2 can (RFC 9113 §8.7), this is the phase as well.
+        /// The exchange was in name resolution, connection or TLS. The phase is the same if the
+        /// server states that it did not process the request, as in HTTP/2 (RFC 9113 §8.7).
         case connecting
         /// Bytes of the request may have been written, but no byte of a response has arrived.
         case sending
@@ -34,8 +34,8 @@ public struct TransferState: Hashable, Sendable {
     public let bodyBytesSent: Int64
     /// Whether a kept-alive connection ended before a byte of a response.
     ///
-    /// The request was written to a connection that had served an earlier exchange. Most often the
-    /// server had just closed the connection as idle, and nothing has failed. But the server may
+    /// The request was written to a connection that had served an earlier exchange. In most cases,
+    /// the server had just closed the idle connection, and nothing has failed. But the server may
     /// also have read the request and acted on it. A transport never sends such a request again by
     /// itself. If the request is repeatable (``Request/isRepeatable``), the client sends it again
     /// and counts the send. A retry makes this send one of its attempts. Without a retry, the
@@ -75,7 +75,7 @@ extension AttemptSummary: CustomStringConvertible {
     }
 }
 
-/// What a server says of a failure in a machine-readable form (`application/problem+json`).
+/// A server's description of a failure in a machine-readable form (`application/problem+json`).
 ///
 /// RFC 9457 defines the form. All members come from the server and may contain text of its users.
 /// `error.description` shows ``title`` and ``detail`` without secrets.
@@ -105,7 +105,7 @@ public struct ProblemDetails: Sendable, Hashable {
         instance = members["instance"]?.string
     }
 
-    /// Title and detail as they came, or the type if there is neither.
+    /// Title and detail unchanged, or the type if both are missing.
     var text: String {
         let texts = [title, detail].compactMap(\.self).filter { !$0.isEmpty }
         return texts.isEmpty ? type : texts.joined(separator: ": ")
@@ -113,8 +113,10 @@ public struct ProblemDetails: Sendable, Hashable {
 }
 
 extension ClientError {
-    /// What the server says of the failure, or nil; the content must be a document of the type
-    /// `application/problem+json` (RFC 9457), and the error must have kept all of it.
+    /// The server's description of the failure, or nil.
+    ///
+    /// The content must be a document of the type `application/problem+json` (RFC 9457), and the
+    /// error must have all of it.
     public var problem: ProblemDetails? {
         guard let type = response?.headers[.contentType].flatMap({ MediaType(parsing: $0) }),
             type.essence == "application/problem+json", !isResponseBodyCut,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Something that a gate does to the calls that pass it.
+/// An effect of a gate on the calls that pass it.
 ///
 /// If a duration or a count is nil, the gate sets no bound.
 public enum GateEffect: Sendable, Hashable {
@@ -9,8 +9,8 @@ public enum GateEffect: Sendable, Hashable {
     /// Sends a failed request again, each time as a new attempt.
     ///
     /// `attempts` includes the first attempt. `waits` is the longest sum of the waits between the
-    /// attempts. `repeatsUnsafe` says whether the gate repeats a request that is not idempotent and
-    /// that the server may have processed.
+    /// attempts. `repeatsUnsafe` states whether the gate repeats a request that is not idempotent
+    /// and that the server may have processed.
     case retries(attempts: Int?, waits: Duration?, repeatsUnsafe: Bool)
     /// Sends further copies of a request while the first is under way, each as an attempt.
     ///
@@ -26,7 +26,7 @@ public enum GateEffect: Sendable, Hashable {
 
     // MARK: Time
 
-    /// Ends the gates inside after a time.
+    /// Ends the work of the inner gates after a time.
     case limitsTime(Duration, GateTimeExtent)
     /// May hold a request back before it passes the request on.
     ///
@@ -44,11 +44,11 @@ public enum GateEffect: Sendable, Hashable {
 
     // MARK: Shared state
 
-    /// Keeps something in a store that replicas share.
+    /// Keeps state in a store that replicas share.
     ///
-    /// If the store does not answer, the gate goes on without it. `isHidden` says whether the
-    /// connection to the store is safe from readers; nil if that is not known. `atMost` is the
-    /// longest sum of the waits for the store in one pass.
+    /// If the store does not answer, the gate works without it. `isHidden` states whether others
+    /// cannot read the connection to the store; nil if this is not known. `atMost` is the longest
+    /// sum of the waits for the store in one pass.
     case sharesState(GateSharedContent, isHidden: Bool?, atMost: Duration)
 
     // MARK: The connection
@@ -60,13 +60,13 @@ public enum GateEffect: Sendable, Hashable {
 
     /// Sets header fields.
     case setsFields([HTTPHeaders.Name], GateFieldContent)
-    /// Puts something into the request that is valid only for a time, such as a dated signature.
+    /// Puts a value into the request that is valid only for a time, such as a dated signature.
     case stampsTime(valid: Duration?)
-    /// Adds a key to a request, by which a server recognises a repetition of the request.
+    /// Adds a key to a request, so that a server recognizes a repetition of the request.
     case identifiesRepetition
     /// Sends and keeps cookies.
     case keepsCookies
-    /// Changes `http` to `https` if the host has asked for that.
+    /// Changes `http` to `https` if the host has asked for `https`.
     case upgradesScheme
     /// Refuses requests to targets that are not allowed.
     case checksTarget
@@ -77,7 +77,7 @@ public enum GateEffect: Sendable, Hashable {
 
     /// Lets only some requests pass the gates of its group.
     ///
-    /// `byOrigin` says whether a list of origins decides.
+    /// `byOrigin` states whether a list of origins decides.
     case selects(byOrigin: Bool)
 
     // MARK: The response
@@ -96,7 +96,7 @@ public enum GateEffect: Sendable, Hashable {
 
     // MARK: Observation
 
-    /// Writes about calls; `content` is how many bytes of content it shows.
+    /// Writes a log of calls; `content` is the number of content bytes that it shows.
     case logs(content: Int)
     /// Counts and measures calls; `hasBoundedLabels` is false if a label may have any value.
     case measures(hasBoundedLabels: Bool)
@@ -115,7 +115,7 @@ public enum GateTimeExtent: Sendable, Hashable {
     case body
     /// Everything up to the head of the response.
     case head
-    /// Each time between two portions of the body in which nothing arrives.
+    /// Each wait between two portions of the body.
     case silence
 }
 
@@ -125,12 +125,12 @@ public enum GateFieldContent: Sendable, Hashable {
     case plain
     /// A secret.
     ///
-    /// `isBound` says whether the gate sends it only to origins that the gate lists. `variesByCall`
-    /// says whether it differs between the users of one client.
+    /// `isBound` states whether the gate sends the secret only to origins that the gate lists.
+    /// `variesByCall` states whether the secret differs between the users of one client.
     case secret(isBound: Bool, variesByCall: Bool = false)
 }
 
-/// How a gate answers without calling the gates inside.
+/// The kind of answer that a gate gives without the inner gates.
 public enum GateAnswer: Sendable, Hashable {
     /// With a stored response.
     case stored
@@ -138,7 +138,7 @@ public enum GateAnswer: Sendable, Hashable {
     case shared
     /// With an error.
     case refusal
-    /// With a response that it makes.
+    /// With a response that the gate makes.
     case substitute
 }
 

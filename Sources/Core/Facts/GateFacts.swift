@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The facts that a gate states about itself, as it is configured.
+/// The facts that a gate states about itself and its settings.
 ///
 /// A gate states its facts in ``Gate/facts(for:)``. Checks and explanations of a stack use only
 /// facts, and never the name of a gate. A user's gate is therefore treated like a built-in gate.
@@ -16,8 +16,8 @@
 /// }
 /// ```
 public struct GateFacts: Sendable {
-    /// What the gate does, as the end of a sentence that begins with the gate's name; an example is
-    /// `makes up to 3 attempts, 100 ms to 10 s apart`.
+    /// The gate's work, as the end of a sentence that begins with the gate's name, such as `makes
+    /// up to 3 attempts, 100 ms to 10 s apart`.
     public var summary: String
     /// The effects of the gate on calls, in their order.
     public var effects: [GateEffect]
@@ -33,29 +33,29 @@ public struct GateFacts: Sendable {
     /// `the request has an Authorization field already`.
     public var passedOver: String?
 
-    /// Whether the gate applies only to some of several requests that do not differ otherwise.
+    /// Whether the gate applies to only some of several equal requests.
     public var appliesByLot = false
 
     /// Whether the gate identifies the user of a call by other means than the request's fields.
     ///
-    /// This is for a gate that stores or shares responses. If it is true, gates further inside may
-    /// set the credentials of the callers.
+    /// Only a gate that stores or shares responses sets this property. If it is true, inner gates
+    /// may set the credentials of the callers.
     public var knowsCaller = false
 
-    /// Whether the gate would store responses without a partition, where other clients find them.
+    /// Whether the gate stores responses without a partition, so that other clients find them.
     public var lacksPartition = false
 
-    /// Whether the gate adds something that depends on the content, such as a signature.
+    /// Whether the gate adds a value that depends on the content, such as a signature.
     public var signsContent = false
 
     /// Whether the gate refuses requests that would not go over TLS.
     public var requiresTLS = false
 
-    /// The origins for which the gate is used, if it lists them; these are the origins of a
-    /// credential, or of a group that applies only to some origins.
+    /// The origins that the gate lists, if it is used only for some: the origins of a credential,
+    /// or the origins of a group.
     public var origins: Set<Origin>?
 
-    /// The quotas that the gate uses, each identified by a text of its own.
+    /// The quotas that the gate uses; each quota has a unique text.
     ///
     /// If a request passes two gates with a common quota, it uses the quota twice.
     public var sharedQuotas: Set<String> = []

@@ -5,15 +5,15 @@ import Synchronization
 /// The figures that one gate reports to a meter.
 ///
 /// Gauges are reported as changes, so that the gauges of gates that share the meter add up. The
-/// figures belong to the state of a gate, which a reload may keep. When that state ends, the gauges
-/// that were reported are subtracted.
+/// figures belong to the state of a gate, which a reload may keep. When this state ends, its
+/// reported gauges are subtracted.
 public final class GateFigures: Sendable {
     private struct State {
         var meter: (any GateMeter)?
         var told: [GateFigure: Double] = [:]
     }
 
-    /// The most gauges that are reported, so that many origins do not make the table grow forever.
+    /// The most gauges that are reported; this bounds the table if there are many origins.
     private static let maxGauges = 4096
 
     private let help: [String: String]
@@ -25,7 +25,7 @@ public final class GateFigures: Sendable {
     /// Creates the figures of a gate.
     /// - Parameters:
     ///   - meter: Receives the figures; nil if none are needed.
-    ///   - help: A help text for the name of each figure: one sentence that says what is counted,
+    ///   - help: A help text for the name of each figure: one sentence about the counted events,
     ///     with the unit (``GateMeter/describe(_:as:)``).
     ///   - counters: Counters that exist at zero before anything is counted. An alert then sees the
     ///     first event as a change.
@@ -41,7 +41,7 @@ public final class GateFigures: Sendable {
 
     deinit { state.withLock { Self.tell($0, times: -1) } }
 
-    /// Reports to another meter from now on, or to none; the former meter loses these gauges.
+    /// Reports to another meter from now on, or to none; the former meter's gauges are subtracted.
     public func move(to meter: (any GateMeter)?) {
         describe(to: meter)
         state.withLock { state in

@@ -4,10 +4,10 @@
 ///
 /// Examples are the state of a breaker, the length of a queue, a refusal, and open connections.
 ///
-/// A gate with such a figure takes a meter in its initialiser, and describes its figures to the
-/// meter. `MetricsStore` is a meter. A meter is called at once, and must neither block nor call the
-/// gate. Names are words with dots (`turnpike.circuit_breaker.state`). Labels come from a bounded
-/// set: states, reasons and origins, but never paths.
+/// A gate with such a figure takes a meter in its initializer, and describes its figures to the
+/// meter. `MetricsStore` is a meter. A meter is called at the time of the event. It must not block,
+/// and must not call the gate. Names are words with dots (`turnpike.circuit_breaker.state`). Labels
+/// come from a bounded set: states, reasons and origins, but never paths.
 ///
 /// Gauges are reported as changes (OpenTelemetry's up-down counters). The gauges of gates that
 /// share a meter therefore add up: all calls in flight, all entries of caches, the number of
@@ -19,10 +19,10 @@ public protocol GateMeter: Sendable {
     /// A gate describes each of its figures before the first value.
     /// - Parameters:
     ///   - name: The name of the figure.
-    ///   - help: One sentence that says what is counted, with the unit (`# HELP` in Prometheus).
+    ///   - help: One sentence about the counted events, with the unit (`# HELP` in Prometheus).
     func describe(_ name: String, as help: String)
 
-    /// Adds to a counter; an amount of zero creates the counter before anything is counted.
+    /// Adds to a counter; an amount of zero creates the counter before the first event.
     func add(_ amount: Double, to name: String, labels: [String: String])
 
     /// Changes a gauge by an amount, which may be negative; a gauge begins at zero.
@@ -56,7 +56,7 @@ extension GateMeter {
 extension Origin {
     /// The labels of an origin in figures: `server.address` and `server.port`.
     ///
-    /// The names are those of OpenTelemetry.
+    /// The names come from OpenTelemetry.
     public var meterLabels: [String: String] {
         ["server.address": host, "server.port": String(port)]
     }

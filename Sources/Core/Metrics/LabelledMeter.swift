@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Passes all figures to another meter, with some more labels.
+/// Passes all figures to another meter, with additional labels.
 struct LabelledMeter: GateMeter {
     let meter: any GateMeter
     let labels: [String: String]
@@ -34,7 +34,7 @@ extension GateMeter {
     /// ```swift
     /// .concurrencyLimit(total: 8, meter: store.labelled(gate: "search"))
     /// ```
-    /// - Parameter gate: The value of the label `turnpike.gate.id` on all its figures.
+    /// - Parameter gate: The value of the label `turnpike.gate.id` on all figures of the gate.
     /// - Returns: A meter that reports to this one.
     public func labelled(gate: String) -> any GateMeter {
         LabelledMeter(meter: self, labels: ["turnpike.gate.id": gate])

@@ -11,7 +11,7 @@ struct CarriedSecrets {
     ///   - requests: The requests.
     ///   - headers: The header fields of a response.
     ///   - content: The beginning of the response content.
-    ///   - redaction: Decides what is a secret.
+    ///   - redaction: Decides which values are secrets.
     init(
         of requests: [Request], _ headers: HTTPHeaders? = nil, content: Data = Data(),
         by redaction: Redaction
@@ -24,7 +24,7 @@ struct CarriedSecrets {
     ///   - requests: The requests.
     ///   - sections: The header sections of responses.
     ///   - content: The beginning of the content of the last response.
-    ///   - redaction: Decides what is a secret.
+    ///   - redaction: Decides which values are secrets.
     init(
         of requests: [Request], _ sections: [HTTPHeaders], content: Data = Data(),
         by redaction: Redaction
@@ -56,8 +56,8 @@ struct CarriedSecrets {
 }
 
 extension RedactionPass {
-    /// Learns the secrets of content: those of a form and of JSON, those that are named as the part
-    /// of a form or as the column of a table, and those that any text shows.
+    /// Learns the secrets of content: secret values of a form or of JSON, parts of a form and
+    /// columns of a table with a secret name, and secrets that any text shows.
     fileprivate func learn(content: [UInt8], _ type: MediaType?, isCut: Bool) {
         let text = Self.inUTF8(content)
         if type?.type == "multipart", let boundary = type?[parameter: "boundary"] {
@@ -68,7 +68,7 @@ extension RedactionPass {
         _ = kind?.read(text, isCut: isCut, in: self)
     }
 
-    // UTF-16 shows by its mark, or by the zeros of ASCII characters.
+    // UTF-16 is recognized by its byte order mark, or by the zero bytes of its ASCII characters.
     private static func inUTF8(_ content: [UInt8]) -> [UInt8] {
         guard content.count > 1 else { return content }
         let isLittle = content[1] == 0 || content.starts(with: [0xFF, 0xFE])
@@ -99,7 +99,7 @@ extension RedactionPass {
                 switch (field.first?.lowercased(), field.last) {
                 case ("content-type", let text?): type = MediaType(parsing: String(text))
                 case ("content-disposition", let text?):
-                    // It has the parameters of a media type.
+                    // The field's parameters have the grammar of a media type's parameters.
                     let name = MediaType(parsing: "x/\(Grammar.trimmed(text))")?[parameter: "name"]
                     isSecret = name.map { redaction.hides(key: $0) } ?? false
                 default: break

@@ -4,8 +4,10 @@ public import Foundation
 import TurnpikeSupport
 
 extension ClientError {
-    /// The request as last sent, redacted; of a call that ran out of time before anything was sent, the
-    /// request as the caller described it; otherwise nil if no request was sent.
+    /// The request as last sent, redacted.
+    ///
+    /// If a deadline passed before anything was sent, it is the request that the caller described.
+    /// If the call failed earlier in another way, it is nil.
     public var request: RequestSummary? { sent.map { RequestSummary($0) } }
 }
 
@@ -24,7 +26,7 @@ extension ClientError: DescriptionReflectable, LocalizedError {
         }
         if !history.isEmpty {
             let outcomes = history.map(\.description).joined(separator: ", ")
-            // A hedge, a replay or a hop is sent too, and an attempt may end before it is.
+            // Hedges, replays and hops are sends too, and an attempt may end before its send.
             let times = attempts == 1 ? "once" : "\(attempts) times"
             let sent = attempts == history.count ? "" : ", sent \(times)"
             text += " [\(history.count) attempts\(sent): \(outcomes)]"
@@ -54,8 +56,8 @@ extension ClientError: DescriptionReflectable, LocalizedError {
         ).index
     }
 
-    // Foundation's errors print everything, including URLs, and decoding errors print what they
-    // found. Only their messages are used.
+    // Foundation's errors print everything, including URLs, and decoding errors print the values
+    // they found. Only the messages of such errors are used.
     static func describe(_ error: any Error, _ pass: RedactionPass) -> String {
         let text =
             switch error {
@@ -67,7 +69,7 @@ extension ClientError: DescriptionReflectable, LocalizedError {
         return Grammar.escaped(pass.redacted(text, as: .text))
     }
 
-    /// The same as ``description``.
+    /// The text of ``description``.
     public var errorDescription: String? { description }
 }
 

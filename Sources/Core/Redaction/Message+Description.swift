@@ -2,7 +2,7 @@
 
 import TurnpikeSupport
 
-// What a message prints: redaction knows messages, and no message knows redaction.
+// The descriptions of messages are here, because the message types do not depend on redaction.
 
 extension Request: DescriptionReflectable, CustomDebugStringConvertible {
     /// The method and the URL without secrets.
@@ -39,7 +39,7 @@ extension TargetURI: DescriptionReflectable {
     /// The URI without secrets.
     public var description: String { redacted(.standard) }
 
-    /// The URI without what the rules hide.
+    /// The URI without the parts that the rules hide.
     public func redacted(_ redaction: Redaction) -> String {
         fault == nil ? redaction.url(text) : "(invalid URL)"
     }

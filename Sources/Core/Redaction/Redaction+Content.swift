@@ -6,15 +6,15 @@ import TurnpikeSupport
 extension Redaction {
     /// Returns the beginning of some content in printable form.
     ///
-    /// JSON and forms are parsed: the values of secret names are hidden whatever they are, and so
-    /// are the secrets in all other values. Plain text, HTML, CSS and scripts are searched. All
-    /// other content, and text whose bytes are not those of ASCII characters, is replaced by its
-    /// size and its type. Of JSON that is broken, the part that could be parsed is shown.
+    /// JSON and forms are parsed. Each value with a secret name is hidden, and so are the secrets
+    /// in all other values. Plain text, HTML, CSS and scripts are searched. All other content is
+    /// replaced by its size and its type, and so is text in UTF-16 or another charset that does not
+    /// extend ASCII. Of broken JSON, the part that could be parsed is shown.
     /// - Parameters:
     ///   - data: The bytes.
     ///   - type: The media type of the bytes.
     ///   - isCut: Whether the content was truncated. JSON may be truncated anywhere. In other text,
-    ///     only this flag tells that a secret at the end may be incomplete.
+    ///     this flag is the only sign that a secret at the end may be incomplete.
     /// - Returns: The text.
     public func content(_ data: Data, type: MediaType?, isCut: Bool = false) -> String {
         content(data, type: type, isCut: isCut, known: known)
@@ -29,15 +29,15 @@ extension Redaction {
                 pass.redacted("(\(data.count) bytes of \(type.essence))", as: .text), upTo: 200)
         }
         var text = String(decoding: shown, as: UTF8.self)
-        // A character that is cut off.
+        // Drops a character that was cut off.
         if isCut, text.last == "\u{FFFD}" { text.removeLast() }
         return Grammar.escaped(text)
     }
 
-    /// Returns content for display as bytes without escaping, or nil if it is not JSON, a form or
-    /// text, or cannot be parsed completely.
+    /// Returns redacted content as bytes without escaping; nil if the content is not JSON, a form
+    /// or text, or if it cannot be parsed completely.
     ///
-    /// Content without a known type is treated as what it looks like.
+    /// If the type is unknown, the content's bytes decide how it is read.
     public func shownBytes(_ data: Data, type: MediaType?) -> [UInt8]? {
         let content = Array(data)
         let kind =
@@ -49,8 +49,7 @@ extension Redaction {
     }
 }
 
-/// Content that a log can show, because its secrets can be told from the rest by their names or as
-/// text.
+/// Content that a log can show, because its secrets can be found by their names or in its text.
 enum ShownContent {
     /// One or more JSON texts.
     case json
@@ -83,7 +82,7 @@ enum ShownContent {
         self = isForm ? .form : .text
     }
 
-    // Whether the bytes of ASCII mean ASCII characters in a charset, wherever they stand.
+    // Whether each byte below 128 always means its ASCII character in a charset.
     private static func isOfASCII(_ charset: String) -> Bool {
         ["utf-8", "utf8", "us-ascii", "ascii", "iso-8859-", "windows-125"].contains {
             charset.lowercased().hasPrefix($0)
@@ -93,7 +92,7 @@ enum ShownContent {
     /// Returns the content without its secrets, or nil if its characters are wider than bytes.
     func redacted(_ content: [UInt8], isCut: Bool, in pass: RedactionPass) -> [UInt8]? {
         guard let shown = read(content, isCut: isCut, in: pass) else { return nil }
-        // Finally search the names and the text between the values.
+        // Last, the names and the text between the values are searched.
         return self == .text ? shown : pass.bytes(shown, isText: true, isCut: isCut) ?? shown
     }
 

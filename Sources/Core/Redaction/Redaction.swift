@@ -3,7 +3,7 @@
 public import Foundation
 import TurnpikeSupport
 
-/// The rules for what must not be printed: header fields and query items whose values are secrets.
+/// The rules for hiding secrets: the names of header fields and query items with secret values.
 ///
 /// Every type of this library prints with ``standard``. A log can add names
 /// (``adding(headers:query:)``). Names cannot be removed.
@@ -52,8 +52,8 @@ public struct Redaction: Sendable {
     /// Hides the secrets that a pass has found, wherever they occur and however they are escaped.
     public mutating func hide(secretsOf pass: RedactionPass) { known.insert(pass) }
 
-    /// Returns rules that also hide the secrets that messages carry, wherever they occur: a server may
-    /// repeat a token in a header field or in an error.
+    /// Returns rules that also hide the secrets of messages wherever they occur, because a server
+    /// may repeat a token in a header field or in an error.
     /// - Parameters:
     ///   - requests: The requests, with the content that is in memory, up to 64 KiB.
     ///   - sections: The header sections of responses.
@@ -64,14 +64,13 @@ public struct Redaction: Sendable {
         return rules
     }
 
-    /// A number that grows with each secret that is hidden wherever it occurs.
+    /// A number that grows with each known secret; known secrets are hidden wherever they occur.
     public var secretCount: Int { known.version }
 
-    /// Whether no more secrets can be hidden wherever they occur, so that later ones may stay
-    /// visible.
+    /// Whether the list of known secrets is full, so that later secrets may stay visible.
     public var isFull: Bool { known.isFull }
 
-    /// Whether a text contains a secret that is hidden wherever it occurs.
+    /// Whether a text contains a known secret.
     public func hidesSecret(in text: [UInt8]) -> Bool { known.occurs(in: text) }
 
     // MARK: Names
@@ -85,7 +84,7 @@ public struct Redaction: Sendable {
     /// Whether the value of a name is hidden.
     func hides(key: String) -> Bool { hides(key: Array(key.utf8)) }
 
-    /// Whether the value of a name is hidden: of a query item, a form field or a JSON member.
+    /// Whether the value of a query item, form field or JSON member with a name is hidden.
     ///
     /// The name may be escaped several times, as in a URL within a URL.
     public func hides(key: some Collection<UInt8>) -> Bool {
@@ -122,7 +121,7 @@ public struct Redaction: Sendable {
         !query.isEmpty && query.contains(String(decoding: key, as: UTF8.self).lowercased())
     }
 
-    /// Whether a name before a sign in free text says that the value after the sign is a secret.
+    /// Whether a name before a sign in free text makes the value after the sign a secret.
     ///
     /// Short names are ambiguous in prose: `code=404`.
     func hidesInText(_ name: ArraySlice<UInt8>) -> Bool {
@@ -141,20 +140,19 @@ public struct Redaction: Sendable {
         return hidesInText(colon.map { name[($0 + 1)...] } ?? name)
     }
 
-    /// Whether a name says that its value is the name of a sibling: `{"name": "password",
-    /// "value": …}`.
+    /// Whether the value of a name is the name of a sibling: `{"name": "password", "value": …}`.
     public static func namesAnother(_ name: some Sequence<UInt8>) -> Bool {
         SecretNames.namesAnother(name)
     }
 
-    /// Whether a name stands for the value that a sibling names (``namesAnother(_:)``).
+    /// Whether a name has the value that its sibling names (``namesAnother(_:)``).
     public static func isValueOfAnother(_ name: some Sequence<UInt8>) -> Bool {
         SecretNames.isValueOfAnother(name)
     }
 
     /// Whether a text mentions a secret name anywhere.
     ///
-    /// If such a text cannot be parsed, its secret values cannot be told from the others.
+    /// If such a text cannot be parsed, nothing shows which of its values are secret.
     func speaksOfSecrets(_ text: [UInt8]) -> Bool {
         var spelling: [UInt8]? = text
         for _ in 0..<4 {
@@ -170,7 +168,8 @@ public struct Redaction: Sendable {
 
     /// The value of a header in printable form.
     ///
-    /// Every value is searched: `Refresh` may contain a URL with a password, any field a token.
+    /// Every value is searched: `Refresh` may contain a URL with a password, and any field may
+    /// contain a token.
     public func value(of field: HTTPHeaders.Field) -> String {
         if hides(header: field.name) { return Self.mark }
         guard field.name == .webSocketProtocol else { return text(field.value) }

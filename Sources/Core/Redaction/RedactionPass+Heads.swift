@@ -39,7 +39,7 @@ extension RedactionPass {
         }.joined(separator: ",")
     }
 
-    // Returns the beginning of the first part that is not a name of a protocol.
+    // Returns the start of the first part that is not the name of a protocol.
     private static func startOfMade(_ parts: [ArraySlice<UInt8>]) -> Int? {
         parts.first { $0.count >= 16 && $0.contains(where: Grammar.isDigit) }?.startIndex
     }
@@ -51,8 +51,7 @@ extension RedactionPass {
     private func cookies(_ name: HTTPHeaders.Name, _ line: String) -> String {
         CookieItem.list(line).enumerated().map { index, item in
             let isAttribute = name == .setCookie && index > 0 && item.isAttribute
-            // Text without an equals sign is a value, for example the rest of one after a
-            // semicolon.
+            // Text without an equals sign is a value, or the rest of a value with a semicolon.
             guard let value = item.value else {
                 return isAttribute || item.name.isEmpty ? item.name : Redaction.mark
             }
@@ -100,7 +99,7 @@ extension HTTPHeaders.Name {
 }
 
 extension CookieItem {
-    /// Whether the name is that of an attribute (RFC 6265 §4.1.1, and later additions of browsers).
+    /// Whether this is the name of an attribute (RFC 6265 §4.1.1, and later ones of browsers).
     fileprivate var isAttribute: Bool { Self.attributes.contains(name.utf8) }
 
     private static let attributes = WordSet(

@@ -56,7 +56,7 @@ extension RedactionPass {
         return Array(Data(shown).base64EncodedData())
     }
 
-    /// Whether content holds a secret, or may hold one because it cannot be parsed.
+    /// Whether content holds a secret, or cannot be parsed and may hold one.
     func holdsSecret(_ kind: NestedKind, _ content: [UInt8], isCut: Bool) -> Bool {
         if depth >= Self.maxDepth { return true }
         let inner = RedactionPass(redaction, purpose, known: known, xml: xml)
@@ -72,9 +72,9 @@ extension RedactionPass {
         return shown != content
     }
 
-    // Returns content without its secrets, or nil if it has none. What only looks like content, or
-    // is of a kind that nothing here reads, is searched as text. If it mentions a secret name, it is
-    // withheld: which value belongs to the name is unknown.
+    // Returns content without its secrets, or nil if it has none. Content that cannot be parsed is
+    // searched as text. If it mentions a secret name, it is withheld, because it is unknown which
+    // value belongs to the name.
     func nested(_ kind: NestedKind, _ text: [UInt8], _ isCut: Bool) -> [UInt8]? {
         do throws(ClientError) {
             let shown = try read(text, as: kind, isCut)
@@ -97,7 +97,7 @@ extension RedactionPass {
             if let xml { return try xml(text, isCut, self) }
         case .propertyList: break
         }
-        throw ClientError(.serialization, "nothing here reads it")
+        throw ClientError(.serialization, "this kind is not parsed")
     }
 }
 
@@ -129,12 +129,12 @@ enum Base64 {
 
     /// Whether a text is base64 that may contain content of a parsed kind.
     ///
-    /// Long texts are judged by their beginning.
+    /// Only the beginning of a long text is decoded.
     static func mayHoldContent(_ text: [UInt8]) -> Bool {
         guard text.count > 4096 else { return text.allSatisfy(isDigitOrBlank) }
         guard let begin = decode(text.prefix(4096)) else { return false }
         let content = begin.drop { $0 <= 0x20 }
-        // The kind shows in the first byte and in the first one that follows an opening bracket.
+        // The first byte shows the kind, or the first byte after an opening bracket does.
         let isTold = content.count > 16 && content.dropFirst().contains { $0 > 0x20 }
         return (!isTold || NestedKind(sniffing: begin) != nil) && text.allSatisfy(isDigitOrBlank)
     }

@@ -5,9 +5,9 @@ import TurnpikeSupport
 
 /// One search for secrets in texts that belong together, such as those of one message.
 ///
-/// ``Redaction`` has what a log needs. A pass is for programs that keep messages, such as a recorder:
-/// values keep their kinds, so that other programs can still parse them. The values that a pass
-/// hides because of their names can be hidden wherever else they occur:
+/// For a log, ``Redaction`` is enough. A pass is for programs that store messages, such as a
+/// recorder. Values keep their kinds, so that other programs can still parse them. If a pass hides
+/// a value because of its name, ``Redaction/hide(secretsOf:)`` hides the value everywhere else:
 ///
 /// ```swift
 /// let pass = RedactionPass(recording: rules)
@@ -18,7 +18,7 @@ import TurnpikeSupport
 public final class RedactionPass {
     /// The purpose of the result.
     enum Purpose: Sendable {
-        /// For people: a hidden value becomes one word, whatever its kind.
+        /// For people: a hidden value of any kind becomes one word.
         case display
         /// For programs: a hidden value keeps its kind, and content that cannot be parsed
         /// completely is withheld.
@@ -30,7 +30,7 @@ public final class RedactionPass {
     let purpose: Purpose
     let known: SecretIndex
     let xml: (([UInt8], Bool, RedactionPass) throws(ClientError) -> [UInt8])?
-    /// The values that were hidden because of their place.
+    /// The values that were hidden because of their names or places.
     var found: [([UInt8], SecretIndex.Reach)] = []
     /// The placeholders of the contents that could not be parsed.
     public private(set) var withheld: [String] = []
@@ -54,10 +54,10 @@ public final class RedactionPass {
     /// Creates a pass whose results are for people.
     public convenience init(_ redaction: Redaction = .standard) { self.init(redaction, .display) }
 
-    /// Creates a pass whose results are kept for programs.
+    /// Creates a pass whose results are stored for programs.
     /// - Parameters:
     ///   - redaction: The rules.
-    ///   - xml: Returns XML within other content without its secrets; the second argument tells
+    ///   - xml: Returns XML within other content without its secrets; the second argument states
     ///     whether it was truncated. Without this, XML is withheld if it mentions the name of a
     ///     secret.
     public convenience init(
@@ -71,11 +71,11 @@ public final class RedactionPass {
 
     // MARK: Secrets
 
-    /// Notes that a value is a secret.
+    /// Records that a value is a secret.
     /// - Parameters:
     ///   - value: The value without escapes.
-    ///   - isNamed: Whether its name alone proves that it is a secret. Otherwise the value must
-    ///     also look like one.
+    ///   - isNamed: Whether the value's name alone proves that the value is a secret. Otherwise,
+    ///     the value must also look like a secret.
     func learn(_ value: some Collection<UInt8>, isNamed: Bool) {
         guard let reach = Self.reach(of: value, isNamed: isNamed) else { return }
         found.append((Array(value), reach))
@@ -96,8 +96,7 @@ public final class RedactionPass {
         return count >= 6 || value.contains(where: Grammar.isDigit) ? .words : nil
     }
 
-    /// Returns the mark that replaces a value whose name says that it is a secret, and notes the
-    /// value.
+    /// Returns the mark that replaces a value with a secret name, and records the value.
     public func hide(_ value: some Collection<UInt8>) -> [UInt8] {
         learn(value, isNamed: true)
         return Self.mark
@@ -105,11 +104,11 @@ public final class RedactionPass {
 
     /// Returns a placeholder for content that cannot be searched.
     ///
-    /// It has the kind, the length and the hash of the content, for comparing two recordings:
+    /// It has the kind, length and hash of the content, so that two recordings can be compared:
     /// `(withheld: JSON of 12 bytes, SHA-256 0123456789abcdef: …)`.
     /// - Parameters:
     ///   - content: The content.
-    ///   - name: What it should be, such as `JSON`: letters, digits and spaces.
+    ///   - name: The expected kind, such as `JSON`: letters, digits and spaces.
     ///   - reason: Why it cannot be searched.
     /// - Returns: The placeholder.
     public func withhold(
@@ -136,8 +135,8 @@ public final class RedactionPass {
 
     /// Returns a value within content without its secrets, or nil if it has none.
     ///
-    /// Searches for URLs, credentials and assignments, also behind escapes. JSON in the value, and
-    /// base64 of JSON, is parsed.
+    /// The search finds URLs, credentials and assignments, also within escapes. JSON in the value
+    /// is parsed, and so is base64 of JSON.
     /// - Parameters:
     ///   - text: The value without the escapes of its content.
     ///   - isCut: Whether the value was truncated, perhaps within a secret.
@@ -158,8 +157,8 @@ public final class RedactionPass {
     /// form, or nil if there are none.
     /// - Parameters:
     ///   - bytes: Bytes of any kind, or the whole of a parsed content.
-    ///   - isText: Whether they are also searched without escapes and line breaks.
-    ///   - isCut: Whether they were truncated, perhaps within a secret.
+    ///   - isText: Whether the bytes are searched a second time, without escapes and line breaks.
+    ///   - isCut: Whether the bytes were truncated, perhaps within a secret.
     /// - Returns: The bytes without the secrets.
     public func bytes(_ bytes: [UInt8], isText: Bool = false, isCut: Bool = false) -> [UInt8]? {
         SecretScanner.redactedBinary(bytes, isText: isText, isCut: isCut, in: self)
@@ -170,7 +169,7 @@ public final class RedactionPass {
     /// Returns JSON without its secrets.
     /// - Parameters:
     ///   - text: One or more JSON texts in UTF-8.
-    ///   - isCut: Whether the text was truncated. Its last value is then left out.
+    ///   - isCut: Whether the text was truncated. If it was, its last value is left out.
     /// - Returns: The text.
     /// - Throws: ``ClientError/Code/serialization`` if it is not JSON.
     public func json(_ text: [UInt8], isCut: Bool = false) throws(ClientError) -> [UInt8] {
@@ -180,7 +179,7 @@ public final class RedactionPass {
     /// Returns a form (`application/x-www-form-urlencoded`) without its secrets.
     /// - Parameters:
     ///   - text: The form.
-    ///   - isCut: Whether it was truncated, perhaps within a secret.
+    ///   - isCut: Whether the form was truncated, perhaps within a secret.
     /// - Returns: The form.
     public func form(_ text: [UInt8], isCut: Bool = false) -> [UInt8] {
         var shown: [UInt8] = []
@@ -199,7 +198,7 @@ public final class RedactionPass {
         let text = Self.decoded(item[(equals + 1)...])
         let name = item[..<equals]
         let shownName = value(Self.decoded(name)) == nil ? Array(name) : Self.mark
-        // A URL may stand where a form does: the query's first name follows its path.
+        // The text may be a URL, whose path precedes the first name of its query.
         let key = name.lastIndex { "?#".utf8.contains($0) }.map { name[($0 + 1)...] } ?? name
         if redaction.hides(key: key), !text.isEmpty {
             return shownName + [item[equals]] + hide(text)

@@ -17,16 +17,16 @@ public protocol ResponseSerializer<Output>: Sendable {
 
     /// The media ranges for `Accept` with a client's table; ``accept`` by default.
     ///
-    /// A serializer that lets the client's table choose the format implements it.
+    /// Implement it in a serializer that lets the client's table choose the format.
     func accept(in table: SerializerTable) -> [MediaType]
 
     /// How many bytes of the content are read before the value is available.
     ///
     /// The number is `Int.max` for the whole content, and 0 if the value is a stream or the head. A
     /// retry in the stack waits for this many bytes of a successful response, up to its own limit
-    /// (``RequestRetrier/keptBytes(_:context:)``). If the content breaks off before, it retries.
-    /// The default is 0, and `Int.max` for a ``ContentSerializer``. If a serializer calls another
-    /// serializer, it should return the value of that serializer.
+    /// (``RequestRetrier/keptBytes(_:context:)``). If the content breaks off earlier, the retry
+    /// makes another attempt. The default is 0, and `Int.max` for a ``ContentSerializer``. If a
+    /// serializer calls another serializer, it should return the value of that serializer.
     func collectedBytes(in table: SerializerTable) -> Int
 
     /// Converts a response into a value.
@@ -77,7 +77,7 @@ extension ContentSerializer {
     public func serialize(_ response: Response, context: SerializationContext) async throws
         -> Output
     {
-        // Not by the next function, which would take one asynchronous frame more.
+        // The next function is not called here, because it costs another asynchronous frame.
         let content = try await response.body.collect(upTo: context.maxBytes)
         return try serialize(content, of: response, context) { try serialize($0, of: $1) }
     }
@@ -115,8 +115,8 @@ extension ContentSerializer {
         }
     }
 
-    // Not inlined: a function that holds an optional value pays for its type metadata on every
-    // call.
+    // Never inlined, because a function with an optional value loads the value's type metadata in
+    // each call.
     @inline(never)
     private func serializeNothing(
         _ head: ResponseHead, by read: (Data, ResponseHead) throws -> Output
@@ -152,7 +152,7 @@ public struct SerializationContext: Sendable {
 extension SerializationContext {
     /// Whether the response may have no content: it is a 204, a 205, or a response to HEAD.
     ///
-    /// A 304 does not count, because it refers to content that was stored earlier.
+    /// For a 304 the value is false, because a 304 refers to content that was stored earlier.
     public func expectsNoContent(of status: HTTPStatus) -> Bool {
         status == 204 || status == 205 || request.method == .head
     }

@@ -7,7 +7,7 @@ public import Foundation
 /// The table belongs to its client; nothing is registered globally. If several entries match a
 /// media type, an entry that names the type comes first. An entry that names the suffix of the type
 /// (`+json`) comes next, and an entry with a range (`text/*`) comes last. Among equal entries, the
-/// latest comes first. `Accept` has the order of the table.
+/// latest comes first. The types in `Accept` have the order of the table.
 ///
 /// ```swift
 /// var table = SerializerTable.standard
@@ -17,7 +17,7 @@ public import Foundation
 /// let same = try await client.get("report").auto() as? [[String]]
 /// ```
 ///
-/// A *serializer* makes a value of its own type from a response. `auto()` uses the serializer for
+/// A *serializer* makes a value of one type from a response. `auto()` uses the serializer for
 /// the media type. A *decoder* makes a value of any `Decodable` type from content. `decode(_:)`
 /// uses the decoder for the media type. In the example, `auto()` therefore uses the CSV serializer,
 /// and `decode(_:)` does not.
@@ -32,7 +32,7 @@ public struct SerializerTable: Sendable {
         let name: String
         let ranges: [MediaType]
         let maker: Maker
-        // Applies to serializers; a decoder always gets the whole content.
+        // Only for serializers; a decoder always gets the whole content.
         let collectedBytes: Int
 
         init(name: String, ranges: [MediaType], maker: Maker, collectedBytes: Int = .max) {
@@ -146,8 +146,8 @@ public struct SerializerTable: Sendable {
         ranges.reduce(into: []) { if !$0.contains($1) { $0.append($1) } }
     }
 
-    // Exact ranges take precedence over suffixes, and suffixes over wildcards (RFC 6838 §4.2.8);
-    // the latest entry over equal ones, so that a user's is not hidden by one of the standard table.
+    // Exact ranges come before suffixes, and suffixes before wildcards (RFC 6838 §4.2.8). Among
+    // equal entries, the latest comes first, so that no standard entry hides an entry of the user.
     private func matching(_ type: MediaType) -> [Entry] {
         let latest = entries.reversed()
         let exact = latest.filter { $0.ranges.contains { $0.essence == type.essence } }

@@ -4,8 +4,8 @@ import Synchronization
 
 /// The source of all randomness in calls: jitter, identifiers, sampling and boundaries.
 ///
-/// A client has one source, which gives each call a generator of its own. With a seeded source, the
-/// choices of each call are reproducible, whatever other calls do at the same time.
+/// A client has one source, which gives each call its own generator. With a seeded source, the
+/// choices of each call are reproducible, even if other calls run at the same time.
 public protocol RandomSource: Sendable {
     /// Returns a generator for one call.
     /// - Parameter call: The number of the call within its client, starting at 0.
@@ -75,7 +75,7 @@ public final class CallRandom: Sendable {
     public var share: Double {
         kept.withLock { kept in
             if let kept { return kept }
-            // A separate stream of the random source: the numbers of calls count up from 0.
+            // The numbers of calls count up from 0, so this is another stream of the random source.
             var generator = source.generator(forCall: call ^ 1 << 63)
             let share = generator.unit()
             kept = share

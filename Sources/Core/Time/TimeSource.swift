@@ -90,8 +90,8 @@ public struct SystemTimeSource: TimeSource {
 /// The timers of the process, driven by one dispatch source.
 ///
 /// Most timers are limits: they are scheduled in order and cancelled long before they are due.
-/// Scheduling a timer that is later than all others needs no move in the heap and no system call.
-/// Cancelling a timer removes it at once, so nothing is kept alive until it is due.
+/// If a new timer is later than all others, it needs no move in the heap and no system call. A
+/// cancelled timer is removed at once, so its handler is released at once.
 final class TimerQueue: TimerHeap.Owner {
     static let shared = TimerQueue()
 
@@ -136,8 +136,7 @@ final class TimerQueue: TimerHeap.Owner {
     }
 
     func cancel(_ timer: TimerHeap.Timer) {
-        // The handler is destroyed outside the lock, because its captures may run code of their
-        // own.
+        // The handler is destroyed outside the lock, because its captures may run code then.
         let handler = state.withLock { $0.heap.remove(timer) }
         _ = handler
     }

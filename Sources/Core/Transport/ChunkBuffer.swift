@@ -5,7 +5,7 @@ import TurnpikeSupport
 
 /// The chunks that the reader has not taken yet, in order.
 ///
-/// They are kept in memory up to the limit of ``Flow``, and beyond it in a file.
+/// Up to the limit of ``Flow``, they are in memory; further chunks are in a file.
 struct ChunkBuffer {
     private let flow: Flow
     private var chunks: [BodyChunk] = []
@@ -18,7 +18,7 @@ struct ChunkBuffer {
     init(_ flow: Flow) { self.flow = flow }
 
     mutating func append(_ chunk: BodyChunk) throws {
-        // The order is kept: while the file has chunks, new chunks are added to the file.
+        // While the file has chunks, new chunks are added to the file, so that the order is right.
         if let file, !file.isEmpty { return try file.append(chunk.data()) }
         if let limit = flow.memoryLimit, count + chunk.count > limit, count > 0 {
             let file = try self.file ?? SpillFile(limit: flow.fileLimit)
@@ -83,13 +83,13 @@ public enum BodyChunk: Sendable {
 }
 
 // SAFETY: the memory belongs to this value, which is converted to `Data` or freed, exactly once.
-/// Memory that a library handed over, with a closure that releases it.
+/// Memory that a library has passed to this one, with a closure that frees the memory.
 @safe public struct UnownedBuffer: @unchecked Sendable {
     private let start: UnsafeMutableRawPointer
     let count: Int
     private let giveBack: @Sendable (UnsafeMutableRawPointer) -> Void
 
-    // Up to this size the bytes are copied, which costs less than a `Data` with a deallocator.
+    // Up to this size, the bytes are copied: a copy costs less than a `Data` with a deallocator.
     private static let small = 4096
 
     /// Takes ownership of memory.
@@ -119,10 +119,11 @@ public enum BodyChunk: Sendable {
     func free() { unsafe giveBack(start) }
 }
 
-/// Bytes of a response that arrive faster than they are read: appended to a temporary file and read
-/// from its front.
+/// Bytes of a response that arrive faster than they are read.
 ///
-/// The file is truncated whenever the reader has caught up.
+/// They are appended to a temporary file and read from its front.
+///
+/// The file is truncated whenever all its bytes have been read.
 final class SpillFile {
     private let file: UnnamedFile
     private let limit: Int64

@@ -8,15 +8,15 @@ extension Response {
     /// Returns the response with its content decoded, and without the fields about the coding.
     ///
     /// The codings are Brotli, Zstandard, gzip and deflate (RFC 9110 §8.4.1). A transport uses this
-    /// method if it asks for the codings that this system can decode
+    /// method if its requests name the codings that this system can decode
     /// (`CompressionFormat.acceptEncoding`) and its own library does not decode. The body is
-    /// decoded while it is read, a bounded piece at a time, so that a small response does not
-    /// exhaust memory. ``ResponseBody/encodedBytes`` counts the bytes that arrived
+    /// decoded in bounded pieces while it is read, so that a small response cannot exhaust memory.
+    /// ``ResponseBody/encodedBytes`` counts the bytes that arrived
     /// (``TransportCapabilities/encodedSizes``).
     /// - Returns: The response with decoded content, which takes over the body of this response. A
     ///   response without a coding is returned unchanged.
     /// - Throws: ``ClientError/Code/decompression`` if a coding cannot be decoded; the body is then
-    ///   cancelled. If the content is broken, reading it throws the same code.
+    ///   cancelled. If the content is broken, its reader gets an error with the same code.
     public func decoded() throws -> Response { try decoded { try $0.decompressor() } }
 
     func decoded(
@@ -30,7 +30,7 @@ extension Response {
             guard codings.count <= 5 else {
                 throw ContentDecoder.fault("the response's content is coded \(codings.count) times")
             }
-            // The coding that is named last was applied last.
+            // The last coding in the field was applied last.
             let source = DecodedSource(
                 body, try codings.reversed().map { try ContentDecoder(coding: $0, decompressor) },
                 mayBeEmpty: hasContentWithEnd)
@@ -48,7 +48,7 @@ extension Response {
         }
     }
 
-    // Otherwise the end of the connection ends the content, and empty content may have been cut.
+    // If false, the end of the connection ends the content, and empty content may be truncated.
     private var hasContentWithEnd: Bool {
         headers.contains(.transferEncoding) || head.version?.hasPrefix("2") == true
     }
@@ -68,14 +68,14 @@ private final class ContentDecoder: @unchecked Sendable {
     init(coding: String, _ decompressor: (CompressionFormat) throws -> any Decompressor) throws {
         guard let format = CompressionFormat(coding: coding) else {
             throw Self.fault(
-                "the response's content coding \(Grammar.escaped(coding)) was not asked for; to get the bytes"
-                    + " as they come, set Accept-Encoding")
+                "the request did not ask for the content coding \(Grammar.escaped(coding)); to get"
+                    + " the encoded bytes, set Accept-Encoding")
         }
         // A server may apply a coding that the request did not ask for.
         guard let decompressor = try? decompressor(format) else {
             throw Self.fault(
-                "the response's content is coded (\(coding)), and \(format.library), which decodes it, is"
-                    + " not installed; to get the bytes as they come, set Accept-Encoding")
+                "the response's content is coded (\(coding)), but \(format.library) is not installed"
+                    + " to decode it; to get the encoded bytes, set Accept-Encoding")
         }
         self.decompressor = decompressor
     }
@@ -92,9 +92,9 @@ private final class ContentDecoder: @unchecked Sendable {
         position = 0
     }
 
-    /// Returns the next decoded bytes, at most ``pieceBytes``, or empty data if it needs input.
+    /// Returns the next decoded bytes, at most ``pieceBytes``; empty data if it needs more input.
     func next() throws -> Data {
-        // Memory that is not zeroed: zeroing costs a thirtieth of decoding.
+        // This memory is not zeroed; zeroing would add a thirtieth to the time of decoding.
         let room = UnsafeMutableRawBufferPointer.allocate(
             byteCount: Self.pieceBytes, alignment: 16)
         let step: Inflater.Step
@@ -111,7 +111,7 @@ private final class ContentDecoder: @unchecked Sendable {
         hasEnded = step.hasEnded
         position += step.consumed
         mayHaveOutput = step.produced == Self.pieceBytes
-        // A small piece does not keep the memory of a large one.
+        // A small piece must not keep the memory of a large piece alive.
         if step.produced < Self.pieceBytes / 4 {
             defer { unsafe room.deallocate() }
             return unsafe Data(room.prefix(step.produced))
@@ -134,7 +134,7 @@ private final class ContentDecoder: @unchecked Sendable {
 private final class DecodedSource: ResponseBodySource, @unchecked Sendable {
     private let body: ResponseBody
     private let decoders: [ContentDecoder]
-    // A server that encodes while it sends may encode empty content as no bytes at all.
+    // A server that encodes while it sends may send no bytes for empty content.
     private var mayBeEmpty: Bool
     private var iterator: ResponseBody.AsyncIterator
     private let taken = Atomic<Int64>(0)

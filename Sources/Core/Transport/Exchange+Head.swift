@@ -19,10 +19,10 @@ extension Exchange {
     }
 }
 
-/// A head that has arrived and that its reader parses.
+/// A head that has arrived, but that is parsed later by its reader.
 ///
-/// The thread that uses the result then also allocates it. If one thread allocates memory and
-/// another thread frees it, both wait.
+/// The thread that uses the parsed head then also allocates it. If one thread allocates memory and
+/// another thread frees it, both threads wait.
 public protocol LazyResponseHead: AnyObject, Sendable {
     /// Parses the head; it is called at most once.
     /// - Throws: The fault of the head.

@@ -6,11 +6,11 @@ import Synchronization
 /// One send of one request.
 ///
 /// The transport passes the head, the chunks and the end of the response to the exchange. The
-/// caller reads the response from it. The caller's task, the context (at a deadline, for example),
-/// the release of the body, and a running handle can each cancel the exchange with a reason. If
-/// there are several reasons, the first one decides. The caller then gets its error at once, and
-/// `onCancel` tells the transport to stop. Whatever the peer sends later is ignored. An exchange
-/// therefore ends exactly once.
+/// caller reads the response from the exchange. The caller's task, the context (at a deadline, for
+/// example), the release of the body, and a running handle can each cancel the exchange with a
+/// reason. If there are several reasons, the first one decides. The caller then gets its error at
+/// once, and `onCancel` tells the transport to stop. Later bytes of the peer are ignored. An
+/// exchange therefore ends exactly once.
 ///
 /// ```swift
 /// func send(_ request: Request, context: Context) async throws -> Response {
@@ -28,9 +28,9 @@ public final class Exchange: Sendable {
     /// - Parameters:
     ///   - context: If it is cancelled, the exchange ends.
     ///   - flow: How much is buffered if the reader is slower than the peer.
-    ///   - onResume: Called when a transport that was told to pause may go on.
+    ///   - onResume: Called when a transport that was told to pause may continue.
     ///   - onCancel: Called at most once, if the exchange is cancelled before the transport has
-    ///     ended it. It must return at once. It may be called before the initialiser returns.
+    ///     ended it. It must return at once. It may be called before the initializer returns.
     public init(
         context: Context, flow: Flow = .pausing(),
         onResume: @escaping @Sendable () -> Void = {},
@@ -42,7 +42,7 @@ public final class Exchange: Sendable {
         core.listen(to: context)
     }
 
-    // The transport and the reader have both released it.
+    // The transport and the reader have both released the exchange.
     deinit { core.stopListening() }
 
     // MARK: The transport's side
@@ -120,7 +120,7 @@ public final class Exchange: Sendable {
         }
     }
 
-    /// Takes the trailer fields (RFC 9110 §6.5); the transport calls it before the end.
+    /// Takes the trailer fields (RFC 9110 §6.5), before the transport ends the exchange.
     ///
     /// Fields that are not allowed in trailers are dropped later (``ResponseBody/trailers``). The
     /// transport limits the size of the section and refuses malformed field lines.
@@ -153,7 +153,7 @@ public final class Exchange: Sendable {
         core.state.withLock { $0.open(result) }?.resume()
     }
 
-    // Ends the exchange; returns false if it had ended before.
+    // Ends the exchange; returns false if it has already ended.
     @discardableResult
     private func close(_ end: ExchangeCore.End) -> Bool {
         let (isFirst, reader, registration) = core.state.withLock {
@@ -235,11 +235,11 @@ extension Exchange: ReadySource {
         return chunk?.data()
     }
 
-    /// How much of the response has arrived, whether or not it has been read.
+    /// How much of the response has arrived, read or unread.
     public var arrival: ResponseBodyArrival {
         core.state.withLock { state in
             switch state.end {
-            // The rest of a response that was given up will not come, and time limits may end it.
+            // The rest of an abandoned response does not arrive, and time limits may end it.
             case nil, .givenUp: .underWay
             case .complete: .complete
             case .broken: .broken
@@ -254,8 +254,8 @@ extension Exchange: ReadySource {
 
     /// Cancels the exchange: drops the unread chunks and stops the transport.
     ///
-    /// If the transport has already ended the exchange, it is not stopped.
-    /// ``CancelReason/expired(_:)`` then has no effect at all.
+    /// If the transport has already ended the exchange, `onCancel` is not called, and
+    /// ``CancelReason/expired(_:)`` has no effect.
     public func cancel(_ reason: CancelReason) { core.cancel(reason) }
 
     private struct Taken { let chunk: BodyChunk? }

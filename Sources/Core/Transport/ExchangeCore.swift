@@ -5,17 +5,17 @@ import Synchronization
 
 /// The state of an ``Exchange``, and the way to cancel it.
 ///
-/// The context holds this object, not the exchange. So an exchange that its transport releases
-/// without ending it is freed, and keeps no call open. A weak reference to the exchange would cost
-/// more than this object.
+/// The context holds this object and not the exchange. If a transport releases an exchange without
+/// an end, the exchange is therefore freed, and no call stays open. A weak reference to the
+/// exchange would cost more than this object.
 final class ExchangeCore: Sendable {
     /// How an exchange ended.
     enum End {
         /// The whole response has arrived.
         case complete
-        /// The connection or the peer ended it too early.
+        /// The connection or the peer ended the exchange too early.
         case broken(any Error)
-        /// The caller or a gate gave it up.
+        /// The caller or a gate has abandoned the exchange.
         case givenUp(any Error)
 
         /// The result that the reader gets after the last chunk.
@@ -42,8 +42,8 @@ final class ExchangeCore: Sendable {
 
         init(_ flow: Flow) { buffer = ChunkBuffer(flow) }
 
-        /// Sets the result of waiting for the head, unless there is one.
-        /// - Returns: The waiting caller, to be resumed outside of the lock.
+        /// Sets the result for the caller that waits for the head, unless it is already set.
+        /// - Returns: The waiting caller, to be resumed outside the lock.
         mutating func open(
             _ result: Result<ArrivedHead, any Error>
         ) -> Waiting<ArrivedHead>? {
@@ -90,7 +90,7 @@ final class ExchangeCore: Sendable {
             switch state.end {
             // The first error stays.
             case .broken, .givenUp: break
-            // A complete response is no longer complete: its unread chunks are dropped below.
+            // A complete response becomes incomplete, because its unread chunks are dropped below.
             case nil, .complete: state.end = .givenUp(reason.error)
             }
             state.buffer.removeAll()
@@ -108,7 +108,7 @@ final class ExchangeCore: Sendable {
     }
 }
 
-/// How a head reaches who waits for it.
+/// A head that has arrived, parsed or unparsed.
 enum ArrivedHead: Sendable {
     case read(Exchange.Head)
     case unread(any LazyResponseHead)
@@ -125,9 +125,9 @@ enum ArrivedHead: Sendable {
 public struct Flow: Sendable, Hashable {
     /// The number of buffered bytes at which the transport is told to pause.
     public let highWater: Int
-    /// The number of buffered bytes at which a paused transport is told to go on.
+    /// The number of buffered bytes at which a paused transport is told to continue.
     public let lowWater: Int
-    /// The number of bytes that stay in memory before the rest goes to a file; nil if nothing does.
+    /// The number of bytes that stay in memory before a file takes the rest; nil without a file.
     let memoryLimit: Int?
     /// The largest size of the file, in bytes.
     let fileLimit: Int64
@@ -135,7 +135,7 @@ public struct Flow: Sendable, Hashable {
     /// Bounds for a transport that can make the peer wait.
     /// - Parameters:
     ///   - highWater: The number of buffered bytes at which the transport is told to pause.
-    ///   - lowWater: The number of buffered bytes at which it is told to go on.
+    ///   - lowWater: The number of buffered bytes at which it is told to continue.
     /// - Returns: The bounds.
     public static func pausing(highWater: Int = 524_288, lowWater: Int = 131_072) -> Flow {
         Flow(highWater: highWater, lowWater: lowWater, memoryLimit: nil, fileLimit: 0)

@@ -4,10 +4,10 @@ import TurnpikeCore
 
 /// The worst case of a part of a stack, from a gate down to the transport.
 ///
-/// It is computed only from facts, from the innermost gate to the outermost: it begins with the
-/// worst case of the transport, and each gate changes the worst case inside of it. A bound may be
-/// too large, but is never too small. Neither the bytes that a transport buffers nor the time of
-/// running code is counted.
+/// It is computed only from facts, from the innermost gate to the outermost. It begins with the
+/// worst case of the transport, and each gate changes the worst case of the part inside it. A bound
+/// may be too large, but is never too small. Neither the bytes that a transport buffers nor the
+/// time of running code is counted.
 struct WorstCase: Equatable {
     /// An entry of the calculation: a gate of the stack, or a group.
     indirect enum Part {
@@ -37,7 +37,7 @@ struct WorstCase: Equatable {
 
     /// The effects that a gate without facts could have.
     enum Role {
-        /// It may do anything: send again, wait, answer, hold.
+        /// The gate may have any effect: send again, wait, answer, hold bytes.
         case interceptor
         /// It may send again and wait.
         case retrier
@@ -61,7 +61,7 @@ struct WorstCase: Equatable {
     private(set) var memory = Amount(0)
     /// Bytes that gates hold on disk.
     private(set) var disk = Amount(0)
-    // Whether something inside can answer without a send.
+    // Whether an inner gate can answer without a send.
     private var answersByItself = false
 
     /// The worst case of the transport: one exchange, which may never end.
@@ -184,7 +184,7 @@ struct WorstCase: Equatable {
         case .holdsMemory(let bytes): worst.memory += Amount(bytes)
         case .holdsDisk(let bytes): worst.disk += Amount(bytes)
 
-        // If these gates refuse or delay a request, another effect says so: `answers` or `waits`.
+        // Gates that refuse or delay requests state this in another effect: `answers` or `waits`.
         case .limitsConcurrency, .limitsRate, .breaksCircuit: break
         // The other effects change or read requests, or limit decoding.
         default: break
@@ -197,8 +197,7 @@ struct WorstCase: Equatable {
 
     /// Attempts one after another, with waits between them.
     ///
-    /// Each abandoned response is discarded, even the last one if the retrier ends the call with
-    /// its own error.
+    /// Each abandoned response is discarded, even the last one if the retrier throws its own error.
     private mutating func retry(_ attempts: Int?, _ waits: Amount) {
         let attempts = attempts.map { max(Self.count($0), 1) }
         if attempts == 1 { return }

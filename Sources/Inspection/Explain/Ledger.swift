@@ -44,22 +44,22 @@ struct Ledger: Hashable {
 
     func larger(_ other: Ledger) -> Ledger { zip(other) { max($0, $1) } }
 
-    /// Both at the same time; each may use all remaining sends.
+    /// Both parts run at the same time; each may use all remaining sends.
     func beside(_ other: Ledger) -> Ledger { zip(other) { $0 + $1 } }
 
-    /// One after the other.
+    /// One part runs after the other.
     func then(_ next: Ledger) -> Ledger {
         if next == .nothing { return self }
         return Ledger(counted: Self.convolve(counted, next.counted), free: free + next.free)
     }
 
-    /// A number of times, one after another.
+    /// The same part runs a number of times, one run after another.
     func repeated(_ times: Int) -> Ledger {
         if times == 1 || self == .nothing { return self }
         return Ledger(counted: Self.power(counted, times), free: free.times(times))
     }
 
-    /// Any number of times; only the limit of sends ends the repetition.
+    /// The same part runs any number of times; only the limit of sends ends the repetition.
     var repeatedWithoutEnd: Ledger { repeated(upTo: .unbounded) }
 
     /// An unknown number of repetitions.
@@ -76,8 +76,8 @@ struct Ledger: Hashable {
     /// A number of redirects, and another pass after them.
     ///
     /// - Parameters:
-    ///   - hops: How many redirects.
-    ///   - last: The pass after them.
+    ///   - hops: The number of redirects.
+    ///   - last: The pass after the redirects.
     ///   - isCounted: Whether each redirect comes from a server. If so, each pass uses a send of
     ///     the limit, and its redirect returns the send. If not, redirects from a store would
     ///     return sends that were not used, and a later pass could exceed the limit.
@@ -110,7 +110,7 @@ struct Ledger: Hashable {
         for sum in first.indices {
             var most = first[0] + second[sum]
             var taken = 1
-            // Nothing is larger than an unbounded amount.
+            // No amount is larger than an unbounded amount.
             while taken <= sum, most < .unbounded {
                 most = max(most, first[taken] + second[sum - taken])
                 taken += 1
@@ -120,7 +120,7 @@ struct Ledger: Hashable {
         return result
     }
 
-    // By squaring, so that a million attempts cost twenty steps.
+    // Computes the power by squaring, so that a million attempts cost twenty steps.
     private static func power(_ base: [Amount], _ times: Int) -> [Amount] {
         var (result, square, rest) = (base.map { _ in Amount(0) }, base, max(times, 0))
         while rest > 0 {

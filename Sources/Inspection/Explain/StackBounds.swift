@@ -11,9 +11,9 @@ public struct StackBounds: Sendable, Hashable {
     public enum Extent: Sendable, Hashable {
         /// The limits, and the gates that bound them.
         case full
-        /// Only the limits, for more than 100 gates: no bound has places.
+        /// Only the limits. With more than 100 gates, no bound has places.
         case limits
-        /// Nothing, for more than 1,000 gates: all limits are unknown.
+        /// Nothing. With more than 1,000 gates, all limits are unknown.
         case nothing
     }
 
@@ -31,12 +31,12 @@ public struct StackBounds: Sendable, Hashable {
     public let time: StackBound<Duration>
     /// The longest time until the head of the response, or the error, has come.
     public let head: StackBound<Duration>
-    /// The longest total time in which no exchange of the call is under way: back-off, lines,
-    /// tokens.
+    /// The longest total time without an exchange of the call under way: waits for back-off, in
+    /// lines and for tokens.
     public let waiting: StackBound<Duration>
     /// The most bytes in memory: collected content, and the memory of gates.
     ///
-    /// For a call that streams, only the memory of gates.
+    /// For a call that streams, it is only the memory of gates.
     public let memory: StackBound<Int64>
     /// The most bytes that gates hold on disk.
     public let disk: StackBound<Int64>
@@ -48,7 +48,7 @@ public struct StackBound<Value: Sendable & Hashable>: Sendable, Hashable {
     public enum Limit: Sendable, Hashable {
         /// This amount at most.
         case atMost(Value)
-        /// Nothing bounds the amount.
+        /// The amount has no bound.
         case unbounded
         /// The amount depends on a gate that states no facts, or the stack is too long for bounds
         /// (`StackBounds.Extent.nothing`).
@@ -62,16 +62,15 @@ public struct StackBound<Value: Sendable & Hashable>: Sendable, Hashable {
     /// If a limit is unbounded or unknown, these gates are the cause. If the list is empty, no gate
     /// bounds the amount. Empty for a stack of more than 100 gates (`StackBounds.Extent.limits`).
     public let places: [String]
-    /// The limit of the framework that contributes, or nil: `12 sends, redirects apart`.
+    /// The limit of the framework that affects the amount, or nil: `12 sends, redirects apart`.
     public let framework: String?
 
-    /// The value, if there is one.
+    /// The largest amount, or nil if the amount is unbounded or unknown.
     public var value: Value? { if case .atMost(let value) = limit { value } else { nil } }
 }
 
 extension StackBounds {
-    /// The largest number of gates for which each gate is left out in turn, to find the bounding
-    /// gates.
+    /// The most gates for which each gate is left out once, to find the bounding gates.
     static let maxAttributed = 100
     /// The largest number of gates for which the worst case is computed; ``note`` has the number.
     static let maxComputed = 1000
@@ -141,8 +140,7 @@ private struct Absence {
     private let parts: [WorstCase.Part]
     /// The worst case without each one of the gates, outermost first.
     private let single: [(number: Int, worst: WorstCase)]
-    // The worst case without the innermost gate, without the two innermost, and so on; computed
-    // when needed.
+    // The worst case without the innermost gate, without two, and so on; computed when needed.
     private var growing: [(number: Int, worst: WorstCase)]?
 
     init(_ parts: [WorstCase.Part]) {

@@ -4,11 +4,9 @@ import TurnpikeCore
 import TurnpikeSupport
 
 extension StackExplanation {
-    /// The explanation as a picture: one SVG without outside resources, in the viewer's light or
-    /// dark colors.
+    /// The explanation as one SVG without outside resources, in the viewer's light or dark colors.
     ///
-    /// The lines at the left show which gates send again. Each line leads from its gate to the
-    /// transport.
+    /// The lines at the left show which gates send again. They lead from the gate to the transport.
     public var svg: String {
         var picture = StackPicture()
         picture.title("\(method) \(url)")
@@ -45,7 +43,7 @@ private struct StackPicture {
     private static let line = 19
 
     private var left: Int { 24 + lanes * Self.laneWidth }
-    // The innermost card has room for its text beside all lanes.
+    // The innermost card is wide enough for its text beside all lanes.
     private var width: Int { max(880, left + depth * Self.indent + 520) }
 
     mutating func title(_ text: String) {

@@ -34,21 +34,21 @@ public struct StackExplanation: Sendable {
 
 /// The effects of a gate on a request.
 public struct GateExplanation: Sendable {
-    /// Whether a gate does something to the request.
+    /// Whether a gate applies to the request.
     public enum Status: Sendable, Hashable {
         /// The gate's facts are known.
         case applies
         /// The gate passes the request on unchanged; the reason completes "because".
         case passedOver(String)
-        /// Its group does not apply to the request; the reason completes "because".
+        /// The gate's group does not apply to the request; the reason completes "because".
         case skipped(String)
         /// The gate states no facts.
         case unknown
     }
 
-    /// Its place: `3`, or `3.1` in a group.
+    /// The place of the gate: `3`, or `3.1` in a group.
     public let place: String
-    /// Its name.
+    /// The name of the gate.
     public let name: String
     /// How often the gate sees the call.
     public let runs: GateRuns
@@ -57,9 +57,9 @@ public struct GateExplanation: Sendable {
     /// Whether this may change because an outer gate changes the request: a redirect, for example,
     /// may turn a POST into a GET.
     public let mayChange: Bool
-    /// Its effects, as the end of a sentence that begins with its name; nil if it states no facts.
+    /// The gate's effects, as the end of a sentence after its name; nil if it states no facts.
     public let summary: String?
-    /// Its effects, for programs; empty if it states no facts.
+    /// The gate's effects, for programs; empty if it states no facts.
     public let effects: [GateEffect]
     /// The header fields that it sets, with secrets redacted.
     ///
@@ -107,9 +107,9 @@ extension Stack {
     /// Explains the effects of the stack on a request, and computes the worst case of such a call.
     ///
     /// No gate runs, and nothing is sent: the explanation uses the facts of the gates
-    /// (``/TurnpikeCore/Gate/facts(for:)``). Everything that a gate does not state is shown as
-    /// unknown. The gates of the request's own options are included, as in a call. Conditions are
-    /// evaluated with this request. If an outer gate may change the request, the worst case covers
+    /// (``/TurnpikeCore/Gate/facts(for:)``). Facts that a gate does not state are unknown. Gates of
+    /// the request's own options are included. Conditions are evaluated with this
+    /// request. If an outer gate may change the request, the worst case covers
     /// both results.
     /// - Parameters:
     ///   - request: The request, as the caller makes it.

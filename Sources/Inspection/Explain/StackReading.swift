@@ -127,8 +127,7 @@ struct StackReading {
         if reached?.headers.contains(name) == false { reached?.headers.append(name, value) }
     }
 
-    // An outer gate may set a field only sometimes: an answer to a challenge is sent only after a
-    // challenge.
+    // An outer gate may set a field only sometimes: an answer is sent only after a challenge.
     private func isUnsure(_ gate: any Gate, _ facts: GateFacts?, _ request: Request) -> Bool {
         guard !seen.isEmpty, let facts, let bare = gate.facts(for: request) else { return false }
         return facts.effects != bare.effects || facts.passedOver != bare.passedOver

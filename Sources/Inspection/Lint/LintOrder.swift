@@ -38,7 +38,7 @@ struct LintOrder {
         return names
     }
 
-    // Kahn's algorithm: the next gate is always the first one that is allowed.
+    // Kahn's algorithm: the next gate is always the first allowed gate.
     private func order(_ count: Int, _ demands: Set<[Int]>) -> [Int]? {
         var waiting = [Int](repeating: 0, count: count)
         var inside = [[Int]](repeating: [], count: count)
@@ -60,7 +60,7 @@ struct LintOrder {
     }
 }
 
-/// A gate that must stand outside of another one.
+/// A gate that must be outside of another gate.
 struct LintEdge: Sendable {
     /// One of the two gates.
     enum Side: Sendable {
@@ -87,8 +87,7 @@ struct LintBreach: Sendable {
     /// All gates of the breach.
     var gates: [LintSubject.Entry] { [outer, inner] + others }
 
-    /// The breaches of broken edges: one for each gate on the offender's side or, without a side,
-    /// for each edge.
+    /// The breaches of broken edges: one for each gate on the offender's side, or for each edge.
     static func all(_ edges: [LintEdge], _ offender: LintEdge.Side?) -> [LintBreach] {
         guard let offender else { return edges.map { LintBreach(edge: $0, others: [$0.inner]) } }
         let other: LintEdge.Side = offender == .outer ? .inner : .outer

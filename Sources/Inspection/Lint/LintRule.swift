@@ -9,7 +9,7 @@ import TurnpikeSupport
 public struct LintRule: Sendable, Identifiable {
     /// The kind of check.
     enum Check: Sendable {
-        /// Gates must stand outside of others; the story says what happens if a gate does not.
+        /// Gates must be outside of other gates; the story describes the harm otherwise.
         ///
         /// There is one finding for each gate on the offender's side, with all gates to which its
         /// order is wrong. Without a side, there is one finding for each pair of gates.
@@ -22,13 +22,13 @@ public struct LintRule: Sendable, Identifiable {
 
     /// The name by which users ignore the rule.
     public let id: String
-    /// How bad it is to break the rule.
+    /// The severity of a breach of the rule.
     public let severity: LintSeverity
     /// The mistake in a few words.
     public let title: String
     /// The harm and its reason.
     public let harm: String
-    /// How to repair it.
+    /// The way to repair a breach.
     public let remedy: String
     /// The source of the rule: a standard, a paper, or the behaviour of a gate.
     public let source: String

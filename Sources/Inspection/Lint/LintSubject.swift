@@ -11,7 +11,7 @@ struct LintSubject: Sendable {
         let path: [Int]
         let name: String
         let facts: GateFacts?
-        /// Whether the gate may do anything to calls, beyond what its facts say.
+        /// Whether the gate may have effects that its facts do not state.
         let isUnknown: Bool
         /// The groups around the gate that let only some requests in.
         let conditions: Set<[Int]>
@@ -117,20 +117,19 @@ struct LintSubject: Sendable {
                 || second.conditions.isSubset(of: first.conditions))
     }
 
-    /// The demand that each gate of one list stand outside of each gate of another list.
+    /// The demand that each gate of one list is outside of each gate of another list.
     func edges(_ outer: [Entry], outside inner: [Entry]) -> [LintEdge] {
         outer.flatMap { outer in
             inner.compactMap { mayMeet(outer, $0) ? LintEdge(outer: outer, inner: $0) : nil }
         }
     }
 
-    /// The demand that gates of one kind stand outside of gates of another kind.
+    /// The demand that gates of one kind are outside of gates of another kind.
     func edges(_ outer: GateKind, outside inner: GateKind) -> [LintEdge] {
         edges(all(outer), outside: all(inner))
     }
 
-    /// The demand that each gate have a gate of a kind inside; without one, that all gates of the
-    /// kind move inside.
+    /// The demand that each gate has an inner gate of a kind, or else that all of them move inside.
     func edges(_ outer: [Entry], outsideOfSome kind: GateKind) -> [LintEdge] {
         outer.flatMap { gate in
             let inside = all(kind, inside: gate)
@@ -151,7 +150,7 @@ struct LintSubject: Sendable {
         }
     }
 
-    /// The largest product of gates around each other; nil if it is too large.
+    /// The largest product of the factors of gates that one request passes; nil if it is too large.
     static func product(_ entries: [Entry], _ factor: (Entry) -> Int?) -> Int? {
         var most = 0
         for passed in passed(entries) {
@@ -183,8 +182,7 @@ extension LintSubject.Entry {
         return nil
     }
 
-    /// The reason for which the gate may hold requests back, except for a substitute; nil if it may
-    /// not.
+    /// The reason why the gate may hold requests back, except for a substitute; nil if it may not.
     var wait: String? {
         if effects.contains(.answers(.substitute)) { return nil }
         for case .waits(_, let reason) in effects { return reason }
@@ -194,8 +192,7 @@ extension LintSubject.Entry {
     /// The listed origins for the secrets that the gate sets.
     var secretOrigins: Set<Origin> {
         if let listed = facts?.origins { return listed.intersection(originsAround ?? listed) }
-        // A credential that the gate binds by itself goes to one origin, which only the client
-        // knows.
+        // A credential that the gate itself binds goes to one origin, which only the client knows.
         let isUnbound = effects.contains {
             if case .setsFields(_, .secret(isBound: false, _)) = $0 { true } else { false }
         }

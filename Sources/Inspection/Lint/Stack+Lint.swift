@@ -23,9 +23,9 @@ extension Stack {
     /// - Parameters:
     ///   - transport: The transport, whose capabilities count.
     ///   - baseURL: The base URL of the client; without it, the origins of secrets are not checked.
-    ///   - ignored: The ids of rules that do not apply to this stack. Write in a comment why. An
-    ///     unknown id is a finding, `unknown-rule`, so that the list stays up to date.
-    /// - Returns: The findings, the worst first; those of the same severity in the order of
+    ///   - ignored: The ids of rules that do not apply to this stack. State the reason in a
+    ///     comment. An unknown id is a finding, `unknown-rule`, so that the list stays up to date.
+    /// - Returns: The findings, the worst first. Findings of one severity have the order of
     ///   ``LintRule/all``.
     public func lint(
         for transport: any Transport, baseURL: Target? = nil, ignoring ignored: [String] = []
@@ -80,13 +80,13 @@ extension LintRule {
 public struct LintFinding: Sendable, Hashable {
     /// The id of the rule, by which it is ignored: `deadline-inside-retry`.
     public let rule: String
-    /// How bad it is.
+    /// The severity of the mistake.
     public let severity: LintSeverity
     /// The harm, with the figures of this stack.
     public let story: String
     /// The gates of the mistake, outermost first; none if a gate is missing.
     public let gates: [LintPlace]
-    /// How to repair it.
+    /// The way to repair the mistake.
     public let remedy: String
     /// The names of the gates in an order that repairs the mistake; nil if no order does.
     ///
@@ -109,7 +109,7 @@ public struct LintFinding: Sendable, Hashable {
 }
 
 extension LintFinding: CustomStringConvertible {
-    /// Severity, rule, gates and story in a line, then the remedy in another one.
+    /// Two lines: severity, rule, gates and story, then the remedy.
     public var description: String {
         let places = gates.isEmpty ? "" : " (\(gates.map(\.description).joined(separator: ", ")))"
         let order = mendedOrder.map { ": " + $0.joined(separator: ", ") } ?? ""
@@ -132,18 +132,18 @@ public struct LintPlace: Sendable, Hashable {
 }
 
 extension LintPlace: CustomStringConvertible {
-    /// The position as people count, and the name: `3. Retry`, `2.1. Log`.
+    /// The position, counted from 1, and the name: `3. Retry`, `2.1. Log`.
     public var description: String {
         path.map { String($0 + 1) }.joined(separator: ".") + ". " + name
     }
 }
 
-/// How bad a finding of the linter is.
+/// The severity of a finding of the linter.
 public enum LintSeverity: String, Sendable, CaseIterable {
     /// Calls fail, are repeated, leak, or outlast their bounds.
     case error
-    /// The stack does not behave as its reader expects.
+    /// The stack does not behave as a reader of the stack expects.
     case warning
-    /// This may be a mistake, or may be meant.
+    /// This may be a mistake, or may be intended.
     case hint
 }

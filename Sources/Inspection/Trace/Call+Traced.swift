@@ -12,9 +12,9 @@ extension Call {
     /// let user = try await call.decode(User.self)
     /// ```
     ///
-    /// Any terminal method will do, and a call that fails has its trace as well. Copies of the call
+    /// Any terminal method works, and a failed call has its trace as well. Copies of the call
     /// that are made afterwards share the trace.
-    /// - Parameter redaction: What is hidden in the trace.
+    /// - Parameter redaction: The rules for hiding secrets in the trace.
     /// - Returns: A call that is recorded whenever it is sent.
     public func traced(redaction: Redaction = .standard) -> Call {
         var copy = self
@@ -26,9 +26,9 @@ extension Call {
     /// The trace of this call so far; nil if the call is not
     /// ``traced(redaction:)`` or was not sent yet.
     ///
-    /// It is the trace of the last send if the call is sent several times, by its caller or by a
-    /// terminal such as a download that resumes. A body that is read after the call has returned is
-    /// part of the trace: ask again once the body has ended (``Trace/isComplete``).
+    /// If the call is sent several times, by its caller or by a terminal such as a download that
+    /// resumes, it is the trace of the last send. A body that is read later is part of the trace:
+    /// read the property again when the body has ended (``Trace/isComplete``).
     public var trace: Trace? {
         for case let recording as CallRecording in readers { return recording.last?.trace }
         return nil

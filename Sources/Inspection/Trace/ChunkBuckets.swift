@@ -2,17 +2,17 @@
 
 import TurnpikeCore
 
-/// When how many bytes of a body were read, in a bounded number of buckets.
+/// The times and sizes of the reads of a body, in a bounded number of buckets.
 ///
-/// New chunks have a bucket each. When there are too many of one size, the two oldest of that size
-/// are merged, so that the buckets grow with their age and a long body keeps its shape.
+/// New chunks have a bucket each. If there are too many buckets of one size, the two oldest of that
+/// size are merged, so that the buckets grow with their age and a long body keeps its shape.
 struct ChunkBuckets {
     struct Bucket {
         let start: MonotonicInstant
         var end: MonotonicInstant
         var bytes: Int64
         var count: Int
-        // How often it was merged.
+        // How often the bucket was merged.
         fileprivate var level = 0
 
         fileprivate mutating func take(_ next: Bucket) {
@@ -44,7 +44,7 @@ struct ChunkBuckets {
         if buckets.count > Self.limit { merge(at: 0) }
     }
 
-    /// Returns at most so many buckets; the oldest are merged.
+    /// Returns the buckets, of which the oldest are merged until at most `limit` are left.
     func merged(upTo limit: Int) -> [Bucket] {
         var copy = self
         while copy.buckets.count > max(limit, 1) { copy.merge(at: 0) }

@@ -5,20 +5,20 @@ import TurnpikeCore
 
 /// The notes of a recorder about a call, before secrets are hidden.
 ///
-/// It is bounded: beyond a number of spans, new ones are only counted.
+/// It is bounded: beyond a number of spans, new spans are only counted.
 struct RecordedTrace {
     /// How many spans are noted; phases of exchanges are added later.
     static let maxSpans = 160
-    /// How many of them are exchanges.
+    /// How many of the spans may be exchanges.
     static let maxExchanges = 48
 
-    /// The number of bytes of a response's header fields that are noted.
+    /// The largest number of bytes of a response's header fields that are recorded.
     static let maxHeadBytes = 16_384
 
-    /// What a span is the time of.
+    /// The activity that a span measures.
     enum Kind {
         case call(Request)
-        /// A pass, whose gate's name is asked for only if somebody looks.
+        /// A pass; the name of its gate is read only when a trace is made.
         case gate(GatePass)
         case attempt(Int)
         case wait(String)
@@ -106,7 +106,7 @@ struct RecordedTrace {
         id = context.id
         timeSource = context.timeSource
         date = timeSource.date
-        // No growth for the usual stack.
+        // The capacity suffices for the usual stack.
         spans = []
         spans.reserveCapacity(32)
         spans.append(
@@ -122,13 +122,13 @@ struct RecordedTrace {
 
     /// The span of a part; nil if it was left out.
     private func span(of part: Int) -> Int? {
-        // Parts are numbered in the order in which they begin, but parallel ones may arrive in another.
+        // Parts are numbered as they begin, but parallel parts may arrive in another order.
         let place = min(part, spans.count - 1)
         if spans[place].part == part { return place }
         return spans.lastIndex { $0.part == part }
     }
 
-    /// Notes the beginning of a part, unless there is no room for it, or what it lies in is over.
+    /// Notes the beginning of a part, unless the trace is full or the part around it has ended.
     mutating func begin(_ part: Int, _ kind: CallPart, in parent: Int, at now: MonotonicInstant) {
         let isFull = spans.count >= Self.maxSpans
         guard let parent = span(of: parent) else {
@@ -157,7 +157,7 @@ struct RecordedTrace {
         spans.append(Span(part: part, parent: parent, kind: noted, start: now))
     }
 
-    /// Notes what a gate says of its pass, if the part is that pass.
+    /// Notes a gate's description of its pass, if the part is that pass.
     mutating func describe(_ part: Int, of gate: String, _ detail: String) {
         guard let span = span(of: part), case .gate(let pass) = spans[span].kind,
             pass.gateName == gate
@@ -167,7 +167,7 @@ struct RecordedTrace {
 
     /// Notes the end of a span, if it has not ended.
     ///
-    /// With a wait, everything inside ends, because what outlasts it works for others.
+    /// When a wait ends, its parts end too, because work that outlasts it is for other calls.
     mutating func end(_ part: Int, _ outcome: Outcome, at now: MonotonicInstant) {
         guard let span = span(of: part), spans[span].end == nil else { return }
         spans[span].end = now
@@ -186,7 +186,7 @@ struct RecordedTrace {
         }
     }
 
-    /// Changes the exchange that a part is, or lies in, unless it has ended.
+    /// Changes the exchange of a part, or the one around the part, unless it has ended.
     mutating func change(_ part: Int, _ change: (inout Exchange) -> Void) {
         var place = span(of: part) ?? 0
         while place > 0 {
@@ -209,7 +209,7 @@ struct RecordedTrace {
 }
 
 extension RecordedTrace.Outcome {
-    // The end of a span that is under way when its call ends.
+    // The end of a span that is still under way at the end of its call.
     fileprivate func inherited(
         by trace: RecordedTrace, _ span: Int
     ) -> RecordedTrace.Outcome {
@@ -223,7 +223,7 @@ extension RecordedTrace.Outcome {
 }
 
 extension Request {
-    /// The request without content that will not be searched for secrets, so that nothing keeps it.
+    /// The request without content that is too large to search for secrets.
     fileprivate var withoutLargeContent: Request {
         if let data = body.inMemory, data.count <= 65_536 { return self }
         var copy = self

@@ -10,9 +10,9 @@ extension [Trace] {
     ///
     /// Each exchange, and so each attempt and each hop, is an entry; each call is a page. An entry
     /// without a response has the status 0, and the reason in `_error`, as browsers write it.
-    /// Contents are not part of a trace, only their sizes. `timings` are in milliseconds, -1 where
-    /// a phase does not apply or is not known; without `ssl`, which is a part of `connect`, they
-    /// add up to `time`. The time of an exchange that no known phase accounts for counts as `wait`.
+    /// Contents are not part of a trace, only their sizes. `timings` are in milliseconds; -1 means
+    /// that a phase does not apply or is not known. They add up to `time`, without `ssl`, which is
+    /// a part of `connect`. Time outside of all known phases counts as `wait`.
     /// - Returns: The object, to be written with ``/TurnpikeCore/JSONValue/data(pretty:sortedNames:)``.
     public func har() -> JSONValue {
         var log = HARFormat.log
@@ -113,7 +113,7 @@ extension Trace {
             json[name] = Self.number(value)
         }
         json["ssl"] = Self.number(ssl.map(HARFormat.milliseconds) ?? -1)
-        // Each part is rounded to microseconds, so that the sum is too.
+        // Each part is rounded to microseconds, so the sum has whole microseconds too.
         return (Self.number((sum * 1000).rounded() / 1000), json)
     }
 

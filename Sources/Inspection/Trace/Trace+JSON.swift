@@ -28,8 +28,8 @@ extension Trace {
     /// | `error`, `message` | the error's code and description |
     /// | `exchange` | of an exchange: `method`, `url`, `requestHeaders`, `requestBodyBytes`, `status`, `responseHeaders`, `protocolVersion`, `peerAddress`, `isConnectionReused`, `bytesSent`, `bytesReceived`, `encodedBodyBytes` and `chunks` with `start`, `end`, `bytes` and `count` |
     ///
-    /// Header fields are a list of `[name, value]`, in order. Unknown values are missing. Nothing
-    /// is a secret, because a trace is redacted before it is stored.
+    /// Header fields are a list of `[name, value]`, in order. Unknown values are missing. The JSON
+    /// contains no secrets, because a trace is redacted before it is stored.
     /// - Returns: The object.
     public func json() -> JSONValue {
         let tree = TraceTree(self)

@@ -6,20 +6,19 @@ import TurnpikeMiddleware
 import TurnpikeSupport
 
 extension [Trace] {
-    /// Returns the traces as an `ExportTraceServiceRequest` of OpenTelemetry in its JSON encoding,
-    /// which is what collectors read at `/v1/traces` and from files (OTLP 1, JSON Protobuf
-    /// Encoding).
+    /// Returns the traces as an `ExportTraceServiceRequest` of OpenTelemetry in JSON, as collectors
+    /// read it at `/v1/traces` and from files (OTLP 1, JSON Protobuf Encoding).
     ///
     /// An exchange is a span of kind `CLIENT` with the attributes of the semantic conventions for
-    /// HTTP; all others are `INTERNAL`. A trace continues the `traceparent` that its requests have
-    /// carried, and an exchange has the identifier in it, so that the spans of the servers lie
-    /// inside (W3C Trace Context). Without one, identifiers are derived from that of the call: the
-    /// same trace always gets the same.
+    /// HTTP; all others are `INTERNAL`. If the requests of a call have a `traceparent`, its trace
+    /// continues that trace. An exchange gets the identifier in the field, so that the spans of
+    /// servers are inside the exchange (W3C Trace Context). Otherwise, the identifiers are derived
+    /// from the call's identifier, so that a trace always gets the same identifiers.
     ///
     /// A span that is under way ends at the last known time of its call, and has the attribute
     /// `turnpike.under_way`.
     /// - Parameter service: The name of the program, the resource's `service.name`.
-    /// - Returns: The object. As a file of the collector's file receiver, it is one line.
+    /// - Returns: The object. In a file for the collector's file receiver, the text is one line.
     public func otlp(service: String) -> JSONValue {
         let spans = flatMap { TraceExport($0).spans }
         let resource: JSONValue = [
@@ -80,7 +79,7 @@ private struct TraceExport {
             if places.count == 1 {
                 identifiers[places[0]] = identifier
             } else if carried.count == 1 {
-                // Set outside of the call, or before its attempts: the call lies inside of it.
+                // The field was set before the call's attempts: the call is a child.
                 outer = identifier
             }
         }
@@ -100,7 +99,7 @@ private struct TraceExport {
         let parent = span.parent.map { identifiers[$0] } ?? outerParent
         object["parentSpanId"] = parent.map(JSONValue.string)
         object["traceState"] = state.map(JSONValue.string)
-        // The name of a span must have few values: a path would have any.
+        // The names of spans must have few different values, and paths have too many.
         object["name"] = .string(span.exchange?.method.rawValue ?? callName(span))
         // SPAN_KIND_CLIENT or SPAN_KIND_INTERNAL
         object["kind"] = span.exchange == nil ? 1 : 3

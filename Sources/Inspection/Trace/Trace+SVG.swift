@@ -6,9 +6,8 @@ import TurnpikeSupport
 extension Trace {
     /// Returns the trace as a picture: a waterfall as an SVG file, for documents and tickets.
     ///
-    /// It needs nothing else: no script, no font, no other file. It is dark if the reader prefers
-    /// dark pages. An exchange is drawn in the colors of its phases, which have no rows of their
-    /// own.
+    /// It needs no script, no font and no other file. It is dark if the reader prefers
+    /// dark pages. An exchange is drawn in the colors of its phases, which have no rows.
     /// - Parameter width: The width in pixels, from 400 to 10,000.
     /// - Returns: The text of the file.
     public func svg(width: Int = 860) -> String {
@@ -34,7 +33,7 @@ private struct TracePicture {
         self.width = Double(width)
         tree = TraceTree(trace)
         rows = tree.rows.filter { $0.span.kind != .phase && $0.span.kind != .body }
-        // 6.4 pixels for a character of 12 are enough for most letters of most fonts.
+        // In text of 12 pixels, 6.4 pixels are enough for most letters of most fonts.
         let widest = rows.map { Double($0.depth) * 12 + Double($0.span.name.count) * 6.4 }.max()
         let names = min(max(widest ?? 0, 60), Double(width) * 0.36)
         barStart = 14 + names + Self.figures

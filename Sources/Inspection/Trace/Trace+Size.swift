@@ -6,9 +6,9 @@ extension Trace {
     /// The size of a header field without its text.
     static let bytesOfField = MemoryLayout<HTTPHeaders.Field>.stride
 
-    /// How much memory the trace takes, about.
+    /// The approximate memory that the trace takes.
     ///
-    /// Texts that several spans share count once, as they take memory once.
+    /// A text that several spans share counts once, because it takes memory once.
     var byteCount: Int {
         var texts: Set<String> = []
         var count = MemoryLayout<Trace>.size + spans.count * MemoryLayout<TraceSpan>.stride

@@ -4,12 +4,13 @@ import TurnpikeCore
 import TurnpikeSupport
 
 extension Trace {
-    /// Returns the trace as a waterfall for a terminal: a line for each span, indented by its
-    /// depth, with its outcome, its time, its own time, and a bar on an axis of time.
+    /// Returns the trace as a waterfall for a terminal.
+    ///
+    /// Each span has a line, indented by its depth: outcome, time, own time, and a bar.
     ///
     /// In a bar, `█` is the span's own time or an exchange, `░` a wait, and `─` the time of the spans
-    /// inside. Below the lines stand the errors. On a narrow terminal the own times go first, then
-    /// the outcomes. The text has no control characters of a peer, whatever the names are.
+    /// inside. The errors follow below the lines. A narrow terminal shows no own times, and a very
+    /// narrow one no outcomes either. Control characters in names are escaped.
     ///
     /// ```
     /// GET /users/1                200   312 ms    40 µs  ───────────────────────
@@ -21,7 +22,7 @@ extension Trace {
     /// ```
     /// - Parameters:
     ///   - width: The most columns of a line, from 20 on.
-    ///   - color: Whether bars and outcomes have ANSI colors; for a terminal alone.
+    ///   - color: Whether bars and outcomes have ANSI colors; only for a terminal.
     /// - Returns: Lines, each with a line end.
     public func waterfall(width: Int = 100, color: Bool = false) -> String {
         Waterfall(self, width: min(max(width, 20), 500), hasColor: color).text
@@ -53,7 +54,7 @@ private struct Waterfall {
         let taken = figures.reduce(0) { $0 + 2 + Self.columns($1) }
         let room = width - taken - 2
         let longest = rows.map { 2 * $0.depth + TerminalWidth.of(Grammar.escaped($0.span.name)) }
-        // The bar gets what the names leave, and at least half.
+        // The bar gets the columns that the names leave, and at least half.
         nameWidth = min(longest.max() ?? 0, max(room / 2, min(8, room - 4), 3))
         barWidth = max(room - nameWidth, 1)
     }
@@ -114,7 +115,7 @@ private struct Waterfall {
     private var notes: [String] {
         var lines: [String] = []
         var seen: Set<String> = []
-        // An error passes through the gates: the innermost span that has it is named.
+        // An error passes through the gates, so only the innermost span with the error is named.
         for row in tree.rows.reversed() {
             guard case .failed(let label, let description)? = row.span.outcome,
                 seen.insert(description).inserted
@@ -185,7 +186,7 @@ private struct Waterfall {
 private enum TerminalWidth {
     static func of(_ text: String) -> Int { text.reduce(0) { $0 + of($1) } }
 
-    /// Two for the wide characters of East Asia and for pictures, otherwise one (UAX #11).
+    /// Two for wide characters of East Asia and for pictures, one for all others (UAX #11).
     static func of(_ character: Character) -> Int {
         guard let scalar = character.unicodeScalars.first else { return 0 }
         if scalar.properties.isEmojiPresentation { return 2 }

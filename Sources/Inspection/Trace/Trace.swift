@@ -3,8 +3,7 @@
 public import Foundation
 public import TurnpikeCore
 
-/// Where the time of one call went: its gates, attempts, waits and exchanges, as spans on one time
-/// axis.
+/// The times of one call: its gates, attempts, waits and exchanges, as spans on one time axis.
 ///
 /// ```swift
 /// let call = client.get("users/1").traced()
@@ -12,13 +11,13 @@ public import TurnpikeCore
 /// for span in call.trace?.spans ?? [] { print(span) }
 /// ```
 ///
-/// ``TurnpikeCore/Call/traced(redaction:)`` records one call, and a ``TraceStore`` those of a client that were
-/// slow, failed or were drawn by lot. A trace contains no secrets: it was redacted by the rules of
-/// logs before it was stored. It is a snapshot, which does not change; a later snapshot of the same
-/// call may have more.
+/// ``TurnpikeCore/Call/traced(redaction:)`` records one call, and a ``TraceStore`` the calls of a
+/// client that were slow, failed, or were chosen at random. A trace contains no secrets: it was
+/// redacted by the rules of logs before it was stored. It is a snapshot, which does not change; a
+/// later snapshot of the same call may have more spans.
 ///
-/// A trace is bounded: it takes about 64 KiB at most, whatever the call does. What does not fit is
-/// left out and counted (``omitted``).
+/// A trace is bounded: for any call, it takes about 64 KiB at most. Spans that do not fit
+/// are left out and counted (``omitted``).
 public struct Trace: Sendable, Hashable, Identifiable {
     /// The call's identifier, as in logs.
     public let id: CallID
@@ -48,11 +47,10 @@ extension Trace {
         spans.filter { $0.parent == span.id }
     }
 
-    /// The time of a span in which none of its children was under way; nil while the span itself is
-    /// under way.
+    /// The time of a span without a child under way; nil while the span itself is under way.
     ///
-    /// The own times of all spans add up to the time of the call if none of them overlap; spans of
-    /// parallel attempts, such as hedges, do.
+    /// If no spans overlap, the own times of all spans add up to the time of the call. Spans of
+    /// parallel attempts, such as hedges, overlap.
     public func ownTime(of span: TraceSpan) -> Duration? {
         guard let duration = span.duration else { return nil }
         var covered = Duration.zero

@@ -77,7 +77,7 @@ struct TraceBuilder {
         return part
     }
 
-    // A gate has passed its response on before the body has ended, and belongs to it until then.
+    // A gate returns its response before the body has ended, but its span lasts until that end.
     private func widen(_ parts: inout [Part]) {
         for index in parts.indices.reversed() where parts[index].parent >= 0 {
             let parent = parts[index].parent
@@ -108,7 +108,7 @@ struct TraceBuilder {
     }
 }
 
-/// The phases of an exchange, one behind the other, as far as its transport has reported them.
+/// The phases of an exchange in order, as far as its transport has reported them.
 struct ReportedPhases {
     struct Phase {
         let kind: TraceSpan.Kind
@@ -133,7 +133,7 @@ struct ReportedPhases {
             add("connect", until: times.connected)
             add("TLS", until: times.secured)
         }
-        // A server may answer while it is still sent to.
+        // A server may answer while the request is still being sent.
         let sent = exchange.contentSentAt.map { min($0, times.firstByte ?? $0) }
         add("request sent", until: sent)
         add("first byte", until: times.firstByte)

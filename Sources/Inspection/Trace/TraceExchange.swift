@@ -3,7 +3,7 @@
 public import TurnpikeCore
 import TurnpikeSupport
 
-/// What was sent to a server and received from it in one exchange, with secrets redacted.
+/// The request to a server and the response from it in one exchange, with secrets redacted.
 ///
 /// Header values that are very long are cut, as the size of a trace is bounded. Content is never
 /// recorded, only its size.
@@ -60,8 +60,7 @@ public struct TraceExchange: Sendable, Hashable {
 
 /// Chunks of a response's content that were read one after another.
 ///
-/// A trace keeps a bounded number of these per exchange: when there are too many, the oldest are
-/// merged.
+/// An exchange has a bounded number of these: if there are too many, the oldest are merged.
 public struct TraceChunks: Sendable, Hashable {
     /// The time from the beginning of the call to the first of the chunks.
     public var start: Duration { .nanoseconds(startNanoseconds) }

@@ -5,12 +5,12 @@ import TurnpikeCore
 
 /// Records where the time of one call goes.
 ///
-/// It reads the steps of the call; gates and transports do not know it. Secrets are hidden when the call
-/// ends, before the trace is stored, or when somebody looks at it earlier.
+/// It reads the steps of the call; gates and transports do not know the recorder. Secrets are
+/// hidden when the call ends, before the trace is stored, or earlier if the trace is read.
 final class TraceRecorder: CallReader {
     private enum Life {
         case running
-        /// The caller has its value or its response, whose body is still open.
+        /// The caller has its value, or has a response with an open body.
         case returned
         /// The body of the response has ended, but the caller has no value yet.
         case bodyEnded(RecordedTrace.Outcome)
@@ -19,17 +19,17 @@ final class TraceRecorder: CallReader {
 
     private struct State {
         var life = Life.running
-        /// What was noted, until it is redacted; nil before the call begins.
+        /// The notes, until they are redacted; nil before the call begins.
         var raw: RecordedTrace?
-        /// The trace of a call that has ended, if somebody wants it.
+        /// The trace of a call that has ended, if a handle or the store keeps it.
         var shown: Trace?
         // The call's number in the store.
         var number: UInt64?
         // The call's random share; nil if it decides nothing.
         var share: Double?
-        // What is hidden.
+        // The rules for hiding secrets.
         var redaction: Redaction?
-        // Whether a handle waits for the trace, whatever the store decides.
+        // Whether a handle waits for the trace, even if the store drops it.
         var isAskedFor = false
 
         func show(isComplete: Bool) -> Trace? {
@@ -49,9 +49,9 @@ final class TraceRecorder: CallReader {
 
     deinit { finish(.dropped) }
 
-    /// Also records for a handle, from the beginning of the call on.
+    /// Also records for a handle, from the start of the call.
     ///
-    /// Of two rules, what either hides is hidden.
+    /// The trace then hides everything that one of the two redactions hides.
     func serve(_ recording: CallRecording) {
         state.withLock { state in
             state.redaction = state.redaction?.and(recording.redaction) ?? recording.redaction
@@ -155,9 +155,9 @@ final class TraceRecorder: CallReader {
         }
     }
 
-    /// Notes that the caller gets the response, or the value that was made of it, or an error.
+    /// Notes that the caller gets the response, its value, or an error.
     ///
-    /// The call ends with its body, if it has one.
+    /// If the response has a body, the call ends with the body.
     private func leave(_ result: Result<HTTPStatus?, any Error>) {
         guard case .success = result else { return finish(RecordedTrace.Outcome(result)) }
         let isEnd = state.withLock { state in
@@ -184,13 +184,13 @@ final class TraceRecorder: CallReader {
         let shown = ended.isAskedFor || isKept ? ended.show(isComplete: true) : nil
         state.withLock { state in
             state.shown = shown
-            // Nothing stays that is not redacted.
+            // The recorded data is not redacted, so it must not stay.
             state.raw = nil
         }
         if let number = ended.number { store?.end(number, isKept ? shown : nil) }
     }
 
-    /// The trace as far as it has come; nil if the call has ended and nobody keeps its trace.
+    /// The trace so far; nil if the call has ended and its trace was dropped.
     var trace: Trace? {
         let state = state.withLock { $0 }
         if let shown = state.shown { return shown }

@@ -12,15 +12,15 @@ public struct TraceSpan: Sendable, Hashable, Identifiable {
         case call
         /// One pass through a gate, with everything inside.
         ///
-        /// It ends when the gate has returned and the body of the response that it returned has
-        /// ended, because a gate may watch and change the body.
+        /// It ends when the gate has returned and the body of the returned response has ended,
+        /// because a gate may watch and change the body.
         case gate
         /// An attempt, such as a retry, a hedge or a replay, with its number in the call.
         case attempt(Int)
         /// A wait of a gate: a back-off, a place in line, the refresh of a token.
         case wait
         /// One send of a request to a server, until its response's body ended; it has an
-        /// ``TraceSpan/exchange``. Each redirect that is followed leads to another one.
+        /// ``TraceSpan/exchange``. Each redirect that is followed is another exchange.
         case exchange
         /// A phase of an exchange that its transport has reported, such as `DNS`.
         case phase
@@ -28,11 +28,11 @@ public struct TraceSpan: Sendable, Hashable, Identifiable {
         case body
     }
 
-    /// How a span ended.
+    /// The way in which a span ended.
     public enum Outcome: Sendable, Hashable {
         /// It ended without an error; with the status, if it returned a response.
         case returned(HTTPStatus?)
-        /// It failed.
+        /// The activity of the span failed.
         /// - Parameters:
         ///   - label: The error's code or the name of its type, as in metrics.
         ///   - description: The error's description, redacted.
@@ -54,13 +54,13 @@ public struct TraceSpan: Sendable, Hashable, Identifiable {
     /// The phases of an exchange are called `queue`, `DNS`, `connect`, `TLS`, `request sent`,
     /// `first byte` and `head`, as far as the transport reports them.
     public let name: String
-    /// The time from the beginning of the call to that of the span.
+    /// The time from the beginning of the call to the beginning of the span.
     public var start: Duration { .nanoseconds(startNanoseconds) }
     /// How long the span took; nil while it is under way.
     public var duration: Duration? {
         nanoseconds == .max ? nil : .nanoseconds(nanoseconds)
     }
-    /// How the span ended; nil while it is under way.
+    /// The end of the span; nil while the span is under way.
     public let outcome: Outcome?
     /// The messages of the exchange; only for a span of kind ``Kind/exchange``.
     public var exchange: TraceExchange? {
@@ -88,7 +88,7 @@ public struct TraceSpan: Sendable, Hashable, Identifiable {
         self.kind = kind
         self.name = name
         startNanoseconds = start.wholeNanoseconds
-        // The largest number stands for no duration.
+        // The largest number means that there is no duration.
         nanoseconds = duration.map { min($0.wholeNanoseconds, .max - 1) } ?? .max
         self.outcome = outcome
         held = exchange.map { .one($0) } ?? .none

@@ -3,8 +3,7 @@
 import Synchronization
 public import TurnpikeCore
 
-/// Keeps the traces of a client's calls: those that failed, those that were slow, and a share of the
-/// others.
+/// Keeps the traces of a client's calls: all failed and slow calls, and a share of the others.
 ///
 /// ```swift
 /// let traces = TraceStore(sampling: 0.01, slowerThan: .seconds(2))
@@ -13,7 +12,7 @@ public import TurnpikeCore
 /// ```
 ///
 /// The decision to keep a call is made at its end, because only then it is known whether the call
-/// was slow or failed. So each call of the client is recorded, which costs about a microsecond for
+/// was slow or failed. So each call of the client is recorded. This costs about a microsecond for
 /// each gate. A failure is an error that the caller gets, a body that breaks off, or a status from
 /// 400 on; a cancelled call is not a failure.
 ///
@@ -35,11 +34,11 @@ public final class TraceStore: CallReader {
 
     /// The share of calls that are kept although they neither failed nor were slow, 0 to 1.
     public let sampling: Double
-    /// How long a call must take to be kept as slow; nil if none is.
+    /// The duration above which a call is kept as slow; nil if there is no such rule.
     public let slowerThan: Duration?
     /// How many calls are kept.
     public let maxCalls: Int
-    /// How much memory the kept traces may take, in bytes, about.
+    /// The approximate memory limit of the kept traces, in bytes.
     public let maxBytes: Int
     let redaction: Redaction
     private let state = Mutex(State())
@@ -47,13 +46,12 @@ public final class TraceStore: CallReader {
     /// Creates a store.
     /// - Parameters:
     ///   - sampling: The share of calls that are kept although they neither failed nor were slow, 0
-    ///     to 1. It goes by the call's own random share (``/TurnpikeCore/CallRandom/share``), as the sampling of
-    ///     logs does: a call that is logged at 0.1 is also traced at 0.1.
-    ///   - slowerThan: How long a call must take, its body included, to be kept whatever the share;
-    ///     nil for none.
+    ///     to 1. It uses the call's own random share (``/TurnpikeCore/CallRandom/share``), as the
+    ///     sampling of logs does: a call that is logged at 0.1 is also traced at 0.1.
+    ///   - slowerThan: A call that takes longer, its body included, is kept; nil for no such rule.
     ///   - maxCalls: How many calls are kept, at least 1.
-    ///   - maxBytes: How much memory the kept traces may take, in bytes, about. The newest trace is
-    ///     kept whatever it takes, at most about 64 KiB.
+    ///   - maxBytes: The approximate memory limit of the kept traces, in bytes. The newest trace is
+    ///     kept at any size, which is at most about 64 KiB.
     ///   - redaction: The rules for hiding secrets in the traces, before they are stored.
     public init(
         sampling: Double = 1, slowerThan: Duration? = nil, maxCalls: Int = 256,
@@ -69,13 +67,13 @@ public final class TraceStore: CallReader {
     /// The kept traces, in the order in which the calls began, including the traces so far of calls
     /// that are under way.
     ///
-    /// So a call without an end, such as an endless stream, is listed as long as it lasts.
-    /// Only the oldest ``maxCalls`` of the calls under way are listed.
+    /// So an endless call, such as a stream, is listed as long as it lasts. Only the oldest
+    /// ``maxCalls`` of the calls under way are listed.
     public var traces: [Trace] {
         let (kept, running) = state.withLock { state in
             (state.kept, state.running.sorted { $0.key < $1.key }.prefix(maxCalls))
         }
-        // Outside the lock: secrets are hidden in those that are under way.
+        // This runs outside the lock, because the redaction of calls under way takes time.
         let present = running.compactMap { number, running -> (UInt64, Trace)? in
             guard let trace = running.recorder?.trace, !trace.isComplete else { return nil }
             return (number, trace)
@@ -83,7 +81,7 @@ public final class TraceStore: CallReader {
         return (kept.map { ($0.number, $0.trace) } + present).sorted { $0.0 < $1.0 }.map(\.1)
     }
 
-    /// Forgets the kept traces; calls that are under way stay.
+    /// Removes the kept traces; calls that are under way stay.
     public func removeAll() {
         state.withLock { state in
             state.kept = []
@@ -91,17 +89,17 @@ public final class TraceStore: CallReader {
         }
     }
 
-    /// Does nothing: each call has a reader of its own.
+    /// Does nothing, because each call has its own reader.
     public func read(_ step: CallStep, in context: Context) {}
 
-    /// Returns what records a call.
+    /// Returns the recorder of a call.
     public func reader(beside others: [any CallReader]) -> (any CallReader)? {
         TraceRecorder(for: self)
     }
 
     // MARK: The recorder's side
 
-    /// Whether a call's random share decides anything.
+    /// Whether a call's random share decides about its trace.
     var needsShare: Bool { sampling > 0 && sampling < 1 }
 
     /// Lists a call as under way.
@@ -128,7 +126,7 @@ public final class TraceStore: CallReader {
         return sampling >= 1 || share.map { $0 < sampling } ?? false
     }
 
-    /// Takes a call off the list, and stores its trace, if it is kept.
+    /// Removes a call from the list of calls under way, and stores its trace if there is one.
     func end(_ number: UInt64, _ trace: Trace?) {
         let bytes = trace?.byteCount ?? 0
         state.withLock { state in

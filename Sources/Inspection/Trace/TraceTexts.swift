@@ -8,14 +8,13 @@ import TurnpikeSupport
 /// If any message of the call shows that a value is a secret, the value is hidden in all texts of
 /// the trace: a server may repeat a token of the request in a header field or in an error.
 final class TraceTexts {
-    // The size limits for the URLs and header fields of all exchanges together, and of one
-    // exchange.
+    // The size limits for the URLs and header fields of all exchanges, and of one exchange.
     private static let maxBytes = 14_336
     private static let maxBytesOfExchange = 6_144
     // The size limits for all different descriptions of errors together, and for one of them.
     private static let maxErrorBytes = 4_096
     private static let maxErrorLength = 1_024
-    // The same of names.
+    // The same limits for names.
     private static let maxNameBytes = 4_096
     private static let maxNameLength = 128
     // How many buckets of chunks all exchanges have together.
@@ -82,7 +81,7 @@ final class TraceTexts {
         }
     }
 
-    // An error passes several gates, and to describe it is dear.
+    // An error passes several gates, and describing it is expensive.
     private func description(of error: any Error) -> String {
         // SAFETY: the address is only a key, and the recorded trace keeps the error's box alive.
         let key = unsafe unsafeBitCast(error as any Error, to: UInt.self)
@@ -140,7 +139,7 @@ final class TraceTexts {
         fields.reduce(0) { $0 + $1.0.utf8.count + $1.1.utf8.count + Trace.bytesOfField }
     }
 
-    // Cut after the redaction, which must see whole secrets.
+    // Texts are cut after the redaction, because the redaction must see whole secrets.
     private static func cut(_ text: String, to limit: Int) -> String {
         let count = text.utf8.count
         if count <= limit { return text }

@@ -11,8 +11,8 @@ struct TraceTree {
         let span: TraceSpan
         /// How many spans lie around it.
         let depth: Int
-        /// The time from the beginning of the call to the end of the span, or to the last that is
-        /// known of the call while the span is under way.
+        /// The time from the start of the call to the span's end or, while the span is under way,
+        /// to the last known time of the call.
         let end: Duration
         /// The times at which no child was under way, in order, without overlap.
         let own: [Range<Duration>]
@@ -23,7 +23,7 @@ struct TraceTree {
 
     /// The rows: each span before its children, and children in the order in which they began.
     let rows: [Row]
-    /// The end of the last span; a span under way is drawn to here.
+    /// The end of the last span; a span under way is drawn up to this time.
     let end: Duration
 
     init(_ trace: Trace) {
@@ -74,14 +74,15 @@ struct TraceTree {
         return gaps
     }
 
-    /// Times for the marks of an axis from zero to ``end``: multiples of 1, 2 or 5 times a power of
-    /// ten, `count` of them at most, and more than a third of that if the axis has a length.
+    /// Times for the marks of an axis from zero to ``end``: 1, 2 or 5 times powers of ten.
+    ///
+    /// At most `count` marks; if the axis has a length, more than a third of `count`.
     func ticks(atMost count: Int) -> [Duration] {
         guard end > .zero, count > 0 else { return [.zero] }
         var step = Duration.nanoseconds(1)
         var factor = 0
         while end / step >= Double(count) {
-            // From 1 to 2, from 2 to 5, from 5 to 10.
+            // The next step: from 1 to 2, from 2 to 5, from 5 to 10.
             step = factor % 3 == 1 ? step * 5 / 2 : step * 2
             factor += 1
         }
@@ -119,7 +120,7 @@ struct TracePhases {
 
     private var durations: [Name: Duration] = [:]
 
-    /// Reads the phases right inside an exchange.
+    /// Reads the phases directly inside an exchange.
     init(of span: TraceSpan, in children: [TraceSpan]) {
         for child in children {
             guard child.kind == .phase || child.kind == .body, let name = Name(rawValue: child.name)
@@ -131,7 +132,7 @@ struct TracePhases {
     /// How long a phase took, or nil if it is not known.
     subscript(name: Name) -> Duration? { durations[name] }
 
-    /// The sum of all that are known.
+    /// The sum of all known phases.
     var sum: Duration { durations.values.reduce(.zero, +) }
 }
 
@@ -188,7 +189,7 @@ enum TraceText {
         return (value < 9.95 ? fixed(value, 1) : fixed(value, 0)) + " " + unit
     }
 
-    /// How a span ended, in a word.
+    /// The way in which a span ended, in a word.
     static func outcome(_ outcome: TraceSpan.Outcome?) -> String {
         switch outcome {
         case .returned(let status): status.map { "\($0.code)" } ?? ""
@@ -204,7 +205,7 @@ enum TraceText {
         HARFormat.date(date).replacing("T", with: " ").replacing("Z", with: " UTC")
     }
 
-    // Not `String(format:)`, which depends on the locale.
+    // `String(format:)` is not used, because it depends on the locale.
     static func fixed(_ value: Double, _ places: Int) -> String {
         var scale = 1
         for _ in 0..<places { scale *= 10 }
@@ -239,8 +240,7 @@ extension TraceSpan {
     }
 }
 
-/// The address of a peer in its parts: `192.0.2.1`, `192.0.2.1:80`, `[2001:db8::7]:80`, or the path of
-/// a Unix socket.
+/// The address of a peer in its parts: `192.0.2.1:80`, `[2001:db8::7]:80`, or a Unix socket's path.
 struct TracePeer {
     /// The address without its port, or the path.
     let host: String

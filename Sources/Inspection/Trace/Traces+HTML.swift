@@ -7,18 +7,18 @@ import TurnpikeSupport
 extension [Trace] {
     /// Returns the traces as one HTML page: every call as a waterfall, all on one axis of time.
     ///
-    /// The page is one file that needs no other and works without a server. It is light or dark as
-    /// its reader prefers. A keyboard is enough: arrows move and unfold, Enter opens the details of
+    /// The page is one file and needs no server. It is light or dark, as its reader prefers.
+    /// A keyboard is enough: arrows move and unfold, Enter opens the details of
     /// a span, Escape closes it, Z zooms to it, 0 shows everything, and A aligns all calls at their
     /// beginnings.
     ///
-    /// What a peer has sent is data on the page, never markup or code. A policy on the page lets no
-    /// other script run, and nothing be loaded (Content Security Policy 3).
+    /// Texts from a peer are data on the page, never markup or code. A policy on the page forbids
+    /// other scripts and all loading (Content Security Policy 3).
     /// - Parameters:
     ///   - title: The title of the page.
-    ///   - source: Where the page asks each second for newer traces, as JSON of
-    ///     ``Trace/json()`` in a list; nil for a page that stays as it is. The address
-    ///     is relative to that of the page. A server that sends an `ETag` may answer 304 while
+    ///   - source: The address that the page asks each second for newer traces (a list of the JSON
+    ///     of ``Trace/json()``); nil for a page that does not change. The address is relative to
+    ///     the address of the page. A server that sends an `ETag` may answer 304 while
     ///     nothing has changed.
     /// - Returns: The text of the file.
     public func html(title: String = "Traces", refreshing source: String? = nil) -> String {

@@ -3,8 +3,7 @@
 public import TurnpikeCore
 import TurnpikeSupport
 
-/// Refuses some of the calls to an origin while the origin rejects most of them, so that it can serve
-/// the others.
+/// Refuses some calls to an origin while it rejects most of them, so that it can serve the others.
 ///
 /// An overloaded server answers few calls in time: it works on requests whose clients have given
 /// up. A retry budget keeps retries from adding to the load, and a ``CircuitBreaker``
@@ -12,15 +11,15 @@ import TurnpikeSupport
 /// sends that share (client-side throttling: "Site Reliability Engineering", 2016, chapter 21).
 ///
 /// A refused call fails at once as ``/TurnpikeCore/ClientError/Code/overloaded``. Nothing of the
-/// call was sent, and a retry outside does not repeat it. Its
+/// call was sent, and an outer retry does not repeat the call. Its
 /// ``/TurnpikeCore/ClientError/retryAfter`` says when all calls are admitted again if no more calls
 /// are rejected. Critical calls are refused last, and sheddable ones first
 /// (``TurnpikeCore/Call/criticality(_:)``).
 ///
 /// All calls are admitted until more than `threshold` of the latest attempts were rejected. Three
-/// rejections in a row are enough or, if attempts are many, most of those of the last half second;
-/// attempts that end together count as one. Then the share is cut to 3 %, so that the server's
-/// queue drains. The share grows with time, slowly at first, and reaches all calls after
+/// rejections in a row are enough. If attempts are many, most attempts of the last half second must
+/// be rejected. Attempts that end together count as one. Then the share is cut to 3 %, so that the
+/// server's queue drains. The share grows with time, slowly at first, and reaches all calls after
 /// `recovery`. Rejections cut the share again. Attempts that were sent before a cut do not count.
 /// While calls are refused, an attempt whose head takes much longer than usual counts as rejected,
 /// because a growing queue causes waits before it causes errors. A share grows even if no attempt
@@ -33,9 +32,9 @@ import TurnpikeSupport
 ///
 /// Place it inside ``Retry`` and ``Hedge``, and outside of a ``CircuitBreaker``: there it sees each
 /// attempt. It needs no breaker, but works with one. A client that calls a server less than once
-/// per second learns too little alone: let all clients of a process share one gate, by using the
-/// same value in their stacks. The gate keeps the shares of 1024 origins; beyond that, it drops the
-/// least recently used one. Calls to the endpoints of one name have one share.
+/// per second learns too little. All clients of a process should therefore share one gate: put the
+/// same value into their stacks. The gate keeps the shares of 1024 origins; beyond that, it drops
+/// the least recently used one. Calls to the endpoints of one name have one share.
 public struct AdmissionControl: Interceptor {
     private let shares: AdmissionShares
     private let decide: @Sendable (Outcome) -> CircuitVerdict

@@ -6,9 +6,9 @@ import TurnpikeSupport
 
 /// The share of calls to one origin that is admitted, and the measurements behind it.
 ///
-/// The share is cut to a small part when most of the latest attempts were rejected, and then grows
-/// with time, slowly at first: additive increase and multiplicative decrease (Chiu and Jain, 1989)
-/// with a cut that is deep enough for the server's queue to drain. Outcomes of attempts that were
+/// The share is cut to a small part when most of the latest attempts were rejected. It then grows
+/// with time, slowly at first. This is additive increase and multiplicative decrease (Chiu and
+/// Jain, 1989); the cut is deep, so that the server's queue drains. Outcomes of attempts that were
 /// sent before a cut do not count, just as TCP counts the losses within one window once (RFC 6582).
 /// So each cut takes effect before the next one, however long attempts take.
 struct AdmissionShare: OriginEntry {
@@ -18,8 +18,7 @@ struct AdmissionShare: OriginEntry {
         let threshold: Double
         /// The time in which the share grows from nothing to all calls.
         let recovery: Duration
-        /// The longest wait for a head while the share is cut, as a multiple of the usual wait; nil
-        /// for no limit.
+        /// The longest wait for a head while the share is cut, in usual waits; nil for no limit.
         let slowness: Double?
 
         init(threshold: Double, recovery: Duration, slowness: Double?) {
@@ -86,9 +85,9 @@ struct AdmissionShare: OriginEntry {
         return max(now.duration(to: end), .zero)
     }
 
-    /// Decides on a call.
+    /// Decides whether a call is admitted.
     /// - Parameters:
-    ///   - criticality: How much the call matters.
+    ///   - criticality: The class of the call.
     ///   - now: The current time.
     ///   - rules: The rules in force.
     ///   - unit: Returns a random number in 0..<1; called only if the share is cut.
@@ -108,8 +107,7 @@ struct AdmissionShare: OriginEntry {
         return unit() < self.share(of: criticality, from: share)
     }
 
-    /// The chance that a call is admitted: critical calls use the share first, and the rest is for
-    /// the others.
+    /// The chance that a call is admitted: critical calls use the share first, the others the rest.
     func share(of criticality: Criticality, from share: Double) -> Double {
         let (before, own) =
             switch criticality {
@@ -145,7 +143,7 @@ struct AdmissionShare: OriginEntry {
         var weight = Self.newest
         if let heardAt {
             let age = max(heardAt.duration(to: now), .zero)
-            // Old results say nothing about the present.
+            // Old results are no evidence about the present state.
             if age > rules.recovery * 4 { rejected = 0 }
             weight = min(weight, max(1 - exp(-age.inSeconds / Self.span), 0.001))
         }

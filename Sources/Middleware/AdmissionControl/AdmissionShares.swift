@@ -51,7 +51,7 @@ final class AdmissionShares: Sendable {
         state.withLock { $0.shares[origin]?.share(at: now, $0.rules) ?? 1 }
     }
 
-    /// Decides on a call.
+    /// Decides whether a call is admitted.
     func admit(
         _ origin: Origin, _ criticality: Criticality, at now: MonotonicInstant,
         unit: @Sendable () -> Double
@@ -95,8 +95,8 @@ final class AdmissionShares: Sendable {
 
     // MARK: Metrics
 
-    /// Reports to the meter the share of an origin's calls that is refused; no share if the origin
-    /// is forgotten.
+    /// Reports the refused share of an origin's calls to the meter; none if the origin is
+    /// forgotten.
     func tell(of origin: Origin, at now: MonotonicInstant) {
         figures.tell {
             let share = state.withLock { state in

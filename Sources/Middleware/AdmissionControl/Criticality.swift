@@ -4,14 +4,14 @@ public import TurnpikeCore
 
 /// How much a call matters when an ``AdmissionControl`` cannot admit all calls.
 ///
-/// The classes follow Google's ("Site Reliability Engineering", 2016, chapter 21), which have one
-/// more class at the top, for the few calls without which nothing works.
+/// The classes follow Google's ("Site Reliability Engineering", 2016, chapter 21). Google has one
+/// more class at the top, for the few most important calls.
 public enum Criticality: String, Hashable, Sendable, CaseIterable {
     /// Work that can wait or be left out, such as a prefetch or a batch: refused first.
     case sheddable
     /// Calls of a user or a service for which no other class is set.
     case `default`
-    /// Calls whose failure a user sees at once: refused last.
+    /// Calls whose failure a user sees at once; they are refused last.
     case critical
 }
 

@@ -18,7 +18,7 @@ public struct AttemptTimeout: PhasedInterceptor {
     ///   less leaves no time.
     public init(_ limit: Duration = .seconds(10)) { self.limit = limit }
 
-    /// Creates a gate that limits only requests with a limit of their own.
+    /// Creates a gate that limits only requests that set a limit.
     fileprivate init(ofCalls: Void) { limit = nil }
 
     /// The option that sets the limit of one call.
@@ -57,7 +57,7 @@ public struct AttemptTimeout: PhasedInterceptor {
 }
 
 extension AttemptTimeout: PromptlyCancellable {
-    /// With a limit, a pass ends soon after a cancellation, whatever the rest of the chain does.
+    /// With a limit, a pass ends soon after a cancellation, even if the rest of the chain does not.
     public var promptness: Promptness { limit == nil ? .withInside : .always }
 }
 
@@ -69,7 +69,7 @@ enum AttemptTimeoutOption: RequestOptionKey {
     /// option nor the limit.
     static func gate(for value: Duration) -> (any Gate)? { AttemptTimeout(ofCalls: ()) }
 
-    /// The gate is added inside a retry, wherever the retry stands.
+    /// The gate is added inside all retries.
     static var gatePlace: GatePlace { .innermost }
 }
 
@@ -81,8 +81,9 @@ extension Gate where Self == AttemptTimeout {
 }
 
 extension Call {
-    /// Ends each attempt of this call whose response head does not arrive within a limit, whatever
-    /// the client's limit is.
+    /// Ends each attempt of this call whose response head is later than a limit.
+    ///
+    /// This limit replaces the client's limit.
     ///
     /// The ``AttemptTimeout`` of the stack applies the limit. If the stack has no such gate, the
     /// limit applies next to the transport, to each send. The deadline of the call

@@ -18,10 +18,9 @@ struct CredentialScope: Sendable {
     /// The origins, if they are listed.
     var listed: Set<Origin>? { origins.listed }
 
-    /// Whether a request may carry the credential, and has no credential of its own.
+    /// Whether a request may carry the credential and does not already have a credential.
     ///
-    /// A request that was redirected through a foreign origin gets none, even back at a listed
-    /// origin.
+    /// A request that was redirected through a foreign origin gets none, even at a listed origin.
     /// - Throws: ``/TurnpikeCore/ClientError/Code/configuration`` if a listed text is not an
     ///   origin.
     func admits(_ request: Request, in context: Context) throws -> Bool {
@@ -32,14 +31,13 @@ struct CredentialScope: Sendable {
     func reaches(_ request: Request, in context: Context) throws -> Bool {
         if let fault = origins.fault { throw ClientError(.configuration, fault) }
         guard let origin = request.origin else { return false }
-        // Only the trail of this request counts: another attempt of the call may have been led
-        // elsewhere.
+        // Only the redirects of this request count: other attempts may have other redirects.
         let trail = request.options[RedirectTrail.self] ?? []
         let allowed = origins.listed ?? bound(to: trail.first ?? origin, in: context)
         return allowed.contains(origin) && trail.allSatisfy(allowed.contains)
     }
 
-    /// Whether a request that was not redirected goes to one of the origins; nil if only the client
+    /// Whether a request without redirects goes to one of the origins; nil if only the client
     /// knows.
     func mayReach(_ request: Request) -> Bool? {
         let known = origins.listed ?? own.origin.withLock { $0.map { [$0] } }
@@ -50,7 +48,7 @@ struct CredentialScope: Sendable {
     func obstacle(to request: Request?) -> String? {
         guard let request else { return nil }
         if request.headers.contains(.authorization) {
-            return "the request has an Authorization of its own"
+            return "the request already has an Authorization field"
         }
         return mayReach(request) == false ? "the credential is not for this origin" : nil
     }
@@ -112,8 +110,8 @@ extension Outcome {
 /// .bearer(tokens, origins: ["https://api.example.com", "https://files.example.com"])
 /// ```
 ///
-/// Once a redirect has led a call to an origin that is not among them, the call no longer carries
-/// the credential, even back at a listed origin: no other server may choose its use.
+/// After a redirect to an unlisted origin, the call no longer carries the credential, even back at
+/// a listed origin: no other server may choose the use of the credential.
 public struct CredentialOrigins: Sendable, Hashable {
     /// The one origin of ``CredentialOrigins/own``, once it is known.
     public final class Own: Sendable, Hashable {
@@ -122,7 +120,7 @@ public struct CredentialOrigins: Sendable, Hashable {
         /// Creates an origin that is not known yet.
         public init() {}
 
-        /// Whether they are the same object.
+        /// Whether both are the same object.
         public static func == (left: Own, right: Own) -> Bool { left === right }
 
         /// Hashes the identity of the object.
@@ -131,7 +129,7 @@ public struct CredentialOrigins: Sendable, Hashable {
 
     let listed: Set<Origin>?
     let fault: String?
-    /// The origin that several gates share; nil if each gate has an origin of its own.
+    /// The origin that several gates share; nil if each gate has its own origin.
     let shared: Own?
 
     private init(listed: Set<Origin>?, fault: String? = nil, shared: Own? = nil) {
@@ -140,8 +138,9 @@ public struct CredentialOrigins: Sendable, Hashable {
         self.shared = shared
     }
 
-    /// The origin of the client's base URL; without a base URL, the origin of the first request
-    /// that passes the gate, permanently.
+    /// The origin of the client's base URL.
+    ///
+    /// Without a base URL, it is the origin of the first request that passes the gate.
     public static let own = CredentialOrigins(listed: nil)
 
     /// Returns ``own`` for gates that share one such origin, such as the gate of a stack and the
@@ -170,7 +169,7 @@ public struct CredentialOrigins: Sendable, Hashable {
         self.init(listed: origins, fault: fault)
     }
 
-    /// Whether a text is an origin, and nothing else: `https://api.example.com`.
+    /// Whether a text is an origin without a path: `https://api.example.com`.
     public static func isOrigin(_ text: String) -> Bool { origin(text) != nil }
 
     private static func origin(_ text: String) -> Origin? {

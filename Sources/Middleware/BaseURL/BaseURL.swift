@@ -20,7 +20,7 @@ public struct BaseURL: RequestAdapter {
     /// - Parameter base: An absolute URL without user information.
     public init(_ base: Target) { self.base = { base } }
 
-    /// Creates a gate with one base URL, given as text.
+    /// Creates a gate from the text of one base URL.
     public init(_ base: String) { self.init(Target(base)) }
 
     /// Creates a gate that calls a closure for the base URL, once for each relative request.
@@ -45,7 +45,7 @@ extension Gate where Self == BaseURL {
     /// Resolves relative targets against one base URL.
     public static func baseURL(_ base: Target) -> Self { BaseURL(base) }
 
-    /// Resolves relative targets against one base URL, given as text.
+    /// Resolves relative targets against the text of one base URL.
     public static func baseURL(_ base: String) -> Self { BaseURL(base) }
 
     /// Resolves relative targets against the base URL that a closure returns.

@@ -6,8 +6,8 @@ public import TurnpikeCore
 /// share one response.
 ///
 /// A field with an unknown name may identify the caller as well, because each API chooses its own
-/// name for the key. So every name that looks like the name of a secret counts, and gates let their
-/// users name more fields.
+/// name for the key. So every name that looks like the name of a secret counts, and users of gates
+/// can add names.
 public enum CallerIdentity {
     /// How a field identifies the caller.
     public enum Part {
@@ -33,8 +33,7 @@ public enum CallerIdentity {
 
     private static func isKeyLike(_ name: HTTPHeaders.Name) -> Bool {
         let text = name.lowercased
-        // Anti-forgery tokens change with each page, and prove nothing without the cookie beside
-        // them.
+        // Anti-forgery tokens change with each page, and prove nothing without their cookie.
         if antiForgery.contains(where: { text.utf8.firstRange(of: $0.utf8) != nil }) {
             return false
         }

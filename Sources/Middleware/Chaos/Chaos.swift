@@ -17,13 +17,13 @@ import TurnpikeSupport
 ///
 /// It does nothing until its ``Switch`` is set, by code or by a stack file. Place it next to the
 /// transport. By default it spares requests that must not be sent twice
-/// (``/TurnpikeCore/Request/isRepeatable``). It always spares those that can be sent only once.
+/// (``/TurnpikeCore/Request/isRepeatable``). It always spares requests that can be sent only once.
 ///
-/// So that no fault is mistaken for a real one, each is in the log, in the trace beside the name of
-/// the gate, and in the counter `turnpike.chaos.faults`. An error says that it was made on purpose,
-/// and a response has the field `X-Turnpike-Chaos`.
+/// Each fault is in the log, in the trace beside the name of the gate, and in the counter
+/// `turnpike.chaos.faults`, so that no fault is mistaken for a real fault. The text of an error
+/// states that the error was made on purpose, and a response has the field `X-Turnpike-Chaos`.
 public struct Chaos: Interceptor {
-    /// What goes wrong.
+    /// The fault that the gate makes.
     public enum Fault: Sendable, Hashable {
         /// Nothing is sent, and the request fails with this code.
         case error(ClientError.Code)
@@ -55,7 +55,7 @@ public struct Chaos: Interceptor {
 
     /// Creates a gate that makes one kind of fault.
     /// - Parameters:
-    ///   - fault: What goes wrong.
+    ///   - fault: The fault that the gate makes.
     ///   - rate: The share of the requests that get the fault, from 0 to 1.
     ///   - seed: With a seed, the same requests get the fault each time, by the numbers of their
     ///     calls and attempts.

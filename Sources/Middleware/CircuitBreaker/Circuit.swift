@@ -47,7 +47,7 @@ struct Circuit: OriginEntry {
     private var openings = 0
     // Each change of phase begins a new generation: earlier calls no longer count.
     private var generation: UInt64 = 0
-    /// What a person has done to the circuit, until a call reports it.
+    /// The last change that a person has made to the circuit, until a call reports it.
     var act: String?
 
     init(window: Duration) { self.window = SlidingWindow(span: window, slots: 10) }
@@ -71,21 +71,21 @@ struct Circuit: OriginEntry {
         }
     }
 
-    /// Refuses all calls until the circuit is closed by hand; calls under way no longer count.
+    /// Refuses all calls until a person closes the circuit; calls under way no longer count.
     mutating func isolate(by name: String) {
         enter(.isolated(by: name))
         act = "was isolated by hand (\(name))"
     }
 
     /// Lets all calls through, and counts anew; calls under way no longer count.
-    /// - Parameter name: Who closes it; nil if probes do.
+    /// - Parameter name: The person who closes the circuit; nil if probes do.
     mutating func close(by name: String? = nil) {
         enter(.closed)
         openings = 0
         if let name { act = "was closed by hand (\(name))" }
     }
 
-    /// The time until calls may pass: zero if they may now, nil if only a person can say.
+    /// The time until calls may pass; zero if calls may pass now, nil if only a person decides.
     func remaining(at now: MonotonicInstant, _ rules: Rules) -> Duration? {
         switch phase {
         case .closed: .zero

@@ -10,16 +10,16 @@ import TurnpikeSupport
 /// ``/TurnpikeCore/ClientError/Code/circuitOpen``, and their
 /// ``/TurnpikeCore/ClientError/retryAfter`` says when the circuit half-opens. A half-open circuit
 /// lets at most `probes` calls through. If all of them succeed, it closes. If one fails, it opens
-/// for twice as long, up to a bound. If the probes do not end within the open time, new ones are
-/// let through.
+/// for twice as long, up to a bound. If the probes do not end within the open time, new probes may
+/// pass.
 ///
 /// A call ends when the body of its response ends, and a body that breaks off is a failure. A call
 /// that is cancelled, or whose deadline passes, says nothing about the server; if it was a probe,
 /// another call takes its place.
 ///
-/// The position decides what is counted. Inside a retry, the breaker counts attempts: it sees the
-/// failures that the retry hides, ends the retries of a call as soon as it opens, and needs an
-/// ``AttemptTimeout`` inside it to notice a server that hangs. This is the place for most clients.
+/// The position decides what is counted. Inside a retry, the breaker counts attempts. It sees the
+/// failures that the retry hides, and ends the retries of a call as soon as it opens. It needs an
+/// inner ``AttemptTimeout`` to notice a server that hangs. This is the place for most clients.
 /// Outside a retry, it counts calls: it opens only when retries no longer help.
 ///
 /// A gate used in several stacks is one shared breaker. It keeps the circuits of 1024 origins;
@@ -30,8 +30,7 @@ public struct CircuitBreaker: Interceptor {
 
     /// Creates a breaker.
     /// - Parameters:
-    ///   - failureRatio: The share of the calls in the window that must fail for the circuit to
-    ///     open.
+    ///   - failureRatio: The share of the calls in the window that must fail to open the circuit.
     ///   - minimum: The calls that must have ended in the window before the circuit may open.
     ///   - window: The time over which calls are counted.
     ///   - open: How long the circuit stays open at first.
@@ -39,8 +38,7 @@ public struct CircuitBreaker: Interceptor {
     ///   - probes: How many calls a half-open circuit lets through.
     ///   - meter: Receives each change of a circuit's state (`turnpike.circuit_breaker.state`), and
     ///     counts refused calls (`turnpike.circuit_breaker.refusals`).
-    ///   - verdict: Decides what an outcome says about the server. It is not called for a
-    ///     cancellation.
+    ///   - verdict: Judges the server's health by an outcome; not called for a cancellation.
     public init(
         failureRatio: Double = 0.5, minimum: Int = 20, window: Duration = .seconds(30),
         open: Duration = .seconds(15), maxOpen: Duration = .seconds(120), probes: Int = 3,
@@ -65,7 +63,7 @@ public struct CircuitBreaker: Interceptor {
     /// The state of an origin's circuit after its last call.
     public func state(of origin: Origin) -> CircuitState { circuits.state(of: origin) }
 
-    /// Opens an origin's circuit by hand: all calls to the origin fail until ``close(_:by:)``.
+    /// Opens an origin's circuit manually: all calls to the origin fail until ``close(_:by:)``.
     ///
     /// No probe is let through, and the circuit is not dropped. A call that is under way continues,
     /// but its outcome no longer counts.
@@ -74,7 +72,7 @@ public struct CircuitBreaker: Interceptor {
     ///   - name: The person or program that isolates the origin, for the errors of refused calls.
     public func isolate(_ origin: Origin, by name: String) { circuits.isolate(origin, by: name) }
 
-    /// Closes an origin's circuit by hand, whether it was isolated or failures have opened it.
+    /// Closes an origin's circuit manually, whether a person or failures have opened it.
     ///
     /// The circuit counts anew, so it opens again if the origin still fails.
     /// - Parameters:

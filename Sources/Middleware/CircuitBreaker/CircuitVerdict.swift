@@ -14,8 +14,8 @@ public enum CircuitVerdict: Hashable, Sendable {
 
     /// The default rule: a status from 500 on is a failure, and any other status a success.
     ///
-    /// Errors of the network, of the protocol and of time limits for attempts are failures;
-    /// everything else is ignored. A response that a validator refused is judged by its status. If
+    /// Errors of the network, of the protocol and of time limits for attempts are failures; all
+    /// other errors are ignored. A response that a validator refused is judged by its status. If
     /// a proxy does not connect, a status from 500 on is a failure, and any other status is
     /// ignored. If a reused connection ended before an answer, that is ignored
     /// (``/TurnpikeCore/TransferState/lostReusedConnection``).

@@ -9,7 +9,7 @@ final class Circuits: Sendable {
     struct Answer {
         let admission: Circuit.Admission
         var changed: [Origin] = []
-        /// What a person has done since the last call.
+        /// The changes that a person has made since the last call.
         var act: String?
     }
 
@@ -72,7 +72,7 @@ final class Circuits: Sendable {
 
     // MARK: By hand
 
-    /// Opens an origin's circuit until it is closed by hand; adds the circuit if it is unknown.
+    /// Opens an origin's circuit until a person closes it; adds the circuit if it is unknown.
     func isolate(_ origin: Origin, by name: String) {
         let evicted = state.withLock { state in
             let window = state.window

@@ -8,15 +8,15 @@ public import TurnpikeCore
 /// While a safe request is under way, others with the same method, URL and header fields wait for
 /// its response instead of being sent. All header fields count, so that calls of different users
 /// are never merged: `Authorization`, `Cookie`, keys of any name, `Accept-Language`. Only fields
-/// that identify a single call are ignored. A request is sent alone if it has content, gates of
-/// its own (``/TurnpikeCore/Call/through(_:)``) or options of its own, or if it streams. Place this
+/// that identify a single call are ignored. A request is sent alone if it has content, if its call
+/// has its own gates (``/TurnpikeCore/Call/through(_:)``) or options, or if it streams. Place this
 /// gate inside the gates that set credentials for each call, so that a request already identifies
 /// its user here.
 ///
 /// Each call keeps its own deadline, and a cancelled call does not affect the others. When the last
 /// call has left, the exchange ends. The content is read completely before any call gets
-/// it. If the content is larger than `maxBody`, or an event stream, the first waiting call gets it
-/// as it arrives, and the others are sent alone. All calls get the same error.
+/// it. If the content is larger than `maxBody`, or is an event stream, the first waiting call gets
+/// it while it arrives, and the other calls are sent alone. All calls get the same error.
 public struct Coalesce: Interceptor {
     private let maxBody: Int
     private let ignored: Set<HTTPHeaders.Name>
@@ -27,7 +27,7 @@ public struct Coalesce: Interceptor {
         let method: HTTPMethod
         let url: String
         let headers: [HTTPHeaders.Field]
-        // A call with gates of its own matches no other.
+        // A call with its own gates matches no other call.
         let plan: ObjectIdentifier
         // A call that may go only to public addresses does not use an answer from another address.
         let isGuarded: Bool
@@ -49,7 +49,7 @@ public struct Coalesce: Interceptor {
         maxBody: Int = 1_048_576,
         ignoring ignored: Set<HTTPHeaders.Name> = Coalesce.standardIgnored
     ) {
-        // Reading goes one byte beyond the limit, to see whether there is more.
+        // One byte beyond the limit is read, to find out whether there is more content.
         self.maxBody = min(max(maxBody, 0), .max - 1)
         self.ignored = ignored.filter { CallerIdentity.part($0) == nil }
     }
@@ -57,7 +57,7 @@ public struct Coalesce: Interceptor {
     /// How many calls wait for an exchange.
     var waiting: Int { flights.seatCount }
 
-    /// The fields that identify a single call, and nothing else.
+    /// The fields that only identify a single call.
     public static let standardIgnored: Set<HTTPHeaders.Name> = [
         .traceparent, .tracestate, "X-Request-ID", "X-Correlation-ID",
     ]
@@ -74,7 +74,7 @@ public struct Coalesce: Interceptor {
     private func obstacle(to request: Request) -> String? {
         if !request.method.isSafe { return "\(request.method) may have an effect each time" }
         if !request.body.isEmpty { return "the request has content" }
-        return request.options.allowSharing ? nil : "the call has options of its own"
+        return request.options.allowSharing ? nil : "the call has its own options"
     }
 
     /// Joins the exchange for the request, or starts one.

@@ -100,7 +100,7 @@ public struct CompressBodies: SynchronousRequestAdapter {
                     return try compressor.add(data) + compressor.finish()
                 }, type: type)
         } else {
-            // Created here, so that the call fails before it is sent if the library is missing.
+            // The compressor is created before the send, so that a missing library fails the call.
             _ = try compressor()
             request.body = .stream(
                 replayable: body.canOpenAgain, live: body.isLive, type: type

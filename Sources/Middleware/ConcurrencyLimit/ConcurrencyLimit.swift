@@ -4,8 +4,8 @@ public import TurnpikeCore
 
 /// Limits how many calls are under way at once, in all and to each origin.
 ///
-/// A call is under way until the body of its response has ended or was dropped, so a response that
-/// is kept unread holds its permit. A call beyond the limits waits in line, within its deadline. If
+/// A call is under way until the body of its response has ended or was dropped. An unread response
+/// therefore holds its permit. A call beyond the limits waits in line, within its deadline. If
 /// the line is full, the call fails at once as ``/TurnpikeCore/ClientError/Code/overloaded``. With
 /// a `queue` of 0, no call waits. The line is first come, first served, but a
 /// call that waits for a busy origin does not delay calls to other origins. A call that is
@@ -15,20 +15,20 @@ public import TurnpikeCore
 /// A log outside of the gate has a line when calls begin to wait, not a line for each call. In ten
 /// seconds, it has at most one such line for each origin, and one for the total.
 ///
-/// Placed inside a retry, it limits attempts and releases the permit during a back-off; that is the
-/// place for most clients. Placed outside a retry, it limits calls. A gate used in several stacks
+/// For most clients, the place is inside a retry: there, it limits attempts and releases the permit
+/// during a back-off. Placed outside a retry, it limits calls. A gate used in several stacks
 /// is one shared limit. It keeps the state of 1024 origins; beyond that, it drops the least
 /// recently used origin that has no call under way.
 ///
 /// A gate inside may send a request through the same client, to refresh a token for instance. That
-/// request needs a permit of its own while its call holds one. If such calls hold all permits, they
+/// request needs its own permit while its call holds a permit. If such calls hold all permits, they
 /// wait for each other until a deadline, or the time limit of the refresh, ends the wait. Place the
 /// limit inside such a gate, or let the gate use another client.
 ///
 /// The same holds for tasks that read streamed bodies and call the same origin for each element.
-/// Such a call needs a permit while the task's body holds one. If the bodies hold all permits, the
-/// calls wait until a deadline ends them; without a deadline, they wait forever. Give such calls a
-/// deadline, or collect a body before the calls, or set a `queue` of 0.
+/// Such a call needs a permit while the task's body holds a permit. If the bodies hold all permits,
+/// the calls wait until a deadline ends them; without a deadline, they wait forever. Give such
+/// calls a deadline, or collect a body before the calls, or set a `queue` of 0.
 public struct ConcurrencyLimit: Interceptor {
     private let permits: Permits
 
@@ -37,8 +37,7 @@ public struct ConcurrencyLimit: Interceptor {
     ///   - total: The most calls under way to all origins together.
     ///   - perOrigin: The most calls under way to one origin.
     ///   - queue: How many calls may wait, over all origins.
-    ///   - adaptive: Adapts the limit of each origin to what its server can bear, up to
-    ///     `perOrigin`.
+    ///   - adaptive: Adapts the limit of each origin to its server's capacity, up to `perOrigin`.
     ///   - meter: Receives the number of calls under way (`turnpike.concurrency_limit.in_flight`)
     ///     and waiting (`….waiting`), refused calls (`….refusals`), and adaptive limits
     ///     (`….limit`).

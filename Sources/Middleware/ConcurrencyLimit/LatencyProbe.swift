@@ -8,11 +8,12 @@ import TurnpikeSupport
 /// Every few seconds it halves the limit for one round of requests, and compares the latency of that
 /// round with the latency at the whole limit. If requests wait for each other at the server, fewer
 /// requests at once are proportionally faster (Little's law), and the limit falls. Otherwise the
-/// limit rises. A rule that remembers the lowest latency, as in TCP Vegas, mistakes the fastest
-/// request for the usual one, and the limit falls far below what the server can bear.
+/// limit rises. A rule that remembers the lowest latency, as in TCP Vegas, expects the latency of
+/// the fastest request. The limit then falls far below the capacity of the server.
 struct LatencyProbe {
-    /// The limit, as a multiple of the number of requests at which requests begin to wait: a limit
-    /// without waiting requests could not be told from one that is too low.
+    /// The limit, as a multiple of the number of requests at which requests begin to wait.
+    ///
+    /// Without waiting requests, the limit would look like a limit that is too low.
     private static let gain = 1.25
     /// Below this ratio of latencies, far too many requests wait, and half of a step is too little.
     private static let far = 0.65

@@ -15,6 +15,6 @@ struct OriginShare: OriginEntry {
     var isInUse: Bool { held > 0 || !line.isEmpty }
     var hasRoom: Bool { held < Int(limit) }
 
-    /// The ticket of the first waiter, if there is room for it.
+    /// The ticket of the first waiter, if the origin's limit lets it start.
     var readyTicket: UInt64? { hasRoom ? line.firstTicket : nil }
 }

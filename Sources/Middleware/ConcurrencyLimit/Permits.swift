@@ -95,8 +95,8 @@ final class Permits: Sendable {
 
     /// Takes over the rules and the meter of another instance.
     ///
-    /// Calls under way keep their permits. If the limit is lower now, the next permit is given out
-    /// when enough have been returned.
+    /// Calls under way keep their permits. If the limit is now lower, no call gets a permit until
+    /// enough permits have been returned.
     func update(to other: Permits) {
         update(other.currentRules)
         figures.move(to: other.figures.meter)
@@ -116,14 +116,15 @@ final class Permits: Sendable {
         for origin in origins { tell(of: origin) }
     }
 
-    /// The least time between two reports that lines form for the same reason: under a load near
-    /// the limit, lines form and end many times a second.
+    /// The least time between two reports of waiting calls for the same reason.
+    ///
+    /// Near the limit, lines form and end many times a second.
     static let newsInterval = Duration.seconds(10)
 
     var heldCount: Int { state.withLock { $0.held } }
     var waitingCount: Int { state.withLock { $0.waiting } }
 
-    /// The most permits that are given out.
+    /// The most permits in use at the same time.
     var total: Int { currentRules.total }
 
     /// The rules in force.
@@ -205,7 +206,7 @@ final class Permits: Sendable {
 
     /// Returns a permit.
     ///
-    /// Of the calls that can start, the one that has waited longest gets it.
+    /// Of the calls that can start, the call that has waited longest gets the permit.
     func giveBack(_ origin: Origin) {
         let served = state.withLock { state in
             state.held -= 1
@@ -251,7 +252,7 @@ final class Permits: Sendable {
             guard let adaptive = rules.adaptive else { return [] as [Waiter] }
             state.shares.updateIfPresent(origin) { share in
                 if !isOverload {
-                    // A limit that is not in use says nothing about the server.
+                    // An unused limit is no evidence about the server.
                     guard share.held * 2 >= Int(share.limit) else { return }
                     if adaptive.followsLatency {
                         // A reload has turned the rule on while the request was under way.
@@ -278,8 +279,9 @@ final class Permits: Sendable {
 
     // MARK: Metrics
 
-    /// Reports to the meter how many calls are under way and waiting, and the limit of an origin if
-    /// it is adaptive and the origin is known.
+    /// Reports to the meter how many calls are under way and waiting.
+    ///
+    /// If the limit is adaptive and the origin is known, the origin's limit is reported too.
     func tell(of origin: Origin) {
         figures.tell {
             let (held, waiting, limit) = state.withLock { state in

@@ -62,8 +62,7 @@ struct ReadyOrigins {
         }
     }
 
-    // Runs when the heap is twice as large as after the last sweep, so that a sweep costs little
-    // per entry.
+    // Runs when the heap has doubled since the last sweep, so that a sweep costs little per entry.
     private mutating func sweep(_ shares: OriginMap<OriginShare>) {
         var seen: Set<UInt64> = []
         heap = heap.filter { $0.isTrue(in: shares) && seen.insert($0.ticket).inserted }

@@ -7,8 +7,8 @@ import TurnpikeSupport
 extension Cookie {
     /// Parses a `Set-Cookie` line (RFC 6265bis §5.6 and §5.7).
     ///
-    /// The result is nil if the cookie must be ignored. A cookie that must be removed is returned
-    /// as expired.
+    /// If the cookie must be ignored, the result is nil. A cookie to be removed is returned as
+    /// expired.
     /// - Parameters:
     ///   - line: The value of the line.
     ///   - url: The URL of the response.
@@ -131,7 +131,7 @@ enum CookieDate {
             time.second < 60
         else { return nil }
         let days = HTTPDate.daysSince1970(year: year, month: month, day: day)
-        // A day that the month does not have falls into the next month.
+        // A day beyond the end of its month is a day of the next month.
         let nextMonth = HTTPDate.daysSince1970(
             year: month == 12 ? year + 1 : year, month: month % 12 + 1, day: 1)
         guard days < nextMonth else { return nil }
@@ -146,7 +146,7 @@ enum CookieDate {
         }
     }
 
-    // Digits at the beginning; anything that is not a digit may follow.
+    // Digits at the beginning; other characters may follow.
     private static func number(_ bytes: some Collection<UInt8>, _ count: ClosedRange<Int>)
         -> Int64?
     {

@@ -4,15 +4,15 @@ public import Foundation
 public import TurnpikeCore
 import TurnpikeSupport
 
-/// One cookie, as a jar keeps it (RFC 6265bis §5.7).
+/// One cookie of a jar (RFC 6265bis §5.7).
 public struct Cookie: Sendable, Hashable {
     /// Whether a cookie is sent with a request that another site has caused.
     public enum SameSite: String, Sendable, Hashable {
-        /// Not sent if another site has redirected the request.
+        /// The cookie is not sent if another site has redirected the request.
         case strict = "Strict"
-        /// Sent after such a redirect only with safe methods.
+        /// After such a redirect, the cookie is sent only with safe methods.
         case lax = "Lax"
-        /// Always sent.
+        /// The cookie is always sent.
         case none = "None"
     }
 
@@ -30,7 +30,7 @@ public struct Cookie: Sendable, Hashable {
     public let expires: Date?
     /// Whether the cookie is sent only over https.
     public let isSecure: Bool
-    /// Whether scripts of a page may not see the cookie; here this is only stored.
+    /// Whether scripts of a page may not see the cookie; the jar only stores this value.
     public let isHTTPOnly: Bool
     /// The cookie's rule for other sites; a cookie without one is always sent, because `Lax` by
     /// default is a rule for browsers.

@@ -7,9 +7,9 @@ public import TurnpikeCore
 /// Keeps cookies in memory and, optionally, in a file, by the rules of RFC 6265bis.
 ///
 /// A jar is bounded: 4096 bytes for the name and value of a cookie, 180 cookies for a
-/// domain, and 3,000 in all. Beyond that, expired cookies are removed first, then those that
-/// have not been sent for the longest time; within a domain, cookies that are not `Secure` go
-/// first. One request gets at most 8190 bytes of cookies.
+/// domain, and 3,000 in all. Beyond that, expired cookies are removed first, then the cookies that
+/// were sent least recently. Within a domain, cookies without `Secure` are removed before others.
+/// One request gets at most 8190 bytes of cookies.
 ///
 /// The file has mode 0600. It is replaced as a whole, one second after a change and on `shutdown`
 /// of the client. It holds only cookies that have an expiry date; the others live as long as the
@@ -17,13 +17,13 @@ public import TurnpikeCore
 /// leftovers of a process that was killed during a write.
 ///
 /// The path may be a link: its target is replaced, and the link stays. File, link and folder must
-/// belong to this user or to the superuser, and nobody else may be able to write to them. A folder
-/// like `/tmp`, where users cannot touch the files of others, is accepted. If one of these
+/// belong to this user or to the superuser, and no other user may be able to write to them. A
+/// folder like `/tmp`, where users cannot touch the files of others, is accepted. If one of these
 /// conditions does not hold, the jar is refused. If a condition fails later, calls continue with
-/// the cookies in memory, and a note says why.
+/// the cookies in memory, and a note states the reason.
 ///
 /// Two jars with one file overwrite each other's cookies, so the clients of a process should share
-/// a jar. Clients whose stack files name the same file share one.
+/// a jar. Clients whose stack files name the same file share one jar.
 public final class CookieJar: CookieStorage {
     /// The most cookies of one domain.
     static let maxPerDomain = 180
@@ -81,8 +81,7 @@ public final class CookieJar: CookieStorage {
     /// All cookies, in no order, including expired ones.
     public var cookies: [Cookie] { state.withLock { $0.all } }
 
-    /// The cookies to send: longer paths first, then those that were set earlier (RFC 6265bis
-    /// §5.8.3).
+    /// The cookies to send: longer paths first, then earlier cookies (RFC 6265bis §5.8.3).
     ///
     /// If another site has redirected the request, `SameSite=Strict` cookies are not sent, and
     /// `Lax` ones only with a safe method. A request that the program itself sends counts as
@@ -152,7 +151,7 @@ public final class CookieJar: CookieStorage {
     /// Returns when all changes so far are in the file.
     public func flush() async { await file?.flush(content) }
 
-    /// Why the file cannot be written, if that was not reported yet.
+    /// The reason why the file cannot be written, if it was not reported yet.
     func takeFault() -> String? { file?.takeFault() }
 
     private func content() -> Data {

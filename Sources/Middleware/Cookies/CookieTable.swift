@@ -20,7 +20,7 @@ struct CookieTable: Sendable {
 
     var all: [Cookie] { domains.values.flatMap { $0.map(\.cookie) } }
 
-    /// Adds, replaces or, if it has expired, removes a cookie; returns whether anything changed.
+    /// Adds or replaces a cookie, or removes an expired one; returns whether the table changed.
     @discardableResult
     mutating func insert(_ cookie: Cookie, at date: Date) -> Bool {
         clock += 1

@@ -14,8 +14,8 @@ public import TurnpikeCore
 /// let client = Client(transport: transport, stack: [.redirect(), .cookies(jar), .retry(attempts: 3)])
 /// ```
 ///
-/// A `Cookie` line that the caller sets is sent as it is, without cookies of the jar. A jar belongs
-/// to one identity: calls for different users need jars, and clients, of their own.
+/// A `Cookie` line that the caller sets is sent unchanged, without cookies of the jar. A jar
+/// belongs to one identity: calls for different users need different jars and clients.
 public struct Cookies: Interceptor {
     private let storage: any CookieStorage
     // The storage, if it is a jar; a jar may have to report a fault of its file.
@@ -85,7 +85,7 @@ extension Gate where Self == Cookies {
     }
 }
 
-/// Stores cookies for ``Cookies``, and selects the ones to send with a request.
+/// Stores cookies for ``Cookies``, and selects the cookies to send with a request.
 ///
 /// ``CookieJar`` is one implementation. Another may keep cookies for each user, or in a database;
 /// it parses lines with ``Cookie/init(setCookie:from:at:suffixes:)``.

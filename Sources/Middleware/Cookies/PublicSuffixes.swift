@@ -69,8 +69,7 @@ public struct PublicSuffixes: Sendable {
     /// Whether there is no list.
     var isEmpty: Bool { rules.isEmpty && wildcards.isEmpty }
 
-    /// Whether a domain, in lower case, is a public suffix; without a list, whether it looks like
-    /// one.
+    /// Whether a domain in lower case is a public suffix or, without a list, looks like one.
     func contains(_ domain: String) -> Bool {
         let tails = Self.tails(of: domain)
         if tails.count < 2 { return true }
@@ -81,16 +80,16 @@ public struct PublicSuffixes: Sendable {
     /// The registered name that a host belongs to: its public suffix and one more label (RFC
     /// 6265bis §2.3).
     /// - Parameter host: The host, in any spelling.
-    /// - Returns: The name, in lower case and ASCII; nil for a suffix, for an address, and without
-    ///   a list.
+    /// - Returns: The name, in lower case and ASCII; nil for a suffix, an address, and without a
+    ///   list.
     public func registrableDomain(of host: String) -> String? {
         registrable(Self.encoded(host[...]))
     }
 
-    /// The hosts that get a cookie if a host sets it for a domain; nil if the host may not set it.
+    /// The hosts that get a cookie that a host sets for a domain; nil if the host may not set it.
     ///
-    /// With a list, a cookie may reach the host's registrable domain and everything below it, and
-    /// nothing above. A domain that is not a suffix may still be too high: `kobe.jp` is not a
+    /// With a list, a cookie may go to the host's registrable domain and all names below this
+    /// domain. A domain that is not a suffix may still be too high: `kobe.jp` is not a
     /// suffix, but strangers register names below `foo.kobe.jp`.
     func reach(of domain: String, setBy host: String) -> CookieReach? {
         guard CookieRules.domain(domain, covers: host) else { return nil }
@@ -106,8 +105,9 @@ public struct PublicSuffixes: Sendable {
     /// cookie goes only to its host.
     func top(of host: String) -> String { isEmpty ? "" : registrable(host) ?? host }
 
-    /// Whether two hosts belong to one site: they are equal or have the same registrable domain;
-    /// without a list, one is below the other.
+    /// Whether two hosts belong to one site: they are equal or have the same registrable domain.
+    ///
+    /// Without a list, one of them must be below the other.
     func isSameSite(_ left: String, _ right: String) -> Bool {
         if left == right { return true }
         if isEmpty {
@@ -173,7 +173,7 @@ public struct PublicSuffixes: Sendable {
 
 /// The hosts that a cookie is sent to.
 enum CookieReach {
-    /// Only the host that set it.
+    /// Only the host that set the cookie.
     case host
     /// A domain and all its subdomains.
     case domain(String)

@@ -15,10 +15,10 @@ import TurnpikeSupport
 ///
 /// A rate limit keeps calls in its line while a cool-down lasts. A call whose deadline comes before
 /// the end of the cool-down fails at once. A retry waits at least until the cool-down ends. If the
-/// limit stands inside the retry, only the limit needs the object: each attempt passes the limit.
-/// Otherwise give the same object to both.
+/// limit is inside the retry, only the limit needs the object: each attempt passes the limit.
+/// Otherwise, pass the same object to both gates.
 ///
-/// With a ``CooldownSharing``, a replica that is told to wait 30 seconds tells the others. While
+/// With a ``CooldownSharing``, a replica that must wait 30 seconds tells the other replicas. While
 /// the others do not answer, each replica knows only the cool-downs that it has seen itself.
 public final class Cooldowns: Sendable {
     private struct Entry: OriginEntry {
@@ -59,13 +59,13 @@ public final class Cooldowns: Sendable {
         request.origin.map { QuotaKey(origin: $0, part: key?(request)) }
     }
 
-    /// When a cool-down ends, as far as this replica knows; nil if there is none.
+    /// The end of a cool-down, if this replica knows one; otherwise nil.
     public func end(of key: QuotaKey, at now: MonotonicInstant) -> MonotonicInstant? {
         guard now.nanoseconds < end.load(ordering: .relaxed) else { return nil }
         return entries.withLock { $0[key] }.flatMap { now < $0.until ? $0.until : nil }
     }
 
-    /// Begins a cool-down if a response asks for one, and tells the other replicas of it.
+    /// Begins a cool-down if a response asks for one, and reports it to the other replicas.
     func note(
         _ head: ResponseHead, for key: QuotaKey, gate: @autoclosure () -> String,
         in context: Context
@@ -77,7 +77,7 @@ public final class Cooldowns: Sendable {
         begin(wish, for: key, gate: gate(), in: context)
     }
 
-    /// Begins a cool-down, and tells the other replicas of it.
+    /// Begins a cool-down, and reports it to the other replicas.
     func begin(_ wish: Duration, for key: QuotaKey, gate: String, in context: Context) {
         let duration = min(wish, longest)
         guard learn(duration, for: key, at: context.timeSource.now) else { return }
@@ -104,7 +104,7 @@ public final class Cooldowns: Sendable {
         return isNews
     }
 
-    /// The time left of a cool-down, as other replicas know it, or else as this one does.
+    /// The time left of a cool-down: the time of other replicas or, if it is unknown, of this one.
     func timeLeft(
         of key: QuotaKey, gate: String, in context: Context
     ) async -> Duration? {
@@ -116,14 +116,14 @@ public final class Cooldowns: Sendable {
     }
 }
 
-/// Tells other replicas of cool-downs, and asks for theirs.
+/// Reports cool-downs to other replicas, and asks for the cool-downs of other replicas.
 public protocol CooldownSharing: Sendable {
     /// The effect of a gate that asks once in a pass.
     var effect: GateEffect { get }
 
-    /// Tells the other replicas of a cool-down, without waiting for them.
+    /// Reports a cool-down to the other replicas, without a wait.
     func tell(of duration: Duration, for key: QuotaKey, gate: String, in context: Context)
 
-    /// The time left of a cool-down; nil if there is none, or if that is not known.
+    /// The time left of a cool-down; nil if there is no cool-down, or if this is not known.
     func timeLeft(of key: QuotaKey, gate: String, in context: Context) async -> Duration?
 }

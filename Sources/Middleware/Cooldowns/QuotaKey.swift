@@ -2,7 +2,7 @@
 
 public import TurnpikeCore
 
-/// The owner of a quota or of a cool-down: an origin, and perhaps an account there.
+/// The owner of a quota or of a cool-down: an origin, and perhaps an account of that origin.
 public struct QuotaKey: Hashable, Sendable, CustomStringConvertible {
     /// The origin; nil for all origins together.
     public let origin: Origin?

@@ -9,9 +9,9 @@ import TurnpikeSupport
 /// of a token, and the body until its last byte has arrived. For a call that streams, it ends with
 /// the head. Place the gate outermost.
 ///
-/// A body that arrived in time can be read at any later time, also if it is kept in a file or
-/// decoded as it is read. While a slow reader holds the sender back, the deadline runs, because the
-/// rest of the body has not arrived.
+/// A body that arrived in time can be read at any later time, even if it is stored in a file or
+/// decoded during the read. While a slow reader holds the sender back, the deadline runs, because
+/// the rest of the body has not arrived.
 ///
 /// ```swift
 /// let client = Client(transport: transport) {
@@ -24,8 +24,8 @@ import TurnpikeSupport
 /// The caller gets ``/TurnpikeCore/ClientError/Code/deadlineExceeded`` at once. The transport
 /// closes afterwards, and nothing more is sent. ``TurnpikeCore/Call/deadline(_:)`` sets another
 /// limit for one call, and ``TurnpikeCore/Call/deadline(until:)`` ends it when the caller of the
-/// service stops waiting (``DeadlineField``). ``PropagateDeadline`` tells the next server the time
-/// left.
+/// service stops waiting (``DeadlineField``). ``PropagateDeadline`` sends the time left to the next
+/// server.
 ///
 /// The gate can stop waiting for asynchronous work, but not for a synchronous hook. An adapter,
 /// logger, condition or policy that blocks its thread keeps the caller waiting past the limit, for
@@ -73,7 +73,7 @@ public struct Deadline: PhasedInterceptor {
 }
 
 extension Deadline: PromptlyCancellable {
-    /// A pass ends soon after a cancellation, whatever the rest of the chain does.
+    /// A pass ends soon after a cancellation, even if the rest of the chain does not.
     public var promptness: Promptness { .always }
 }
 

@@ -13,7 +13,7 @@ import TurnpikeSupport
 public struct DeadlineField: Sendable, Hashable {
     /// The name of the field.
     public let name: HTTPHeaders.Name
-    // Nil for gRPC, where the value names its unit.
+    // Nil for gRPC, because each value contains its unit.
     private let unit: Duration?
 
     /// gRPC's `grpc-timeout`: up to eight digits and a unit, `250m`.
@@ -65,7 +65,7 @@ public struct DeadlineField: Sendable, Hashable {
 
 /// Tells the next server how much time is left until the ``Deadline``.
 ///
-/// Place it inside a ``Retry``, so that each attempt tells the time left at its start. Without a
+/// Place it inside a ``Retry``, so that each attempt sends the time left at its start. Without a
 /// deadline, and for a call that streams, the gate changes nothing.
 public struct PropagateDeadline: SynchronousRequestAdapter {
     private let field: DeadlineField

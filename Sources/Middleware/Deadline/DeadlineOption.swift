@@ -15,8 +15,10 @@ enum CallerDeadlineOption: RequestOptionKey {
 }
 
 extension Call {
-    /// Ends this call at an instant of the client's clock at the latest, such as when the caller of a
-    /// service stops waiting (``DeadlineField``); other deadlines stay, and nil adds none.
+    /// Ends this call at an instant of the client's clock at the latest.
+    ///
+    /// A service passes the instant at which its own caller stops waiting (``DeadlineField``).
+    /// Other deadlines stay. Nil adds none.
     ///
     /// After that instant the call fails as ``/TurnpikeCore/ClientError/Code/deadlineExceeded``, and
     /// nothing is sent.
@@ -24,7 +26,9 @@ extension Call {
         end.map { option(CallerDeadlineOption.self, $0) } ?? self
     }
 
-    /// Ends this call if it takes longer than a limit, whatever the client's deadline is.
+    /// Ends this call if it takes longer than a limit.
+    ///
+    /// This limit replaces the client's deadline.
     ///
     /// The limit covers the call until the last byte of its body has arrived, or up to the head if
     /// it is ``/TurnpikeCore/Call/streaming()``. If a call makes several exchanges, the limit holds

@@ -14,10 +14,10 @@ public import TurnpikeCore
 /// hedging.set(share: 0, by: "Ann, incident 7")
 /// ```
 ///
-/// Each change is an event: the next call that meets the switch reports it, with the author, to the
-/// logs outside and to its trace. In a stack file, the setting `switch` sets the share.
+/// Each change is an event: the next call that meets the switch reports the change and its author
+/// to the outer logs and to the call's trace. In a stack file, the setting `switch` sets the share.
 public final class Switch: Sendable {
-    // As bits, which an atomic can hold.
+    // The share, as bits, because an atomic can hold them.
     private let bits: Atomic<UInt64>
     private let isNews: Atomic<Bool>
     private let setter: Mutex<String?>
@@ -62,7 +62,7 @@ public final class Switch: Sendable {
         }
         let share = share
         if share <= 0 || share >= 1 { return share >= 1 }
-        // Mixed, so that these calls are not the same ones that a log samples.
+        // The share is mixed again, so that the switch does not select the same calls as a log.
         var generator = SeededGenerator(seed: context.random.share.bitPattern)
         return generator.unit() < share
     }
@@ -99,7 +99,7 @@ public struct Switched: GateGroup {
         self.init(by: control, Stack(gates()))
     }
 
-    /// States that the gates apply only if the switch says so.
+    /// States that the gates apply only if the switch selects the call.
     public func facts(for request: Request?) -> GateFacts? {
         let share = control.share
         var facts = GateFacts(

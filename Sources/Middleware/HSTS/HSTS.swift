@@ -3,8 +3,7 @@
 import Foundation
 public import TurnpikeCore
 
-/// Sends requests over TLS to hosts that have asked for it (HTTP Strict Transport Security, RFC
-/// 6797).
+/// Sends requests over TLS to hosts that ask for it (HTTP Strict Transport Security, RFC 6797).
 ///
 /// An http URL of such a host becomes https before anything is sent; port 80 becomes 443, and
 /// another port stays. The gate learns hosts from `Strict-Transport-Security`, and only on

@@ -7,13 +7,13 @@ public import TurnpikeCore
 /// The hosts that require TLS (RFC 6797), in memory and, optionally, in a file.
 ///
 /// At most 10,000 hosts are kept; beyond that, the hosts that expire first are removed. An expired
-/// host is ignored, but stays until its place is needed: a clock that is fast for a while does not
-/// remove hosts for ever.
+/// host is ignored, but stays until its place is needed. A clock that is fast for a while therefore
+/// does not remove hosts for ever.
 ///
 /// The file has mode 0600, and is replaced as a whole one second after a change. A line that is not
 /// valid is skipped. The file must meet the same conditions as the file of a ``CookieJar``.
 /// Two stores with one file overwrite each other's hosts, so the clients of a process should share
-/// a store. Clients whose stack files name the same file share one.
+/// a store. Clients whose stack files name the same file share one store.
 public final class HSTSStore: Sendable {
     private struct Entry: Sendable, Equatable {
         var expires: Date
@@ -121,7 +121,7 @@ public final class HSTSStore: Sendable {
     /// Returns when all changes so far are in the file.
     func flush() async { await file?.flush(content) }
 
-    /// Why the file cannot be written, if that was not reported yet.
+    /// The reason why the file cannot be written, if it was not reported yet.
     func takeFault() -> String? { file?.takeFault() }
 
     private static func key(_ host: String) -> String {
@@ -130,8 +130,8 @@ public final class HSTSStore: Sendable {
         return host
     }
 
-    // Removes the tenth that expires first, so that many insertions share the cost of a sort. This
-    // needs no clock.
+    // Removes the tenth that expires first, so that many insertions share the cost of a sort. No
+    // clock is needed.
     private static func shrink(_ entries: inout [String: Entry]) {
         let first = entries.sorted { $0.value.expires < $1.value.expires }.prefix(maxHosts / 10)
         for (host, _) in first { entries[host] = nil }

@@ -15,8 +15,8 @@ public struct DefaultHeaders: SynchronousRequestAdapter {
     /// - Parameters:
     ///   - headers: The fields; all lines of a name are set if the request has none of that name.
     ///   - languages: The languages, most preferred first, for `Accept-Language` with falling
-    ///     weights; the first six count. No language is assumed, because a server's own locale says
-    ///     nothing about its users.
+    ///     weights; the first six count. No language is assumed, because the locale of a server is
+    ///     not the locale of its users.
     ///   - origins: The origins that receive fields with secrets; nil is the origin where a call
     ///     begins.
     public init(
@@ -54,7 +54,7 @@ public struct DefaultHeaders: SynchronousRequestAdapter {
         for field in absent { request.headers.append(field.name, field.value) }
     }
 
-    // For `Accept-Language` (RFC 9110 §12.5.4).
+    // The value of `Accept-Language` (RFC 9110 §12.5.4).
     private static func acceptLanguage(_ languages: [String]) -> String {
         weighted(languages.filter(isLanguageRange).prefix(6))
     }

@@ -2,17 +2,17 @@
 
 import TurnpikeCore
 
-/// Decides whether a gate may set a field whose name is that of a secret.
+/// Decides whether a gate may set a field with the name of a secret.
 ///
-/// The gate may not if a redirect has led the request to another origin, because then another
-/// server has chosen the destination.
+/// After a redirect to another origin, the gate may not set the field, because another server has
+/// chosen the destination.
 struct SecretFields: Sendable {
-    // nil: the origin where the call began.
+    // If nil, secrets go to the origin where the call began.
     private let scope: CredentialScope?
 
     init(for origins: CredentialOrigins?) { scope = origins.map { CredentialScope($0) } }
 
-    /// The origins that receive secrets, if they are listed.
+    /// The listed origins that receive secrets; nil if there is no list.
     var listed: Set<Origin>? { scope?.listed }
 
     /// The effects of a gate that sets fields, of which some may be secrets.
@@ -58,7 +58,7 @@ struct SecretFields: Sendable {
 }
 
 extension GateFacts {
-    /// The fields of a gate that its effects name, with their values.
+    /// The fields of `known` that the gate's effects name.
     func fields(from known: some Sequence<HTTPHeaders.Field>) -> HTTPHeaders {
         var names: Set<HTTPHeaders.Name> = []
         for case .setsFields(let set, _) in effects { names.formUnion(set) }

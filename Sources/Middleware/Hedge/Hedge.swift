@@ -11,8 +11,8 @@ import TurnpikeSupport
 /// hedge is not a retry: if all attempts have failed before the delay, no other is sent.
 ///
 /// When a response wins, the other attempts are cancelled and their responses dropped. The body of
-/// the winner stays open for its reader. Each hedge is an attempt of its own, and withdraws from
-/// the budget before it is sent; if the budget is spent, no hedge is sent. A call sends at most 12
+/// the winner stays open for its reader. Each hedge is a separate attempt, and takes a retry from
+/// the budget before it is sent. If the budget is spent, no hedge is sent. A call sends at most 12
 /// times, retries included.
 ///
 /// Place it inside a retry, and outside ``AttemptTimeout`` and ``CircuitBreaker``, which then see

@@ -14,11 +14,9 @@ public struct HedgeDelay: Sendable, Hashable {
 
     /// Returns the delay that a share of the recent attempts to the same origin did not exceed.
     /// - Parameters:
-    ///   - part: The share of the attempts that are faster: with 0.95, about one call in twenty has
-    ///     a hedge.
+    ///   - part: The share of faster attempts: with 0.95, about one call in twenty has a hedge.
     ///   - atLeast: The shortest delay.
-    ///   - initially: The delay until 20 attempts have been measured; if nil, no hedge is sent
-    ///     until then.
+    ///   - initially: The delay for the first 20 measured attempts; if nil, they have no hedges.
     /// - Returns: The delay.
     public static func percentile(
         _ part: Double = 0.95, atLeast: Duration = .milliseconds(50), initially: Duration? = nil

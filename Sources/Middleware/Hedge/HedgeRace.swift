@@ -60,7 +60,7 @@ final class HedgeRace: Sendable {
     func run(mayLaunch: () -> Bool, giveBack: () -> Void) async throws -> Response {
         let registration = context.onCancel { [self] in decide(.failure($0.error)) }
         defer { registration.end() }
-        // The attempts run in tasks of their own, which would notice the cancellation later.
+        // The attempts run in separate tasks, which would notice the cancellation later.
         try context.checkCancellation()
         launch()
         while true {

@@ -30,8 +30,9 @@ extension Hedge.Latencies {
     }
 }
 
-/// Counts of durations in buckets whose width is about a fifth of their value, over two half
-/// minutes. When a new half minute begins, the older one is dropped.
+/// Counts of durations over two half minutes, in buckets as wide as about a fifth of their value.
+///
+/// When a new half minute begins, the older one is dropped.
 struct LatencyHistogram: OriginEntry {
     private var present = [UInt32](repeating: 0, count: Self.bucketCount)
     private var past = [UInt32](repeating: 0, count: Self.bucketCount)

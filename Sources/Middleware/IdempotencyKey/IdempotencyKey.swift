@@ -4,9 +4,9 @@ public import TurnpikeCore
 
 /// Adds a key to requests that are not idempotent, so that a server recognizes a repetition.
 ///
-/// Place it outside a ``Retry``: with the key, POST and PATCH may be sent again, but a retry
-/// outside of this gate does not see the key. The key is a random UUID, one per call and the same
-/// in all attempts, wherever the gate stands. A key that the caller has set stays.
+/// Place it outside a ``Retry``. With the key, POST and PATCH may be sent again, but a retry
+/// outside of this gate does not see the key. The key is a random UUID. All attempts of a call have
+/// the same key, at any place of the gate. A key that the caller has set stays.
 ///
 /// Use it only with servers that honour the key; other servers perform a repeated request twice.
 public struct IdempotencyKey: SynchronousRequestAdapter {
@@ -37,12 +37,12 @@ public struct IdempotencyKey: SynchronousRequestAdapter {
             passedOver: isMet ? nil : "\(request?.method.description ?? "") gets no key")
     }
 
-    /// Sets the key if there is none.
+    /// Sets the key if the request has none.
     public func adapt(_ request: inout Request, context: Context) {
         guard methods.contains(request.method) else { return }
         request.headers.setIfAbsent(
             header, context.value(of: Key.self) { context.random.uuid() })
-        // The field may have another name than the one that a retry looks for. An option that the
+        // The field may have another name than the field that a retry looks for. An option that the
         // caller has set for this call takes precedence over the key.
         if request.options[RetryableOption.self] == nil { request.options.isRetryable = true }
     }

@@ -30,7 +30,7 @@ public struct IdleTimeout: PhasedInterceptor {
         self.window = window
     }
 
-    /// Creates a gate that limits only requests with a limit of their own.
+    /// Creates a gate that limits only requests that set a limit.
     fileprivate init(ofCalls: Void) {
         limit = nil
         minBytes = 0
@@ -91,7 +91,7 @@ enum IdleTimeoutOption: RequestOptionKey {
     /// option nor the limit.
     static func gate(for value: IdleTimeout) -> (any Gate)? { IdleTimeout(ofCalls: ()) }
 
-    /// Each attempt has a body of its own.
+    /// Each attempt has its own body.
     static var gatePlace: GatePlace { .innermost }
 }
 
@@ -106,7 +106,9 @@ extension Gate where Self == IdleTimeout {
 }
 
 extension Call {
-    /// Ends this call if its body stalls or arrives too slowly, whatever the client's limit is; see
+    /// Ends this call if its body stalls or arrives too slowly.
+    ///
+    /// This limit replaces the client's limit; see
     /// ``IdleTimeout/init(_:minBytesPerSecond:window:)``.
     ///
     /// It replaces the client's limit as a whole, its lowest rate included, and also applies to a

@@ -6,8 +6,8 @@ import TurnpikeSupport
 
 /// Limits the bytes that a server can make the client hold or read.
 ///
-/// The limits apply after decoding. If this gate stands inside the gates that follow redirects or
-/// drain responses, the limits also apply to those responses. A response that exceeds a
+/// The limits apply after decoding. If this gate is inside the gates that follow redirects or drain
+/// responses, the limits also apply to those responses. A response that exceeds a
 /// limit fails as ``/TurnpikeCore/ClientError/Code/tooLarge``. ``TurnpikeCore/Call/limits(_:)``
 /// sets other limits for one call.
 public struct Limits: PhasedInterceptor {
@@ -157,7 +157,7 @@ public struct Limits: PhasedInterceptor {
         if count > bound { throw tooLarge("the content is larger than \(bound) bytes") }
     }
 
-    // Where a body fails, the body adds the head to this error.
+    // If the body fails, it adds the head to this error.
     private static func tooLarge(_ message: String, _ head: ResponseHead? = nil) -> ClientError {
         ClientError(
             .tooLarge, message + "; raise the limit if this is expected", response: head,
@@ -186,6 +186,8 @@ extension Gate where Self == Limits {
 }
 
 extension Call {
-    /// Bounds this call's response, whatever the client's limits are.
+    /// Bounds this call's response.
+    ///
+    /// These limits replace the client's limits.
     public func limits(_ bounds: Limits.Bounds) -> Call { option(LimitsOption.self, bounds) }
 }

@@ -40,7 +40,7 @@ public final class LineSink: LogSink {
 
     /// Creates a sink that owns a handle.
     /// - Parameters:
-    ///   - handle: Where the lines go.
+    ///   - handle: The destination of the lines.
     ///   - capacity: How many lines may wait.
     ///   - maxBytes: How many bytes of lines may wait.
     ///   - flushLimit: The longest time that a flush waits if the descriptor accepts no bytes. The
@@ -82,7 +82,7 @@ public final class LineSink: LogSink {
         let flags = O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC
         let descriptor = unsafe open(path, flags | O_NONBLOCK, 0o600)
         guard descriptor >= 0 else { throw CocoaError(.fileWriteUnknown) }
-        // From here on a write may block; it runs on the sink's own queue.
+        // Later writes may block, because they run on the sink's own queue.
         _ = fcntl(descriptor, F_SETFL, O_APPEND)
         self.init(
             FileHandle(fileDescriptor: descriptor, closeOnDealloc: true), capacity, 4_194_304,
@@ -128,8 +128,7 @@ public final class LineSink: LogSink {
     }
 
     /// Begins to write all lines queued so far.
-    /// - Returns: A group that ends when the lines are written, and the longest time to wait for
-    ///   it.
+    /// - Returns: A group that ends when the lines are written, and the longest wait for it.
     func flushAtExit() -> (end: DispatchGroup, limit: Duration) {
         let end = DispatchGroup()
         queue.async(group: end) { [self] in put(notice()) }
@@ -168,10 +167,9 @@ private enum StandardError {
     static let sink = LineSink(FileHandle.standardError)
 }
 
-/// Where log lines go.
+/// A destination of log lines.
 ///
-/// Writing must not block: a sink that may have to wait has a bounded queue, and drops lines that
-/// do not fit.
+/// Writing must not block: a sink that may wait has a bounded queue, and drops lines beyond it.
 public protocol LogSink: Sendable {
     /// Takes a line, without its line break.
     func write(_ line: String)
@@ -179,7 +177,7 @@ public protocol LogSink: Sendable {
     /// Returns when all lines queued so far are written.
     ///
     /// Called when a client is shut down, but not when a process exits without a shutdown. A sink
-    /// with a queue of its own must handle such an exit itself, as ``LineSink`` does with `atexit`.
+    /// with its own queue must handle such an exit itself, as ``LineSink`` does with `atexit`.
     func flush() async
 }
 
@@ -236,9 +234,9 @@ enum SinksAtExit {
         _ = entries.withLock { $0.removeValue(forKey: ObjectIdentifier(sink)) }
     }
 
-    /// Writes the lines of all sinks, or gives up after the limit.
+    /// Writes the lines of all sinks, or stops after the limit.
     private static func flush() {
-        // A child of `fork` has copies of the queues, but not their threads; its parent writes.
+        // A child of `fork` has the queues without their threads, so only the parent writes.
         guard getpid() == process else { return }
         let start = DispatchTime.now()
         // All flushes begin before the wait for the first one, so that one limit counts for all.

@@ -15,14 +15,14 @@ import TurnpikeSupport
 /// .log(to: .standardError, level: .info, format: .json, sampling: 0.01)
 /// ```
 public struct Log: RequestLogger {
-    /// How much is written.
+    /// The amount of logged events.
     public enum Level: String, Sendable, Hashable, CaseIterable, Comparable {
-        /// One line for each pass that failed, whose body broke off, or whose status is 400 or
-        /// above.
+        /// One line for each pass that failed, whose body broke off, or whose status is at least
+        /// 400.
         case error
         /// One line for each pass, and for each retry, redirect and note.
         case info
-        /// Also each step of a pass, and the header fields.
+        /// In addition, each step of a pass, and the header fields.
         case debug
 
         /// Whether one level writes less than another.
@@ -37,9 +37,9 @@ public struct Log: RequestLogger {
         }
     }
 
-    /// What a line looks like.
+    /// The format of a line.
     public enum Format: String, Sendable, Hashable, CaseIterable {
-        /// For people.
+        /// Text lines for people.
         case text
         /// One JSON object per line, for machines; durations are in seconds.
         case json
@@ -59,7 +59,7 @@ public struct Log: RequestLogger {
 
     /// Creates a log.
     /// - Parameters:
-    ///   - sink: Where the lines go.
+    ///   - sink: The destination of the lines.
     ///   - level: The amount of detail.
     ///   - format: The format of a line.
     ///   - sampling: The share of calls that are logged, from 0 to 1. Failures of other calls are

@@ -10,7 +10,7 @@ struct LogRecord {
     let level: Log.Level
     let event: String
     let call: String
-    // For a retry: the number of the next attempt.
+    // The number of the attempt; for a retry, the number of the next attempt.
     var attempt: Int
     let elapsed: Duration
     var method: String?
@@ -164,7 +164,7 @@ struct LogTimes {
         return parts.isEmpty ? "" : " | " + parts.joined(separator: ", ")
     }
 
-    /// For a JSON line; durations are in seconds.
+    /// The members of a JSON line; durations are in seconds.
     var members: [(String, JSONValue)] {
         var members: [(String, JSONValue)] = []
         if let version = timeline.protocolVersion { members.append(("version", .string(version))) }

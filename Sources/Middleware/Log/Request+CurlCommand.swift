@@ -6,11 +6,11 @@ public import TurnpikeCore
 extension Request {
     /// The request as a one-line curl command, without secrets.
     ///
-    /// The command is safe to paste into any POSIX shell, whatever the request holds. JSON, forms
+    /// The command of any request is safe to paste into any POSIX shell. JSON, forms
     /// and plain text are shown with their secrets hidden. Other content is read from standard
     /// input: another type, bytes that are no text, a stream, a part of a file, encoded content, or
-    /// content beyond the limit. If a request cannot be sent, or has trailers, the result is
-    /// a shell comment that says why there is no command.
+    /// content beyond the limit. If a request cannot be sent, or has trailers, the result is a
+    /// shell comment with the reason.
     /// - Parameters:
     ///   - redaction: The rules for hiding secrets.
     ///   - maxBodyBytes: The most bytes of content that the line may hold.
@@ -19,7 +19,7 @@ extension Request {
         redaction: Redaction = .standard, maxBodyBytes: Int = 4096
     ) -> String {
         if let fault = fault ?? (body.hasTrailers ? "curl sends no trailers" : nil) {
-            // The text is quoted as well, because not every shell accepts comments in interactive
+            // The text is quoted too, because not every shell accepts comments in interactive
             // input.
             return "# " + ShellWord.quoted("no curl command could be made: " + fault)
         }
@@ -103,13 +103,13 @@ private struct CurlContent {
 enum ShellWord {
     /// Text as one word that the shell takes literally.
     static func quoted(_ text: String) -> String {
-        // Splits bytes, as the shell does: Swift makes one character of a quote and a combining
-        // mark.
+        // Splits bytes, as the shell does: in Swift, a quote and a combining mark are one
+        // character.
         let parts = text.utf8.split(separator: UInt8(ascii: "'"), omittingEmptySubsequences: false)
         return "'" + parts.map { String(Substring($0)) }.joined(separator: "'\\''") + "'"
     }
 
-    /// Whether a terminal shows the text as it is: no line ends, no control or format characters.
+    /// Whether a terminal shows the text unchanged: no line ends, no control or format characters.
     static func isPrintable(_ text: String) -> Bool {
         text.unicodeScalars.allSatisfy { scalar in
             switch scalar.properties.generalCategory {

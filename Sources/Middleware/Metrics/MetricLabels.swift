@@ -98,7 +98,7 @@ public struct MetricLabels: Sendable, Hashable {
 /// The names of metrics or labels in Prometheus, which allows fewer characters than OpenTelemetry.
 ///
 /// All names differ: a name that would equal an earlier one gets a number (`a_b`, `a_b_2`). A name
-/// does not change once it is given.
+/// does not change later.
 struct PrometheusNames {
     private let others: Set<Unicode.Scalar>
     private var names: [Key: String] = [:]
@@ -117,8 +117,8 @@ struct PrometheusNames {
 
     /// Names of labels: letters, digits and underscores, with no digit first, and without two
     /// leading underscores, which Prometheus reserves.
-    /// - Parameter first: The labels that get their names before all others.
-    /// - Returns: A table in which those labels have their names.
+    /// - Parameter first: The labels that are named first; their names get no number.
+    /// - Returns: A table with the names of those labels.
     static func labels(first: [String]) -> Self {
         var names = Self(others: ["_"], taken: ["le"])
         for name in first { _ = names.name(for: name) }

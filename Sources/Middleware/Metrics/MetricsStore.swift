@@ -7,8 +7,8 @@ import TurnpikeSupport
 /// Measurements in memory: histograms by bounded labels, the calls under way, and the figures of
 /// gates.
 ///
-/// Neither a peer nor a path can create labels at will. A method that is not registered counts as
-/// `_OTHER`; servers and series beyond a bound are counted together, under the address `_OTHER`.
+/// The number of labels is bounded. A method that is not registered counts as `_OTHER`. Servers and
+/// series beyond a bound are counted together, under the address `_OTHER`.
 public final class MetricsStore: Sendable {
     /// One series.
     public struct Series: Sendable, Hashable {
@@ -31,12 +31,12 @@ public final class MetricsStore: Sendable {
         var histograms: [GateFigure: Histogram] = [:]
         // The help texts by the names of figures.
         var help: [String: String] = [:]
-        // A name in Prometheus never changes once it is given.
+        // A name in Prometheus never changes later.
         var names = PrometheusNames.metrics(taken: ownNames)
         var labelNames = PrometheusNames.labels(first: MetricLabels.names)
 
         mutating func nameAll() {
-            // Sorted, so that the order is the same in each process.
+            // The labels are sorted, so that their order is the same in each process.
             let all = Array(figures.keys) + histograms.keys
             for kind in [GateFigure.Kind.counter, .gauge, .histogram] {
                 let figures = all.filter { $0.kind == kind }
@@ -66,7 +66,7 @@ public final class MetricsStore: Sendable {
 
     /// Creates an empty store.
     /// - Parameters:
-    ///   - maxServers: The most servers that have labels of their own.
+    ///   - maxServers: The most servers with their own labels.
     ///   - maxSeries: The most series, and separately the most figures of gates.
     public init(maxServers: Int = 100, maxSeries: Int = 1000) {
         self.maxServers = maxServers
@@ -216,8 +216,10 @@ public struct Histogram: Sendable, Hashable {
         0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10,
     ]
 
-    /// The bounds for durations that gates and transports record, such as those of connections, in
-    /// seconds: those that .NET prescribes for `http.client.connection.duration`.
+    /// The bounds, in seconds, for durations that gates and transports record, such as those of
+    /// connections.
+    ///
+    /// .NET prescribes these bounds for `http.client.connection.duration`.
     static let longDurationBounds = [
         0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 120, 300,
     ]

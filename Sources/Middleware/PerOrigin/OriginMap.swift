@@ -44,11 +44,12 @@ struct BoundedMap<Key: Hashable, Value: OriginEntry> {
 
     var count: Int { entries.count }
 
-    /// The entry of a key, if there is one.
+    /// The entry of a key, or nil.
     subscript(key: Key) -> Value? { entries[key]?.value }
 
-    /// Changes the entry of a key in place; makes one if there is none, and reports the entries
-    /// that are dropped for it.
+    /// Changes the entry of a key in place.
+    ///
+    /// If there is no entry, makes one, and reports the entries that are dropped for it.
     mutating func update<Result>(
         _ key: Key, orMake make: @autoclosure () -> Value,
         evicting: (Key, Value) -> Void = { _, _ in },
@@ -65,7 +66,7 @@ struct BoundedMap<Key: Hashable, Value: OriginEntry> {
         return try change(&entry.value)
     }
 
-    /// Changes the entry of a key in place, if there is one.
+    /// Changes the entry of a key in place, if the key has an entry.
     mutating func updateIfPresent<Result>(
         _ key: Key, _ change: (inout Value) throws -> Result
     ) rethrows -> Result? {

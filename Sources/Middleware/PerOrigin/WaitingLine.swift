@@ -10,7 +10,7 @@ final class Waiter: Sendable {
     let beginsLine: Bool
     /// How many permits the call takes.
     let cost: Int
-    /// When the call must have ended; nil if there is no limit.
+    /// The time at which the call must have ended; nil if there is no limit.
     let deadline: MonotonicInstant?
     let turn = OneShot<Void>()
 
@@ -71,7 +71,7 @@ struct WaitingLine {
         return waiter
     }
 
-    /// Removes a waiter, wherever it stands.
+    /// Removes a waiter from any place of the line.
     /// - Returns: Whether it was in line.
     mutating func remove(_ ticket: UInt64) -> Bool {
         var low = head
@@ -86,8 +86,7 @@ struct WaitingLine {
         places[low].waiter = nil
         count -= 1
         skipLeft()
-        // If the first waiter waits for long, waiters behind it that have left must not keep places
-        // forever.
+        // If the first waiter waits for long, waiters that have left must not occupy places.
         if places.count - head > 2 * count + 64 {
             places = places[head...].filter { $0.waiter != nil }
             head = 0
@@ -106,11 +105,11 @@ struct WaitingLine {
 }
 
 extension WaitingLine {
-    /// Notes that a line forms, if no such line was reported for ``Permits/newsInterval``.
+    /// Decides whether to report a line: if there was no report for ``Permits/newsInterval``.
     /// - Parameters:
-    ///   - toldAt: When such a line was last reported; set to `now` if this is news.
+    ///   - toldAt: The time of the last report; set to `now` if the method returns true.
     ///   - now: The current time.
-    /// - Returns: Whether this is news.
+    /// - Returns: Whether to report the line.
     static func isNews(_ toldAt: inout MonotonicInstant?, at now: MonotonicInstant) -> Bool {
         if let toldAt, toldAt.duration(to: now) < Permits.newsInterval { return false }
         toldAt = now
@@ -122,13 +121,13 @@ extension Waiter {
     /// Waits for the turn, or until the task or the context is cancelled.
     /// - Parameters:
     ///   - context: The call's context.
-    ///   - name: What the call waits for, in its trace.
+    ///   - name: The name of the awaited permit, for the call's trace.
     ///   - phrase: The words in the error if a deadline passes during the wait.
     ///   - news: The report of the gate if a line begins.
     ///   - gate: The gate's name.
-    ///   - tellGauges: Tells the meter how many wait.
-    ///   - leave: Removes the waiter from its line. Returns false if the turn has already come; the
-    ///     call then continues, and an inner part ends it.
+    ///   - tellGauges: Reports the number of waiting calls to the meter.
+    ///   - leave: Removes the waiter from its line. Returns false if the turn has already come. The
+    ///     inner gates then end the call.
     /// - Throws: `CancellationError`, or the error of the context's cancellation.
     func wait(
         in context: Context, for name: @autoclosure () -> String, atDeadline phrase: String? = nil,

@@ -44,7 +44,7 @@ extension KeyedLimiter {
         notice(line, at: now, &actions)
     }
 
-    // When the first call may start, as far as is known.
+    // The time at which the first call may start; nil if unknown.
     private static func turn(_ line: Line, _ coolingUntil: Int64?) -> Int64? {
         guard let coolingUntil, !line.line.isEmpty else { return line.turn }
         return max(line.turn ?? coolingUntil, coolingUntil)
@@ -87,7 +87,7 @@ extension KeyedLimiter {
     }
 }
 
-// Permits from elsewhere.
+// For permits that another source grants.
 extension KeyedLimiter {
     /// The keys whose permits meet a condition.
     public func keys(where condition: @Sendable (Source) -> Bool) -> [QuotaKey] {
@@ -95,7 +95,7 @@ extension KeyedLimiter {
     }
 
     /// Reads or changes the permits of a key, without starting calls.
-    /// - Returns: What the closure returns; nil if the key is not known.
+    /// - Returns: The value of the closure; nil if the key is not known.
     public func change<Value: Sendable>(
         _ key: QuotaKey, _ body: @Sendable (inout Source, WaitingPermits) -> Value
     ) -> Value? {

@@ -4,12 +4,11 @@ import Synchronization
 public import TurnpikeCore
 import TurnpikeSupport
 
-/// The permits of each key of a limit, and the calls that wait for them in line, first come, first
-/// served.
+/// The permits of each key of a limit, and the calls in line for them, first come, first served.
 ///
 /// It keeps 1024 keys, and more only if calls depend on them.
 public final class KeyedLimiter<Source: PermitSource>: Sendable {
-    /// Works for the provider of permits; called after unlocking, when a source wants attention.
+    /// Does work for a source of permits that asks for it; called outside the lock.
     public typealias Attendant =
         @Sendable (KeyedLimiter<Source>, QuotaKey, any TimeSource) -> Void
 
@@ -21,7 +20,7 @@ public final class KeyedLimiter<Source: PermitSource>: Sendable {
         // Serves the first call in line.
         var timer: (any TimerToken)?
         var timerDue = Int64.max
-        // When a line of waiting calls was last reported.
+        // The time of the last report of waiting calls.
         var toldAt: MonotonicInstant?
 
         init(_ source: Source) { self.source = source }
@@ -66,13 +65,13 @@ public final class KeyedLimiter<Source: PermitSource>: Sendable {
     ///   - queue: How many calls may wait, over all keys.
     ///   - cooldowns: Holds calls back while their origin has asked to wait.
     ///   - figures: Receives the number of waiting calls, and counts refused calls.
-    ///   - attendant: Works for the provider of permits.
+    ///   - attendant: Does the work that the source of permits asks for.
     ///   - make: Makes the permits of a new key.
     public init(
         _ rules: [QuotaRule], queue: Int, cooldowns: Cooldowns?, figures: GateFigures,
         attendant: Attendant? = nil, _ make: @escaping @Sendable () -> Source
     ) {
-        // A rule that is given twice would be charged twice.
+        // A rule that is in the list twice would be charged twice.
         var known: Set<QuotaRule> = []
         self.rules = rules.filter { known.insert($0).inserted }
         self.cooldowns = cooldowns
@@ -103,12 +102,12 @@ public final class KeyedLimiter<Source: PermitSource>: Sendable {
 
     /// Takes permits, or a place in line for them.
     /// - Parameters:
-    ///   - key: Whose quota is used.
+    ///   - key: The owner of the used quota.
     ///   - cost: How many permits the call takes, at least 1.
-    ///   - deadline: When the call must have ended.
+    ///   - deadline: The time at which the call must have ended.
     ///   - timeSource: Schedules the wake-up.
     /// - Returns: The waiter, or nil if the permits were available.
-    /// - Throws: `rateLimited` if the line is full, `deadlineExceeded` if the permits would come too
+    /// - Throws: `rateLimited` if the line is full, `deadlineExceeded` if permits would come too
     ///   late.
     func take(
         _ key: QuotaKey, cost: Int = 1, deadline: MonotonicInstant? = nil,
@@ -168,7 +167,7 @@ public final class KeyedLimiter<Source: PermitSource>: Sendable {
         }
     }
 
-    /// Removes a waiter from its line; those behind it move up.
+    /// Removes a waiter from its line; the waiters behind it move up.
     /// - Returns: Whether it was still in line.
     func leave(_ key: QuotaKey, _ waiter: Waiter, _ timeSource: any TimeSource) -> Bool {
         var actions = DeferredActions()

@@ -8,10 +8,10 @@ public protocol PermitSource: Sendable {
     /// Takes the permits of a call, if all of them are available.
     mutating func take(_ cost: Int, at now: Int64) -> Bool
 
-    /// The earliest start of a call behind other calls, which need a number of permits.
+    /// The earliest start of a call behind other calls that need `permits` permits.
     func start(of cost: Int, behind permits: Int, at now: Int64) -> Int64
 
-    /// When the first call in line may start; nil if that is not known yet.
+    /// The time at which the first call in line may start; nil if it is not known yet.
     func turn(of cost: Int) -> Int64?
 
     /// Gives permits back; a negative number charges permits, even before they are available.
@@ -25,14 +25,13 @@ public protocol PermitSource: Sendable {
     /// call yet; false by default.
     func mayStartSoon(at now: Int64) -> Bool
 
-    /// Whether work on these permits is under way, so that they must not be dropped; false by
-    /// default.
+    /// Whether work on these permits is under way, so that they must stay; false by default.
     var isInUse: Bool { get }
 
     /// Whether the provider of permits must act for the calls in line, or for permits that no call
     /// needs; false by default.
     ///
-    /// It is called on the path of each call.
+    /// The method is called on the path of each call.
     func wantsAttention(for line: WaitingPermits, at now: Int64) -> Bool
 }
 
@@ -53,10 +52,10 @@ public struct WaitingPermits: Sendable {
     public let first: Int?
 }
 
-/// Which calls in line are refused, because the news that they waited for is bad.
+/// The calls in line that are refused after a source has granted no permits.
 public enum LineRefusal: Sendable {
     /// Calls beyond the length of the line, unless they may start soon.
     case excess
-    /// Also calls whose deadline comes before their permits.
+    /// The calls in excess, and also calls whose deadline comes before their permits.
     case late(Duration, isCooling: Bool)
 }

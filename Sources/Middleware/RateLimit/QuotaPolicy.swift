@@ -3,7 +3,7 @@
 public import struct Foundation.Data
 public import TurnpikeCore
 
-/// A limit that a server sets its clients: an item of the field `RateLimit-Policy`
+/// A limit of a server for its clients: an item of the field `RateLimit-Policy`
 /// (draft-ietf-httpapi-ratelimit-headers-11 §3).
 ///
 /// `"hour";q=1000;w=3600` is a quota of 1000 requests in an hour.
@@ -15,7 +15,7 @@ public struct QuotaPolicy: Sendable, Hashable {
     public let quota: Int
     /// The unit that is counted (`qu`): `requests`, `content-bytes` or `concurrent-requests`.
     public let unit: String
-    /// The window that the quota is for (`w`); nil if the server does not say.
+    /// The window of the quota (`w`); nil if the server does not state it.
     public let window: Duration?
     /// The owner of the quota, if the server keeps several (`pk`).
     public let partitionKey: Data?

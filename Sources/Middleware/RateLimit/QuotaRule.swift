@@ -5,7 +5,7 @@ import TurnpikeSupport
 /// One limit of a quota: how many permits come in a period.
 ///
 /// Permits come evenly, and up to ``burst`` of them are kept for later (the generic cell rate
-/// algorithm, ITU-T I.371). In any time `t`, at most `burst + t · permits / period` permits are given.
+/// algorithm, ITU-T I.371). In a time `t`, calls get at most `burst + t · permits / period`.
 public struct QuotaRule: Sendable, Hashable {
     /// How many permits come in a period.
     public let permits: Double
@@ -14,9 +14,9 @@ public struct QuotaRule: Sendable, Hashable {
     /// How many permits may go at once after a pause; at least 1.
     public let burst: Double
     /// A text that identifies the state of the rule in a store, besides the key of the quota:
-    /// number, period, burst, and a suffix that tells the rule from those of other limits.
+    /// number, period, burst, and a suffix that distinguishes the limits.
     ///
-    /// Rules with the same identity have the same state, wherever they stand in a list.
+    /// Rules with the same identity have the same state, at any position in a list.
     public let identity: String
 
     /// Creates a rule.
@@ -45,7 +45,7 @@ public struct QuotaRule: Sendable, Hashable {
         QuotaRule(self, burst: burst * share, identity: identity)
     }
 
-    /// The same rule with a state of its own.
+    /// The same rule with a separate state.
     public func identified(by suffix: String) -> QuotaRule {
         QuotaRule(self, burst: burst, identity: identity + suffix)
     }

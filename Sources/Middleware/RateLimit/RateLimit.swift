@@ -9,7 +9,7 @@ import TurnpikeSupport
 /// come, first served. A call fails at once, with ``/TurnpikeCore/ClientError/retryAfter``, in two
 /// cases: as ``/TurnpikeCore/ClientError/Code/rateLimited`` if the line is full, and as
 /// ``/TurnpikeCore/ClientError/Code/deadlineExceeded`` if its turn would come after its deadline. A
-/// call that is cancelled in line leaves it, and the calls behind it move up.
+/// call that is cancelled leaves the line, and the calls behind it move up.
 ///
 /// A log outside of the gate has a line when calls begin to wait, not a line for each call. In ten
 /// seconds, it has at most one such line for each bucket.
@@ -43,7 +43,7 @@ public struct RateLimit: RateLimiting {
     ///   - perSecond: The average number of requests per second; fractions are allowed.
     ///   - burst: How many requests may go at once after a pause.
     ///   - queue: How many calls may wait, over all origins.
-    ///   - scope: What shares one bucket.
+    ///   - scope: The group of calls that share one bucket.
     ///   - cooldowns: Holds calls back while their origin has asked to wait.
     ///   - meter: Receives the number of waiting calls (`turnpike.rate_limit.waiting`) and counts
     ///     refused calls (`turnpike.rate_limit.refusals`).
@@ -56,7 +56,7 @@ public struct RateLimit: RateLimiting {
             scope: scope, cooldowns: cooldowns, meter: meter)
     }
 
-    /// Creates a limit with several rules, all of which must have room.
+    /// Creates a limit with several rules; a call needs permits of all rules.
     ///
     /// ```swift
     /// RateLimit([QuotaRule(10, per: .seconds(1), burst: 10), QuotaRule(5000, per: .seconds(86_400), burst: 5000)])
@@ -64,7 +64,7 @@ public struct RateLimit: RateLimiting {
     /// - Parameters:
     ///   - rules: The rules. Without any, everything passes.
     ///   - queue: How many calls may wait, over all origins.
-    ///   - scope: What shares the buckets.
+    ///   - scope: The group of calls that share the buckets.
     ///   - cooldowns: Holds calls back while their origin has asked to wait.
     ///   - meter: Receives the same figures as with one rule
     ///     (``init(perSecond:burst:queue:scope:cooldowns:meter:)``).

@@ -5,18 +5,17 @@ import TurnpikeCore
 import TurnpikeSupport
 
 extension RateLimiting {
-    /// Returns the limit with corrections from header fields in which the server states the rest of
-    /// its quota.
+    /// Returns the limit with corrections from header fields with the rest of the server's quota.
     ///
     /// It reads `RateLimit` and `RateLimit-Policy` (draft-ietf-httpapi-ratelimit-headers-11), and
     /// `X-RateLimit-Limit`, `X-RateLimit-Remaining` and `X-RateLimit-Reset`, whose reset is a
     /// number of seconds or, if it is large, a Unix time. The permits left are lowered to the
     /// server's number, never raised: this shows other clients of the account.
-    /// If the server says that nothing is left until a time, a cool-down begins, if the limit
-    /// honours cool-downs.
+    /// If the server states that no permit is left until a time, and the limit honours cool-downs,
+    /// a cool-down begins.
     ///
-    /// A field belongs to the rule with the same period; without one, to the rule with the same
-    /// number of permits; and otherwise to the rule with the longest period.
+    /// A field belongs to the rule with the same period. If there is none, it belongs to the rule
+    /// with the same number of permits, or else to the rule with the longest period.
     /// - Returns: The limit. It shares its quotas with this one.
     public func readsQuotaFields() -> Self {
         var copy = self

@@ -6,7 +6,7 @@ public import TurnpikeCore
 
 /// How requests and responses change the keys and costs of a limit (``RateLimiting/key(_:)``).
 public struct RateLimitOptions: Sendable {
-    /// What shares the buckets.
+    /// The group of calls that share the buckets.
     public let scope: RateLimit.Scope
     var key: (@Sendable (Request) -> String?)?
     var cost: (@Sendable (Request) -> Int)?
@@ -15,11 +15,11 @@ public struct RateLimitOptions: Sendable {
     var maxContent = 0
     var readsFields = false
 
-    // No call costs more.
+    // The largest cost of a call.
     private static let maxCost = 1_000_000_000
 
     /// Creates options: each request costs one permit.
-    /// - Parameter scope: What shares the buckets.
+    /// - Parameter scope: The group of calls that share the buckets.
     public init(scope: RateLimit.Scope) { self.scope = scope }
 
     /// The quota that a request uses; nil if the request has no limit.
@@ -44,7 +44,7 @@ extension RateLimiting {
     /// RateLimit(perSecond: 10).key { $0.headers["X-Tenant"] }
     /// ```
     ///
-    /// The limit keeps up to 1024 quotas that nobody waits for. The key must not be a secret:
+    /// The limit stores up to 1024 quotas without waiting calls. The key must not be a secret:
     /// errors and logs show its beginning, and in a shared store it is part of a key.
     /// - Parameter key: Returns the owner of a request's quota at its origin; nil for the quota
     ///   without a key.
@@ -64,10 +64,10 @@ extension RateLimiting {
     /// ```
     ///
     /// A call waits for its permits, but never for more than the smallest burst. A call that costs
-    /// more starts when the bucket is full, and the calls behind it wait for the rest. If costs are
-    /// well above the burst, the burst is too small.
-    /// - Parameter cost: How many permits a request takes. With 0 or less, the request takes none
-    ///   and does not wait.
+    /// more starts when the bucket is full. The calls behind it wait until the rest of its permits
+    /// has come. If costs are well above the burst, the burst is too small.
+    /// - Parameter cost: How many permits a request takes. With 0 or less, the request takes no
+    ///   permit and does not wait.
     /// - Returns: The limit. It shares its quotas with this one.
     public func cost(_ cost: @escaping @Sendable (Request) -> Int) -> Self {
         var copy = self
@@ -77,8 +77,8 @@ extension RateLimiting {
 
     /// Returns the limit with a correction from the head of a response, which states the real cost
     /// of the call.
-    /// - Parameter cost: The number of permits that the call cost in all; nil if the head does not
-    ///   say. Excess permits are returned, and missing permits are charged.
+    /// - Parameter cost: The number of permits that the call costs; nil if the head does not state
+    ///   it. Excess permits are returned, and missing permits are charged.
     /// - Returns: The limit. It shares its quotas with this one.
     public func actualCost(_ cost: @escaping @Sendable (ResponseHead) -> Int?) -> Self {
         var copy = self
@@ -103,7 +103,7 @@ extension RateLimiting {
     /// If it breaks off or is longer, nothing is corrected; use ``charge(_:for:by:)`` then.
     /// - Parameters:
     ///   - maxBytes: The most bytes of content that are kept for it.
-    ///   - cost: The number of permits that the call cost in all; nil if the content does not say.
+    ///   - cost: The number of permits that the call costs; nil if the content does not state it.
     /// - Returns: The limit. It shares its quotas with this one.
     public func actualCost(
         upTo maxBytes: Int, _ cost: @escaping @Sendable (ResponseHead, Data) -> Int?
@@ -137,14 +137,14 @@ extension RateLimiting {
     }
 }
 
-/// The content of a response, kept for a correction.
+/// The stored content of a response, for a correction.
 private final class KeptContent: Sendable {
     private let limit: Int
     private let content = Mutex<Data?>(Data())
 
     init(upTo limit: Int) { self.limit = limit }
 
-    /// All of it; nil if it is too long.
+    /// The whole content; nil if it is longer than the limit.
     var data: Data? { content.withLock { $0 } }
 
     func add(_ chunk: Data) {

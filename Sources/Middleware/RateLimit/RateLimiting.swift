@@ -76,7 +76,7 @@ extension RateLimiting {
                 limiter.correct(cost, of: key, context.timeSource)
                 throw error
             }
-            // A validator further in may have refused a response.
+            // An inner validator may have refused a response.
             if let head = Outcome(request: request, result: .failure(error)).head {
                 look(at: head, key, cost, in: context)
             }

@@ -21,8 +21,8 @@ public struct ServiceLimit: Sendable, Hashable {
     public let policy: String
     /// How many units of the quota may still be used (`r`).
     public let availableQuota: Int
-    /// The time, from the response on, within which no more than the available quota may be used
-    /// (`t`); nil if the server does not say.
+    /// The time after the response within which only the available quota may be used (`t`); nil if
+    /// the server does not state it.
     public let effectiveWindow: Duration?
     /// The owner of the quota, if the server keeps several (`pk`).
     public let partitionKey: Data?

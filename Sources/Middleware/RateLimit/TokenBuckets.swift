@@ -9,9 +9,9 @@ struct PermitRates: Sendable, Hashable {
         let exact: Double
         /// The same time in whole nanoseconds, rounded up.
         let interval: Int64
-        /// How many permits may go at once.
+        /// The most permits that may be used at once.
         let burst: Int
-        /// How far calls may run ahead of evenly spaced ones.
+        /// The time by which calls may come before evenly spaced calls.
         let tolerance: Int64
 
         init(_ rule: QuotaRule) {
@@ -30,14 +30,14 @@ struct PermitRates: Sendable, Hashable {
     let first: Rate
     let others: [Rate]
 
-    /// Creates the rates of rules; without rules, a rate that lets everything pass.
+    /// Creates the rates of rules; without rules, a rate that lets every call pass.
     init(_ rules: [QuotaRule]) {
         let rates = rules.map { Rate($0) }
         first = rates.first ?? Rate(QuotaRule(1e12, per: .seconds(1), burst: 1e12))
         others = Array(rates.dropFirst())
     }
 
-    /// All rules.
+    /// The rates of all rules.
     var all: [Rate] { [first] + others }
 
     /// The longest time between two permits.
@@ -56,11 +56,12 @@ struct PermitRates: Sendable, Hashable {
     }
 }
 
-/// A bucket for each rule of a limit, all of which must have room.
+/// A bucket for each rule of a limit; a call needs permits of all buckets.
 ///
-/// A bucket stores when the next permit would be due if calls came evenly (the generic cell rate
-/// algorithm, ITU-T I.371), exact to the nanosecond. A call that costs more than a bucket holds
-/// starts when the bucket is full, and the calls behind it wait for the rest.
+/// A bucket stores the time, exact to the nanosecond, at which the next permit is due if calls come
+/// evenly (the generic cell rate algorithm, ITU-T I.371). A call that costs more than a bucket
+/// holds starts when the bucket is full. The calls behind it wait until the rest of its permits has
+/// come.
 public struct TokenBuckets: PermitSource {
     private static let longAgo = Int64.min / 4
 
@@ -94,7 +95,7 @@ public struct TokenBuckets: PermitSource {
         return true
     }
 
-    /// When a call may start behind other calls, which need a number of permits.
+    /// The earliest start of a call behind other calls that need `permits` permits.
     public func start(of cost: Int, behind permits: Int, at now: Int64) -> Int64 {
         max(start(of: cost, behind: permits), now)
     }
@@ -108,7 +109,7 @@ public struct TokenBuckets: PermitSource {
     }
 
     /// Lowers the permits left under one rule.
-    /// - Returns: False, because nobody else must be told.
+    /// - Returns: False, because the quota has no other users.
     @discardableResult
     public mutating func lower(to remaining: Int, rule: Int, at now: Int64) -> Bool {
         guard let rate = rule == 0 ? rates.first : rates.others.element(at: rule - 1) else {

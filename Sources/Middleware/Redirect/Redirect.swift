@@ -7,9 +7,9 @@ public import TurnpikeCore
 /// - 301 and 302 turn a POST into a GET; 303 turns every method but HEAD into a GET. 307 and 308
 ///   send the same request again, with its body. If the body cannot be sent again, the redirecting
 ///   response is returned.
-/// - Only http and https are followed, and https to http only if that is allowed. No URL is visited
-///   twice. The exception is a redirect from which a cookie jar inside has stored a cookie: pages
-///   that test for cookies need this.
+/// - Only http and https URLs are followed. A redirect from https to http is followed only if this
+///   is allowed. No URL is visited twice. The exception is a redirect from which a cookie jar
+///   inside has stored a cookie: pages that test for cookies need this.
 /// - On a change of scheme, host or port, only `Accept*`, `User-Agent`, the trace fields, and
 ///   `Content-*` with the body are kept. A dropped field stays dropped, even if a later hop leads
 ///   back. A connect target (``/TurnpikeCore/RequestOptions/connectTarget``) is dropped too.
@@ -31,7 +31,7 @@ public struct Redirect: PhasedInterceptor {
 
     /// Creates a gate that follows redirects.
     /// - Parameters:
-    ///   - limit: The most hops of one call; 0 returns redirects as they are.
+    ///   - limit: The most hops of one call; with 0, redirects are returned unchanged.
     ///   - allowDowngrade: Whether https may redirect to http. Credentials are dropped on the way.
     ///   - sensitiveHeaders: More fields to drop on a change of origin.
     ///   - onRedirect: Decides about each redirect that the rules allow; if nil, all are followed.
@@ -101,7 +101,7 @@ public struct Redirect: PhasedInterceptor {
         }
     }
 
-    // A retry outside must not treat the call as one that was never sent.
+    // An outer retry must not treat the call as unsent.
     private static func behindAnAnswer(_ error: any Error) -> any Error {
         (error as? ClientError)?.behindAnAnswer ?? error
     }
@@ -177,8 +177,7 @@ private struct RedirectPath {
 }
 
 extension Redirect: PromptlyCancellable {
-    /// A pass ends soon if the rest of the chain does, unless the gate has a handler, which may
-    /// wait.
+    /// A pass ends soon if the rest of the chain does, unless the gate's handler waits.
     public var promptness: Promptness { onRedirect == nil ? .withInside : .unknown }
 }
 

@@ -9,7 +9,7 @@ struct RedirectRules: Sendable {
     let sensitiveHeaders: [HTTPHeaders.Name]
 
     /// The text of a usable `Location`, or nil if the response is not a redirect to follow.
-    /// - Throws: ``/TurnpikeCore/ClientError/Code/redirect`` if there are several different ones.
+    /// - Throws: ``/TurnpikeCore/ClientError/Code/redirect`` if there are several different lines.
     func location(of head: ResponseHead) throws -> String? {
         switch head.status {
         case .movedPermanently, .found, .seeOther, .temporaryRedirect, .permanentRedirect: break
@@ -25,7 +25,7 @@ struct RedirectRules: Sendable {
         return value
     }
 
-    /// The request for the next hop, or nil if the redirecting response is to be returned.
+    /// The request for the next hop, or nil if the caller gets the redirecting response.
     /// - Throws: ``/TurnpikeCore/ClientError/Code/redirect`` if the redirect must not be followed.
     func follow(
         _ request: Request, to location: String, because head: ResponseHead,
@@ -57,7 +57,7 @@ struct RedirectRules: Sendable {
         return following
     }
 
-    /// Refuses targets that no redirect may lead to.
+    /// Refuses targets that are forbidden for all redirects.
     func check(_ following: Request, after request: Request, _ head: ResponseHead) throws {
         if let fault = following.fault {
             throw Self.refusal("the redirect's target is invalid: \(fault)", head)
@@ -106,8 +106,8 @@ struct RedirectRules: Sendable {
         }
     }
 
-    // Content of a DELETE has no defined meaning (RFC 9110 §9.3.5), and unlike 307 and 308, 301 and
-    // 302 do not promise that the message is repeated unchanged.
+    // Content of a DELETE has no defined meaning (RFC 9110 §9.3.5). 307 and 308 promise that the
+    // message is repeated unchanged; 301 and 302 do not.
     private func dropsContent(_ status: HTTPStatus, _ method: HTTPMethod) -> Bool {
         switch status {
         case .movedPermanently, .found, .seeOther: method == .delete || status == .seeOther

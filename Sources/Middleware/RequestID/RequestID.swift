@@ -4,8 +4,8 @@ public import TurnpikeCore
 
 /// Adds an ID to each call; the ID can also appear in the server's log.
 ///
-/// The ID is a random UUID. It is the same for all attempts and hops of the call, wherever the gate
-/// stands. An ID that the caller has set stays. Other gates find the ID under ``Value``.
+/// The ID is a random UUID. All attempts and hops of the call have the same ID, at any place of the
+/// gate. An ID that the caller has set stays. Other gates find the ID under ``Value``.
 public struct RequestID: SynchronousRequestAdapter {
     /// The context key of the call's ID; nil before the request has passed the gate.
     public enum Value: ContextKey {
@@ -26,7 +26,7 @@ public struct RequestID: SynchronousRequestAdapter {
             passedOver: request?.headers.contains(header) == true ? "the request has an ID" : nil)
     }
 
-    /// Sets the ID if there is none.
+    /// Sets the ID if the request has none.
     public func adapt(_ request: inout Request, context: Context) {
         if let present = request.headers[header] {
             _ = context.value(of: Value.self) { present }

@@ -10,10 +10,10 @@ public struct Backoff: Sendable, Hashable {
     public enum Jitter: Sendable, Hashable {
         /// Uniformly between zero and the bound.
         case full
-        /// Uniformly between the base and three times the previous wait, up to the highest bound:
-        /// the wait grows with the earlier random waits, not with the number of attempts.
+        /// Uniformly between the base and three times the previous wait, up to the highest bound.
+        /// The wait grows with the earlier random waits and not with the number of attempts.
         case decorrelated
-        /// Not randomized: the bound itself.
+        /// The bound itself, without randomness.
         case none
     }
 
@@ -48,8 +48,8 @@ public struct Backoff: Sendable, Hashable {
     /// The same wait before each attempt, after a 429 or 503 too.
     ///
     /// The wait is not randomized, so clients that failed together return together. Use it for a
-    /// single client, such as one that polls. A longer `Retry-After` still counts. In a stack file,
-    /// `base` and `max` are the wait, and `jitter` is `none`.
+    /// single client, for example if it polls. A longer `Retry-After` still counts. In a stack
+    /// file, `base` and `max` are the wait, and `jitter` is `none`.
     public static func constant(_ wait: Duration) -> Backoff {
         Backoff(base: wait, max: wait, jitter: .none)
     }
@@ -58,7 +58,7 @@ public struct Backoff: Sendable, Hashable {
     /// - Parameters:
     ///   - attempts: How many attempts have been made.
     ///   - isThrottled: Whether the server asked the client to slow down.
-    ///   - previous: The wait before the latest attempt, if there was one.
+    ///   - previous: The wait before the latest attempt; nil if there was no wait.
     ///   - unit: A random number in 0..<1.
     /// - Returns: The wait.
     public func delay(
@@ -74,7 +74,7 @@ public struct Backoff: Sendable, Hashable {
         }
     }
 
-    /// The longest wait before the next attempt, whatever the jitter.
+    /// The longest wait before the next attempt, with any jitter.
     func longestDelay(afterAttempt attempts: Int, previous: Duration?) -> Duration {
         let delays = [false, true].map {
             delay(afterAttempt: attempts, isThrottled: $0, previous: previous, unit: 1)

@@ -7,8 +7,8 @@ import TurnpikeSupport
 ///
 /// The rules, in order:
 ///
-/// - A status is retried if the ``RetryPolicy`` lists it, whether a validator stands inside or
-///   outside. An error is retried if its code is listed. A cancellation is never retried. If a name
+/// - A status is retried if the ``RetryPolicy`` lists it, with an inner or an outer validator. An
+///   error is retried if its code is listed. A cancellation is never retried. If a name
 ///   could not be resolved, only one retry in a row follows, unless a condition of the policy asks
 ///   for more (``RetryPolicy/deciding(_:)``).
 /// - A request may be sent again if nothing of it was written, and once if the answer was a 408. If
@@ -20,25 +20,25 @@ import TurnpikeSupport
 ///   `maxRetryAfter` ends the retries. If the value is above the time left, the call fails as
 ///   ``/TurnpikeCore/ClientError/Code/deadlineExceeded`` at once. In both cases the call's error
 ///   has the value (``/TurnpikeCore/ClientError/retryAfter``).
-/// - The ``RetryBudget`` must have room when the decision is made.
+/// - The ``RetryBudget`` must allow a retry at the time of the decision.
 /// - With ``Cooldowns``, a retry also waits for the end of the origin's cool-down, which counts
 ///   like a `Retry-After`. A 429 or 503 with `Retry-After` begins a cool-down.
 ///
 /// The error that ends the call lists all attempts (``/TurnpikeCore/ClientError/history``), and
-/// says why no further attempt followed. A client that is used within a retrying call
+/// states why no further attempt followed. A client that is used within a retrying call
 /// of another client makes one attempt, so that retries do not multiply.
 ///
-/// A request whose kept-alive connection ended before an answer
-/// (``/TurnpikeCore/TransferState/lostReusedConnection``) is retried like a request with any other
-/// lost connection, but the first time without a wait.
+/// A kept-alive connection may end before an answer
+/// (``/TurnpikeCore/TransferState/lostReusedConnection``). The request is retried as after any
+/// other lost connection, but the first retry has no wait.
 ///
-/// A response that is given up is drained or cancelled. A wait ends when the call ends.
+/// An abandoned response is drained or cancelled. A wait ends when the call ends.
 ///
 /// If the caller gets a value (``/TurnpikeCore/Context/collectedBytes``) and the request may be
-/// sent twice, the content of a successful response is read before the attempt ends, up to
-/// `maxKeptBytes`. A body that breaks off or stalls before that is retried. Gates outside of the
+/// sent twice, up to `maxKeptBytes` of a successful response's content are read before the attempt
+/// ends. A body that breaks off or stalls before that is retried. Gates outside of the
 /// retry then get the response with its content; metrics still have the time of its head. Larger
-/// content, streams, downloads and the content of the last attempt are passed on as they arrive,
+/// content, streams, downloads and the content of the last attempt are passed on while they arrive,
 /// and are not retried if they break off.
 public struct Retry: RequestRetrier {
     private let attempts: Int
@@ -59,8 +59,8 @@ public struct Retry: RequestRetrier {
     ///     clients. nil sets no bound.
     ///   - maxKeptBytes: The most bytes of a successful response's content, after decoding, that
     ///     are held in memory until the content is complete. With 0, the head ends the retries.
-    ///   - cooldowns: Cool-downs that are begun and honoured. They are not needed if a ``RateLimit``
-    ///     that honours them stands inside.
+    ///   - cooldowns: Cool-downs that are begun and honoured. They are not needed if an inner
+    ///     ``RateLimit`` honours them.
     public init(
         attempts: Int = 3, policy: RetryPolicy = .standard, backoff: Backoff = .standard,
         maxRetryAfter: Duration = .seconds(60), budget: RetryBudget? = RetryBudget(),
@@ -84,7 +84,7 @@ public struct Retry: RequestRetrier {
         return mayRepeat ? maxKeptBytes : 0
     }
 
-    /// Whether the policy does not list the outcome, so that nothing is left to decide.
+    /// Whether the outcome needs no decision, because the policy ignores it.
     public func settles(_ outcome: Outcome, context: Context) -> Bool {
         guard cooldowns == nil, policy.ignores(outcome) else { return false }
         if outcome.attempts == 1 {
@@ -112,7 +112,7 @@ public struct Retry: RequestRetrier {
         }
         guard outcome.attempts < attempts else {
             // The error lists the attempts anyway. But if the server asks for a wait, the error
-            // must say why nobody waited.
+            // must state why the retry did not wait.
             if wish == nil { return .stop }
             return stop(
                 outcome, "the retry is limited to \(attempts) attempt\(attempts == 1 ? "" : "s")",
@@ -179,7 +179,7 @@ public struct Retry: RequestRetrier {
         } ?? true
     }
 
-    // The waits together; nil if there are too many attempts to add up.
+    // The sum of the waits; nil if there are too many attempts.
     private var longestWaits: Duration? {
         if attempts > 1000 { return nil }
         let asked = policy.mayHeedServer ? maxRetryAfter : .zero
@@ -195,7 +195,7 @@ public struct Retry: RequestRetrier {
     }
 
     // Transports cannot tell a name that does not exist from a resolver that fails for a moment. A
-    // second attempt finds out.
+    // second attempt shows which case it is.
     private func isUnknownAgain(_ outcome: Outcome, in context: Context) -> Bool {
         let (was, isUnknown) = (context[UnknownName.self], outcome.code == .dns)
         if was != isUnknown { context[UnknownName.self] = isUnknown }
@@ -221,7 +221,7 @@ public struct Retry: RequestRetrier {
     /// Flushes the meter of the budget.
     public func shutdown() async { await budget?.flush() }
 
-    // Ends the retries, and makes the resulting error say why.
+    // Ends the retries, and adds the reason to the resulting error.
     private func stop(
         _ outcome: Outcome, _ reason: String, in context: Context
     ) -> RetryDecision {

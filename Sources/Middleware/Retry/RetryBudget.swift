@@ -7,10 +7,10 @@ import TurnpikeSupport
 /// Limits retries to a share of the calls to each origin, so that retries cannot turn a small
 /// outage into a large one.
 ///
-/// Within a window, a client may retry a fraction of its calls, plus a fixed number so that a quiet
-/// client can retry at all (the scheme of Finagle and tower). A retry is counted when it is
-/// decided, before its back-off, so that waiting retries count too. The retry is returned to the
-/// budget if it is never sent.
+/// Within a window, a client may retry a fraction of its calls, plus a fixed number, so that a
+/// client with few calls can retry too (the scheme of Finagle and tower). A retry is counted when
+/// it is decided, before its back-off, so that waiting retries count too. The retry is returned to
+/// the budget if it is never sent.
 ///
 /// One budget may serve several clients, and both retries and hedges. A call is counted once, by
 /// the gate that sees it first. The budget keeps the counts of 1024 origins; beyond that, it drops
@@ -28,7 +28,7 @@ public final class RetryBudget: Sendable {
     ///   - ratio: The retries allowed for each call.
     ///   - window: The time over which calls and retries are counted, in whole seconds.
     ///   - floorPerSecond: The retries per second that are always allowed.
-    ///   - meter: Counts retries and hedges that found no room (`turnpike.retry_budget.refusals`).
+    ///   - meter: Counts refused retries and hedges (`turnpike.retry_budget.refusals`).
     public convenience init(
         ratio: Double = 0.2, window: Duration = .seconds(10), floorPerSecond: Double = 10,
         meter: (any GateMeter)? = nil
@@ -43,7 +43,7 @@ public final class RetryBudget: Sendable {
     ///   - accounts: The calls and retries.
     ///   - ratio: The retries allowed for each call.
     ///   - floorPerSecond: The retries per second that are always allowed.
-    ///   - meter: Counts retries and hedges that found no room (`turnpike.retry_budget.refusals`).
+    ///   - meter: Counts refused retries and hedges (`turnpike.retry_budget.refusals`).
     public init(
         _ accounts: Accounts, ratio: Double = 0.2, floorPerSecond: Double = 10,
         meter: (any GateMeter)? = nil

@@ -14,8 +14,8 @@ public import TurnpikeCore
 ///     .deciding { $0.head?.headers["X-Final"] == "1" ? false : nil }
 /// ```
 ///
-/// If its caller marks a call (``/TurnpikeCore/Call/retryable(_:)``), the mark decides whether the
-/// call may be sent twice, whatever its method.
+/// If its caller marks a call (``/TurnpikeCore/Call/retryable(_:)``), the mark and not the method
+/// decides whether the call may be sent twice.
 public struct RetryPolicy: Sendable {
     /// The statuses that are retried.
     public var statuses: Set<HTTPStatus>
@@ -52,7 +52,7 @@ public struct RetryPolicy: Sendable {
     /// The defaults.
     public static let standard = RetryPolicy()
 
-    /// Retries nothing.
+    /// A policy that retries no outcome.
     public static let never = RetryPolicy(statuses: [], codes: [], urlErrors: [])
 
     /// The URLSession errors that report a temporary state of the network.
@@ -80,8 +80,8 @@ public struct RetryPolicy: Sendable {
     /// ```
     ///
     /// Add a condition for both policies to the result (``deciding(_:)``). The properties of the
-    /// result, such as ``methods``, are those of this policy; changing them does not change the
-    /// rules of the other policy.
+    /// result, such as ``methods``, come from this policy. A change of these properties does not
+    /// change the rules of the other policy.
     /// - Parameter other: The other policy.
     /// - Returns: The policy.
     public func or(_ other: RetryPolicy) -> RetryPolicy {
@@ -154,7 +154,9 @@ public struct RetryPolicy: Sendable {
     }
 
     /// Whether a request that is not idempotent may be repeated although a server may have
-    /// processed it; with nil, whether any such request without marks of its caller may be.
+    /// processed it.
+    ///
+    /// With nil, the answer is for any such request without a mark of its caller.
     func repeatsUnsafe(_ request: Request?) -> Bool {
         if request?.options[RetryableOption.self] == false { return false }
         let present = request.map { methods.contains($0.method) ? [$0.method] : [] }
@@ -170,7 +172,7 @@ public struct RetryPolicy: Sendable {
         if outcome.isUnsent { return true }
         if request.options.isOneTime { return false }
         if mayBeSentTwice(request) { return true }
-        // A 408 says that the server did not receive the whole request (RFC 9110 §15.5.9). Often
+        // A 408 means that the server did not receive the whole request (RFC 9110 §15.5.9). Often
         // the 408 was already on its way over an idle connection, and does not answer this request.
         // A second 408 is not a coincidence: a server that answers a complete request in this way
         // may have acted on it. OkHttp also repeats any method after a 408, once.
@@ -203,7 +205,7 @@ public struct RetryPolicy: Sendable {
         if outcome.error == nil || outcome.code == .validation, let status = outcome.status {
             return statuses.contains(status)
         }
-        // The status of a proxy's response is judged like that of a server's.
+        // The status of a proxy's response is judged like the status of a server's response.
         if let status = outcome.proxyStatus { return statuses.contains(status) }
         if let error = outcome.error as? URLError { return urlErrors.contains(error.code) }
         return outcome.code.map(codes.contains) ?? false

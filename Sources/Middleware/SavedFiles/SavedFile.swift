@@ -6,8 +6,9 @@ import Synchronization
 import TurnpikeCore
 import TurnpikeSupport
 
-/// A private file that follows a state in memory. The whole file is written, on a queue of its own,
-/// one second after the first unsaved change.
+/// A private file that follows a state in memory.
+///
+/// The whole file is written one second after the first unsaved change, on a separate queue.
 ///
 /// The state in memory is authoritative. If the file cannot be written, because its disk is full or
 /// its folder is not trusted, no call fails. The next change tries again, and ``takeFault()``
@@ -22,7 +23,7 @@ final class SavedFile: Sendable {
 
     private let file: PrivateFile
     private let timeSource: any TimeSource
-    // Lets calls without news skip the lock.
+    // With this flag, calls without changes need no lock.
     private let hasNewFault = Atomic(false)
     private let queue = DispatchQueue(label: "turnpike.saved-file", qos: .utility)
     private let state = Mutex(State())
@@ -48,7 +49,7 @@ final class SavedFile: Sendable {
         }
     }
 
-    /// Why the file cannot be written, if that was not reported yet.
+    /// The reason why the file cannot be written, if it was not reported yet.
     func takeFault() -> String? {
         guard hasNewFault.load(ordering: .relaxed) else { return nil }
         hasNewFault.store(false, ordering: .relaxed)

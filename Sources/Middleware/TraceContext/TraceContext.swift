@@ -4,8 +4,8 @@ public import TurnpikeCore
 
 /// Propagates the trace context of a request to servers (W3C Trace Context, level 2).
 ///
-/// Place it inside a ``Retry``, so that each attempt is a span of its own. The trace continues from
-/// the request's own `traceparent`, or else from ``TraceParent/current``. Without either, a new
+/// Place it inside a ``Retry``, so that each attempt is a separate span. The trace continues the
+/// request's `traceparent`, or if there is none, ``TraceParent/current``. Without either, a new
 /// trace begins with the call, and all its attempts share it. An invalid `traceparent` is ignored,
 /// and so is the `tracestate` beside it.
 ///

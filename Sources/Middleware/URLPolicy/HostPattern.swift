@@ -37,7 +37,7 @@ public struct HostPattern: Hashable, Sendable {
         }
     }
 
-    /// Whether the pattern is a host or a domain at all; a star is allowed only in front.
+    /// Whether the pattern is a host or a domain; a star is allowed only in front.
     public var isUsable: Bool {
         switch kind {
         case .host(.address): true

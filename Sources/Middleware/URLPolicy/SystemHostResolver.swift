@@ -6,11 +6,10 @@ import Synchronization
 public import TurnpikeCore
 import TurnpikeSupport
 
-/// Resolves names with the system (`getaddrinfo`): hosts file, DNS, and whatever else is
-/// configured.
+/// Resolves names with the system (`getaddrinfo`): hosts file, DNS and other configured sources.
 ///
 /// A lookup blocks a thread and cannot be cancelled, so it runs on threads of the resolver's own,
-/// at most `width` at once. Calls for one name share a lookup. Further names wait. If 1024 names
+/// at most `width` at once. Calls for one name share a lookup. Further look-ups wait. If 1024 names
 /// wait, a call for another name fails as ``/TurnpikeCore/ClientError/Code/overloaded``. A call can
 /// stop waiting at any time. A result is kept for 10 seconds, for up to 1024 names.
 public final class SystemHostResolver: HostResolver {

@@ -4,10 +4,9 @@ import Foundation
 public import TurnpikeCore
 import TurnpikeSupport
 
-/// Decides which URLs a client may send to, by scheme, by host, and by whether an address is
-/// private.
+/// Decides which URLs a client may send to, by the scheme, the host and private addresses.
 ///
-/// Use it in services that fetch URLs from others (webhooks, previews, imports), so that nobody
+/// Use it in services that fetch URLs from others (webhooks, previews, imports), so that no caller
 /// reaches the inside of a network through them (server-side request forgery). Place the gate
 /// inside ``Redirect``, so that it sees each hop, and as close to the transport as possible,
 /// because it checks the URL after the outer gates. A forbidden URL fails as
@@ -27,8 +26,8 @@ import TurnpikeSupport
 ///
 /// A request that passes also carries the rule itself (``/TurnpikeCore/AddressRule``). A transport
 /// with ``/TurnpikeCore/TransportCapabilities/addressRules``, such as `CurlTransport`, applies the
-/// rule to the address of its connection. So a name server that gives another address the second
-/// time (DNS rebinding) gets nowhere. If the request has a connect target
+/// rule to the address of its connection. So a name server that returns another address the second
+/// time (DNS rebinding) has no effect. If the request has a connect target
 /// (``/TurnpikeCore/RequestOptions/connectTarget``), the target is judged instead of the name, and
 /// a Unix socket is refused.
 ///
@@ -59,8 +58,8 @@ public struct URLPolicy: RequestAdapter {
     /// ``/TurnpikeCore/ClientError/Code/configuration``.
     /// - Parameters:
     ///   - schemes: The allowed schemes, in lower case.
-    ///   - allowedHosts: The allowed hosts; nil allows any. They are not exempt from `denyPrivate`.
-    ///   - deniedHosts: Hosts that are refused, even if they are among the allowed ones.
+    ///   - allowedHosts: The allowed hosts; nil allows any. `denyPrivate` applies to them too.
+    ///   - deniedHosts: Hosts that are refused, even if they are also allowed.
     ///   - denyPrivate: When addresses that are not public are refused.
     ///   - resolver: Resolves names for `denyPrivate`. If nil, only the form of a name is checked
     ///     here; use it with transports that check address rules, or behind a proxy that refuses

@@ -24,7 +24,7 @@ public struct UserAgent: SynchronousRequestAdapter {
                 ? "the request has a User-Agent" : nil)
     }
 
-    /// Sets the field if there is none.
+    /// Sets the field if the request has none.
     public func adapt(_ request: inout Request, context: Context) {
         request.headers.setIfAbsent(.userAgent, value)
     }

@@ -5,9 +5,9 @@ import TurnpikeSupport
 
 /// Refuses responses by their status and content type.
 ///
-/// Placed inside a retry, it refuses a status before the retry decides about it; placed outside,
-/// the retry sees the status itself. A refused response fails as
-/// ``/TurnpikeCore/ClientError/Code/validation``, with the head and the beginning of the content.
+/// Inside a retry, it refuses a status before the retry decides about it. Outside, the retry sees
+/// the status itself. A refused response fails as ``/TurnpikeCore/ClientError/Code/validation``,
+/// with the head and the beginning of the content.
 /// ``TurnpikeCore/Call/validate(status:contentType:keptBytes:)`` sets other rules for one call.
 public struct Validate: ResponseValidator {
     /// Which content types are accepted.
@@ -71,7 +71,7 @@ public struct Validate: ResponseValidator {
             .holdsMemory(atMost: Int64(max(rules.keptBytes, 0))))
     }
 
-    /// The number that the call has set, or else that of the gate.
+    /// The number that the call has set or, without one, the number of the gate.
     public func keptBytes(for request: Request) -> Int {
         (request.options[ValidateOption.self] ?? self).keptBytes
     }

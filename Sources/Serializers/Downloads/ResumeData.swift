@@ -67,7 +67,7 @@ extension ResumeData {
 extension ClientError {
     /// The data to continue the failed download, if that is possible.
     ///
-    /// Set only with ``TurnpikeSerializers/DownloadOptions/keepsPartialFile``.
+    /// The value is nil without ``TurnpikeSerializers/DownloadOptions/keepsPartialFile``.
     public var resumeData: ResumeData? { attachment as? ResumeData }
 }
 

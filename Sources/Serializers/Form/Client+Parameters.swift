@@ -32,8 +32,8 @@ extension Client {
     ///   - parameters: A value with named members. A value without members is sent as an empty form
     ///     with its `Content-Type`; nil is sent without a form.
     ///   - encoder: The encoder.
-    ///   - destination: Where the parameters go.
-    ///   - headers: Header fields; a `Content-Type` among them overrides that of the encoder.
+    ///   - destination: The part of the request for the parameters.
+    ///   - headers: Header fields; a `Content-Type` here replaces the type of the encoder.
     /// - Returns: The call.
     public func request(
         _ method: HTTPMethod, _ target: some TargetConvertible,
@@ -103,7 +103,7 @@ extension ParameterDestination {
     }
 }
 
-/// Where the parameters of a request go.
+/// The part of a request that gets the parameters.
 public enum ParameterDestination: Sendable, Hashable {
     /// The query for GET, HEAD and DELETE; the body for any other method.
     case byMethod

@@ -33,7 +33,7 @@ public struct FormEncoder: Sendable {
     public var spaces: Spaces = .percentEncoded
     /// Whether fields are sorted by name.
     ///
-    /// Otherwise they keep the order in which the value encodes them.
+    /// Otherwise, they have the order in which the value encodes them.
     public var sortsFields = true
     /// The characters that are not percent-encoded, besides ASCII letters and digits.
     ///

@@ -151,7 +151,7 @@ struct FormValueEncoder: Encoder {
     }
 }
 
-/// A collection whose order differs from run to run.
+/// A collection whose order may differ in each run of the program.
 private protocol Unordered {
     /// How many elements form one entry if the collection is encoded as an array.
     static var group: Int { get }

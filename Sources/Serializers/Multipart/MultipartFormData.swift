@@ -80,7 +80,7 @@ public struct MultipartFormData: Sendable {
 
     /// Adds a body of any kind, for example a stream or a range of a file.
     /// - Parameters:
-    ///   - body: The content; its media type becomes that of the part.
+    ///   - body: The content; the part gets the media type of the content.
     ///   - name: The part's name.
     ///   - filename: The file name to send, if any.
     ///   - headers: More header fields of the part.
@@ -93,7 +93,7 @@ public struct MultipartFormData: Sendable {
         if let fault = headers.sendingFault {
             return refuse("in a part of the form: " + fault)
         }
-        // Only a given boundary is checked: no part can contain a random one on purpose.
+        // Only the caller's boundary is checked: no part can contain a random boundary on purpose.
         if isGiven, body.inMemory?.range(of: Data("--\(boundary)".utf8)) != nil {
             return refuse("a part contains the form's boundary; pass another one, or none")
         }
@@ -178,7 +178,7 @@ extension MediaType {
             return words.dropFirst().map { ($0, words[0]) }
         })
 
-    // As registered with IANA, otherwise as servers commonly send them.
+    // The types that IANA has registered or, if there is none, the types that servers usually send.
     private static let table = """
         application/epub+zip epub, application/geo+json geojson, application/gzip gz,
         application/java-archive jar, application/json json map, application/ld+json jsonld,

@@ -4,7 +4,7 @@ public import Foundation
 public import TurnpikeCore
 import TurnpikeSupport
 
-/// The parts of a multipart response as they arrive: `multipart/mixed`, `multipart/byteranges`,
+/// The parts of a multipart response while they arrive: `multipart/mixed`, `multipart/byteranges`,
 /// `multipart/x-mixed-replace` and others.
 ///
 /// ```swift
@@ -157,7 +157,7 @@ struct PartParser {
         while !hasEnded {
             guard let found = find() else {
                 let pending = buffer.count - start
-                // Subtracts rather than adds, because the limit may be `Int.max`.
+                // A subtraction instead of an addition, because the limit may be `Int.max`.
                 if isInPart, pending - Self.maxHeaderBytes > maxBytes { throw tooLarge() }
                 if !isInPart {
                     // Drops the preamble.

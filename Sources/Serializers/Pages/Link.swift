@@ -64,9 +64,9 @@ public struct Link: Sendable, Hashable {
 extension HTTPHeaders {
     /// The links of all `Link` fields, in their order (RFC 8288 §3).
     ///
-    /// Reading follows Appendix B.2, and is as lenient as that: text that does not begin with an
-    /// angle bracket ends the links of its line, an open quotation extends to the end, and
-    /// parameters that are allowed once count once.
+    /// Reading is as lenient as Appendix B.2. Text that does not begin with an angle bracket ends
+    /// the links of its line. An open quotation extends to the end. Parameters that are allowed
+    /// once count once.
     public var links: [Link] {
         values(of: "Link").flatMap { line in
             var reader = LinkReader(line)

@@ -12,17 +12,17 @@ import TurnpikeSupport
 /// }
 /// ```
 ///
-/// Each page is a call of its own, with the gates, retries and limits of the first one. A page is
+/// Each page is a separate call, with the gates, retries and limits of the first call. A page is
 /// requested when the loop asks for the page. The pages end with a page that names no next page.
 /// Each iterator begins with the first page.
 ///
 /// The next page must have the origin of the first request, or its upgrade from http to https:
 /// credentials of the request never go to another origin. If a redirect led to a page of another
 /// origin, a relative reference in that page is refused, because that origin would choose a path
-/// for the credentials. A reference is followed only if the method is safe, such as GET, or the
-/// call is ``/TurnpikeCore/Call/retryable(_:)``: otherwise a server could choose where a POST
-/// is sent again. Iteration fails after the last good page if the next page has another origin, was
-/// read before, or exceeds the limit.
+/// for the credentials. A reference is followed only if the method is safe, such as GET, or if the
+/// call is ``/TurnpikeCore/Call/retryable(_:)``. Otherwise, a server could choose the place to
+/// which a POST is sent again. Iteration fails after the last good page if the next page has
+/// another origin, was read before, or exceeds the limit.
 public struct Pages<Page: Sendable>: AsyncSequence, Sendable {
     /// A page.
     public typealias Element = Page
@@ -176,8 +176,9 @@ extension NextPage {
 }
 
 extension Call {
-    /// Returns the pages of a collection, each decoded from the content of one response; the next
-    /// page is the one that `Link: <…>; rel="next"` names (RFC 8288).
+    /// Returns the pages of a collection, each decoded from the content of one response.
+    ///
+    /// The field `Link: <…>; rel="next"` names the next page (RFC 8288).
     /// - Parameters:
     ///   - type: The type of a page.
     ///   - limit: The most pages; one more fails with
@@ -211,7 +212,7 @@ extension Call {
     }
 }
 
-/// How the next page is found.
+/// The way to the next page.
 public enum NextPage: Sendable {
     /// By a URL, or a reference that is relative to the URL of the page.
     case reference(String)

@@ -7,7 +7,7 @@ import TurnpikeCore
 ///
 /// The XML reader recurses once for each level and can overflow the stack. The binary reader
 /// expands shared references: 150 bytes can become 10⁹ values, and 100 kB can become as many
-/// strings of 50 kB each. This check takes time linear in the input.
+/// strings of 50 kB each. The time of this check is linear in the size of the input.
 enum PropertyListGuard {
     static let maxDepth = 256
     /// How many times its size a binary list may expand to; the same ratio as for coded content
@@ -34,8 +34,8 @@ enum PropertyListGuard {
         ClientError(.serialization, "the property list \(reason)")
     }
 
-    // This scan must never see the end of a construct at another place than Foundation does. Text
-    // for which that is possible is refused.
+    // This scan must find the end of each construct at the same place as Foundation. Text for which
+    // the places might differ is refused.
     private static func checkXML(_ bytes: [UInt8]) throws {
         // XML has no zero character: the bytes would be UTF-16.
         if bytes.contains(0) { throw fault("is in an unsupported encoding") }

@@ -63,8 +63,8 @@ extension PropertyListValue {
     }
 
     /// Converts a Foundation property list: dictionaries, arrays, strings, numbers, dates and data.
-    /// - Throws: ``/TurnpikeCore/ClientError/Code/serialization`` if it contains anything else,
-    ///   including names that are not strings.
+    /// - Throws: ``/TurnpikeCore/ClientError/Code/serialization`` if it contains other values, or
+    ///   names that are not strings.
     public init(untyped value: Any) throws {
         do {
             self = try Self.convert(value)

@@ -17,8 +17,8 @@ struct LineSplitter {
     private let maxBytes: Int
     private var chunk = Data()
     private var position = 0
-    // The position of the next LF in the chunk, or the end of the chunk if there is none. Searched
-    // once, not again for each line that ends with CR.
+    // The position of the next LF in the chunk, or the end of the chunk if no LF follows. It is
+    // searched once and not for each line that ends with CR.
     private var lineFeed = 0
     // The beginning of a line that continues in the next chunk.
     private var carried: [UInt8] = []

@@ -12,11 +12,10 @@ public import TurnpikeCore
 /// for try await line in client.get("log").lines() { print(line) }
 /// ```
 ///
-/// The request is sent when the first line is requested. Nothing is read ahead except what the
-/// transport buffers. A line longer than the limit throws
-/// ``/TurnpikeCore/ClientError/Code/tooLarge``, and a line that is not UTF-8 throws
-/// ``/TurnpikeCore/ClientError/Code/serialization``; both errors name the line number. If a body
-/// breaks off, its complete lines are returned before the error is thrown.
+/// The request is sent when the first line is requested. Only the transport's buffer is read ahead.
+/// A line longer than the limit throws ``/TurnpikeCore/ClientError/Code/tooLarge``, and a line that
+/// is not UTF-8 throws ``/TurnpikeCore/ClientError/Code/serialization``; both errors name the line
+/// number. If a body breaks off, its complete lines are returned before the error is thrown.
 public struct Lines: AsyncSequence, Sendable {
     private let source: StreamSource
 
@@ -118,7 +117,7 @@ struct HeadSerializer: ResponseSerializer {
 
     /// Creates a reader.
     /// - Parameters:
-    ///   - source: Where the lines come from.
+    ///   - source: The source of the lines.
     ///   - make: Converts a line and its number to a record; nil skips the line.
     init(_ source: StreamSource, make: @escaping (UnsafeRawBufferPointer, Int) throws -> Record?) {
         self.source = source

@@ -46,7 +46,7 @@ extension Registry {
 }
 
 extension BearerAuthentication {
-    /// The configured token, and how to get new ones.
+    /// The configured token, and the source of new tokens.
     private struct Source {
         let refreshToken, clientID, clientSecret: String?
         let token: BearerToken?
@@ -77,10 +77,10 @@ extension BearerAuthentication {
             return RefreshTokenGrant(place, scope: scope)
         }
 
-        /// The settings that must stay the same in a reload for the token to be kept.
+        /// The settings that must not change in a reload, so that the token stays.
         ///
-        /// A token that came from a refresh token may be the only valid one left. So it is kept
-        /// even if the gate moves in the stack, or other settings change.
+        /// A token that came from a refresh token may be the only valid one left. So the token
+        /// stays even if the gate moves in the stack, or if other settings change.
         var key: Key {
             Key(
                 token: refreshToken == nil ? token : nil,

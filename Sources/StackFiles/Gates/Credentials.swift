@@ -103,7 +103,7 @@ extension Cookies {
                 let jars = settings.common("cookieFiles") { FileKeepers<CookieJar>() }
                 return try jars.keeper(at: path) {
                     let jar = try CookieJar(file: path, suffixes: suffixes)
-                    // As in a reload, because the file may have been written with another list.
+                    // Applied again, because the file may have been written with another list.
                     jar.apply(suffixes)
                     return jar
                 }

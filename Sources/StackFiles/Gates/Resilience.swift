@@ -38,7 +38,7 @@ extension Registry {
                 maxOpen: settings.seconds("maxOpen", default: .seconds(120)),
                 probes: settings.int("probes", default: 3, in: 1...10_000),
                 meter: settings.meter())
-            // An open circuit stays open, whatever the rules are now.
+            // An open circuit stays open under the new rules.
             return settings.reloadable("circuits", for: true, updating: { $0.update(to: breaker) })
             {
                 breaker
@@ -181,7 +181,7 @@ extension Registry {
                 queue: settings.int("queue", default: 1000, in: 0...1_000_000),
                 adaptive: settings.object("adaptive").map { AdaptiveLimit(settings: $0) },
                 meter: settings.meter())
-            // Calls under way hold permits, whatever the limits are now.
+            // Calls under way hold their permits under the new limits.
             return settings.reloadable("permits", for: true, updating: { $0.update(to: limit) }) {
                 limit
             }
@@ -213,7 +213,7 @@ extension Registry {
                 slowness: settings.isNull("slowness")
                     ? nil : settings.double("slowness", default: 4, in: 1...1_000_000),
                 meter: settings.meter())
-            // An origin that rejects calls still rejects them, whatever the rules are now.
+            // An origin that rejects calls still rejects them under the new rules.
             return settings.switched(
                 settings.reloadable("shares", for: true, updating: { $0.update(to: control) }) {
                     control

@@ -7,8 +7,8 @@ public import TurnpikeCore
 import TurnpikeMiddleware
 import TurnpikeSupport
 
-/// A store and the place that its text is written to: a file, which is rewritten as a whole each
-/// time, or standard error.
+/// A store, and the place to which its text is written: standard error, or a file that is replaced
+/// at each write.
 final class MetricsOutput: Sendable {
     let store = MetricsStore()
     private let path: String?
@@ -26,8 +26,8 @@ final class MetricsOutput: Sendable {
     ///   - path: The file; nil means standard error.
     ///   - faults: Records why the file cannot be written.
     ///   - queue: A serial queue to write from.
-    ///   - flushLimit: How long a flush waits for a place that accepts nothing, such as standard
-    ///     error without a reader.
+    ///   - flushLimit: How long a flush waits for a blocked place, such as standard error without a
+    ///     reader.
     init(
         path: String?, faults: OutputFaults? = nil,
         queue: DispatchQueue = filesQueue,
@@ -42,7 +42,7 @@ final class MetricsOutput: Sendable {
     /// Returns when the text is written, or after the limit.
     func flush() async { await queue.run(within: flushLimit) { self.write() } }
 
-    /// Writes the text in the background, if there is any measurement.
+    /// Writes the text in the background, if the store is not empty.
     func flushLater() {
         if store.isEmpty { return }
         queue.async { self.write() }
@@ -166,7 +166,7 @@ extension Settings {
     private static var meterPrefix: String { "meter:" }
 }
 
-/// The files of logs and metrics that could not be written, of all clients of one registry.
+/// The log and metrics files, of all clients of one registry, that could not be written.
 final class OutputFaults: Sendable {
     private let reasons = Mutex<[String: String]>([:])
 
@@ -182,8 +182,8 @@ final class OutputFaults: Sendable {
 }
 
 extension Registry {
-    /// Why log and metrics files of this registry's stack files could not be written, each reason
-    /// with the path; empty if the last write of each file has succeeded.
+    /// The reasons, with paths, why log and metrics files of this registry's stack files could not
+    /// be written; empty if the last write of each file has succeeded.
     ///
     /// The files are written in the background, and when their clients shut down. No call fails if
     /// its line or its figures cannot be written. A program that needs the files checks this after
@@ -193,14 +193,16 @@ extension Registry {
     }
 }
 
-/// The keepers of the files that stack files name. A path has only one keeper while anybody uses
-/// it, so that no keeper overwrites the file of another.
+/// The keepers of the files that stack files name.
+///
+/// While a path is in use, it has only one keeper, so that no keeper overwrites the file of
+/// another.
 final class FileKeepers<Keeper: AnyObject & Sendable>: Sendable {
     private struct Reference { weak let keeper: Keeper? }
 
     private let references = Mutex<[String: Reference]>([:])
 
-    /// The keeper of a file; a new one if nobody uses the file.
+    /// The keeper of a file; a new keeper if the file is not in use.
     func keeper(at path: String, _ make: () throws -> Keeper) rethrows -> Keeper {
         // A link and its target are one file.
         let path = URL(filePath: path).standardizedFileURL.resolvingSymlinksInPath()

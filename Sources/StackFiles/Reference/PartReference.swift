@@ -221,7 +221,7 @@ public struct PartDescription: Sendable {
 ///
 /// A string is enough for most settings: type, bounds and default come from the factory's read.
 public struct SettingDescription: Sendable, ExpressibleByStringLiteral {
-    /// What the setting means, as a sentence.
+    /// The meaning of the setting, as a sentence.
     public let meaning: String
     /// The type, or nil for the type that the factory reads.
     public let type: SettingType?

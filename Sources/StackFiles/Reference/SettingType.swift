@@ -36,7 +36,7 @@ public struct SettingType: Hashable, Sendable {
     public static let boolean = SettingType(.boolean)
     /// A list of pairs of a name and a value.
     public static let headers = SettingType(.headers)
-    /// An object with settings of its own.
+    /// An object with its own settings.
     public static let object = SettingType(.object)
 
     /// An integer within bounds.
@@ -70,7 +70,7 @@ public struct SettingType: Hashable, Sendable {
             for part in inner where !parts.contains(part) { parts.append(part) }
         }
         if parts.contains(.any) || parts.isEmpty { return .any }
-        // The type of a list's elements is found by reading them.
+        // The element type of a list is known only after its elements were read.
         let isList = { (type: SettingType) in if case .list = type.form { true } else { false } }
         if parts.filter(isList).count > 1 { parts.removeAll { $0 == .list(of: .any) } }
         return parts.count == 1 ? parts[0] : Self(.either(parts))
@@ -79,7 +79,7 @@ public struct SettingType: Hashable, Sendable {
 
 /// Notes how a factory reads its settings: names, types, bounds and defaults.
 final class SettingReads {
-    /// How one setting was read.
+    /// The way in which a factory reads one setting.
     struct Read {
         var types: [SettingType] = []
         var defaultValue: JSONValue?

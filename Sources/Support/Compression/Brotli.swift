@@ -18,7 +18,7 @@
     let destroy: Destroy
     let decode: Decode
 
-    // `BROTLI_DECODER_RESULT_SUCCESS`; an error is 0, and the others ask for input or room.
+    // `BROTLI_DECODER_RESULT_SUCCESS`; 0 is an error, and other values ask for input or space.
     static let error: CInt = 0
     static let success: CInt = 1
 
@@ -36,7 +36,7 @@
 // SAFETY: the state belongs to this object alone, which frees it at its end.
 /// Decodes content in Brotli.
 ///
-/// Its window, and so the memory, is at most 16 MiB (RFC 7932 §9.1). The library refuses the large
+/// The window, and so the memory, is at most 16 MiB (RFC 7932 §9.1). The library refuses the large
 /// windows that are no part of the content coding.
 @safe final class BrotliDecompressor: Decompressor {
     private let brotli: Brotli

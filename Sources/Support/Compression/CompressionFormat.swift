@@ -12,7 +12,7 @@ import Darwin
 
 /// A format of compressed bytes, named like its content coding (RFC 9110 §8.4.1).
 ///
-/// The order is that of `Accept-Encoding`: servers that have no preference take the first.
+/// The cases have the order of `Accept-Encoding`: servers without a preference take the first.
 public enum CompressionFormat: String, Sendable, CaseIterable {
     /// Brotli (RFC 7932), without its large windows.
     case brotli = "br"
@@ -23,7 +23,7 @@ public enum CompressionFormat: String, Sendable, CaseIterable {
     /// The framing of zlib (RFC 1950), which HTTP calls deflate.
     case deflate
 
-    /// Creates the format of a content coding; nil if there is none of that name.
+    /// Creates the format with the name of a content coding; nil if there is no such format.
     public init?(coding: String) {
         let name = coding.lowercased()
         // RFC 9110 §8.4.1.3: a recipient takes both names.
@@ -32,7 +32,7 @@ public enum CompressionFormat: String, Sendable, CaseIterable {
 
     var isOfZlib: Bool { self == .gzip || self == .deflate }
 
-    /// The library that decodes the format, with what Debian calls it, for messages.
+    /// The library that decodes the format, with its name in Debian, for messages.
     public var library: String {
         switch self {
         case .brotli: "Brotli (libbrotlidec.so.1, Debian's libbrotli1)"
@@ -73,19 +73,19 @@ public enum CompressionFormat: String, Sendable, CaseIterable {
 public enum CompressionFault: Error, Equatable {
     /// The system lacks the library of the format, or has an incompatible one.
     case noLibrary
-    /// The bytes do not have the format, or others follow the end of the content.
+    /// The bytes do not have the format, or more bytes follow the end of the content.
     case corrupt
 }
 
 /// Decodes one content piece by piece, with little memory however large the content becomes.
 ///
-/// The content ends with the bytes that arrive: what follows its end is an error in each format. It
-/// was lost, damaged or put there by somebody else. Several gzip members (RFC 1952 §2.2) and
-/// several frames of Zstandard (RFC 8878 §3.1) are one content.
+/// In each format, bytes after the end of the content are an error: the content was damaged, or the
+/// bytes were added later. Several gzip members (RFC 1952 §2.2) and several frames of
+/// Zstandard (RFC 8878 §3.1) are one content.
 public protocol Decompressor: AnyObject {
     /// Decodes some bytes.
     ///
-    /// If it fills the room, call it again, even without further input: more output may be pending.
+    /// If `room` is full, call again, even without further input: more output may be pending.
     /// - Parameters:
     ///   - input: The bytes that follow those already consumed.
     ///   - room: Receives the decoded bytes.
@@ -107,7 +107,7 @@ public protocol Compressor: AnyObject {
     func finish() throws(CompressionFault) -> Data
 }
 
-/// A library of the system that was loaded while the program runs, so that nothing is linked with it.
+/// A library of the system that is loaded while the program runs, and not linked.
 @safe struct SystemLibrary {
     private let handle: UnsafeMutableRawPointer
 
@@ -117,7 +117,7 @@ public protocol Compressor: AnyObject {
         unsafe self.handle = handle
     }
 
-    /// Finds a function, and takes it for one of the type that the caller names.
+    /// Finds a function; the caller states its type, which is not checked.
     func function<Function>(_ name: String) -> Function? {
         unsafe dlsym(handle, name).map { unsafe unsafeBitCast($0, to: Function.self) }
     }

@@ -53,9 +53,9 @@ public import Foundation
         try run(chunk, Zlib.noFlush)
     }
 
-    /// Returns all bytes of what was added, so that the reader can inflate all of it (sync flush).
+    /// Returns the pending bytes, so that a reader can inflate all content so far (sync flush).
     ///
-    /// They end with an empty stored block: 00 00 FF FF.
+    /// The bytes end with an empty stored block: 00 00 FF FF.
     public func flush() throws(CompressionFault) -> Data { try run(Data(), Zlib.syncFlush) }
 
     /// Begins a new stream, which does not refer to earlier content.

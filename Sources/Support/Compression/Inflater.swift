@@ -3,8 +3,8 @@
 // SAFETY: the stream's memory belongs to this object alone, which frees it at its end.
 /// Inflates content piece by piece with the system's zlib.
 ///
-/// It produces at most as many bytes at a time as the caller provides room for, so content that
-/// inflates to a large size does not exhaust memory.
+/// Each step produces at most as many bytes as the caller's buffer holds, so content that inflates
+/// to a large size does not exhaust memory.
 @safe public final class Inflater: Decompressor {
     /// The result of one step.
     public struct Step: Sendable {
@@ -30,7 +30,7 @@
     private var isOpen = false
     private var state = State.undecided(start: [])
 
-    // The most bytes that zlib is given in one step.
+    // The most bytes that zlib gets in one step.
     private static let maxStep = 1 << 30
 
     /// Begins the inflation of one content.
@@ -78,7 +78,7 @@
 
     /// Inflates some bytes.
     ///
-    /// If it fills the room, call it again, even without further input: more output may be pending.
+    /// If `room` is full, call again, even without further input: more output may be pending.
     /// - Parameters:
     ///   - input: The bytes that follow those already consumed.
     ///   - room: Receives the inflated bytes.
@@ -98,7 +98,7 @@
             let isZlib = start[0] & 15 == 8 && (Int(start[0]) << 8 | Int(start[1])) % 31 == 0
             guard open(windowBits: isZlib ? 15 : -15) else { throw .noLibrary }
             state = .inflating
-            // zlib buffers these two bytes, so they need no room.
+            // zlib buffers these two bytes, so they need no output space.
             let (first, second) = (start[0], start[1])
             produced += try unsafe withUnsafeTemporaryAllocation(byteCount: 2, alignment: 1) {
                 bytes throws(CompressionFault) in
@@ -107,13 +107,13 @@
                 return try unsafe step(UnsafeRawBufferPointer(bytes), room).produced
             }
         }
-        // Runs at least once, even without input.
+        // The loop runs at least once, even without input.
         var isFirst = true
         while isFirst || consumed < input.count {
             isFirst = false
             if case .ended = state {
                 if consumed == input.count || format == nil { break }
-                // Only another member may follow (RFC 1952 §2.2).
+                // After the end of a member, only another member may follow (RFC 1952 §2.2).
                 guard format == .gzip, unsafe zlib.resetInflating(stream) else { throw .corrupt }
                 state = .inflating
             }

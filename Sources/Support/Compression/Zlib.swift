@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The system's zlib, loaded when it is first needed, so that nothing has to be linked against it.
+/// The system's zlib, loaded at its first use, so that the program is not linked with it.
 ///
 /// ``Deflater`` and ``Inflater`` use it.
 @safe struct Zlib: Sendable {

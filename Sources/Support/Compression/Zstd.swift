@@ -4,7 +4,7 @@ public import Foundation
 
 /// The system's library of Zstandard, loaded when it is first needed.
 @safe struct Zstd: Sendable {
-    // `ZSTD_inBuffer` and `ZSTD_outBuffer` of zstd.h, which are laid out alike.
+    // `ZSTD_inBuffer` and `ZSTD_outBuffer` of zstd.h, which have the same layout.
     @unsafe struct Buffer {
         var start: UnsafeMutableRawPointer?
         var size: Int
@@ -63,7 +63,7 @@ public import Foundation
     private let zstd: Zstd
     private let context: OpaquePointer
     private var hasBegun = false
-    // Between two frames, or before the first.
+    // Whether the decoder is between two frames, or before the first frame.
     private var isBetween = true
 
     init() throws(CompressionFault) {
@@ -92,15 +92,15 @@ public import Foundation
             isFirst = false
             if isBetween {
                 guard unsafe source.position < input.count else { break }
-                // Frames of its first versions, which the library still reads, know no limit of
-                // windows. The magic numbers of others begin with these bytes.
+                // Frames of the first versions, which the library still reads, have no limit on
+                // windows. The magic numbers of all other frames begin with these bytes.
                 let first = unsafe input[source.position]
                 guard first == 0x28 || first >> 4 == 5 else { throw .corrupt }
                 hasBegun = true
             }
             let code = unsafe zstd.decode(context, &sink, &source)
             guard zstd.isGood(code) else { throw .corrupt }
-            // 0 at the end of a frame, when all of its output was given.
+            // The code is 0 at the end of a frame, when all of its output was written.
             isBetween = code == 0
         }
         return unsafe Inflater.Step(
@@ -116,8 +116,8 @@ public import Foundation
     private var output = [UInt8](repeating: 0, count: 65_536)
 
     /// Begins the compression of one content.
-    /// - Parameter level: From 1 (fastest) to 9 (smallest, with 17 MiB of memory), so that the
-    ///   window stays below the 8 MiB that HTTP allows.
+    /// - Parameter level: From 1 (fastest) to 9 (smallest, with 17 MiB of memory). With these
+    ///   levels, the window is below the 8 MiB that HTTP allows.
     /// - Throws: ``CompressionFault/noLibrary`` if the system lacks the library.
     public init(level: Int) throws(CompressionFault) {
         guard let zstd = Zstd.shared, let context = unsafe zstd.createEncoder() else {
@@ -153,7 +153,7 @@ public import Foundation
                 }
                 guard zstd.isGood(code) else { return false }
                 result += output[..<count]
-                // At the end, the code is what is still to be written.
+                // At the end, the code is the number of bytes that are not yet written.
                 if unsafe ends ? code == 0 : source.position == source.size { return true }
             }
         }

@@ -3,7 +3,7 @@
 import Dispatch
 import Synchronization
 
-/// Runs work that blocks its thread, or keeps it busy for long, on threads of its own.
+/// Runs work that blocks a thread, or that takes long, on separate threads.
 ///
 /// The cooperative pool has as many threads as the machine has cores, and all tasks need them.
 public final class BlockingExecutor: TaskExecutor {
@@ -14,7 +14,7 @@ public final class BlockingExecutor: TaskExecutor {
 
     private init() {}
 
-    /// Runs a job; for the runtime.
+    /// Runs a job; only the Swift runtime calls this method.
     public func enqueue(_ job: consuming ExecutorJob) {
         let job = UnownedJob(job)
         queue.async { [self] in unsafe job.runSynchronously(on: asUnownedTaskExecutor()) }
@@ -51,7 +51,7 @@ public final class JobQueue: Sendable {
     /// Whether no job waits.
     public var isEmpty: Bool { state.withLock { $0.jobs.isEmpty } }
 
-    /// Moves the jobs to an empty list, and keeps its room for later ones.
+    /// Moves the jobs to an empty list, and keeps the list's storage for later jobs.
     public func take(into list: inout [UnownedJob]) { state.withLock { swap(&$0.jobs, &list) } }
 
     /// Refuses later jobs; those that wait must still be taken and run.
@@ -62,8 +62,8 @@ extension Task where Failure == Never {
     /// Starts an unstructured task with the executor preference of the current task.
     ///
     /// A plain `Task` does not inherit that preference, so a call would leave the executor on which
-    /// a simulation or a service runs it. All tasks of the library start here. The caller documents
-    /// what ends the task.
+    /// a simulation or a service runs it. All tasks of the library start with this method. The
+    /// caller documents what ends the task.
     /// - Parameters:
     ///   - immediately: Whether the task starts on the caller's thread if the system supports it,
     ///     so that work that never suspends needs no thread switch.

@@ -137,11 +137,11 @@ public final class SharedValue<Value: Sendable>: Sendable {
     /// Cancelling the waiting task ends only its own wait.
     public func value() async throws -> Value { try await value { _ in } }
 
-    /// Waits for the value, or until something else ends this wait.
+    /// Waits for the value, or until a timer, a context or a cancellation ends this wait.
     ///
     /// Cancelling the waiting task also ends it.
-    /// - Parameter arrange: Receives a waiter that a timer or a context may settle. Not called if
-    ///   the value was already settled.
+    /// - Parameter arrange: Receives a waiter that a timer or a context may settle. The closure is
+    ///   not called if the value was already settled.
     /// - Returns: The value.
     /// - Throws: The error that the value or this wait was settled with.
     public func value(

@@ -10,10 +10,10 @@ import Musl
 import Darwin
 #endif
 
-/// Why a file operation failed.
+/// The reason why a file operation failed.
 ///
 /// Functions that cannot be cancelled declare it as their only error (`throws(FileFault)`), so
-/// `catch` alone has its type. With `catch let fault as FileFault` the compiler of Swift 6.3 crashes.
+/// `catch` has this type. `catch let fault as FileFault` crashes the compiler of Swift 6.3.
 public struct FileFault: Error, CustomStringConvertible {
     /// The failed operation and its reason.
     public let description: String
@@ -26,8 +26,7 @@ public struct FileFault: Error, CustomStringConvertible {
         unsafe description = "cannot \(action): \(String(cString: strerror(code)))"
     }
 
-    /// Creates an error for a file or folder that is not trusted, although the system would allow
-    /// its use.
+    /// Creates an error for an untrusted file or folder that the system would allow to use.
     public init(refusing what: String, _ reason: String, code: CInt) {
         self.code = code
         description = "\(what) is not used: \(reason)"

@@ -18,11 +18,11 @@ public import Darwin
 public final class Folder: Sendable {
     /// The owners whose folders and files may be used.
     public enum Trust: Sendable {
-        /// Only those of this user; those that other users own or may write to are rejected.
+        /// Only this user. Folders and files that other users own or may write to are rejected.
         ///
         /// The superuser counts as this user, because nothing can be protected from it.
         case own
-        /// Those of anybody.
+        /// Any owner.
         case any
     }
 
@@ -102,7 +102,7 @@ public final class Folder: Sendable {
     /// - Returns: A descriptor that child processes do not inherit; the caller closes it.
     /// - Throws: ``FileFault``, with code `ENOENT` if the file does not exist.
     public func openFile(_ name: String, _ flags: CInt) throws(FileFault) -> CInt {
-        // Opening a pipe would otherwise wait for its other end.
+        // Without this flag, opening a pipe would wait for its other end.
         let opened = unsafe openat(
             descriptor, name, flags | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK, 0o600)
         guard opened >= 0 else {

@@ -21,7 +21,7 @@ public struct PrivateFile: Sendable {
     ///   - path: The file, which need not exist.
     ///   - trust: The owners whose file and folder may be used.
     ///   - followsLink: Whether the path may be a link. If so, the destination of the link is read
-    ///     and replaced, and the link stays. Otherwise a link is rejected.
+    ///     and replaced, and the link stays. If false, a link is rejected.
     public init(_ path: String, trust: Folder.Trust = .any, followsLink: Bool = true) {
         self.path = path
         self.trust = trust
@@ -47,7 +47,7 @@ public struct PrivateFile: Sendable {
         throw FileFault("read such a large file", code: EFBIG)
     }
 
-    /// Throws if something at the path, such as a link, a folder or a device, prevents writing.
+    /// Throws an error if a link, a folder or a device at the path prevents writing.
     public func check() throws {
         do {
             let place = try place()
@@ -77,7 +77,7 @@ public struct PrivateFile: Sendable {
 
     /// Removes temporary files of processes that were killed while they wrote this file.
     ///
-    /// Called when the file is opened, when no call waits.
+    /// Call it when the file is opened, while no call waits.
     public func removeLeftovers() {
         guard let place = try? place(), let names = try? place.folder.names() else { return }
         for name in names where Self.isTemporary(name, of: place.name) {
@@ -98,7 +98,7 @@ public struct PrivateFile: Sendable {
             let name = "\(name).\(getpid())-\(UInt32.random(in: 0...UInt32.max)).tmp"
             let descriptor = try folder.openFile(name, O_WRONLY | O_CREAT | O_EXCL)
             var status = stat()
-            // Before it was locked, another process may have removed it as a leftover.
+            // Before the lock, another process may have removed the file as a leftover.
             if flock(descriptor, LOCK_EX | LOCK_NB) == 0, unsafe fstat(descriptor, &status) == 0,
                 status.st_nlink == 1
             {
@@ -154,10 +154,10 @@ public struct PrivateFile: Sendable {
 
 // The destination of metrics may be any kind of file.
 extension PrivateFile {
-    /// Writes as ``write(_:)`` does, or directly into a file that is not regular: a device, a pipe,
-    /// a link.
+    /// Writes like ``write(_:)``, or directly into a file that is not regular: a device, a pipe, a
+    /// link.
     ///
-    /// Never blocks: a pipe without a reader, or whose reader does not read, is an error.
+    /// Never blocks: a pipe without a reader, or with a reader that does not read, is an error.
     public static func put(_ content: Data, to path: String) throws {
         var status = stat()
         let isRegular =
@@ -181,8 +181,8 @@ extension PrivateFile {
     }
 }
 
-// It stands outside of the type, because a method of the type has the name of the system's
-// function.
+// This function is outside of the type, because a method of the type hides the system's function of
+// the same name.
 private func writeDirectly(_ content: Data, to descriptor: CInt) throws {
     try unsafe content.withUnsafeBytes { bytes in
         var done = 0

@@ -4,9 +4,9 @@ import Foundation
 
 /// The compression function of a hash function with blocks of 64 bytes.
 ///
-/// The functions here are written for builds without optimization too, where a user who hashes an
-/// upload waits for them: they use pointers and words rather than arrays and ranges, and call nothing
-/// in their loops. 60 MB then take a second instead of eight, and with optimization half of the time.
+/// Users hash uploads in builds without optimization too. To be fast there, the functions use
+/// pointers and words instead of arrays and ranges, and their loops contain no calls. So 60 MB take
+/// one second instead of eight without optimization, and half of the time with it.
 protocol BlockCompression: Sendable {
     /// Whether the length in bits at the end of the message is big-endian.
     static var isBigEndian: Bool { get }

@@ -4,7 +4,7 @@ public import Foundation
 
 /// MD5 (RFC 1321), for protocols that require it.
 ///
-/// MD5 does not protect against forgery and must not be used for anything else.
+/// MD5 does not protect against forgery and must not be used for other purposes.
 public struct MD5: Sendable {
     private var hash = BlockHash<MD5Compression>()
 
@@ -75,7 +75,7 @@ struct MD5Compression: BlockCompression {
         var (a, b, c, d) = unsafe (state[0], state[1], state[2], state[3])
         var index = 0
         while index < 64 {
-            // The last one has a byte for each of the round's four rotations.
+            // `rotations` has a byte for each of the round's four rotations.
             let (mixed, position, rotations): (UInt32, Int, UInt32)
             if index < 16 {
                 (mixed, position, rotations) = ((b & c) | (~b & d), index, 0x1611_0C07)

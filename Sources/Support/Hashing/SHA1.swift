@@ -4,7 +4,7 @@ public import Foundation
 
 /// SHA-1 (FIPS 180-4), for protocols that require it, such as WebSocket (RFC 6455 §4.2.2).
 ///
-/// SHA-1 does not protect against forgery and must not be used for anything else.
+/// SHA-1 does not protect against forgery and must not be used for other purposes.
 public struct SHA1: Sendable {
     private var hash = BlockHash<SHA1Compression>()
 

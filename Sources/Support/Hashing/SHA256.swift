@@ -47,7 +47,7 @@ public struct SHA256: Sendable {
 
     /// Returns the digest of all bytes added so far: 32 bytes.
     ///
-    /// More bytes may be added afterwards; the next digest is then that of the longer message.
+    /// More bytes may be added afterwards; the next digest then covers the longer message.
     public func finalize() -> Data { hash.finalize() }
 }
 
@@ -174,7 +174,7 @@ extension SHA256 {
     private static let portionBytes = 65_536
 
     private static func digest(ofFile path: String) throws -> Data {
-        // Without O_NONBLOCK a FIFO would be waited for.
+        // Without O_NONBLOCK, opening a FIFO would wait for a writer.
         let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
         guard descriptor >= 0 else { throw FileFault("read \(path)") }
         defer { close(descriptor) }
@@ -234,11 +234,11 @@ public enum HMACSHA256 {
 
     /// Whether a code is valid for a message, for a server that checks signatures of clients.
     ///
-    /// The time depends only on the lengths, never on the place of the first byte that differs: the
-    /// time of `==` would show a sender how much of a guess was right.
+    /// The time depends only on the lengths, and never on the place of the first different byte.
+    /// The time of `==` would show a sender how much of a guess was right.
     /// - Parameters:
     ///   - code: The code that came with the message.
-    ///   - message: The message, byte for byte as it came.
+    ///   - message: The unchanged bytes of the message.
     ///   - key: The key.
     /// - Returns: Whether the code is valid; a code of another length is not.
     public static func isValid(_ code: Data, for message: Data, key: Data) -> Bool {

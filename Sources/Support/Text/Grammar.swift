@@ -75,7 +75,7 @@ public enum Grammar {
     /// Whether two texts have the same bytes.
     ///
     /// `==` treats canonically equivalent texts as equal, for example a letter with an accent and
-    /// the same letter followed by a combining accent. For a peer these are different.
+    /// the same letter followed by a combining accent. For a peer, such texts are different.
     public static func areSame(_ left: String, _ right: String) -> Bool {
         let (left, right) = (left.utf8, right.utf8)
         guard left.count == right.count else { return false }
@@ -141,7 +141,7 @@ public enum Grammar {
             } else if byte == UInt8(ascii: "\"") {
                 quoted.toggle()
             } else if byte == separator, !quoted {
-                // String indices cost more than bytes, so they are only created here.
+                // String indices cost more than bytes, so they are made only at separators.
                 let end = utf8.index(start, offsetBy: position - last)
                 parts.append(text[start..<end])
                 start = utf8.index(after: end)
@@ -153,8 +153,7 @@ public enum Grammar {
         return parts
     }
 
-    /// Returns the content of a quoted string (RFC 9110 §5.6.4), or the text itself if it is not
-    /// quoted.
+    /// Returns the content of a quoted string (RFC 9110 §5.6.4), or the text if it is not quoted.
     public static func unquoted(_ text: Substring) -> String {
         // Compares scalars, because a quote and a combining mark form one character.
         guard text.unicodeScalars.first == "\"" else { return String(text) }

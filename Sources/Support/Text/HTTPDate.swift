@@ -72,7 +72,7 @@ public enum HTTPDate {
 
     // A date more than 50 years ahead is in the previous century (RFC 9110 §5.6.7).
     private static func fullYear(_ year: Int64, now: Date) -> Int64 {
-        // Within bounds, whatever `now` is; not a number counts as the lower one.
+        // The days are clamped for any `now`; NaN becomes the lower bound.
         let days = Int64(min(max(-1e9, now.timeIntervalSince1970 / 86_400), 1e9))
         let present = civil(daysSince1970: days).year
         let full = year + present / 100 * 100
@@ -95,7 +95,7 @@ public enum HTTPDate {
 
         var isAtEnd: Bool { position == bytes.count }
 
-        // In lower case.
+        // The next byte, in lower case.
         private var next: UInt8? { isAtEnd ? nil : Grammar.lowercased(bytes[position]) }
 
         /// Consumes letters and returns their number.
@@ -147,8 +147,7 @@ public enum HTTPDate {
     // Days and civil dates of the proleptic Gregorian calendar (Hinnant, "chrono-Compatible
     // Low-Level Date Algorithms").
 
-    /// Returns the number of days from 1 January 1970 to a date of the proleptic Gregorian
-    /// calendar.
+    /// Returns the days from 1 January 1970 to a date of the proleptic Gregorian calendar.
     public static func daysSince1970(year: Int64, month: Int64, day: Int64) -> Int64 {
         let year = month <= 2 ? year - 1 : year
         let era = (year >= 0 ? year : year - 399) / 400

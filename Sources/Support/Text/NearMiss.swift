@@ -5,8 +5,8 @@ public enum NearMiss {
     // Longer names are not typing errors.
     private static let maxLength = 64
 
-    /// Returns `; did you mean "x"?` if a candidate is similar, otherwise the allowed names, or
-    /// nothing if there are none.
+    /// Returns `; did you mean "x"?` if a candidate is similar, otherwise the allowed names, or an
+    /// empty text without names.
     public static func hint(for name: String, among candidates: some Sequence<String>) -> String {
         let sorted = candidates.sorted()
         let meant = folded(name)
@@ -42,8 +42,8 @@ public enum NearMiss {
                 row.append(best)
                 least = min(least, best)
             }
-            // The minimum of a row is at most one above that of the previous row, and a swap, which
-            // reaches back two rows, costs one. So no later row can return below the limit.
+            // The minimum of each row is at most one above the minimum of the previous row. A swap
+            // reaches back two rows and costs one. So no later row can fall below the limit again.
             if least > limit + 1 { return nil }
             (before, last) = (last, row)
         }

@@ -7,7 +7,7 @@ public struct PercentEncoding: Sendable {
     private let low: UInt64
     private let high: UInt64
 
-    /// Creates an encoding that leaves letters, digits and the given ASCII characters unchanged.
+    /// Creates an encoding that leaves letters, digits and some more ASCII characters unchanged.
     public init(alsoAllowing characters: String) {
         var low: UInt64 = 0
         var high: UInt64 = 0
@@ -22,8 +22,10 @@ public struct PercentEncoding: Sendable {
     /// The unreserved characters (RFC 3986 §2.3): safe in every part.
     public static let unreserved = PercentEncoding(alsoAllowing: "-._~")
 
-    /// The characters of a query item: the unreserved ones, and `/` and `?`, which a query may
-    /// contain without encoding (RFC 3986 §3.4).
+    /// For a query item.
+    ///
+    /// The unreserved characters stay, and so do `/` and `?`, which a query may contain without
+    /// encoding (RFC 3986 §3.4).
     ///
     /// Alamofire uses the same set.
     public static let queryItem = PercentEncoding(alsoAllowing: "-._~/?")

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Numbers of bytes as people read them.
+/// Numbers of bytes in text for people.
 public enum ByteCount {
     /// Returns a number of bytes in the largest binary unit that it fills, to a tenth:
     /// `512 bytes`, `100 KiB`, `1.5 MiB`.
@@ -25,10 +25,10 @@ extension Duration {
         Int64(clamping: attoseconds / 1_000_000_000)
     }
 
-    /// The duration for people, with three digits that count and all whole seconds: `312 µs`,
+    /// The duration for people, with three significant digits and all whole seconds: `312 µs`,
     /// `12.5 ms`, `1.42 s`, `2662 s`.
     ///
-    /// Errors, logs, traces and findings all write it so.
+    /// Errors, logs, traces and findings all use this form.
     public var text: String {
         let (whole, rest) = components
         // Exact in picoseconds, so that no limit below is missed by a rounding.
@@ -44,7 +44,7 @@ extension Duration {
         return sign + "\(seconds + (micros >= 500_000 ? 1 : 0)) s"
     }
 
-    // Not `String(format:)`, which depends on the locale.
+    // `String(format:)` is not used, because it depends on the locale.
     private static func digits(_ value: Double) -> String {
         let scale = value < 9.995 ? 100 : value < 99.95 ? 10 : 1
         let scaled = Int((value * Double(scale)).rounded())

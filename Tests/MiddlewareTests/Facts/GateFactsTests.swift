@@ -137,7 +137,7 @@ import TurnpikeSharedState
         var own = get
         own.headers[.authorization] = "mine"
         #expect(
-            gate.facts(for: own)?.passedOver == "the request has an Authorization of its own")
+            gate.facts(for: own)?.passedOver == "the request already has an Authorization field")
     }
 
     // MARK: Time and load

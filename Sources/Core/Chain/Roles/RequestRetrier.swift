@@ -15,7 +15,7 @@ public protocol RequestRetrier: Gate {
     /// judges every outcome.
     func settles(_ outcome: Outcome, context: Context) -> Bool
 
-    /// Called if the call ended during a wait, so that a decided attempt is not made.
+    /// Called if the call ends during a wait, before the attempt that the retrier has allowed.
     func retryWasAbandoned(_ outcome: Outcome, context: Context)
 
     /// How many bytes of a successful response's content are read before the attempt is judged.
@@ -31,8 +31,8 @@ public protocol RequestRetrier: Gate {
 
     /// Whether this retrier decides about a request whose kept-alive connection was lost.
     ///
-    /// The connection ended before an answer (``TransferState/lostReusedConnection``). If true, the
-    /// retrier decides even if its decision is no further attempt. The default is false: the
+    /// The connection ended before an answer (``TransferState/lostReusedConnection``). If true,
+    /// only the retrier decides, and may decide against a second send. The default is false: the
     /// framework decides, and sends a repeatable request once more in the call.
     func decidesResend(of request: Request) -> Bool
 }
@@ -51,7 +51,7 @@ extension RequestRetrier {
     public func decidesResend(of request: Request) -> Bool { false }
 }
 
-/// What happens after an attempt.
+/// The decision after an attempt.
 public enum RetryDecision: Sendable {
     /// Accept the outcome: return its response or throw its error.
     case stop
@@ -59,10 +59,10 @@ public enum RetryDecision: Sendable {
     case retry(after: Duration)
     /// End the call with another error.
     ///
-    /// Nothing in the call is retried any more. Outer retries do not ask their policies, hedges do
+    /// No part of the call is retried any more. Outer retries do not ask their policies, hedges do
     /// not wait for another response, and redirects and challenges in the outcome are not followed.
-    /// Calls that share the exchange end as well. An outer gate may still return something else
-    /// instead, as a fallback does.
+    /// Calls that share the exchange end as well. An outer gate may still return another result, as
+    /// a fallback does.
     ///
     /// If the error is a ``ClientError``, its ``ClientError/underlying`` becomes the outcome's
     /// error and its ``ClientError/response`` becomes the outcome's response. Values that are

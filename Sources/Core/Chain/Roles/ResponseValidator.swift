@@ -14,7 +14,7 @@
 /// ``ClientError/Code/validation``, the error keeps the head and the beginning of the body. Inside
 /// a retry, a rejected status can be retried.
 public protocol ResponseValidator: Gate {
-    /// Whether a response is plainly right and needs no check.
+    /// Whether a response is obviously acceptable and needs no check.
     ///
     /// If true, ``validate(_:for:context:)`` is not called. The default is false:
     /// ``validate(_:for:context:)`` checks every response.

@@ -8,7 +8,7 @@ extension SHA256 {
     ///
     /// The body is not changed and can then be sent.
     ///
-    /// A gate uses it if it signs requests with their content, as AWS Signature Version 4 does:
+    /// Use it in a gate that signs requests with their content, as in AWS Signature Version 4:
     ///
     /// ```swift
     /// let hash = try await SHA256.digest(of: request.body)
@@ -48,7 +48,7 @@ extension RequestBody {
     ///   - value: The value at the beginning.
     ///   - add: Adds a chunk to it.
     /// - Returns: The value at the end.
-    /// - Throws: What ``open()`` and the reader throw, or `CancellationError`.
+    /// - Throws: The errors of ``open()`` and of the reader, or `CancellationError`.
     public func read<Value: Sendable>(
         into value: Value, add: @escaping @Sendable (inout Value, Data) -> Void
     ) async throws -> Value {
@@ -84,16 +84,16 @@ extension RequestBody {
                 }
             }
         } catch {
-            // A stream that a cancellation ends early is shorter than it announced.
+            // A stream that a cancellation ends is shorter than its declared length.
             try Task.checkCancellation()
             throw error
         }
-        // Many streams simply end when their task is cancelled.
+        // If their task is cancelled, many streams end without an error.
         try Task.checkCancellation()
         return value
     }
 
-    // Whether reading the body keeps a thread: a stream is the caller's code, and stays where it is.
+    // Whether a read may block a thread. A stream is the caller's code and is read in place.
     private var keepsThread: Bool {
         switch source {
         case .stream, .empty, .fault: false

@@ -3,7 +3,7 @@
 public import Foundation
 import TurnpikeSupport
 
-/// The content of a request: the source of its bytes, their number, and whether they can be resent.
+/// The content of a request: its bytes, their number, and whether they can be sent again.
 ///
 /// Nothing is read before a transport opens the body. Data and files can be replayed. A stream can
 /// be replayed if its factory makes an equal sequence each time it is called.
@@ -40,7 +40,7 @@ public struct RequestBody: Sendable {
         }
     }
 
-    /// Why the body could not be made, or nil.
+    /// The error because of which the body could not be made, or nil.
     public var fault: (any Error)? {
         guard case .fault(let error) = source else { return nil }
         return error
@@ -79,13 +79,12 @@ public struct RequestBody: Sendable {
     /// Bytes that are made while they are sent.
     ///
     /// - Parameters:
-    ///   - length: The number of bytes, if known. If the sequence differs, the call fails.
+    ///   - length: The number of bytes, if known. If the sequence's length differs, the call fails.
     ///   - replayable: Whether the factory may be called again and returns the same bytes. A body
-    ///     that is not replayable is sent once. A retry or a redirect that needs it again stops.
-    ///   - live: Whether bytes must be sent as soon as they are produced. This matters if the
-    ///     transport cannot send live (``TransportCapabilities/liveUpload``). If `live` is false,
-    ///     such a transport collects the bytes in a file first. If it is true, such a transport
-    ///     refuses the call as ``ClientError/Code/unsupported``.
+    ///     that is not replayable is sent once; a retry or a redirect then stops.
+    ///   - live: Whether bytes must be sent as soon as they are produced. If false, a transport
+    ///     without ``TransportCapabilities/liveUpload`` collects the bytes in a file first. If
+    ///     true, such a transport refuses the call as ``ClientError/Code/unsupported``.
     ///   - type: The media type, used if the request names none.
     ///   - make: Makes the sequence, once for each send. One task iterates the sequence. The
     ///     sequence is released when the exchange ends, however the exchange ends.

@@ -26,7 +26,7 @@ public final class RequestBodyReader {
     /// ``next(isolation:)`` has returned nil.
     public private(set) var trailers: HTTPHeaders = [:]
 
-    /// The size of the chunks that a file is read in.
+    /// The size of the chunks of a file.
     static let chunkBytes = 65_536
 
     init(data: Data) { source = data.isEmpty ? .ended : .data(data) }
@@ -159,7 +159,7 @@ private struct PartIterator: AsyncIteratorProtocol {
     }
 }
 
-/// A body that is made while it is sent.
+/// A body whose bytes are made while it is sent.
 final class RequestBodyStream: Sendable {
     let length: Int64?
     let isLive: Bool
@@ -218,7 +218,7 @@ struct RequestBodyFile: Sendable {
     func open() throws -> RequestBodyReader {
         let extent = try extent()
         do {
-            // FileHandle would open it for children too.
+            // With `FileHandle`, child processes would inherit the open file.
             let path = url.path(percentEncoded: false)
             let descriptor = unsafe Foundation.open(path, O_RDONLY | O_CLOEXEC)
             guard descriptor >= 0 else { throw FileFault("open the file") }

@@ -60,7 +60,7 @@ private final class IdleWatch: Sendable {
             canceller.cancel(
                 .expired(
                     ClientError(
-                        .idleTimeout, "no byte of the body came for \(limit.text)",
+                        .idleTimeout, "no byte of the body arrived for \(limit.text)",
                         transfer: TransferState(.receiving))))
         }
         let hasStopped = state.withLock { state in
@@ -70,7 +70,7 @@ private final class IdleWatch: Sendable {
             }
             return state.hasStopped
         }
-        // The body has ended meanwhile.
+        // The body has already ended.
         if hasStopped { timer.cancel() }
     }
 
@@ -88,16 +88,16 @@ private final class IdleWatch: Sendable {
                 state.waited = .zero
                 state.bytes = 0
             }
-            // The window may have been overshot by the last wait.
+            // The last wait may have lasted beyond the end of the window.
             let wanted = Double(minBytes) * (state.waited.inSeconds / window.inSeconds)
             return (state.timer, Double(state.bytes) < wanted)
         }
         timer?.cancel()
-        // A body that has arrived after all is not ended for having been slow.
+        // If the rest of a slow body has now arrived, the body is not ended.
         guard isTooSlow, canceller.isUnderWay else { return }
         throw ClientError(
             .idleTimeout,
-            "the body came slower than \(minBytes) bytes in \(window.text)",
+            "the body arrived slower than \(minBytes) bytes in \(window.text)",
             transfer: TransferState(.receiving))
     }
 

@@ -12,7 +12,7 @@ public import Foundation
 /// once: a second iteration throws ``ClientError/Code/unsupported``. A body ends exactly once
 /// (``ResponseBodyEnd``). If the last reference to the body or its iterator is released, the
 /// transfer ends, and the connection is closed or returned to its pool. If the reader's task is
-/// cancelled, the same happens at once, and the reader gets `CancellationError`.
+/// cancelled, the transfer ends at once, and the reader gets `CancellationError`.
 ///
 /// A gate changes a body with ``transforming(_:finish:)``, or watches it with ``onPull(_:)``,
 /// ``onChunk(_:)`` and ``onEnd(_:)``.
@@ -34,7 +34,7 @@ public struct ResponseBody: Sendable {
 
     /// Creates a body from a source, for transports and gates.
     /// - Parameters:
-    ///   - source: Where the chunks come from.
+    ///   - source: The source of the chunks.
     ///   - length: The number of bytes to expect, if it is known.
     ///   - encodedLength: The size before decoding, if it is known.
     public init(
@@ -45,17 +45,17 @@ public struct ResponseBody: Sendable {
 
     /// Creates a body from a sequence of chunks.
     ///
-    /// Each pull asks the sequence in a task of its own. A cancellation, a deadline or a release of
-    /// the body therefore ends the pull at once, whatever the sequence waits for.
+    /// Each pull asks the sequence in a separate task. A cancellation, a deadline or a release of
+    /// the body therefore ends the pull at once, even if the sequence still waits.
     public init<Chunks: AsyncSequence & Sendable>(_ chunks: Chunks, length: Int64? = nil)
     where Chunks.Element == Data {
         self.init(source: SequenceSource(chunks), length: length)
     }
 
-    /// Creates a body from the changed chunks of another body, with the trailer fields of that
-    /// body; the chunks may differ in their number or their time.
+    /// Creates a body from the changed chunks of another body, with the other body's trailer
+    /// fields; the chunks may have another number or arrive at other times.
     /// - Parameters:
-    ///   - chunks: The chunks. Each is requested in a task of its own.
+    ///   - chunks: The chunks. Each is requested in a separate task.
     ///   - length: The number of bytes to expect, if it is known.
     ///   - body: The other body.
     public init<Chunks: AsyncSequence & Sendable>(
@@ -76,13 +76,13 @@ public struct ResponseBody: Sendable {
     /// coded, or if the transport does not count the bytes (URLSession).
     public var encodedBytes: Int64? { storage.encodedBytes }
 
-    /// How much of the content has arrived, whether or not it has been read.
+    /// How much of the content has arrived, read or unread.
     public var arrival: ResponseBodyArrival { storage.arrival }
 
     /// The trailer fields (RFC 9110 §6.5), available when the content has been read to its end.
     ///
-    /// Before the end, or if the content broke off, there are none. The fields are never merged
-    /// into the header section.
+    /// Before the end, and after content that broke off, there are no trailer fields. The fields
+    /// are never merged into the header section.
     ///
     /// Fields that are only valid before the content are left out. These are the fields that frame,
     /// route, authenticate, control or describe the message (§6.5.1), such as `Content-Length` and
@@ -90,7 +90,7 @@ public struct ResponseBody: Sendable {
     /// fields. If the request does not say `TE: trailers`, a server may leave the fields out.
     public var trailers: HTTPHeaders { storage.trailers }
 
-    /// Whether there is nothing to read.
+    /// Whether the body has no content.
     public var isEmpty: Bool { storage.length == 0 }
 
     /// Ends the transfer; a reader that waits for a chunk gets the error of the reason.
@@ -110,7 +110,7 @@ public struct ResponseBody: Sendable {
         /// Ends the transfer, if the body still exists.
         public func cancel(_ reason: CancelReason) { storage?.cancel(reason) }
 
-        /// Whether there is something left to wait for.
+        /// Whether more content, or its end, has not arrived yet.
         var isUnderWay: Bool { storage?.arrival == .underWay }
 
         /// The body's trailer fields, for an end handler that must not keep the body alive.
@@ -122,10 +122,10 @@ public struct ResponseBody: Sendable {
 
     /// Throws an error if the value of the body is no longer needed.
     ///
-    /// This is so if the reader's task was cancelled, the body was abandoned, or the call's
-    /// deadline has passed. A complete body can be read at any time, and nothing else then checks
-    /// the deadline. A serializer that works long therefore calls this method between two pieces of
-    /// its work. If the body has at most 64 KiB, no deadline is known.
+    /// The value is no longer needed if the reader's task was cancelled, the body was abandoned, or
+    /// the call's deadline has passed. A complete body can be read at any time, and no other code
+    /// then checks the deadline. A serializer that works long therefore calls this method
+    /// regularly. A body of at most 64 KiB has no deadline.
     /// - Throws: `CancellationError`, the error that ended the body, or the deadline's error.
     public func checkCancellation() throws { try storage.checkCancellation() }
 
@@ -151,7 +151,7 @@ public struct ResponseBody: Sendable {
 
     /// Returns a body with the chunks of this body, changed by a closure.
     /// - Parameters:
-    ///   - transform: Returns the bytes for a chunk. Empty data is skipped.
+    ///   - transform: Returns the bytes that replace a chunk. Empty data is skipped.
     ///   - finish: Returns bytes to add after the last chunk, or nil.
     /// - Returns: The changed body, which takes over this body.
     public func transforming(
@@ -163,7 +163,7 @@ public struct ResponseBody: Sendable {
             encodedLength: encodedLength)
     }
 
-    /// A body of bytes that were read already, and the rest.
+    /// A body of bytes that were already read, and of the remaining body.
     static func concatenating(_ prefix: Data, _ rest: ResponseBody) -> ResponseBody {
         ResponseBody(
             source: PrefixedSource(prefix: prefix, rest: rest),
@@ -181,9 +181,9 @@ public struct ResponseBody: Sendable {
         try await storage.collect(upTo: maxBytes)
     }
 
-    /// Reads the first bytes and puts them back.
+    /// Reads the first bytes and puts them back, so that they are read again.
     /// - Parameter maxBytes: How many bytes are wanted. The method may return more bytes, or fewer
-    ///   if the body ends before.
+    ///   bytes if the body is shorter.
     /// - Returns: The bytes.
     /// - Throws: The error that ended the body.
     public mutating func peek(upTo maxBytes: Int) async throws -> Data {
@@ -196,7 +196,7 @@ public struct ResponseBody: Sendable {
 
     /// Reads the content ahead of its reader.
     /// - Parameter maxBytes: The number of bytes that are held in memory, plus one chunk.
-    /// - Returns: A body with the complete content, which cannot break off any more. If the content
+    /// - Returns: A body with the complete content, which can no longer break off. If the content
     ///   is larger, the body begins with the bytes that were read.
     /// - Throws: The error that ended the body.
     func readAhead(upTo maxBytes: Int) async throws -> ResponseBody {
@@ -239,8 +239,8 @@ extension ResponseBody: AsyncSequence {
     public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(storage) }
 }
 
-// The identity of the iterator: it is released when the iterator is dropped. It is not Sendable, so
-// only one task uses it.
+// The identity of the iterator, released with the iterator. The class is not Sendable, so only one
+// task uses it.
 private final class Reader {
     private let storage: ResponseBodyStorage
     private var hasBegun = false
@@ -259,8 +259,8 @@ private final class Reader {
 }
 
 extension ResponseBody {
-    /// Refuses content of a response that must not have any (RFC 9110 §6.4.1, §15.3.6): its reader
-    /// gets an error with the first byte of it, and the transfer ends.
+    /// Refuses content where HTTP allows none (RFC 9110 §6.4.1, §15.3.6): the first byte of content
+    /// ends the transfer, and the reader gets an error.
     func refuseContent(of status: HTTPStatus, to method: HTTPMethod) {
         onChunk { _ in
             let what =

@@ -2,10 +2,11 @@
 
 import Foundation
 
-/// Where the chunks of a body come from.
+/// The source of the chunks of a body.
 ///
-/// Most bodies are small and came with their heads. Those of memory and of exchanges, which are
-/// ready sources, are therefore taken without suspending: each wait costs four async frames (`bench instructions`).
+/// Most bodies are small and arrive with their heads. Chunks in memory and of exchanges
+/// (``ReadySource``) are therefore taken without a suspension, which would cost four async frames
+/// (`bench instructions`).
 enum ResponseBodyContent {
     /// The storage has the bytes; this case has the trailers and the encoded size of the content.
     case memory(trailers: HTTPHeaders, encodedBytes: Int64?)
@@ -20,7 +21,7 @@ enum ResponseBodyContent {
         }
     }
 
-    /// Whether no pull can fail any more: all is here, and nothing decodes, changes or checks it.
+    /// Whether no pull can fail: all bytes are here, and no code decodes, changes or checks them.
     var isSettled: Bool {
         if case .source = self { return false }
         return arrival == .complete
@@ -57,18 +58,18 @@ enum ResponseBodyContent {
     }
 }
 
-/// A source that knows without a wait whether it has a chunk.
+/// A source that can state without a wait whether it has a chunk.
 protocol ReadySource: ResponseBodySource, AnyObject {
-    /// The next chunk, if it is here.
+    /// The next chunk, if it has arrived.
     func takeReady() throws -> ReadyChunk
 }
 
-/// What can be had of a body without a wait.
+/// The result of a pull without a wait.
 enum ReadyChunk {
     case chunk(Data)
-    /// There is no more.
+    /// The content has ended.
     case end
-    /// It has to be waited for.
+    /// The next chunk has not arrived yet.
     case notYet
 }
 

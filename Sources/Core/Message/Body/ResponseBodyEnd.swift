@@ -19,12 +19,13 @@ public struct ResponseBodyEnd: Sendable {
         }
     }
 
-    /// Why the body ended.
+    /// The way in which the body ended.
     public let reason: Reason
     /// The number of bytes that the reader got.
     public let bytes: Int64
-    /// The bytes of content that were transferred for the reader, before codings were removed; the
-    /// number is nil if the transport neither counts the bytes nor was told their number.
+    /// The bytes of content that were transferred for the reader, before decoding.
+    ///
+    /// The number is nil if neither the transport counts the bytes nor the response states it.
     public let encodedBytes: Int64?
 
     /// Whether all of the content was read.
@@ -39,7 +40,7 @@ extension ResponseBodyEnd.Reason {
 }
 
 extension CancelReason {
-    /// How a body ends that is given up for this reason.
+    /// The end of a body that is abandoned for this reason.
     var bodyEndReason: ResponseBodyEnd.Reason {
         switch owner {
         case .task, .handle: .cancelled
@@ -49,10 +50,11 @@ extension CancelReason {
     }
 }
 
-/// How much of the content of a response has arrived, whether or not it has been read.
+/// How much of the content of a response has arrived, read or unread.
 ///
 /// The source of the content decides this. For a transport, the source is its ``Exchange``. A body
-/// that wraps another body has the other's value. A time limit ends a body only if it is under way.
+/// that wraps another body has the value of the other body. A time limit ends only a body that is
+/// under way.
 public enum ResponseBodyArrival: Sendable, Hashable {
     /// More of the content, or its end, has not arrived yet.
     case underWay
@@ -62,9 +64,9 @@ public enum ResponseBodyArrival: Sendable, Hashable {
     case broken
 }
 
-/// The deadline for work on a body, even if the body arrived long before.
+/// The deadline for work on a body, even if the body arrived long before the deadline.
 struct ResponseBodyExpiry: Sendable {
-    /// The length, in bytes, of bodies that need none.
+    /// The largest length, in bytes, of a body that needs no deadline.
     static let smallest: Int64 = 65_536
 
     let deadline: MonotonicInstant
@@ -76,7 +78,7 @@ struct ResponseBodyExpiry: Sendable {
     }
 }
 
-/// The exchange that a body belongs to, for what its errors tell.
+/// The exchange of a body, for the details of errors.
 struct ExchangeDetails {
     let history: any ResponseHistory
     let head: ResponseHead

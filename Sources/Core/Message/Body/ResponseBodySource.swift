@@ -7,8 +7,8 @@ import TurnpikeSupport
 /// The source of the chunks of a ``ResponseBody``.
 ///
 /// Transports and gates implement it. ``Exchange`` is a complete implementation for transports. If
-/// a transport has a source of its own, the source must check whether the call was cancelled. To do
-/// so, its ``next()`` begins with ``Context/checkCancellation()``.
+/// a transport has its own source, the source must check whether the call was cancelled. Its
+/// ``next()`` therefore begins with ``Context/checkCancellation()``.
 public protocol ResponseBodySource: Sendable {
     /// Returns the next chunk, or nil at the end.
     ///
@@ -19,10 +19,10 @@ public protocol ResponseBodySource: Sendable {
     /// Ends the transfer; called at most once, from any thread, perhaps while ``next()`` waits.
     func cancel(_ reason: CancelReason)
 
-    /// How much of the content has arrived, whether or not it has been read.
+    /// How much of the content has arrived, read or unread.
     ///
     /// The default is ``ResponseBodyArrival/underWay``, for sources that do not know. A time limit
-    /// ends a body only if it is under way. A source that wraps a body returns
+    /// ends only a body that is under way. A source that wraps a body returns
     /// ``ResponseBody/arrival`` of that body.
     var arrival: ResponseBodyArrival { get }
 
@@ -31,7 +31,7 @@ public protocol ResponseBodySource: Sendable {
     /// A source that wraps a body returns ``ResponseBody/trailers`` of that body.
     var trailers: HTTPHeaders { get }
 
-    /// The number of coded bytes from which the chunks so far were decoded, or more.
+    /// At least the number of coded bytes from which the chunks so far were decoded.
     ///
     /// The default is nil, for content that is not coded or not counted. A source that wraps a body
     /// returns ``ResponseBody/encodedBytes`` of that body.
@@ -49,8 +49,9 @@ extension ResponseBodySource {
     public var trailers: HTTPHeaders { [:] }
 }
 
-/// A sequence that may wait for any time: each pull runs in a task of its own, which is cancelled
-/// when the body ends.
+/// A sequence that may wait for any time.
+///
+/// Each pull runs in a separate task, which is cancelled when the body ends.
 final class SequenceSource: ResponseBodySource {
     private struct State {
         var iterator: (any AsyncIteratorProtocol)?
@@ -88,7 +89,7 @@ final class SequenceSource: ResponseBodySource {
             do {
                 let chunk = try await Self.next(&moved.iterator)
                 let kept = moved
-                // After the body was abandoned, the sequence is not read any more.
+                // If the body was abandoned, the sequence is not read again.
                 locked.withLock { locked in
                     if chunk != nil, locked.state.reason == nil {
                         locked.state.iterator = kept.iterator
@@ -168,7 +169,7 @@ final class TransformedSource: WrappingSource {
     var encodedBytes: Int64? { body.encodedBytes }
 }
 
-/// Bytes that were read already, then another body.
+/// Bytes that were already read, followed by another body.
 final class PrefixedSource: WrappingSource {
     private let prefix: Mutex<Data?>
     private let rest: ResponseBody

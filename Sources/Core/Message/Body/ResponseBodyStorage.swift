@@ -18,7 +18,7 @@ final class ResponseBodyStorage: Sendable {
         var end: ResponseBodyEnd?
         var bytes: Int64 = 0
         var data: Data?
-        // The call, which hears of the bytes and of the end, and the number of the exchange.
+        // The call, which receives the counts of bytes and the end, and the number of its exchange.
         var listener: (any ResponseBodyListener)?
         var exchange = 0
         var details: ExchangeDetails?
@@ -36,7 +36,7 @@ final class ResponseBodyStorage: Sendable {
     let length: Int64?
     let encodedLength: Int64?
     private let content: ResponseBodyContent
-    // Asked often, and a look at the content copies it.
+    // A separate value, because it is read often and a read of `content` copies the content.
     private let isInMemory: Bool
     private let state: Mutex<State>
 
@@ -73,7 +73,7 @@ final class ResponseBodyStorage: Sendable {
                 state.phase = .reading
                 return false
             case .reading: return true
-            // Ended before anyone read it: empty, or given up, which the first pull will tell.
+            // The body ended before a read: it is empty, or abandoned (the first pull then throws).
             case .ended:
                 return state.bytes > 0 || (state.end?.isFinished == true && length != 0)
             }
@@ -93,8 +93,7 @@ final class ResponseBodyStorage: Sendable {
         }
     }
 
-    /// The beginning of each pull, where a cancelled task's ends, and the whole of one without a
-    /// wait.
+    /// Begins each pull: throws in a cancelled task, and completes the pull if it needs no wait.
     func takeReady() throws -> ReadyChunk {
         if Task.isCancelled { cancel(.task) }
         let (hasEnded, handlers) = state.withLock { state in
@@ -152,14 +151,14 @@ final class ResponseBodyStorage: Sendable {
 
     /// A new storage for the rest of the body, after a peek.
     ///
-    /// The watchers stay with this one.
+    /// The watchers stay with the present storage.
     func continued() -> ResponseBodyStorage {
         let rest = length.map { [read = state.withLock { $0.bytes }] in max($0 - read, 0) }
         return ResponseBodyStorage(
             .source(ContinuedSource(storage: self)), length: rest, encodedLength: encodedLength)
     }
 
-    /// The exchange that the body belongs to, where a call's transport gave it.
+    /// The exchange of the body, if a call's transport has returned the body.
     private var details: ExchangeDetails? {
         state.withLock { $0.details } ?? content.wrapped?.storage.details
     }
@@ -170,10 +169,10 @@ final class ResponseBodyStorage: Sendable {
     /// Whether no pull can fail any more.
     var isSettled: Bool { isInMemory || content.isSettled }
 
-    /// Whether the end was told.
+    /// Whether the end was reported.
     var hasEnded: Bool { state.withLock { $0.phase == .ended } }
 
-    /// How much of the coded content has been taken in, where the source counts it.
+    /// The number of coded bytes that were decoded so far, if the source counts them.
     var encodedBytes: Int64? { content.encodedBytes }
 
     /// The trailer fields; none before the end of the content.
@@ -195,7 +194,7 @@ final class ResponseBodyStorage: Sendable {
         }
     }
 
-    // The end is reported as it was noted, with its exchange.
+    // The reported error is the recorded error, with the details of its exchange.
     func fail(_ error: any Error) throws {
         cancel(.failed(error))
         try throwEnd()
@@ -215,7 +214,7 @@ final class ResponseBodyStorage: Sendable {
     // MARK: Ending
 
     func cancel(_ reason: CancelReason) {
-        // A time limit does not affect content that has arrived by now; later content is too late.
+        // A time limit does not affect content that has already arrived.
         if reason.owner == .timeLimit, arrival != .underWay { return }
         let reason = reason.decided
         // An empty body has no unread content.
@@ -257,12 +256,12 @@ final class ResponseBodyStorage: Sendable {
         return true
     }
 
-    /// Sets a deadline for long work on the content; the first one, which is the innermost, counts.
+    /// Sets a deadline for long work on the content; only the first one, the innermost, counts.
     func expire(_ expiry: ResponseBodyExpiry) {
         state.withLock { $0.expiry = $0.expiry ?? expiry }
     }
 
-    /// Throws if the value that the reader makes of the body is no longer needed.
+    /// Throws if the reader's value is no longer needed.
     func checkCancellation() throws {
         try Task.checkCancellation()
         let (error, expiry) = state.withLock { ($0.error, $0.expiry) }
@@ -272,8 +271,9 @@ final class ResponseBodyStorage: Sendable {
 
     // MARK: Watching
 
-    /// Lets a call hear of the bytes and of the end, and errors tell of the exchange, which has a
-    /// number within the call.
+    /// Reports the bytes and the end to a call, and adds the exchange's details to errors.
+    ///
+    /// The exchange has a number within the call.
     func attach(to listener: any ResponseBodyListener, _ details: ExchangeDetails, exchange: Int) {
         let hasEnded = state.withLock { state in
             state.details = details

@@ -34,10 +34,10 @@ public struct HTTPHeaders: Sendable {
 
     var fields: [Field] = []
 
-    /// Why the first rejected field was rejected, or nil; the text has its name but not its value.
+    /// The fault of the first rejected field, or nil; the text has its name but not its value.
     public private(set) var defect: String?
 
-    /// Whether a peer sent a value that must not be sent to anyone else.
+    /// Whether a peer sent a value that must not be sent on.
     private(set) var hasUnsendableValue = false
 
     /// Creates an empty section.
@@ -122,7 +122,7 @@ public struct HTTPHeaders: Sendable {
         return fields.lazy.compactMap { Self.fault($0.name, $0.value) }.first
     }
 
-    /// Sets a field unless there is already one with this name.
+    /// Sets a field unless the section already has a field with this name.
     public mutating func setIfAbsent(_ name: Name, _ value: @autoclosure () -> String) {
         if !contains(name) { append(name, value()) }
     }
@@ -188,8 +188,8 @@ extension HTTPHeaders: ExpressibleByDictionaryLiteral {
 }
 
 extension HTTPHeaders.Name {
-    // The separator when two lines become one: a comma (RFC 9110 §5.3), and a
-    // semicolon for cookies (RFC 6265 §5.4, RFC 9113 §8.2.3).
+    // The separator of lines that are joined: a comma (RFC 9110 §5.3), or a semicolon for cookies
+    // (RFC 6265 §5.4, RFC 9113 §8.2.3).
     fileprivate var separator: String { self == .cookie ? "; " : ", " }
 }
 

@@ -32,7 +32,7 @@ public struct JSONObject: Sendable {
     }
 
     private var members: [Member] = []
-    // Built when the object is too large for a linear search.
+    // This index exists only if the object is too large for a linear search.
     private var positions: [Name: Int]?
 
     private static let linearSearchLimit = 12

@@ -123,8 +123,7 @@ extension JSONParser {
         /// The absolute value of an integer, or nil if it overflows.
         let magnitude: UInt64?
 
-        /// Whether the number may exceed the range of `Double`, so that it must be converted to
-        /// find out.
+        /// Whether the number may exceed the range of `Double`; only a conversion can show this.
         var mayBeOutOfRange: Bool { !isInteger && range.count > 4 }
     }
 

@@ -82,8 +82,8 @@ extension JSONValue: Codable {
 }
 
 extension JSONValue {
-    /// Returns the `userInfo` of a decoder of JSON text; if the decoder has these entries, a
-    /// ``JSONValue`` in the decoded value is exactly as in the text.
+    /// Returns entries for the `userInfo` of a decoder of JSON text; with them, each ``JSONValue``
+    /// in the decoded value is exactly as in the text.
     /// - Parameter content: The text. It must have the names that the decoder looks for.
     /// - Returns: The entries to add to the decoder's `userInfo`.
     public static func userInfo(for content: Data) -> [CodingUserInfoKey: any Sendable] {

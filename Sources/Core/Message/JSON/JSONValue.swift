@@ -184,7 +184,7 @@ public struct JSONReadingOptions: Hashable, Sendable {
     /// How to read an object in which several members have the same name.
     public var duplicateNames: DuplicateNames
 
-    /// Creates options; the default depth is that of Foundation's `JSONDecoder`.
+    /// Creates options; the default depth is the depth of Foundation's `JSONDecoder`.
     public init(
         maxDepth: Int = 512, maxNumberBytes: Int = 1024,
         duplicateNames: DuplicateNames = .keepFirst
@@ -195,7 +195,7 @@ public struct JSONReadingOptions: Hashable, Sendable {
     }
 }
 
-/// Why a text is not JSON, and where the fault is.
+/// The fault of a text that is not JSON, and its position.
 public struct JSONSyntaxError: Error, Hashable, Sendable, CustomStringConvertible {
     /// The reason, which quotes at most one byte of the text.
     public let reason: String

@@ -59,6 +59,6 @@ extension HTTPMethod: ExpressibleByStringLiteral {
 extension HTTPMethod: DescriptionReflectable {
     /// The name of the method.
     ///
-    /// If the name is not a token, it is hidden, because it may be anything, even a secret.
+    /// If the name is not a token, it is hidden, because it may be any text, even a secret.
     public var description: String { isValid ? rawValue : "(invalid method)" }
 }

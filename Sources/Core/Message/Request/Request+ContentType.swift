@@ -4,7 +4,7 @@ extension Request {
     /// Sets `Content-Type` from the body if the header fields do not contain it.
     ///
     /// If a multipart type has no boundary, or another boundary than the body, it gets the boundary
-    /// of the body. The parts could not be separated otherwise. The client does this for each
+    /// of the body, so that the parts can be separated. The client does this for each
     /// request that it sends. Code that converts a request to another type must do it itself.
     public mutating func describeBody() {
         guard let type = body.contentType else { return }

@@ -119,7 +119,7 @@ public struct Request: Sendable {
     /// The origin of the URL, or nil if the scheme is not http or https.
     public var origin: Origin? { parts.uri.origin }
 
-    /// Whether the request is about the server as a whole and is sent with `*` as its target.
+    /// Whether the request asks about the whole server and is sent with `*` as its target.
     ///
     /// This is an OPTIONS request for a URL without path and query (RFC 9110 §9.3.7, RFC 9112
     /// §3.2.4). ``TargetConvertible/server`` is such a URL.
@@ -165,7 +165,7 @@ public struct Request: Sendable {
         return framingFault
     }
 
-    // Only the transport frames the message; conflicting framing would allow request smuggling.
+    // Only the transport frames the message, because conflicting framing allows request smuggling.
     private var framingFault: String? {
         for field in parts.headers {
             switch field.name {
@@ -190,8 +190,9 @@ public struct Request: Sendable {
     }
 }
 
-/// A value that its copies share until one of them is changed: passing it on costs one pointer,
-/// and changing it copies once.
+/// A value that copies share until one of them is changed.
+///
+/// A copy costs one pointer, and a change copies the value once.
 @propertyWrapper
 struct CopyOnWrite<Value: Sendable>: Sendable {
     // SAFETY: the box is changed only through a `CopyOnWrite` that holds the only reference to it,

@@ -6,8 +6,8 @@
 /// try await client.get("slow").deadline(.seconds(90)).data()
 /// ```
 ///
-/// If a gate handles a key, it reads the value of the key. If the stack has no such gate, the call
-/// adds the gate that the key returns (``RequestOptionKey``).
+/// A gate reads the values of the keys that it handles. If no gate of the stack handles a key, the
+/// call adds the gate that the key returns (``RequestOptionKey``).
 public struct RequestOptions: Sendable {
     struct Entry {
         let key: any OptionKey.Type
@@ -16,7 +16,7 @@ public struct RequestOptions: Sendable {
         var id: ObjectIdentifier { ObjectIdentifier(key) }
     }
 
-    /// What is set, in order.
+    /// The set options, in order.
     private(set) var entries: [Entry] = []
 
     /// Creates empty options.
@@ -52,7 +52,7 @@ public protocol OptionKey: SendableMetatype {
 
 /// Whether the request may be sent twice although its method is not idempotent.
 ///
-/// If the value is false, the request must not be sent twice, whatever its method.
+/// If the value is false, the request must not be sent twice, even if its method is idempotent.
 public enum RetryableOption: OptionKey {
     /// The decision of the caller.
     public typealias Value = Bool
@@ -82,8 +82,8 @@ extension RequestOptions {
     }
 }
 
-/// Whether the content of a request works only once, like a rotating refresh token: the server has
-/// consumed it when it responds, and the replacement is only in the response.
+/// Whether the content of a request works only once, like a rotating refresh token: the server
+/// consumes the token, and only the response contains its replacement.
 enum OneTimeOption: OptionKey {
     typealias Value = Bool
 }
@@ -91,8 +91,8 @@ enum OneTimeOption: OptionKey {
 extension RequestOptions {
     /// Whether the content of the request works only once.
     ///
-    /// If so, time limits of gates and ``Client/cancelAll()`` do not end the request. Only its own
-    /// exchange and the limits of its sender end it. It is only sent again if no part was sent.
+    /// If true, time limits of gates and ``Client/cancelAll()`` do not end the request. Only its
+    /// own exchange and the limits of its sender end it. It is only sent again if no part was sent.
     public var isOneTime: Bool {
         get { self[OneTimeOption.self] ?? false }
         set { self[OneTimeOption.self] = newValue ? true : nil }

@@ -129,8 +129,8 @@ extension HTTPHeaders {
     /// The section as trailers, without the fields that are meaningful only before the content (RFC
     /// 9110 §6.5.1).
     ///
-    /// Fields that would frame, route, authenticate, control or describe a message after it was
-    /// read are errors or attacks.
+    /// A field that frames, routes, authenticates, controls or describes a message is an error or
+    /// an attack if it arrives after the content.
     var trailing: HTTPHeaders {
         if isEmpty { return self }
         var kept = self

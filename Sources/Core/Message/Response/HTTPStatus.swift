@@ -8,7 +8,7 @@ public struct HTTPStatus: Hashable, Sendable {
     /// Creates a status from its code.
     public init(_ code: Int) { self.code = code }
 
-    /// The class of a status, which its first digit states.
+    /// The class of a status, from its first digit.
     public enum Kind: Hashable, Sendable {
         /// 1xx: the server is still processing the request.
         case informational
@@ -47,7 +47,7 @@ public struct HTTPStatus: Hashable, Sendable {
     /// Whether a message with this status always ends after its head (RFC 9112 §6.3).
     ///
     /// Further bytes belong to the next message. A 205 has no content either, but its head may
-    /// declare some, so a 205 does not count.
+    /// declare content, so the value is false for a 205.
     public var endsWithHead: Bool { hasNoContent && code != 205 }
 
     /// 200.

@@ -70,7 +70,7 @@ public struct Response: Sendable {
     /// How many times the transport was asked to send in this call, redirects included.
     public var attempts: Int { parts.history?.sends ?? 0 }
 
-    /// The redirects that were followed.
+    /// The followed redirects.
     public var hops: [Hop] { parts.history?.hops ?? [] }
 
     /// The connection, if it has switched to the protocol that the request asked for.
@@ -82,10 +82,10 @@ public struct Response: Sendable {
         set { parts.upgradedConnection = newValue }
     }
 
-    /// When the transport returned the head; nil if the response does not come from a transport.
+    /// When the transport returned the head; nil if the response comes from no transport.
     var headAt: MonotonicInstant? { parts.headAt }
 
-    /// The number of the response's exchange within its call; nil if it does not come from a transport.
+    /// The number of the exchange in its call; nil if the response comes from no transport.
     var exchange: Int? {
         get { parts.exchange }
         set { parts.exchange = newValue }
@@ -104,7 +104,7 @@ public struct Response: Sendable {
         set { parts.serialization = newValue }
     }
 
-    /// What is known of the call; nil if the response belongs to none.
+    /// The facts about the call; nil if the response belongs to no call.
     var history: (any ResponseHistory)? {
         get { parts.history }
         set { parts.history = newValue }
@@ -122,7 +122,7 @@ public struct ResponseHead: Sendable, Hashable {
     /// The protocol version (`1.1`, `2`), if the transport knows it.
     public let version: String?
 
-    /// Whether the response was stored earlier; if so, its cookies and HSTS policy were processed.
+    /// Whether the response comes from a store; its cookies and HSTS policy were processed earlier.
     public var isStored = false
 
     /// Creates a head.

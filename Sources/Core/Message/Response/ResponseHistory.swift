@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What a response tells of the call that it belongs to.
+/// The facts about a call that its responses show.
 ///
-/// The call gives it when the response is made. Only classes are one, so that holding one costs no
-/// allocation.
+/// The call passes itself to each response. Only classes conform: a reference needs no allocation.
 protocol ResponseHistory: AnyObject, Sendable {
     /// The times of the events of the call.
     var timeline: Timeline { get }
@@ -14,15 +13,15 @@ protocol ResponseHistory: AnyObject, Sendable {
     /// The redirects that were followed.
     var hops: [Hop] { get }
 
-    /// Adds to the error of a response's body the request as it was sent, the head of the response,
-    /// and how the attempts went.
+    /// Adds details to the error of a response's body: the request as it was sent, the head of the
+    /// response, and the results of the attempts.
     func completed(_ error: ClientError, of head: ResponseHead) -> ClientError
 
-    /// Adds to an error of who makes a value of a response what is known of the call.
+    /// Adds the facts about the call to an error of code that makes a value of a response.
     func completed(_ error: any Error) -> any Error
 }
 
-/// Who hears how the body of an exchange's response is read.
+/// Receives reports about the reading of a response body.
 protocol ResponseBodyListener: AnyObject, Sendable {
     /// The reader gets content bytes of an exchange.
     func didReceive(bytes: Int, in exchange: Int)

@@ -7,7 +7,7 @@ import TurnpikeSupport
 /// All times except `start` belong to the last exchange of the call. A redirect or a retry begins a
 /// new exchange. If the transport does not know a time, the time is nil.
 ///
-/// The description shows how long each phase took, for example `DNS 1.2 ms, connect 10.5 ms, TLS
+/// The description shows the duration of each phase, for example `DNS 1.2 ms, connect 10.5 ms, TLS
 /// 12.0 ms, first byte 20.1 ms, head 0.1 ms, body 3.4 ms, total 47.3 ms`.
 public struct Timeline: Sendable, Hashable {
     /// The call began.
@@ -80,8 +80,8 @@ extension Timeline {
         isConnectionReused == true ? nil : Self.phase(sent, resolved)
     }
 
-    /// The time that the connection took, without resolution and TLS; for a reused connection, this
-    /// is the wait until the pool provided it.
+    /// The time for the connection, without resolution and TLS; for a reused connection, the wait
+    /// for the pool.
     public var connectDuration: Duration? {
         Self.phase(isConnectionReused == true ? sent : resolved ?? sent, connected)
     }
@@ -91,12 +91,13 @@ extension Timeline {
         isConnectionReused == true ? nil : Self.phase(connected ?? sent, secured)
     }
 
-    /// The time from the connection, TLS included, to the first byte of the response; in this time
-    /// the request is sent, and the client waits for the server.
+    /// The time from the complete connection, TLS included, to the first byte of the response.
+    ///
+    /// The client sends the request in this time, and waits for the server.
     public var firstByteDuration: Duration? { Self.phase(beginOfRequest, firstByte) }
 
     /// The time from the first byte to the end of the response head, interim responses included; if
-    /// the time of the first byte is not known, the time from the connection on.
+    /// the time of the first byte is not known, it starts with the complete connection.
     public var headDuration: Duration? { Self.phase(firstByte ?? beginOfRequest, head) }
 
     /// The time from the response head to the end of the body, which depends on its reader.
@@ -106,13 +107,13 @@ extension Timeline {
         (isConnectionReused == true ? nil : secured) ?? connected ?? sent
     }
 
-    // A transport may measure with another clock: its times may be late by a little.
+    // A transport may measure with another clock, so its times may be slightly late.
     private static func phase(_ from: MonotonicInstant?, _ to: MonotonicInstant?) -> Duration? {
         span(from, to).map { max($0, .zero) }
     }
 
-    /// The known phases of the last exchange, in order; each has its name as a JSON member, its
-    /// duration, and a text with both for people.
+    /// The known phases of the last exchange, in order: the name of a JSON member, the duration,
+    /// and a text for people.
     public var phases: [(name: String, duration: Duration, text: String)] {
         [
             ("DNS", "dns", resolutionDuration), ("connect", "connect", connectDuration),
@@ -129,7 +130,7 @@ extension Timeline {
 }
 
 extension Timeline: CustomStringConvertible {
-    /// How long each known phase and the whole call took.
+    /// The durations of each known phase and of the whole call.
     ///
     /// `before` is ``preparationDuration``, shown if it is long enough to matter. `value` is
     /// ``serializationDuration``.

@@ -6,12 +6,12 @@ import Synchronization
 /// A connection that has switched to another protocol (RFC 9110 §7.8): bytes in both directions.
 ///
 /// A request asks for the connection with ``RequestOptions/upgrade``. If the status of the response
-/// is 101, the response has the connection. It counts as a running call of its client. If the call
-/// is cancelled, the client ends, or the connection is released, the connection is closed.
+/// is 101, the response has the connection. The connection counts as a running call of its client.
+/// It is closed if the call is cancelled, if the client ends, or if the connection is released.
 public final class UpgradedConnection: Sendable {
     private struct State {
         var isClosed = false
-        // Ends what would close it.
+        // Ends the registrations that would close the connection.
         var onClose: (@Sendable () -> Void)?
     }
 
@@ -37,11 +37,11 @@ public final class UpgradedConnection: Sendable {
 
     /// Writes bytes after the bytes of earlier calls.
     ///
-    /// The method returns when few enough bytes wait to be sent. If the task is cancelled while it
-    /// waits, the bytes are sent all the same.
+    /// The method returns when the number of unsent bytes is small enough. If the task is cancelled
+    /// during this wait, the bytes are sent anyway.
     public func write(_ bytes: Data) async throws { try await channel.write(bytes) }
 
-    /// Ends this side of the connection, if the transport can end one side alone.
+    /// Ends this side of the connection, if the transport can end a single side.
     public func finishWriting() async throws { try await channel.finishWriting() }
 
     /// Closes the connection at once; if it is already closed, the method has no effect.
@@ -54,7 +54,7 @@ public final class UpgradedConnection: Sendable {
         if isFirst { channel.close() }
     }
 
-    /// Calls a handler when the connection is closed, or at once if it already is; one may wait.
+    /// Calls a handler when the connection is closed, or at once if it is; only one may wait.
     func whenClosed(_ handler: @escaping @Sendable () -> Void) {
         let isClosed = state.withLock { state in
             if !state.isClosed { state.onClose = handler }
@@ -70,7 +70,7 @@ public final class UpgradedConnection: Sendable {
 public protocol UpgradedChannel: Sendable {
     /// Returns the next bytes; nil if the peer has ended its side.
     func read(upTo maxBytes: Int) async throws -> Data?
-    /// Writes bytes; returns when few enough bytes wait to be sent.
+    /// Writes bytes; returns when the number of unsent bytes is small enough.
     func write(_ bytes: Data) async throws
     /// Ends this side of the connection.
     func finishWriting() async throws

@@ -9,9 +9,9 @@
 ///
 /// If a name has several addresses, a new connection skips refused addresses and goes to an allowed
 /// address. A request without the rule may have opened a connection to a refused address. If that
-/// connection was kept, it is refused and not replaced. Therefore give calls with a rule a client
-/// of their own. The rule does not apply to the connections of a proxy. If the request names a Unix
-/// socket, the connection is refused, because a Unix socket has no address.
+/// connection is still open, it is refused and not replaced. Therefore use a separate client for
+/// calls with a rule. The rule does not apply to the connections of a proxy. If the request names a
+/// Unix socket, the connection is refused, because a Unix socket has no address.
 public struct AddressRule: Sendable {
     private let decide: @Sendable (IPAddress) -> Bool
     /// Whether the rule is ``publicAddresses``, so that two calls with it have the same rule.

@@ -4,8 +4,8 @@ import TurnpikeSupport
 
 /// The place to connect to, instead of the host of the request's URL.
 ///
-/// Only the connection goes elsewhere. The origin stays the logical name. The URL, the `Host`
-/// field, cookies, cache keys, credentials and labels are those of the request. TLS asks for the
+/// Only the place of the connection differs. The origin does not change. The URL, the `Host` field,
+/// cookies, cache keys, credentials and labels are those of the request. TLS asks for the
 /// name in the URL, and the certificate must have this name. If a transport lacks
 /// ``TransportCapabilities/connectTargets``, it refuses such a request.
 ///
@@ -25,7 +25,7 @@ public enum ConnectTarget: Hashable, Sendable {
             if !(1...65535).contains(port) {
                 return "found the port \(port) of an endpoint; expected 1 to 65535"
             }
-            // A zone would name an interface of this machine, as any text.
+            // A zone is the name of an interface of this machine, and can be any text.
             let isPlain = !host.utf8.contains { $0 == UInt8(ascii: "[") || $0 == UInt8(ascii: "%") }
             if isPlain, IPv6Text.parse(host) != nil { return nil }
             let isHost =
@@ -78,7 +78,7 @@ private enum ConnectTargetOption: OptionKey {
 }
 
 extension RequestOptions {
-    /// The place to connect to for the request, if it is not the host of its URL.
+    /// The place to connect to for the request, if this is not the host of the URL.
     public var connectTarget: ConnectTarget? {
         get { self[ConnectTargetOption.self] }
         set { self[ConnectTargetOption.self] = newValue }

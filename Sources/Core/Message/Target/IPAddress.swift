@@ -53,8 +53,8 @@ extension IPAddress: CustomStringConvertible {
 extension IPAddress {
     /// Whether the address is globally reachable.
     ///
-    /// The value is false for the ranges that IANA's special-purpose registries (RFC 6890 and its
-    /// updates) set apart: this host, private, shared (CGNAT), link-local, loopback, documentation,
+    /// The value is false for the ranges of IANA's special-purpose registries (RFC 6890 and its
+    /// updates): this host, private, shared (CGNAT), link-local, loopback, documentation,
     /// benchmarking, multicast, reserved, unique local. It is also false for an IPv6 address that
     /// carries such an IPv4 address (mapped, compatible, 6to4, NAT64, ISATAP, Teredo), and for
     /// cloud metadata services at other addresses.
@@ -64,7 +64,7 @@ extension IPAddress {
         // Global unicast is 2000::/3; the rest is local, multicast or unassigned.
         guard high >> 61 == 1 else { return false }
         if Self.reservedV6.contains(where: { high >> $0.shift == $0.prefix }) { return false }
-        // ISATAP (RFC 5214 §6.1) ends in an IPv4 address behind 0000:5efe or 0200:5efe.
+        // ISATAP (RFC 5214 §6.1) ends in 0000:5efe or 0200:5efe and an IPv4 address.
         if self.low >> 32 & 0xFDFF_FFFF == 0x5EFE {
             return Self.isPublic(UInt32(truncatingIfNeeded: self.low))
         }
@@ -105,8 +105,8 @@ extension IPAddress {
         (0xF, 28),  // 240.0.0.0/4, reserved, and broadcast
     ]
 
-    // Azure's wire server; the metadata services of other clouds are link-local, shared or unique
-    // local.
+    // The wire server of Azure; metadata services of other clouds have link-local, shared or unique
+    // local addresses.
     private static let metadata: Set<UInt32> = [0xA83F_8110]
 
     private static let reservedV6: [(prefix: UInt64, shift: UInt64)] = [
@@ -117,8 +117,9 @@ extension IPAddress {
 }
 
 extension IPAddress {
-    /// Whether some parser reads a label as a number; if the last label of a host is such a number,
-    /// the host is an IP address or invalid.
+    /// Whether a parser may read a label as a number.
+    ///
+    /// If it may read the last label of a host as a number, the host is an IP address or invalid.
     public static func readsAsNumber(_ label: some StringProtocol) -> Bool {
         let bytes = label.utf8
         if bytes.allSatisfy({ $0 &- UInt8(ascii: "0") < 10 }) { return !bytes.isEmpty }
@@ -128,7 +129,7 @@ extension IPAddress {
     }
 }
 
-/// IPv4 as `inet_aton` reads it, which resolvers and URL parsers follow.
+/// IPv4 in the forms of `inet_aton`, which resolvers and URL parsers accept.
 enum IPv4Text {
     static func parse(_ text: some StringProtocol) -> UInt32? {
         let parts = text.utf8.split(
@@ -234,7 +235,7 @@ enum IPv6Text {
         return value
     }
 
-    // The tail is four decimal parts and nothing else.
+    // The tail must be four decimal parts.
     private static func dotted(_ bytes: some Collection<UInt8>) -> UInt32? {
         let parts = bytes.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
         guard parts.count == 4 else { return nil }

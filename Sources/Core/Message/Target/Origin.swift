@@ -39,7 +39,7 @@ public struct Origin: Hashable, Sendable {
         port = parts.port.flatMap { bytes[$0].number } ?? standard
     }
 
-    /// The scheme that has origins and is spelled so in some case, or nil.
+    /// The scheme (`http` or `https`) that the bytes spell in any case, or nil.
     static func scheme(_ bytes: some RandomAccessCollection<UInt8>) -> String? {
         if bytes.isSpelled("http") { return "http" }
         return bytes.isSpelled("https") ? "https" : nil
@@ -54,18 +54,18 @@ public struct Origin: Hashable, Sendable {
         }
     }
 
-    /// Hashes only the host and the port; the scheme of two such origins rarely differs.
+    /// Hashes only the host and the port; origins with equal ones rarely differ in the scheme.
     public func hash(into hasher: inout Hasher) {
         hasher.combine(host)
         hasher.combine(port)
     }
 
-    /// Whether the port is the scheme's own.
+    /// Whether the port is the default port of the scheme.
     var hasDefaultPort: Bool { Self.defaultPort(scheme) == port }
 
     /// Whether another origin is this origin, or has the same host with https instead of http.
     ///
-    /// A credential for this origin may be sent to such an origin.
+    /// If true, a credential for this origin may be sent to the other origin.
     public func isSameOrUpgraded(by other: Origin) -> Bool {
         if self == other { return true }
         let hasMoved = port != other.port && !(hasDefaultPort && other.hasDefaultPort)
@@ -83,7 +83,7 @@ extension Origin: CustomStringConvertible {
 }
 
 extension RandomAccessCollection<UInt8> {
-    // Whether the bytes are those of a word in lower case, whatever their own case.
+    // Whether the bytes spell a lower-case word in any case.
     fileprivate func isSpelled(_ word: StaticString) -> Bool {
         guard count == word.utf8CodeUnitCount else { return false }
         return word.withUTF8Buffer { word in

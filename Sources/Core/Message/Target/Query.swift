@@ -62,7 +62,7 @@ extension Query.Value: ExpressibleByStringInterpolation, ExpressibleByIntegerLit
     public init(stringLiteral value: String) { self.init(value) }
     /// Creates a value from an integer.
     public init(integerLiteral value: Int) { self.init(String(value)) }
-    /// Creates a value from a number.
+    /// Creates a value from a floating-point number.
     public init(floatLiteral value: Double) { self.init(String(value)) }
     /// Creates `true` or `false`.
     public init(booleanLiteral value: Bool) { self.init(String(value)) }

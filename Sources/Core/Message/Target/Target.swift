@@ -13,7 +13,7 @@ import TurnpikeSupport
 /// If text contains a value from outside, use a template such as `"users/{id}"` with
 /// ``TargetConvertible/path(_:_:)``. It encodes each value as one path segment.
 ///
-/// If a parameter is a target, it also accepts text and URLs (``TargetConvertible``):
+/// A parameter that is a target also accepts text and URLs (``TargetConvertible``):
 /// `client.get(CommandLine.arguments[1])`.
 public struct Target: Sendable {
     fileprivate enum Kind {
@@ -64,7 +64,7 @@ public struct Target: Sendable {
             return "the URL has a control character; percent-encode it"
         }
         // Compares bytes, because a slash and a combining mark after it are one character, and the
-        // parser of URLs drops some marks.
+        // URL parser drops some marks.
         let start = text.utf8.prefix(2)
         if ["//", "\\", "/\\"].contains(where: { start.starts(with: $0.utf8) }) {
             return "a relative URL must not name another host; write the scheme"
@@ -77,7 +77,7 @@ public struct Target: Sendable {
         if let base, text.isEmpty { return base }
         let parts = URIParts(text)
         let isAbsolute = isAbsolute(text, parts)
-        // A colon in the first segment would be read as a scheme (RFC 3986 §4.2).
+        // With a colon, the first segment would be read as a scheme (RFC 3986 §4.2).
         let isAmbiguous = base != nil && !isAbsolute && parts.scheme != nil
         return TargetURI(
             reference: isAmbiguous ? "./" + text : text,
@@ -126,7 +126,7 @@ extension URL: TargetConvertible {
 }
 
 extension TargetConvertible where Self == Target {
-    /// The server of the client's base URL as a whole, for `OPTIONS *` (RFC 9110 §9.3.7).
+    /// The whole server of the client's base URL, for `OPTIONS *` (RFC 9110 §9.3.7).
     ///
     /// The target is the base URL without path and query. ``Request/asksServer`` describes the
     /// request that is sent.
@@ -138,7 +138,7 @@ extension TargetConvertible where Self == Target {
 
     /// Returns a path whose `{names}` are replaced by values, each encoded as one segment.
     ///
-    /// The values `..`, `.` and the empty text cannot be a segment and are refused.
+    /// The values `..`, `.` and the empty text are refused, because they cannot be a segment.
     /// - Parameters:
     ///   - template: Text with names in braces.
     ///   - values: A value for each name.
@@ -171,7 +171,7 @@ extension Target: ExpressibleByStringInterpolation {
 }
 
 extension Target {
-    /// The target as it was given, with its secrets; nil for an invalid one.
+    /// The unchanged target, with its secrets; nil if the target is invalid.
     var written: String? {
         let query = addedQuery.isEmpty ? "" : "?" + addedQuery
         return switch kind {

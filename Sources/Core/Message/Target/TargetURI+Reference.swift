@@ -4,11 +4,12 @@ import Foundation
 import TurnpikeSupport
 
 extension TargetURI {
-    /// Reads a URI reference (RFC 3986 §4.1) as people and servers write it; resolves it (§5.2).
+    /// Reads a URI reference (RFC 3986 §4.1) in the forms that people and servers write, and
+    /// resolves it (§5.2).
     ///
     /// If a character is not allowed in a path, query or fragment, it is percent-encoded. Escapes
-    /// stay unchanged. Foundation alone would do otherwise: if one character of a part is not
-    /// allowed, it encodes all escapes of that part once more (`a b%20c` as `a%20b%2520c`).
+    /// stay unchanged. Foundation alone differs: if one character of a part is not allowed, it also
+    /// encodes all escapes of that part (`a b%20c` as `a%20b%2520c`).
     /// - Parameters:
     ///   - reference: The reference. If it is empty, the result is nil.
     ///   - base: The URI against which a relative reference is resolved.
@@ -22,8 +23,8 @@ extension TargetURI {
         self.init(url)
     }
 
-    // Scheme and authority together: a name of DNS has 253 bytes, and may be written with several
-    // for each of them.
+    // The limit of scheme and authority together. A DNS name has 253 bytes, but each may be written
+    // with several bytes.
     private static let longestAuthority = 4096
 
     // RFC 3986 §5.2.2; dot segments are removed later, as in every URI.
@@ -46,11 +47,11 @@ extension TargetURI {
         return text[..<(folder.map { text.utf8.index(after: $0) } ?? text.startIndex)] + reference
     }
 
-    // RFC 3986 §3.3 to §3.5; the first number sign begins the fragment, which has none.
+    // RFC 3986 §3.3 to §3.5. The first number sign begins the fragment, which contains no other.
     private static let inFragment = PercentEncoding(alsoAllowing: "-._~!$&'()*+,;=:@/?")
     private static let inPath = PercentEncoding(alsoAllowing: "-._~!$&'()*+,;=:@/?#")
 
-    // The text after scheme and authority, which have rules of their own.
+    // Encodes the text after scheme and authority, which have other rules.
     private static func encode(_ reference: String, from start: Int) -> String {
         let bytes = Array(reference.utf8)
         var result = Array(bytes[..<start])
@@ -80,8 +81,8 @@ extension TargetURI {
         let parts = URIParts(text)
         let end = parts.path.lowerBound
         if end > longestAuthority { return fault + ": its host is too long" }
-        // The text after the authority is encoded before Foundation reads it. Each beginning is
-        // tried, so a long one is not.
+        // The text after the authority is encoded before Foundation reads it. Each prefix of the
+        // other text is tried, so long text is not searched.
         guard end <= 300 else { return fault }
         let start = text.part(0..<end)
         if URL(string: start) != nil { return fault }
@@ -103,10 +104,10 @@ extension TargetURI {
     /// The text without the segments `.` and `..` in its path (RFC 3986 §5.2.4), or nil if it has
     /// none.
     ///
-    /// Foundation keeps them in absolute URLs, and a transport may keep or remove them. So cookies,
-    /// signatures and caches could use another path than the one that is sent. A dot that is
-    /// escaped (`%2e`) stays: no transport decodes it, and an escape is sent as the caller, or a
-    /// redirect, wrote it.
+    /// Foundation keeps these segments in absolute URLs, and a transport may keep or remove them.
+    /// Cookies, signatures and caches could then use another path than the sent path. An escaped
+    /// dot (`%2e`) stays: no transport decodes it, and each escape is sent as the caller or a
+    /// redirect wrote it.
     static func removingDotSegments(_ text: String, _ parts: URIParts) -> String? {
         guard parts.authority != nil, parts.mayHaveDotSegments else { return nil }
         let path = text.bytes(parts.path)
@@ -131,26 +132,26 @@ extension TargetURI {
 ///
 /// This is the only parser of such texts. ``TargetURI`` decides whether the parts are valid.
 struct URIParts: Sendable {
-    /// Without its colon; nil where the reference has none.
+    /// The scheme without its colon; nil if there is none.
     private(set) var scheme: Range<Int>?
-    /// Without the slashes in front of it; nil where the reference has none.
+    /// The authority without the slashes in front of it; nil if there is none.
     private(set) var authority: Range<Int>?
-    /// User and password, without the `@` behind them.
+    /// User and password, without the `@` after them.
     private(set) var userInformation: Range<Int>?
-    /// Without brackets; empty where there is no authority.
+    /// The host without brackets; empty if there is no authority.
     private(set) var host = 0..<0
-    /// Whether brackets make the host an address (§3.2.2).
+    /// Whether the host is an address in brackets (§3.2.2).
     private(set) var isBracketed = false
     /// The digits of the port, which may be empty; nil if there is no colon.
     private(set) var port: Range<Int>?
     /// The path, which may be empty.
     private(set) var path = 0..<0
-    /// Without the question mark in front of it.
+    /// The query without the question mark in front of it.
     private(set) var query: Range<Int>?
-    /// Without the number sign in front of it.
+    /// The fragment without the number sign in front of it.
     private(set) var fragment: Range<Int>?
 
-    /// Whether a slash and a dot stand in the path, so that it may have dot segments.
+    /// Whether the path has a dot after a slash, so that it may have dot segments.
     private(set) var mayHaveDotSegments = false
 
     init(_ text: String) {
@@ -190,7 +191,7 @@ struct URIParts: Sendable {
         if place < bytes.count { fragment = (place + 1)..<bytes.count }
     }
 
-    // §3.2. The last `@` counts, and after it the last colon outside of the brackets.
+    // §3.2. The last `@` counts, and the last colon after it and outside of the brackets.
     private mutating func readAuthority<Bytes: RandomAccessCollection<UInt8>>(
         _ bytes: Bytes, _ range: Range<Int>
     ) where Bytes.Index == Int {
@@ -220,8 +221,7 @@ struct URIParts: Sendable {
 }
 
 extension RandomAccessCollection<UInt8> where Index == Int {
-    // The first position, from a given one on, of a byte that meets the condition; otherwise the
-    // end.
+    // The first position from `start` on with a byte that meets the condition; otherwise the end.
     fileprivate func next(from start: Int, where isFound: (UInt8) -> Bool) -> Int {
         var place = start
         while place < endIndex, !isFound(self[place]) { place += 1 }

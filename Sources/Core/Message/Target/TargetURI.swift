@@ -5,8 +5,8 @@ import TurnpikeSupport
 
 /// The target URI of a request (RFC 9110 §7.1), parsed once.
 ///
-/// The text has no dot segments in its path (RFC 3986 §5.2.4). All its other bytes are those of the
-/// URL from which it was made.
+/// The text has no dot segments in its path (RFC 3986 §5.2.4). All its other bytes are the bytes of
+/// the original URL.
 public struct TargetURI: Sendable {
     /// The URI as Foundation's type; if there is no valid URI, the value is a placeholder.
     public let url: URL
@@ -41,7 +41,7 @@ public struct TargetURI: Sendable {
         self.text = text
     }
 
-    /// Creates a stand-in for a URI that is not valid.
+    /// Creates a placeholder for an invalid URI.
     init(fault: String) {
         url = Self.standIn
         text = Self.standIn.absoluteString
@@ -79,7 +79,7 @@ public struct TargetURI: Sendable {
         parts.userInformation.map { text.part($0) }
     }
 
-    /// Whether there is neither a path nor a query.
+    /// Whether the URI has no path and no query.
     var isOriginAlone: Bool { parts.path.isEmpty && parts.query == nil }
 
     // MARK: Validity
@@ -98,7 +98,7 @@ public struct TargetURI: Sendable {
     }
 
     // Text before a colon may be a host or a user. It is quoted only if it is a scheme (RFC 3986
-    // §3.1) that is followed by an authority.
+    // §3.1) and an authority follows.
     private static func otherScheme<Bytes: RandomAccessCollection<UInt8>>(
         _ bytes: Bytes, _ scheme: Range<Int>, _ parts: URIParts
     ) -> String where Bytes.Index == Int {
@@ -114,9 +114,9 @@ public struct TargetURI: Sendable {
             || byte == UInt8(ascii: ".")
     }
 
-    /// What is wrong with the host or the port, or nil.
+    /// The fault of the host or the port, or nil.
     ///
-    /// The scheme may be any scheme, such as that of a proxy.
+    /// Any scheme is accepted, such as the scheme of a proxy.
     public var authorityFault: String? { Self.authorityFault(Array(text.utf8), parts) }
 
     private static func authorityFault<Bytes: RandomAccessCollection<UInt8>>(
@@ -133,7 +133,7 @@ public struct TargetURI: Sendable {
             + (place.map { ": see its character \($0 - host.startIndex + 1)" } ?? "")
     }
 
-    // It may be empty (RFC 3986 §3.2.3).
+    // A port may be empty (RFC 3986 §3.2.3).
     private static func isPort(_ digits: some RandomAccessCollection<UInt8>) -> Bool {
         digits.isEmpty || digits.number.map { (1...65535).contains($0) } ?? false
     }
@@ -144,9 +144,8 @@ public struct TargetURI: Sendable {
             && IPv6Text.parse(String(decoding: host, as: UTF8.self)) != nil
     }
 
-    // Names as DNS and the hosts files know them (letters, digits, hyphen, dot, underscore; at most
-    // 253 of them, RFC 1035 §2.3.4, and a dot), and IPv4. Foundation has converted other letters
-    // for DNS.
+    // Names of DNS and of hosts files (letters, digits, hyphen, dot, underscore; at most 253, RFC
+    // 1035 §2.3.4, and a dot), and IPv4. Foundation has already converted other letters for DNS.
     private static func isName(_ host: some RandomAccessCollection<UInt8>) -> Bool {
         host.count <= 254 && host.allSatisfy(isInName)
             && host.contains(where: Grammar.isAlphanumeric)
@@ -159,7 +158,7 @@ public struct TargetURI: Sendable {
 }
 
 extension String {
-    /// The text between two positions of bytes, at which no character is cut.
+    /// The text between two byte positions, which must not lie inside a character.
     func part(_ range: Range<Int>) -> String {
         let part = unsafe utf8.withContiguousStorageIfAvailable {
             unsafe String(decoding: UnsafeBufferPointer(rebasing: $0[range]), as: UTF8.self)
@@ -174,7 +173,7 @@ extension String {
     }
 }
 
-/// The same URI with one part changed, and all others byte for byte as they were.
+/// The same URI with one part changed; the bytes of all other parts stay.
 extension TargetURI {
     /// The URI without user information.
     public var withoutUserInformation: TargetURI {
@@ -204,7 +203,7 @@ extension TargetURI {
                 + (inherited.map { "#" + other.text.part($0) } ?? ""))
     }
 
-    /// With an encoded query added to its query, before the fragment.
+    /// The URI with an encoded query added to its query, before the fragment.
     func appending(encodedQuery: String) -> TargetURI {
         if encodedQuery.isEmpty || fault != nil { return self }
         let end = parts.query?.upperBound ?? parts.path.upperBound
@@ -217,7 +216,7 @@ extension TargetURI {
                 + text.part(end..<text.utf8.count))
     }
 
-    /// Returns the URI with the items of a query instead of the items with the same names.
+    /// Returns the URI with the items of a query, which replace all items with the same names.
     public func replacing(_ query: Query) -> TargetURI {
         if fault != nil { return self }
         let names = Set(query.items.map(\.name))
@@ -232,13 +231,13 @@ extension TargetURI {
             .appending(encodedQuery: query.encoded)
     }
 
-    /// With a slash behind its path, so that a relative path is appended to it.
+    /// The URI with a slash after its path, so that a relative path is appended to the path.
     var asDirectory: TargetURI {
         if text.bytes(parts.path).last == UInt8(ascii: "/") { return self }
         return changed(text.part(0..<parts.path.upperBound) + "/")
     }
 
-    /// Without path, query and fragment.
+    /// The URI without path, query and fragment.
     var withoutPath: TargetURI { changed(text.part(0..<parts.path.lowerBound)) }
 
     private func changed(_ text: String) -> TargetURI {

@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What the members of a JSON object say about each other.
+/// The facts about a JSON object that its members state about other members.
 struct JSONObjectTraits {
-    /// What the value of a member tells about other members.
+    /// The fact that the value of a member states about other members.
     enum Telling {
         case nothing
-        /// It is the name of another value: `"name": "password"`.
+        /// The value is the name of another value: `"name": "password"`.
         case name
-        /// It is the path of another value: `"path": "/user/password"` (RFC 6902).
+        /// The value is the path of another value: `"path": "/user/password"` (RFC 6902).
         case path
         /// The object is a JSON Web Key (RFC 7517).
         case keyType
         /// The kind of a Kubernetes object.
         case kind
-        /// The object is one of Kubernetes.
+        /// The object is a Kubernetes object.
         case version
     }
 
-    /// Whether a member says that another member is a secret.
+    /// Whether a member states that another member is a secret.
     ///
     /// True if the text was truncated before such a member could appear.
     private(set) var namesSecret = false
@@ -28,7 +28,7 @@ struct JSONObjectTraits {
     private var hasName = false
     private var hasKind = false
     private var isOfKubernetes = false
-    // The object that has this one in an array.
+    // The object that contains this one in an array.
     private let list: Int32?
 
     init(list: Int32?) { self.list = list }
@@ -44,7 +44,7 @@ struct JSONObjectTraits {
         }
     }
 
-    /// Notes that a member is there.
+    /// Records the presence of a member.
     mutating func note(_ told: Telling) {
         switch told {
         case .keyType: isKey = true
@@ -53,7 +53,7 @@ struct JSONObjectTraits {
         }
     }
 
-    /// Notes the text of a member.
+    /// Records the text of a member.
     mutating func note(_ told: Telling, text: ArraySlice<UInt8>, _ redaction: Redaction) {
         switch told {
         case .name:
@@ -72,7 +72,7 @@ struct JSONObjectTraits {
         }
     }
 
-    /// Notes that the text ends within the object: what follows may say anything.
+    /// Records that the text ends within the object, so that the missing members are unknown.
     mutating func doubt() {
         if !hasName { namesSecret = true }
         isKey = true
@@ -82,13 +82,13 @@ struct JSONObjectTraits {
         }
     }
 
-    /// Whether the value of a member is a secret because of what the other members say.
+    /// Whether the value of a member is a secret because of the other members.
     func hides(_ name: [UInt8], of objects: [JSONObjectTraits]) -> Bool {
         if namesSecret, SecretNames.isValueOfAnother(name) { return true }
         if pathNamesSecret, name.elementsEqual("value".utf8) { return true }
         if isKey, SecretNames.isPrivatePartOfKey(name) { return true }
         guard name.elementsEqual("data".utf8) else { return false }
-        // The items of a list do not repeat its kind.
+        // The items of a list do not repeat the kind of the list.
         return isSecretOfKubernetes || list.map { objects[Int($0)].isListOfSecrets } == true
     }
 }

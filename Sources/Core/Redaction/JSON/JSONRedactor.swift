@@ -17,7 +17,7 @@ struct JSONRedactor {
     /// - Parameters:
     ///   - bytes: The text in UTF-8.
     ///   - isCut: Whether the text was truncated.
-    ///   - pass: The rules, and the record of what was found.
+    ///   - pass: The rules, and the record of found secrets.
     /// - Returns: The redacted text; for display, the readable part of a broken text.
     /// - Throws: ``ClientError/Code/serialization`` if the text is not JSON.
     static func redacted(
@@ -50,7 +50,7 @@ struct JSONRedactor {
     private consuming func finished() -> [UInt8] {
         switch text.end {
         case .finished: output += bytes[copied...]
-        // The last token is incomplete, so its meaning is unknown: it is dropped.
+        // The last token is dropped, because its meaning is unknown.
         case .cut: break
         case .broken(let position, let reason):
             let rest = bytes[copied...]
@@ -142,7 +142,7 @@ struct JSONRedactor {
 
     // MARK: Hidden values
 
-    // Hides the value at the current token. For display, an object or array becomes one mark; in a
+    // Hides the value at the current token. For display, an object or array becomes one mark. In a
     // record, each leaf keeps its kind.
     private mutating func hideValue() {
         let first = token

@@ -22,7 +22,7 @@ struct JSONTokens {
         let object: Int32
     }
 
-    /// How reading ended.
+    /// The reason why reading ended.
     enum End: Equatable {
         case finished
         /// The text ends within a value.
@@ -32,7 +32,7 @@ struct JSONTokens {
 
     private(set) var tokens: [Token] = []
     private(set) var end = End.finished
-    /// For each object, what its members say about each other.
+    /// For each object, the facts that its members state about other members.
     private(set) var objects: [JSONObjectTraits] = []
 
     private enum Expected {
@@ -48,7 +48,7 @@ struct JSONTokens {
 
     /// - Parameters:
     ///   - bytes: The text in UTF-8.
-    ///   - redaction: Decides which names are those of secrets.
+    ///   - redaction: Decides which names belong to secrets.
     init(_ bytes: [UInt8], _ redaction: Redaction) {
         self.bytes = bytes
         self.redaction = redaction
@@ -201,7 +201,7 @@ struct JSONTokens {
         throw .broken(at: start, "an escape is invalid")
     }
 
-    // Accepts more than the grammar allows: a malformed number is still treated as a number.
+    // Accepts more than the grammar allows: a malformed number counts as a number.
     private mutating func number() throws(End) {
         let start = position
         while position < bytes.count, Self.isOfNumber(bytes[position]) { position += 1 }

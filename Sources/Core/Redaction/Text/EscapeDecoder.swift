@@ -5,11 +5,10 @@ import TurnpikeSupport
 /// A text with some levels of escapes removed, and the position of each of its bytes in the source.
 ///
 /// A URL in the query of a URL in a JSON string is escaped three times. Each level is searched as a
-/// text of its own, and what is found is hidden in the source.
+/// separate text, and found secrets are hidden in the source.
 struct EscapeDecoder {
     let bytes: [UInt8]
-    // The positions, in order, where this text does not continue in the source after the previous
-    // byte.
+    // In order, the positions whose byte does not follow the previous byte in the source.
     private let joints: [Joint]
 
     private struct Joint {
@@ -45,14 +44,14 @@ struct EscapeDecoder {
 
     /// How many levels of escapes are removed.
     ///
-    /// Words that are still escaped then are hidden.
+    /// Words that are still escaped after the last level are hidden.
     static let maxLevels = 6
 
     // MARK: Other spellings
 
     /// Returns the text without one level of escapes, or nil if it has none.
     ///
-    /// Understands `%2F`, `\/`, `\u002f`, `&#47;` and the like, whatever the format of the text.
+    /// In text of any format, `%2F`, `\/`, `\u002f`, `&#47;` and similar escapes are removed.
     func unescaped() -> EscapeDecoder? {
         var copy = Copy(of: self)
         var position = 0

@@ -2,7 +2,7 @@
 
 import TurnpikeSupport
 
-/// Skips the bytes that mean nothing to a ``SecretScanner``, which are most of a text.
+/// Skips the bytes that have no meaning for a ``SecretScanner``: most bytes of a text.
 struct Prefilter: Sendable {
     /// Flags for bytes.
     enum Kind {
@@ -58,7 +58,7 @@ struct Prefilter: Sendable {
     /// Returns the next position that may matter, or the end.
     /// - Parameters:
     ///   - bytes: The text.
-    ///   - start: Where to begin. A word there is assumed to be complete.
+    ///   - start: The position to begin at. A word there is assumed to be complete.
     ///   - stopsAtBoundary: Whether the end of a word matters.
     /// - Returns: The position.
     func next(in bytes: [UInt8], from start: Int, stopsAtBoundary: Bool) -> Int {
@@ -107,8 +107,8 @@ struct Prefilter: Sendable {
 
 /// Flags for each byte value, and searches that use them.
 ///
-/// Content of many mebibytes is searched here, also in debug builds, where each array access is a
-/// call. Pointers cost a fifth of that.
+/// Content of many mebibytes is searched here. In debug builds, each array access is a call; a
+/// pointer access costs a fifth.
 struct ByteTable: Sendable {
     private let flags: [UInt8]
 

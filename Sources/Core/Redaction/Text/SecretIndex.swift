@@ -3,21 +3,21 @@
 import Foundation
 import TurnpikeSupport
 
-/// The secrets that are known, searchable at a cost that does not depend on their number.
+/// The known secrets; the cost of a search does not depend on their number.
 ///
 /// A ``RedactionPass`` hides them wherever they occur, however they are escaped.
 struct SecretIndex: Sendable {
     // The index is a trie of bytes. At each position of a text, the search follows the trie for at
-    // most `depthLimit` bytes unless it finds a secret. After a match, the search continues behind
-    // it.
+    // most `depthLimit` bytes, and stops earlier at a secret. After a match, the search continues
+    // behind the match.
     private struct Edge: Hashable {
         let node: Int32
         let byte: UInt8
     }
 
-    /// Where a secret counts as found.
+    /// The places where a secret counts as found.
     enum Reach: UInt8, Comparable {
-        /// Only as a separate word, because it is short and could be part of anything.
+        /// Only as a separate word, because a short secret could be part of any longer word.
         case words = 1
         case anywhere = 2
 
@@ -36,7 +36,7 @@ struct SecretIndex: Sendable {
     // A match of this many bytes identifies a secret, however long the secret is.
     private static let depthLimit = 64
     private static let maxNodes = 1 << 18
-    /// Shorter values occur everywhere and identify nothing.
+    /// The shortest value that is searched for; shorter values occur everywhere.
     static let minBytes = 4
 
     var isEmpty: Bool { edges.isEmpty }
@@ -45,7 +45,7 @@ struct SecretIndex: Sendable {
 
     /// Adds the secrets that a pass has found.
     ///
-    /// Those of a recording are later also found in base64.
+    /// The secrets of a recording are afterwards found in base64 too.
     mutating func insert(_ pass: RedactionPass) {
         for (secret, reach) in pass.found {
             insert(secret, reach, inBase64: pass.purpose == .record)
@@ -70,7 +70,7 @@ struct SecretIndex: Sendable {
 
     /// Adds a secret in the spellings that are not decoded before a text is searched.
     ///
-    /// Base64 adds many spellings. That is worth its cost for recordings, not for a line of a log.
+    /// Base64 adds many spellings. They are worth their cost for recordings, but not for log lines.
     mutating func insert(_ secret: [UInt8], _ reach: Reach, inBase64: Bool = false) {
         var spelling: [UInt8]? = secret
         for _ in 0..<3 {
@@ -133,7 +133,7 @@ struct SecretIndex: Sendable {
 
     // MARK: Searching
 
-    /// Whether a text contains one of the secrets, as it is or escaped.
+    /// Whether a text contains one of the secrets, escaped or not.
     func occurs(in text: [UInt8]) -> Bool {
         var isFound = false
         var work = 0

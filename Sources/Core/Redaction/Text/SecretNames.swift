@@ -2,8 +2,8 @@
 
 import TurnpikeSupport
 
-/// Decides which names are those of secrets: header fields, query items, form fields, JSON members,
-/// XML elements and attributes.
+/// Decides which names belong to secrets: names of header fields, query items, form fields, JSON
+/// members, XML elements and attributes.
 enum SecretNames {
     /// Returns the letters and digits of a name in lower case: `X-Api_Key` and `xApiKey` are equal.
     static func folded(_ name: some Sequence<UInt8>) -> [UInt8] {
@@ -48,14 +48,14 @@ enum SecretNames {
             && !harmless.contains { rest.starts(with: $0) }
     }
 
-    /// Whether a short name is that of a secret in queries and JSON.
+    /// Whether a short name belongs to a secret in queries and JSON.
     ///
     /// In prose, `code` and `key` have many meanings.
     static func isShortKey(_ name: some Sequence<UInt8>) -> Bool {
         shortKeys.contains(name) { $0 < 0x80 }
     }
 
-    /// Whether such a short name is unambiguous in prose too.
+    /// Whether a short name of a secret is unambiguous in prose too.
     static func isShortKeyInText(_ name: some Sequence<UInt8>) -> Bool {
         shortKeysInText.contains(name) { $0 < 0x80 }
     }
@@ -70,12 +70,12 @@ enum SecretNames {
             || name.split { !Grammar.isAlphanumeric($0) }.contains { headerWords.contains($0) }
     }
 
-    /// Whether a name before a colon in text is that of a secret header field.
+    /// Whether a name before a colon in text is the name of a secret header field.
     static func isHeaderInText(_ name: some Collection<UInt8>) -> Bool {
         secretHeaders.contains(name) || (name.contains(0x2D) && isHeader(name))
     }
 
-    /// Whether a name is that of a token count, as language models report it.
+    /// Whether a name belongs to a count of tokens, as language models report it.
     static func isCount(_ name: some Sequence<UInt8>) -> Bool {
         folded(name).hasSuffix(Array("tokens".utf8))
     }
@@ -90,13 +90,12 @@ enum SecretNames {
                 || (value.count <= 3 && value.allSatisfy(Grammar.isDigit)))
     }
 
-    /// Whether a name says that its value is the name of a sibling value: `{"name": "password",
-    /// "value": …}`.
+    /// Whether the value of a name is the name of a sibling: `{"name": "password", "value": …}`.
     static func namesAnother(_ name: some Sequence<UInt8>) -> Bool {
         naming.contains(name, where: Grammar.isAlphanumeric)
     }
 
-    /// Whether a name stands for the value that a sibling names (``namesAnother(_:)``).
+    /// Whether a name has the value that its sibling names (``namesAnother(_:)``).
     static func isValueOfAnother(_ name: some Sequence<UInt8>) -> Bool {
         valued.contains(name, where: Grammar.isAlphanumeric)
     }
@@ -109,7 +108,7 @@ enum SecretNames {
         "authorization proxy-authorization cookie cookie2 set-cookie set-cookie2"
             + " authentication-info proxy-authentication-info")
 
-    // These count as separate words of a name: `X-Auth`, `X-Jwt-Assertion`.
+    // Each of these must be a separate word of a name: `X-Auth`, `X-Jwt-Assertion`.
     private static let headerWords = WordSet(
         "auth jwt saml pass pwd pin otp totp csrf xsrf sid sessid session hmac cred creds bearer")
 
@@ -132,7 +131,7 @@ enum SecretNames {
         usercode oauthverifier recoverykey recoveryphrase seedphrase mnemonic
         """)
 
-    // Harmless words that begin like one of those.
+    // Harmless words that begin like a word for a secret.
     private static let harmless = set("secretar tokeniz tokenis")
 
     // Endings of names that only describe a secret.
@@ -160,7 +159,7 @@ enum SecretNames {
         path.split { "/.:[]~".utf8.contains($0) }.contains { redaction.hides(key: $0) }
     }
 
-    /// Whether a word ends a name of several words: "API key", "verification code".
+    /// Whether a word can end a name of several words: "API key", "verification code".
     static func endsName(_ word: some Sequence<UInt8>) -> Bool { lastWords.contains(word) }
 
     /// Whether a word is the name of a code that people type, which is a short number.

@@ -18,7 +18,7 @@ extension SecretScanner {
             value += 1
         }
         if sign == UInt8(ascii: ":"), value < bytes.count {
-            // Two colons before a blank tell that the value is base64 (LDIF, RFC 2849).
+            // Two colons before a blank mark a value in base64 (LDIF, RFC 2849).
             if bytes[value] == sign, value + 1 < bytes.count, Grammar.isBlank(bytes[value + 1]) {
                 value += 1
             } else if bytes[value] == sign || (isSlash(value) && isSlash(value + 1)) {
@@ -27,7 +27,7 @@ extension SecretScanner {
         }
         let begin = value
         while value < bytes.count, isBlank(value, acrossLines: name.isQuoted) { value += 1 }
-        // A tab that was escaped when the text was printed earlier.
+        // Skips a tab that an earlier printing has escaped.
         if bytes[value...].starts(with: "\\u{9}".utf8) { value += 5 }
         pass.work += value - position
         guard value < bytes.count else { return }
@@ -72,7 +72,7 @@ extension SecretScanner {
         return byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "'") || byte == UInt8(ascii: "`")
     }
 
-    // Bytes beyond ASCII count too: a letter with a combining mark still looks like that letter.
+    // Bytes beyond ASCII count too: a letter with a combining mark still looks like the letter.
     static func isOfName(_ byte: UInt8) -> Bool {
         if Grammar.isAlphanumeric(byte) || byte >= 0x80 { return true }
         return "-_.%[]$*".utf8.contains(byte)
@@ -134,7 +134,7 @@ extension SecretScanner {
         }
         // A scheme without a credential: "Authorization: Bearer <token>".
         if value == start, Self.isScheme(bytes[value..<end]) { return }
-        // A list or an object is not prose. It was scanned to its end, so do not scan it again.
+        // A list or an object is not prose. It is already scanned, so the scan continues after it.
         let isNested = bytes[start] == UInt8(ascii: "{") || bytes[start] == UInt8(ascii: "[")
         if isSpaced, value == start, !isNested, isProse(value..<end) { return }
         if SecretNames.isCount(bytes[name.range]), bytes[value..<end].allSatisfy(Grammar.isDigit) {
@@ -252,7 +252,7 @@ extension SecretScanner {
         return place
     }
 
-    // Whether a closing sign ends the word: nothing more of the word follows, or another name does.
+    // Whether a closing sign ends the word: no more of the word follows, or another name follows.
     private func isClosed(_ place: Int, inQuery: Bool) -> Bool {
         let next = place + 1
         guard next < bytes.count else { return true }
@@ -287,7 +287,7 @@ extension SecretScanner {
 
 /// Values of several lines in text.
 extension SecretScanner {
-    /// Returns the end of a text between triple quotes (TOML, Python), or nil if it is none.
+    /// Returns the end of a text in triple quotes (TOML, Python); nil if there is no such text.
     func endOfTriple(_ start: Int) -> Int? {
         guard isTriple(start) else { return nil }
         var end = start + 3
@@ -301,7 +301,7 @@ extension SecretScanner {
             && bytes[place + 2] == bytes[place]
     }
 
-    /// Returns the lines of a block scalar (YAML), or nil if the value at a position is none.
+    /// Returns the lines of a block scalar (YAML); nil if there is no such value at a position.
     func block(at start: Int, of name: Int) -> Range<Int>? {
         guard bytes[start] == UInt8(ascii: "|") || bytes[start] == UInt8(ascii: ">") else {
             return nil

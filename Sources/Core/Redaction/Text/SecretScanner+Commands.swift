@@ -4,11 +4,11 @@ import TurnpikeSupport
 
 /// Options of command lines, and entries of netrc files.
 extension SecretScanner {
-    // How far the options of a command, or the lines of an entry, may be from its beginning.
+    // The longest distance in bytes from the start of a command or entry to its options or lines.
     private static let reach = 4096
 
-    /// Takes note of a word that begins a command or an entry, and hides the value behind a
-    /// keyword of an entry.
+    /// Records a word that begins a command or an entry; hides the value after a keyword of an
+    /// entry.
     mutating func command(_ word: Range<Int>) {
         switch bytes[word].count {
         case 4 where bytes[word].elementsEqual("curl".utf8): curl = word.lowerBound
@@ -63,7 +63,7 @@ extension SecretScanner {
         else { return }
         let isPair = Self.pairOptions.contains(name)
         let isSecret = isPair || Self.secretOptions.contains(name)
-        // Behind an equals sign, a secret name is that of an assignment.
+        // A secret name before an equals sign belongs to an assignment.
         guard isSecret || (SecretNames.isKeyLike(name) && bytes[name.endIndex] == 0x20),
             let value = argument(at: name.endIndex + 1)
         else { return }

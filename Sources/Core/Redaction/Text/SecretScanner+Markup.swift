@@ -51,7 +51,7 @@ extension SecretScanner {
     }
 }
 
-/// What the attributes of a tag say together: `name="password" value="…"`.
+/// The attributes of a tag that have a meaning together: `name="password" value="…"`.
 struct MarkupTag {
     private(set) var namesSecret = false
     private(set) var value: Range<Int>?
@@ -81,7 +81,7 @@ struct MarkupClosers {
         }
     }
 
-    /// Returns the first end tag with a name after a position.
+    /// Returns the position of the first end tag with a name after a position.
     func next(_ name: some Sequence<UInt8>, behind position: Int) -> Int? {
         guard let places = places[name.map(Grammar.lowercased)] else { return nil }
         var (low, high) = (0, places.count)
@@ -96,10 +96,10 @@ struct MarkupClosers {
 /// Base64 of content within text: `?state=eyJ…`.
 extension SecretScanner {
     /// Hides base64 of JSON or XML with a secret in it.
-    /// - Returns: Whether it was hidden.
+    /// - Returns: Whether the base64 was hidden.
     mutating func packedContent() -> Bool {
-        // Within content that was packed, only the text as it is: otherwise each level of escapes
-        // would multiply the work on what is packed deeper.
+        // Within decoded base64, only the unescaped text is searched for more base64. Otherwise,
+        // each level of escapes would multiply the work.
         guard position >= withoutPacked, level == 0 || pass.depth <= 2,
             Self.beginningsOfPacked.contains(where: { bytes[position...].starts(with: $0) })
         else { return false }

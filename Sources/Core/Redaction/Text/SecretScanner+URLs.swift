@@ -8,9 +8,9 @@ extension SecretScanner {
             || byte == UInt8(ascii: ">") || byte == UInt8(ascii: "`")
     }
 
-    /// Whether a control character in the escaped form of this library is at a position.
+    /// Whether a control character that this library has escaped is at a position.
     ///
-    /// It ends a word.
+    /// Such a character ends a word.
     func isEscapedControl(_ place: Int) -> Bool {
         bytes[place] == UInt8(ascii: "\\") && bytes[place...].starts(with: "\\u{".utf8)
     }
@@ -22,7 +22,7 @@ extension SecretScanner {
 
     var isBehindColon: Bool { position > 0 && bytes[position - 1] == UInt8(ascii: ":") }
 
-    /// Handles the authority of a URL, after two slashes or what browsers accept as slashes.
+    /// Handles the authority of a URL, after two slashes or signs that browsers accept instead.
     mutating func authority() {
         var start = position
         while isSlash(start) { start += 1 }
@@ -126,7 +126,7 @@ extension SecretScanner {
 
     // MARK: Truncated text
 
-    /// Hides the last word of a truncated text if it may be a secret whose proof was cut off.
+    /// Hides the last word of a truncated text if it may be a secret whose sign was cut off.
     mutating func hideCutWord() {
         var start = bytes.count
         while start > 0, !Self.isBoundary(bytes[start - 1]) { start -= 1 }

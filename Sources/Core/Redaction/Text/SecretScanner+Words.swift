@@ -13,8 +13,7 @@ extension SecretScanner {
         case pair
         /// The scheme is also an everyday word: the text after it must look like a credential.
         case word
-        /// Parameters; those of a client's answer are secret, those of a server's challenge are
-        /// not.
+        /// Parameters: secret in a client's answer, but not in a server's challenge.
         case parameters
     }
 
@@ -149,7 +148,7 @@ extension SecretScanner {
 
     // MARK: Keys
 
-    /// Hides a private key in PEM (RFC 7468), to its end or to the end of the text.
+    /// Hides a private key in PEM (RFC 7468) up to its end, or up to the end of the text.
     mutating func privateKey() {
         guard position + 1 < bytes.count, bytes[position + 1] == UInt8(ascii: "-"),
             bytes[position...].starts(with: "-----BEGIN ".utf8)
@@ -172,7 +171,7 @@ extension SecretScanner {
         "cur", "mac", "def",
     ].map { Array($0.utf8) }
 
-    /// Hides the secret that a word announces, or a code that the words behind it call one.
+    /// Hides the secret that a word announces, or a code if the words after it call it a code.
     mutating func spokenSecret(_ word: Range<Int>) {
         guard word.count >= 3, word.upperBound + 3 < bytes.count, bytes[word.upperBound] == 0x20
         else { return }
@@ -219,7 +218,7 @@ extension SecretScanner {
     }
 
     private func isSpokenName(_ word: Range<Int>) -> Bool {
-        // A path or a part of one is no sentence: `POST /token HTTP/1.1`.
+        // A word of a path is not part of a sentence: `POST /token HTTP/1.1`.
         if word.lowerBound > 0, "/.=&?".utf8.contains(bytes[word.lowerBound - 1]) { return false }
         if SecretNames.isKeyLike(bytes[word]) {
             return bytes[word].last != UInt8(ascii: "s")
@@ -245,7 +244,7 @@ extension SecretScanner {
         return before.reversed().map(Grammar.lowercased)
     }
 
-    // "unexpected token" speaks of a token of a grammar.
+    // In "unexpected token", a token is part of a grammar.
     private static func isOfParser(_ word: [UInt8]) -> Bool {
         ["unexpected", "unrecognized", "unrecognised"].contains { word.elementsEqual($0.utf8) }
     }

@@ -2,7 +2,7 @@
 
 import TurnpikeSupport
 
-/// Words that people use about a secret without revealing it: "password: required", "Bearer token".
+/// Recognizes text about a secret that does not reveal it: "password: required", "Bearer token".
 enum NaturalTextHeuristic {
     /// Whether a word continues a sentence or describes the state of a value.
     static func isWord(_ word: some Sequence<UInt8>) -> Bool {
@@ -17,7 +17,7 @@ enum NaturalTextHeuristic {
 
     /// Whether a value is an everyday word.
     ///
-    /// Searching for such a value would hide it everywhere.
+    /// A search for such a value would hide the word everywhere.
     static func isCommon(_ value: some Sequence<UInt8>) -> Bool {
         isWord(value) || common.contains(value)
     }
@@ -42,8 +42,8 @@ enum NaturalTextHeuristic {
 
 /// Finds credentials by their form: JSON Web Tokens, and keys with the prefix of a known issuer.
 ///
-/// The words of a text must be passed in order. Runs without a credential are remembered, so that a
-/// text full of prefixes costs no more than any other text.
+/// The words of a text must be passed in order. Runs without a credential are recorded, so that
+/// many prefixes in a text cost no extra time.
 struct TokenHeuristic {
     private let bytes: [UInt8]
     private let isCut: Bool
@@ -66,7 +66,7 @@ struct TokenHeuristic {
         return count >= 24 || (count >= 6 && word.contains(where: Grammar.isDigit))
     }
 
-    /// Returns the end of the credential that begins at a position, or nil if none does.
+    /// Returns the end of the credential that begins at a position; nil if there is none.
     mutating func credential(at start: Int) -> Int? {
         guard Self.begins[bytes[start]] != 0 else { return nil }
         let rest = bytes[start...]
@@ -138,7 +138,7 @@ struct TokenHeuristic {
         """.split(separator: " ").map { Array($0.utf8) }
 }
 
-/// A set of words for lookups that ignore case and mostly fail.
+/// A set of words for lookups that ignore case and that mostly find nothing.
 struct WordSet: Sendable {
     private let words: Set<[UInt8]>
     // For each first byte of a word in lower case, the lengths of such words as a bit mask.

@@ -54,10 +54,9 @@ public struct MockResponse: Sendable {
         return .status(status, headers: headers, body: json.data())
     }
 
-    /// A response whose content arrives in chunks, each when it is read.
+    /// A response whose content arrives in chunks; each chunk arrives when it is read.
     ///
-    /// A chunk that was not read yet counts as not arrived. If a time limit passes, it therefore
-    /// ends a body that is not read.
+    /// An unread chunk counts as not arrived, so a time limit that passes ends an unread body.
     /// - Parameters:
     ///   - chunks: The chunks.
     ///   - status: The status.
@@ -74,16 +73,16 @@ public struct MockResponse: Sendable {
             content: .chunks(chunks, interval: interval, failure: failure))
     }
 
-    /// No response, because the transport throws an error.
+    /// No response: the transport throws an error.
     public static func failure(_ error: any Error) -> Self {
         Self(status: 0, headers: [:], content: .failure(error))
     }
 
-    /// A response with the status 101, and a connection to a server that a closure plays.
+    /// A response with the status 101, and a connection whose other end is a closure.
     /// - Parameters:
     ///   - name: The protocol that the connection has switched to.
     ///   - headers: The other header fields.
-    ///   - serve: Plays the server. When it returns, its end of the connection is closed.
+    ///   - serve: Acts as the server. When it returns, its end of the connection is closed.
     /// - Returns: The response.
     public static func upgrade(
         to name: String, headers: HTTPHeaders = [:],
@@ -113,8 +112,8 @@ public struct MockResponse: Sendable {
         return copy
     }
 
-    /// Returns the response after its latency, for test transports other than ``MockTransport``.
-    /// - Throws: The error of a response that is a failure; the error of a cancellation.
+    /// Returns the response after its delay, for test transports other than ``MockTransport``.
+    /// - Throws: The error of ``failure(_:)``, or the error of a cancellation.
     public func response(to request: Request, in context: Context) async throws -> Response {
         if let delay = latency?.draw(from: context.random), delay > .zero {
             try await context.sleep(for: delay)
@@ -140,7 +139,7 @@ public struct MockResponse: Sendable {
             var response = Response(to: request, status: status, headers: headers)
             response.upgradedConnection = UpgradedConnection(near, protocolName: name)
             let peer = UpgradedConnection(far, protocolName: name)
-            // Not awaited: it ends with the closure of the test, whose reads end with the connection.
+            // Not awaited: the task ends with the closure, whose reads end with the connection.
             Task {
                 await serve(peer)
                 peer.close()

@@ -75,8 +75,7 @@ public struct MockStub: Sendable {
         return matchers.compactMap { $0.mismatch(request, body: body) }
     }
 
-    /// Returns how close a request with these mismatches came: more matches first, then fewer
-    /// mismatches.
+    /// Returns a score for a request with these mismatches: first the matches, then the mismatches.
     func likeness(_ mismatches: [String]) -> Int {
         (matchers.count - mismatches.count) * 100 - mismatches.count
     }
@@ -133,7 +132,7 @@ public struct RequestMatcher: Sendable {
 /// A path with placeholders, for example `/users/{id}/photos/*`.
 ///
 /// `{name}` matches one segment and captures it. `*` matches any one segment. `**` at the end
-/// matches the rest, which may be empty. All else must equal the percent-encoded path of the URL.
+/// matches the rest, which may be empty. Other text must equal the percent-encoded path of the URL.
 public struct PathPattern: Hashable, Sendable {
     /// The pattern as it was written.
     let text: String

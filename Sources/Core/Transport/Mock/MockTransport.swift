@@ -32,7 +32,7 @@ public final class MockTransport: Transport {
         var isShutDown = false
     }
 
-    /// The capabilities that the mock claims to have.
+    /// The capabilities that the mock declares.
     public let capabilities: TransportCapabilities
 
     /// False, because the mock has no connections.
@@ -44,7 +44,7 @@ public final class MockTransport: Transport {
 
     /// Creates a mock whose responses come from a synchronous closure.
     /// - Parameters:
-    ///   - capabilities: The claimed capabilities; all by default.
+    ///   - capabilities: The declared capabilities; all by default.
     ///   - recordLimit: How many requests ``sent`` keeps; it drops older requests.
     ///   - answer: Returns the response. If it throws an error, the transport throws it too.
     public init(
@@ -59,7 +59,7 @@ public final class MockTransport: Transport {
 
     /// Creates a mock whose responses come from an asynchronous closure.
     /// - Parameters:
-    ///   - capabilities: The claimed capabilities; all by default.
+    ///   - capabilities: The declared capabilities; all by default.
     ///   - recordLimit: How many requests ``sent`` keeps; it drops older requests.
     ///   - answer: Returns the response. If it throws an error, the transport throws it too.
     public init(
@@ -74,8 +74,8 @@ public final class MockTransport: Transport {
 
     /// Creates a mock with stubs.
     ///
-    /// The first stub that matches a request returns its next response. If it has no further
-    /// response, it repeats its last one. If a request matches no stub, it fails with
+    /// The first stub that matches a request returns its next response. After its last response, a
+    /// stub repeats the last one. If a request matches no stub, it fails with
     /// ``ClientError/Code/unsupported``, and the error shows the difference from the nearest stub.
     /// To respond to such requests, end the list with ``MockStub/otherwise(_:)``.
     public init(
@@ -114,8 +114,8 @@ public final class MockTransport: Transport {
 
     /// Throws if a request matched no stub, or if a stub was never used.
     ///
-    /// Call it at the end of a test to find what the stack hides. For example, a retry may hide a
-    /// request that no stub expected.
+    /// Call it at the end of a test to find hidden faults. For example, a retry may hide a request
+    /// that no stub matches.
     public func verify() throws {
         let complaints = unmatched + unused.map { "the stub “\($0)” was never used" }
         if complaints.isEmpty { return }
@@ -174,7 +174,7 @@ public final class MockTransport: Transport {
         guard let nearest else { return "no stub matches \(request): the transport has no stubs" }
         let reason =
             nearest.element.isEmpty
-            ? "it has already given all its answers" : nearest.element.joined(separator: ", and ")
+            ? "all its responses are already used" : nearest.element.joined(separator: ", and ")
         return
             "no stub matches \(request); the nearest is “\(stubs[nearest.offset].name)”, but \(reason)"
     }
@@ -194,7 +194,7 @@ public final class MockTransport: Transport {
 }
 
 extension MockTransport: PromptlyCancellable {
-    /// The mock ends soon, unless an asynchronous closure responds, which may wait.
+    /// The mock ends soon, unless its responses come from an asynchronous closure, which may wait.
     public var promptness: Promptness {
         if case .later = answer { return .unknown }
         return .always

@@ -109,7 +109,7 @@ extension LintRule {
 }
 
 extension LintSubject.Entry {
-    /// The hosts whose endpoints the gate chooses, as they were written.
+    /// The hosts whose endpoints the gate chooses, in their original spelling.
     fileprivate var hosts: Set<String> {
         Set(
             effects.compactMap {

@@ -71,7 +71,7 @@ extension LintRule {
     }
 }
 
-// What the transport cannot do.
+// The abilities that the transport lacks.
 extension LintRule {
     static let transports: [LintRule] = [
         LintRule(

@@ -225,7 +225,7 @@ extension LintSubject.Entry {
 }
 
 extension GateEffect {
-    /// By how much the effect multiplies the sends of a call.
+    /// The factor by which the effect multiplies the sends of a call.
     fileprivate var sends: Int {
         switch self {
         case .retries(let attempts, _, _): max(attempts ?? 1 << 10, 1)

@@ -70,7 +70,7 @@ extension LintSubject {
         switch order.relation {
         case .outside: return edges([entry], outside: others)
         case .inside: return edges(others, outside: [entry])
-        // One other gate is enough: one in the right place, or else the nearest one.
+        // One other gate is enough: a gate in the right place, or else the nearest gate.
         case .outsideOfPresent:
             let other = others.first { $0.index > entry.index } ?? others.last
             return edges([entry], outside: other.map { [$0] } ?? [])

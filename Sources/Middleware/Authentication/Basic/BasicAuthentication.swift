@@ -6,9 +6,9 @@ public import TurnpikeCore
 /// Sends a user name and a password with each request (RFC 7617).
 ///
 /// The credential is sent without waiting for a challenge, in UTF-8, and only to its
-/// ``CredentialOrigins``. Over http, anyone on the path can read it. A request with an
-/// `Authorization` of its own keeps it. Place the gate inside ``Redirect``, so that it sees each
-/// hop.
+/// ``CredentialOrigins``. Over http, each host on the path can read the password. If a request
+/// already has the field `Authorization`, the gate does not change it. Place the gate inside
+/// ``Redirect``, so that it sees each hop.
 public struct BasicAuthentication: SynchronousRequestAdapter {
     private let field: Secret
     private let fault: String?

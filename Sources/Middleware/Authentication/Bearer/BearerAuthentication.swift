@@ -13,19 +13,19 @@ import TurnpikeSupport
 /// ])
 /// ```
 ///
-/// - The token goes only to its ``CredentialOrigins``. A request with an `Authorization` of its own
-///   keeps it, and a 401 to such a request is not handled here.
+/// - The token goes only to its ``CredentialOrigins``. If a request already has the field
+///   `Authorization`, the gate does not change it, and does not handle a 401 to this request.
 /// - After a 401 the token is refreshed, once for all calls that got a 401 (``BearerTokens``). Then
 ///   each call sends its request once more. If the refused token has already been replaced, the
 ///   request is only signed again. A 401 with `insufficient_scope` or `invalid_request` (RFC 6750
-///   §3.1) is returned as it is.
+///   §3.1) is returned unchanged.
 /// - A body that cannot be sent twice is not sent again: the 401 is returned, and the next call
 ///   refreshes the token first.
 /// - The wait for a token counts toward the call's ``Deadline``, and ends with the call.
 ///
-/// A 401 is handled in the same way whether a validator stands inside or outside. Place the gate
-/// inside ``Redirect``, so that it sees each hop, and outside of ``AttemptTimeout``, so that the
-/// wait for a token is not part of an attempt.
+/// A 401 is handled in the same way with an inner validator and with an outer validator. Place the
+/// gate inside ``Redirect``, so that it sees each hop, and outside of ``AttemptTimeout``, so that
+/// the wait for a token is not part of an attempt.
 public struct BearerAuthentication: Interceptor {
     private let tokens: BearerTokens
     private let scope: CredentialScope
@@ -187,8 +187,8 @@ extension BearerToken: CustomStringConvertible {
 ///
 /// Two kinds of requests would wait for themselves, until the time limit of the refresh. The first
 /// is a request from a detached task, because the gate signs it. The second is a request that needs
-/// a permit of a ``ConcurrencyLimit`` outside of the gate, while the calls that wait for the token
-/// hold all permits. ``TokenExchange/send(_:)`` avoids the second kind: it passes only the gates
+/// a permit of an outer ``ConcurrencyLimit``, while the calls that wait for the token hold all
+/// permits. ``TokenExchange/send(_:)`` avoids the second kind: it passes only the gates
 /// inside.
 public protocol BearerTokenProvider: Sendable {
     /// Gets a new token.
@@ -219,8 +219,8 @@ extension BearerTokenProvider {
 
 /// When and how often a bearer token is refreshed.
 public struct RefreshPolicy: Sendable, Hashable {
-    /// The most refused tokens that are replaced within ``window``; the refusal of one more fails
-    /// the call.
+    /// The most refused tokens that are replaced within ``window``; one more refusal fails the
+    /// call.
     ///
     /// A token that has expired does not count.
     public var maxRefreshes: Int
@@ -247,12 +247,12 @@ public struct RefreshPolicy: Sendable, Hashable {
         self.leeway = leeway
     }
 
-    /// The longest wait for the answer to a refresh: four times ``timeLimit``, and at least two
+    /// The longest wait for the answer to a refresh: four times ``timeLimit``, at least two
     /// minutes.
     ///
     /// An answer that comes after ``timeLimit`` is too late for the calls that waited, but its
-    /// token is kept. A refresh token that may be spent is sent again only after this limit: by
-    /// then the server has answered, or the connection is dead.
+    /// token is kept. A refresh token that may be spent is sent again only after this limit. After
+    /// the limit, the server has answered, or the connection is dead.
     public var answerLimit: Duration { max(timeLimit * 4, .seconds(120)) }
 
     /// The defaults.

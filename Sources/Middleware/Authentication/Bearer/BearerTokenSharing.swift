@@ -29,7 +29,7 @@ public protocol BearerTokenSharing: Sendable {
 public struct SharedRefresh: Sendable {
     /// The token to replace.
     public let old: BearerToken?
-    /// Whether the present token may be used if there is no other one.
+    /// Whether the present token may be used if there is no other token.
     public let isLook: Bool
     /// The scope that is asked for.
     public let scope: [String]

@@ -15,15 +15,15 @@ import TurnpikeSupport
 /// Gates of several clients may share one store. If many calls need a new token, the provider is
 /// called only once:
 ///
-/// - A refresh runs in a task of its own, and its result is kept even if all callers have given up:
-///   if a refresh token works only once, the answer holds the only valid token. Cancelled calls,
+/// - A refresh runs in a separate task. Its result is kept even if no caller waits any more: if a
+///   refresh token works only once, the answer holds the only valid token. Cancelled calls,
 ///   ``/TurnpikeCore/Client/cancelAll()`` and the time limits of gates do not end a refresh.
 ///   ``/TurnpikeCore/Client/shutdown(grace:cancellingWith:)`` waits for it, as long as a call
 ///   would.
 /// - A call waits for a refresh at most ``RefreshPolicy/timeLimit``. It stops waiting when it is
-///   cancelled or meets its deadline. If the provider spends refresh tokens
-///   (``BearerTokenProvider/spendsRefreshToken``), later calls wait for the same answer, up to
-///   ``RefreshPolicy/answerLimit``; otherwise they begin another refresh.
+///   cancelled or meets its deadline. After the limit, later calls begin another refresh. But if
+///   the provider spends refresh tokens (``BearerTokenProvider/spendsRefreshToken``), they wait for
+///   the same answer, up to ``RefreshPolicy/answerLimit``.
 /// - The failure of a refresh reaches all calls that wait for it, and all calls whose refused
 ///   request was signed before the failure. The next call tries again at once. If that fails too, a
 ///   pause begins, in which calls that need a token fail with the same cause. It grows with each
@@ -47,8 +47,8 @@ public final class BearerTokens: Sendable {
     private let state: Mutex<TokenState>
     private let sharing: (any BearerTokenSharing)?
 
-    // The stores whose refresh the current task works for. Its requests go unsigned; otherwise they
-    // would wait for themselves.
+    // The stores for whose refresh the current task runs. The task's requests are not signed;
+    // otherwise, they would wait for themselves.
     @TaskLocal private static var underWay: Set<ObjectIdentifier> = []
 
     /// Creates a store.
@@ -58,7 +58,7 @@ public final class BearerTokens: Sendable {
     ///   - policy: When and how often tokens are replaced.
     ///   - requestedScope: The scope that the provider asks for; a change of it replaces the token
     ///     (``update(policy:provider:requestedScope:)``).
-    ///   - sharing: Gives several replicas one token; nil if this process has a token of its own.
+    ///   - sharing: Gives several replicas one token; nil if this process has its own token.
     ///     Sharing has no effect without a provider, and belongs to this object alone.
     ///   - onRefresh: Runs with each new token, before the calls that wait for it continue, for
     ///     instance to save it. It must return at once.
@@ -82,8 +82,8 @@ public final class BearerTokens: Sendable {
     ///
     /// Only this ends a refresh under way and drops its result.
     ///
-    /// With a ``BearerTokenSharing`` it also replaces the token of the other replicas, in the background:
-    /// they take the new one when theirs is refused or close to its expiry.
+    /// With a ``BearerTokenSharing``, it also replaces the token of the other replicas, in the
+    /// background. A replica takes the new token when its token is refused or close to its expiry.
     public func replace(with token: BearerToken?) {
         let (refreshes, scope) = state.withLock { state in
             state.replace(with: token)
@@ -102,7 +102,7 @@ public final class BearerTokens: Sendable {
         state.withLock { $0.update(policy, provider, requestedScope: requestedScope) }
     }
 
-    /// Whether a provider is there that can replace a refused token.
+    /// Whether there is a provider that can replace a refused token.
     var canRefresh: Bool { state.withLock { $0.canRefresh } }
 
     /// How long a call waits for a token at most; nil if tokens are never replaced.
@@ -190,11 +190,11 @@ public final class BearerTokens: Sendable {
             old: old, isLook: refresh.isLook, scope: refresh.requestedScope, policy: policy,
             spends: provider.spendsRefreshToken, context: inner,
             note: { context.report($0, by: Self.gate) }, request: request)
-        // The task belongs to no caller and to no client: once the request is sent, the old token
-        // may be spent, and only the answer has the new one. The task ends when the provider
-        // returns or throws; before the provider is asked, a search in the store has a limit of its
-        // own. The limit for answers also settles the refresh, and so does a token that is
-        // installed meanwhile. A client's `shutdown` waits for the refresh.
+        // The task belongs to no caller and to no client. After the request, the old token may be
+        // spent, and only the answer has the new token. The task ends when the provider returns or
+        // throws. The search in the store before that has a separate limit. The limit for answers
+        // also settles the refresh, and so does a token that is installed meanwhile. A client's
+        // `shutdown` waits for the refresh.
         let task = Task.apart { [self] in
             do {
                 let token = try await Self.$underWay.withValue(underWay) {
@@ -225,7 +225,7 @@ public final class BearerTokens: Sendable {
         }
         if case .success(let token?) = result, case .success = outcome { onRefresh?(token) }
         for other in others { other.settle(.success(())) }
-        // A refresh that nobody waits for any more must end as well.
+        // A refresh without waiting calls must end as well.
         refresh.settle(outcome ?? .success(()))
     }
 }

@@ -33,8 +33,9 @@ final class TokenRefresh: Sendable {
 
     func whenSettled(_ handler: @escaping @Sendable () -> Void) { outcome.whenSettled(handler) }
 
-    /// Waits for the end, at most until the task or the context is cancelled, or the rest of a
-    /// limit has passed.
+    /// Waits for the end of the refresh.
+    ///
+    /// A cancellation of the task or of the context, or the end of a limit, ends the wait.
     func wait(in context: Context, until left: Duration, of limit: Duration) async throws {
         var registration: CancelRegistration?
         var timer: (any TimerToken)?
@@ -50,8 +51,7 @@ final class TokenRefresh: Sendable {
         }
     }
 
-    /// Waits for the end, whether the refresh succeeds or fails; a cancellation does not end the
-    /// wait.
+    /// Waits for the end of the refresh, successful or not; a cancellation does not end the wait.
     func end(within limit: Duration) async {
         let waiter = OneShot<Void>()
         outcome.whenSettled { waiter.settle(.success(())) }
@@ -85,7 +85,7 @@ public struct TokenExchange: Sendable {
     /// The current time on the wall clock, for ``BearerToken/expires``.
     public var date: Date { context.timeSource.date }
 
-    /// Sends a request through the gates inside of the bearer gate and the client's transport.
+    /// Sends a request through the inner gates of the bearer gate and the client's transport.
     ///
     /// The request carries no credential but its own. It does not count as a send of a call.
     public func send(_ request: Request) async throws -> Response {
@@ -130,7 +130,7 @@ struct RefreshPauses {
         return now.duration(to: end)
     }
 
-    /// Notes a failure.
+    /// Records a failure.
     /// - Parameters:
     ///   - error: The cause, which may say when to try again.
     ///   - date: The date, for a `Retry-After` that names one.

@@ -10,9 +10,9 @@ import TurnpikeSupport
 struct TokenState: Sendable {
     typealias Credential = BearerTokens.Credential
 
-    /// What a call must do next.
+    /// The next step of a call.
     enum Step: Sendable {
-        /// Sign with this credential; begin the refresh at the same time, if one is given.
+        /// Sign with this credential; also begin the refresh, if there is one.
         case use(Credential, beginning: TokenRefresh?, replacing: BearerToken?)
         /// Wait for a refresh, and begin it if it is new.
         case wait(TokenRefresh, isNew: Bool, replacing: BearerToken?)
@@ -26,7 +26,7 @@ struct TokenState: Sendable {
     // The scope that the provider must ask for.
     private(set) var requestedScope: [String]
     // When the token must no longer be used. It is nil for a token that had already expired when it
-    // arrived: otherwise such a token would be fetched again for each request. The clock may be
+    // arrived; otherwise, each request would fetch such a token again. The clock may be
     // wrong, so the token is used until the server refuses it.
     private var end: Date?
     private var renewal: Date?
@@ -36,7 +36,7 @@ struct TokenState: Sendable {
     private(set) var refresh: TokenRefresh?
     // Refreshes that took too long and were followed by others; their answers may still come.
     private var superseded: [TokenRefresh] = []
-    // The refused tokens that were to be replaced, each once.
+    // The refused tokens, each once; a replacement was begun for each.
     private var refusals: [(generation: UInt64, at: MonotonicInstant)] = []
     private var failures: UInt64 = 0
     private var pauses = RefreshPauses()
@@ -70,8 +70,8 @@ struct TokenState: Sendable {
 
     /// The current credential after a refresh.
     ///
-    /// It is nil if the requested scope has changed meanwhile, or if no token has come yet and another
-    /// refresh is under way.
+    /// It is nil if the requested scope has changed since, or if no token has arrived yet and
+    /// another refresh is under way.
     func credential(behind refresh: TokenRefresh) throws -> Credential? {
         if refresh.requestedScope != requestedScope { return nil }
         if refresh.generation == generation {
@@ -82,7 +82,7 @@ struct TokenState: Sendable {
         return Credential(token: token, generation: generation, failures: failures)
     }
 
-    /// What a call must do before its request is signed.
+    /// The next step of a call before its request is signed.
     mutating func step(_ timeSource: any TimeSource) -> Step {
         guard let token, !token.isBlank else {
             return canRefresh ? join(timeSource) : .fail(missing)
@@ -93,8 +93,7 @@ struct TokenState: Sendable {
         if wasRefused { return join(timeSource, isRefusal: true) }
         if let end, end <= date { return join(timeSource) }
         if mustLook { return join(timeSource, isLook: true) }
-        // Once per generation: a renewal that failed is not tried again until the token has
-        // expired.
+        // Once per generation: a failed renewal is not tried again until the token has expired.
         if let renewal, renewal <= date, refresh == nil, lastFailure == nil,
             case .wait(let refresh, _, let old) = join(timeSource)
         {
@@ -103,7 +102,7 @@ struct TokenState: Sendable {
         return .use(present, beginning: nil, replacing: nil)
     }
 
-    /// What a call must do after its credential was refused.
+    /// The next step of a call after its credential was refused.
     mutating func step(after refused: Credential, _ timeSource: any TimeSource) -> Step {
         if refused.generation != generation, !wasRefused, let token {
             // The refusal was for an older token.
@@ -111,8 +110,7 @@ struct TokenState: Sendable {
             return .use(present, beginning: nil, replacing: nil)
         }
         if refresh == nil, failures != refused.failures, let lastFailure {
-            // The refresh that this request would have started failed while the request was under
-            // way.
+            // The refresh that this request would start has failed while the request was under way.
             return .fail(lastFailure)
         }
         return join(timeSource, isRefusal: true)
@@ -168,8 +166,7 @@ struct TokenState: Sendable {
         case .success(let token?) where !token.isBlank:
             guard isUnderWay || ended.generation == generation else { return nil }
             install(token, at: date)
-            // The requested scope has changed since the refresh began: the next call asks for another
-            // token.
+            // The requested scope has changed since the refresh began; the next call asks again.
             wasRefused = ended.requestedScope != requestedScope
             return .success(())
         case .success:
@@ -218,8 +215,9 @@ struct TokenState: Sendable {
         install(token, at: nil)
     }
 
-    /// Installs a token; a date is given if the token was just issued, which makes its lifetime
-    /// known.
+    /// Installs a token.
+    ///
+    /// For a token that was just issued, pass the date, so that its end is known.
     mutating func install(_ token: BearerToken?, at date: Date?) {
         self.token = token
         generation += 1

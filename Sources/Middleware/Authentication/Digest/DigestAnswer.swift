@@ -125,7 +125,7 @@ enum DigestHash: Sendable, Hashable, Comparable {
 
 /// A Digest challenge that this module can answer (RFC 7616 §3.3).
 struct DigestChallenge: Sendable, Hashable {
-    /// What an answer protects.
+    /// The part of a request that an answer protects.
     enum Protection: String, Sendable {
         /// The request line.
         case request = "auth"
@@ -146,8 +146,10 @@ struct DigestChallenge: Sendable, Hashable {
     /// The paths that the credential covers; nil covers the whole origin.
     let paths: [String]?
 
-    /// Creates a challenge; nil if it has another scheme, lacks a required parameter, or asks for
-    /// an algorithm or a protection that is not supported.
+    /// Creates a challenge.
+    ///
+    /// The result is nil if the scheme differs, if a required parameter is missing, or if the
+    /// algorithm or the protection is not supported.
     init?(_ challenge: AuthenticationChallenge, for url: URL) {
         guard challenge.scheme == "digest", let realm = challenge.realm,
             let nonce = challenge["nonce"], !nonce.isEmpty,
@@ -170,8 +172,7 @@ struct DigestChallenge: Sendable, Hashable {
         paths = challenge["domain"].map { Self.paths($0, url) }
     }
 
-    /// The strongest of the Digest challenges in a response, the first of equal ones; never another
-    /// scheme.
+    /// The strongest Digest challenge of a response, the first of equal ones; never another scheme.
     static func strongest(in head: ResponseHead) -> DigestChallenge? {
         let offered = AuthenticationChallenge.challenges(in: head.headers)
             .compactMap { DigestChallenge($0, for: head.url) }

@@ -6,9 +6,9 @@ import TurnpikeSupport
 
 /// Answers Digest challenges with a user name and a password (RFC 7616).
 ///
-/// The password itself is never sent: the gate does not fall back to Basic, whatever the server
-/// offers. Of several challenges, in one line or many, SHA-256 is preferred to MD5. The gate
-/// supports `auth` and `auth-int`, `-sess` algorithms, hashed user names, and user names in UTF-8.
+/// The password itself is never sent: the gate never uses Basic instead. Of several challenges, in
+/// one line or many, SHA-256 is preferred to MD5. The gate supports `auth` and `auth-int`, `-sess`
+/// algorithms, hashed user names, and user names in UTF-8.
 ///
 /// - The first request to a protection space is sent without a credential, and again with the
 ///   answer to the challenge. Later requests reuse the nonce, each with the next count, until the
@@ -16,8 +16,8 @@ import TurnpikeSupport
 /// - A refused answer is final, unless only its nonce was stale: a wrong password is not repeated.
 /// - A body that cannot be sent twice is not sent again: the 401 is returned, and the next request
 ///   carries its answer from the start.
-/// - Answers go only to the ``CredentialOrigins`` of the credential. A request with an
-///   `Authorization` of its own keeps it.
+/// - Answers go only to the ``CredentialOrigins`` of the credential. If a request already has the
+///   field `Authorization`, the gate does not change it.
 ///
 /// Place the gate inside ``Redirect``, so that it sees each hop, and inside ``CompressBodies``, so that
 /// an answer with `auth-int` covers the content that is sent.
@@ -32,7 +32,7 @@ public struct DigestAuthentication: Interceptor {
     ///   - user: The user name.
     ///   - password: The password.
     ///   - origins: The origins that receive answers.
-    ///   - sessions: The nonces that servers have given for this user and password.
+    ///   - sessions: The nonces that servers have sent for this user and password.
     public init(
         user: String, password: String, origins: CredentialOrigins = .own,
         sessions: Sessions = Sessions()

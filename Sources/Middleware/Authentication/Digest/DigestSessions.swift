@@ -15,7 +15,7 @@ extension DigestAuthentication {
 }
 
 private struct Nonces: OriginEntry {
-    // One for each protection space.
+    // There is one entry for each protection space.
     private var answers: [DigestAnswer] = []
     private static let bound = 16
 
@@ -35,7 +35,7 @@ private struct Nonces: OriginEntry {
     mutating func takeFirst(where isRight: (DigestAnswer) -> Bool) -> DigestAnswer? {
         guard let index = answers.firstIndex(where: isRight) else { return nil }
         let answer = answers[index]
-        // A nonce whose count has run out is not used again.
+        // A nonce is not used after its count has reached the maximum.
         if answer.count == .max {
             answers.remove(at: index)
             return nil
@@ -79,7 +79,7 @@ extension DigestAuthentication.Sessions {
         sessions.withLock { $0.update(origin, orMake: Nonces()) { $0.keep(answer) } }
     }
 
-    /// Forgets a nonce whose answer was refused.
+    /// Removes a nonce whose answer was refused.
     func end(_ answer: DigestAnswer, at origin: Origin) {
         sessions.withLock { sessions in
             _ = sessions.updateIfPresent(origin) { $0.remove(nonce: answer.challenge.nonce) }

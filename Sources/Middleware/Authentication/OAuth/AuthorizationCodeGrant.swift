@@ -2,8 +2,10 @@
 
 import Synchronization
 
-/// Gets the first token with an authorization code (RFC 6749 §4.1.3) and the verifier of its proof key
-/// (PKCE, RFC 7636 §4.5), and later tokens with the refresh token.
+/// Gets the first token with an authorization code (RFC 6749 §4.1.3) and the verifier of its proof
+/// key (PKCE, RFC 7636 §4.5).
+///
+/// It gets later tokens with the refresh token.
 ///
 /// ```swift
 /// let grant = AuthorizationCodeGrant(

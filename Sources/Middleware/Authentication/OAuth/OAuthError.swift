@@ -48,7 +48,7 @@ public struct OAuthError: Error, Sendable, Hashable {
     public let status: HTTPStatus?
     /// The server's message for developers (`error_description`), at most 1 KiB.
     ///
-    /// It may hold anything, and is never printed.
+    /// It may hold any text, and is never printed.
     public let detail: String?
 
     // The time after which the endpoint accepts another request.

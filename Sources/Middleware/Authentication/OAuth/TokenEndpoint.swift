@@ -7,18 +7,18 @@ import TurnpikeSupport
 /// The token endpoint of an OAuth 2 authorization server, and how a client authenticates there (RFC
 /// 6749 §2.3, §3.2).
 ///
-/// A redirect that keeps the form (307, 308) is followed within the endpoint's origin, whatever
-/// gates the stack has. Any other redirect is refused
+/// A redirect that keeps the form (307, 308) is followed within the endpoint's origin, even without
+/// a redirect gate in the stack. Any other redirect is refused
 /// (``/TurnpikeCore/ClientError/Code/redirect``), because the form holds secrets.
 ///
 /// The request and its response are bounded in size and never printed. If the response is not a
 /// token, an ``OAuthError`` has its status and its error code.
 public struct TokenEndpoint: Sendable {
-    /// Where the client's identifier and secret are sent.
+    /// The place in which the client's identifier and secret are sent.
     public enum ClientAuthentication: Sendable {
         /// In the `Authorization` field, which every server must support (RFC 6749 §2.3.1).
         case basic
-        /// In the form, for servers that support nothing else.
+        /// In the form, for servers that support no other way.
         case form
     }
 
@@ -35,9 +35,9 @@ public struct TokenEndpoint: Sendable {
     ///   - url: The endpoint's URL. Use https, because refresh tokens and secrets are sent there.
     ///   - clientID: The client's identifier.
     ///   - clientSecret: The client's secret; a public client has none.
-    ///   - authentication: Where the secret is sent.
-    ///   - client: Sends the requests; if nil, they pass the gates inside of the bearer gate and
-    ///     the transport of its client.
+    ///   - authentication: The place in which the secret is sent.
+    ///   - client: Sends the requests. If nil, they go through the inner gates of the bearer gate
+    ///     to its client's transport.
     public init(
         _ url: Target, clientID: String? = nil, clientSecret: String? = nil,
         authentication: ClientAuthentication = .basic, client: Client? = nil
@@ -49,7 +49,7 @@ public struct TokenEndpoint: Sendable {
         self.client = client
     }
 
-    /// Creates an endpoint whose URL is given as text.
+    /// Creates an endpoint from the text of its URL.
     public init(
         _ url: String, clientID: String? = nil, clientSecret: String? = nil,
         authentication: ClientAuthentication = .basic, client: Client? = nil

@@ -11,7 +11,7 @@ import TurnpikeSupport
 /// ```
 ///
 /// The content is written to a hidden file of mode 0600 in the destination directory. The file is
-/// renamed when it is complete, so nobody sees a partial file.
+/// renamed when it is complete, so no other program sees a partial file.
 public struct DownloadDestination: Sendable {
     private enum Place: Sendable {
         case directory(URL, name: String?)
@@ -25,7 +25,7 @@ public struct DownloadDestination: Sendable {
 
     /// A directory.
     ///
-    /// Without a given name, the file gets the name that the response suggests, made safe.
+    /// Without a name, the file gets the name that the response suggests, in a safe form.
     public static func directory(_ directory: URL, name: String? = nil) -> Self {
         Self(place: .directory(directory, name: name))
     }
@@ -172,8 +172,8 @@ enum FileName {
     /// that the name is neither `..` nor hidden. Names with a leading hyphen and names of devices
     /// get an underscore. The name is truncated to 255 bytes and keeps its extension.
     ///
-    /// The scan uses scalars rather than characters: in Swift, a slash and a combining mark after
-    /// it are one character, which is not a slash; in the file system, the slash remains.
+    /// The scan uses scalars instead of characters. In Swift, a slash and a combining mark after it
+    /// are one character that is not a slash. In the file system, the slash remains.
     static func safe(_ name: String) -> String? {
         let parts = name.unicodeScalars.split(omittingEmptySubsequences: false) {
             $0 == "/" || $0 == "\\"
@@ -242,9 +242,9 @@ enum FileName {
 extension ResponseHead {
     /// The file name that the response suggests.
     ///
-    /// The name comes from `Content-Disposition` (RFC 6266), otherwise from the last path component
-    /// of the URL; otherwise it is `download`. It is one path component of at most 255 bytes
-    /// without control characters, and neither hidden nor `..`.
+    /// The name comes from `Content-Disposition` (RFC 6266) or, without this field, from the last
+    /// path component of the URL. If both are missing, it is `download`. It is one path component
+    /// of at most 255 bytes without control characters, and neither hidden nor `..`.
     public var suggestedFilename: String {
         headers[.contentDisposition].flatMap { ContentDisposition(parsing: $0).filename }
             .flatMap(FileName.safe) ?? FileName.of(url) ?? "download"

@@ -33,7 +33,7 @@ final class PartialFile: Sendable {
         }
     }
 
-    /// Opens a file that an earlier download left.
+    /// Opens a file of an earlier download.
     ///
     /// Returns nil if it is gone, in use, or not a partial file.
     static func reopen(_ url: URL) -> PartialFile? {

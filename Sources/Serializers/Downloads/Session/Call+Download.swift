@@ -16,11 +16,11 @@ extension Call {
     /// server allows it. Only a response with a status from 200 to 299 is saved. The client's limit
     /// for collected content does not apply.
     ///
-    /// A deadline covers each exchange to its last byte, so give a large download a deadline of its
-    /// own. The deadline begins again when an interrupted transfer resumes. When the deadline
+    /// A deadline covers each exchange to its last byte, so set a separate deadline for a large
+    /// download. The deadline begins again when an interrupted transfer resumes. When the deadline
     /// passes, the download fails and is not resumed. To limit the total time, cancel the task.
     /// - Parameters:
-    ///   - destination: Where to put the file.
+    ///   - destination: The place of the file.
     ///   - options: How an interrupted transfer is handled.
     ///   - onProgress: Called after each chunk, on the caller's actor, so that it may change the
     ///     state of that actor. The transfer continues when the closure returns.
@@ -82,7 +82,7 @@ public struct DownloadOptions: Sendable {
     /// error has the same data as ``TurnpikeCore/ClientError/resumeData``.
     public var keepsPartialFile = false
 
-    /// The data of an earlier call; the download continues from it, whatever the URL.
+    /// The data of an earlier call, with which the download continues even if the URL differs.
     public var resumeData: ResumeData?
 
     /// Creates options.

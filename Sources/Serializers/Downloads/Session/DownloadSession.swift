@@ -174,7 +174,7 @@ final class DownloadSession: Sendable {
                 validator: validator, totalBytes: total, partialFile: partial.url,
                 suggestedName: head.suggestedFilename, resource: ResumeData.resource(request.url))
             state.resume = data
-            // Written before the first byte, because the process may end at any time.
+            // The note is written before the first byte, because the process may end at any time.
             try note?.write(data)
         }
     }

@@ -7,8 +7,7 @@ import TurnpikeSupport
 /// Writes one response of a download to its file.
 struct DownloadWriter {
     let session: DownloadSession
-    /// Whether the call is a GET without a range of its own, so that the session may request
-    /// ranges.
+    /// Whether the call is a GET that sets no range, so that the session may request ranges.
     let isPlain: Bool
     /// Whether this exchange requested a range.
     let isResuming: Bool
@@ -126,8 +125,8 @@ extension ResumeData {
     /// Whether a response is about the same content; nil if it names no validator.
     ///
     /// A server that ignores `If-Range` sends a part of the current version. A part therefore
-    /// counts only if it names the validator of the bytes received so far: the entity tag, which a
-    /// part must carry if the whole has one (RFC 9110 §15.3.7), or the date if there is no tag.
+    /// counts only if it names the validator of the bytes received so far. This is the entity tag
+    /// (a part must have the tag of the whole, RFC 9110 §15.3.7) or, without a tag, the date.
     func fits(_ head: ResponseHead) -> Bool? {
         let named = head.headers[.eTag] ?? head.headers[.lastModified]
         return named.map { Grammar.areSame($0, validator) }
@@ -135,7 +134,7 @@ extension ResumeData {
 }
 
 extension ResponseHead {
-    // Has framing of its own and answers a request for several ranges (RFC 9110 §14.6).
+    // The type has its own framing and answers a request for several ranges (RFC 9110 §14.6).
     fileprivate var isMultipart: Bool {
         headers[.contentType]?.lowercased().hasPrefix("multipart/byteranges") == true
     }

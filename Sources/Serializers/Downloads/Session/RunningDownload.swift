@@ -176,15 +176,15 @@ final class DownloadRunner: Sendable {
     private func run(after earlier: Task<Void, Never>?) -> Task<Void, Never> {
         Task.inheriting(immediately: false) { [self] in
             await earlier?.value
-            // This run takes over the bytes that a pause kept. From here the options decide whether
-            // they stay.
+            // This run takes over the bytes that a pause kept. Later, the options decide whether
+            // the bytes stay.
             inner.withLock { if $0.state == .running { session.release() } }
             do {
                 let file = try await session.run(call) { progress.send($0) }
                 _ = transition(to: .finished)
                 outcome.settle(.success(file))
             } catch is CancellationError where state == .paused || Task.isCancelled {
-                // Paused, or cancelled by a method that settles the outcome itself.
+                // The run was paused, or was cancelled by a method that settles the outcome itself.
             } catch {
                 _ = transition(to: error is CancellationError ? .cancelled : .failed)
                 outcome.settle(.failure(error))

@@ -185,7 +185,7 @@ enum Fault {
             return Kind(
                 code: .tls,
                 message:
-                    "the TLS handshake failed, or the certificate was refused; see that its name"
+                    "the TLS handshake failed, or the certificate was refused; check that its name"
                     + " and dates are right, and that tlsConfiguration.trustRoots has its authority"
             )
         // TLS 1.3 lets the client send before the server has judged its certificate.
