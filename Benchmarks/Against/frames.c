@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Loaded before Swift's runtime, it prints how many bytes of asynchronous frames existed at most at one time.
+// If it is loaded before Swift's runtime, it prints the largest total of asynchronous frames at one time in bytes.
 
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -9,7 +9,7 @@
 
 enum { DEPTH = 4096 };
 
-// A task frees its frames in the reverse order. A program with one caller has one deep task on a thread.
+// A task frees its frames in reverse order. A program with one caller has one deep task on a thread.
 static _Thread_local struct {
     void *frame;
     size_t bytes;
