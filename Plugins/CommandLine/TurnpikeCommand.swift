@@ -30,9 +30,9 @@ import Darwin
 public enum TurnpikeCommand {
     /// Runs the command with the arguments of the process, and ends the process with its status.
     ///
-    /// Call it first. It replaces missing standard descriptors, ignores the signal of a broken
-    /// pipe, lets `SIGINT` and `SIGTERM` end the current work, and removes the proxy variables from
-    /// the environment.
+    /// Call this method first. It replaces missing standard descriptors, ignores the signal of a
+    /// broken pipe, lets `SIGINT` and `SIGTERM` end the current work, and removes the proxy
+    /// variables from the environment.
     /// - Parameter register: Adds names to those that stack files may use; `check`, `explain`,
     ///   `exec` and `send --stack` accept all of them.
     public static func main(

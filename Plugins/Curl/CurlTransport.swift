@@ -50,7 +50,7 @@ public final class CurlTransport: Transport {
     /// - Throws: ``/TurnpikeCore/ClientError/Code/unsupported`` if there is none.
     public static var hasHTTP2: Bool { get throws { try CurlLibrary.load().hasHTTP2 } }
 
-    /// Creates a transport with connections of its own.
+    /// Creates a transport with its own connections.
     /// - Throws: ``/TurnpikeCore/ClientError/Code/unsupported`` if there is no libcurl, or if it
     ///   cannot do what the configuration needs. ``/TurnpikeCore/ClientError/Code/configuration``
     ///   if a file in the configuration cannot be read.
@@ -89,12 +89,12 @@ public final class CurlTransport: Transport {
     /// }
     /// ```
     ///
-    /// It suits tasks that do little work. All of them share one thread with the network. So a task
-    /// that computes for long, or blocks, delays every exchange of the transport; move such work
-    /// elsewhere. Child tasks and gates run there too, but actors with their own executor and plain
-    /// `Task { }` do not. After the transport's shutdown, the remaining tasks run on the system's
-    /// threads. With several engines, it is the first engine's thread; exchanges of the other
-    /// engines save nothing.
+    /// The executor suits tasks that do little work. All of them share one thread with the network.
+    /// So a task that computes for long, or blocks, delays every exchange of the transport; move
+    /// such work elsewhere. Child tasks and gates run there too, but actors with their own executor
+    /// and plain `Task { }` do not. After the transport's shutdown, the remaining tasks run on the
+    /// system's threads. With several engines, it is the first engine's thread; exchanges of the
+    /// other engines save nothing.
     ///
     /// From tokio's current-thread runtime and SwiftNIO's event loops; SE-0417.
     public var executor: any TaskExecutor { engines[0] }

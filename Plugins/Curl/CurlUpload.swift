@@ -104,8 +104,8 @@ final class CurlUpload: @unchecked Sendable {
     // Whether nothing was read yet.
     private var isAtStart: Bool { position == 0 }
 
-    /// Makes the content start again. If it must be opened anew, a task does that, and `onReady` is
-    /// called when the content ``isOpen``.
+    /// Makes the content start again. If the body must be opened again, a task opens it, and
+    /// `onReady` is called when the content ``isOpen``.
     func reopen() {
         if isAtStart { return }
         position = 0

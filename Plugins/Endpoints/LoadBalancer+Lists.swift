@@ -50,8 +50,8 @@ extension LoadBalancer {
 
     /// Asks the resolver for a list.
     func run(_ refresh: ListRefresh) {
-        // The task belongs to no call. It ends when the resolver returns. Until then it holds only
-        // the resolver and its context. Both are cancelled when the request is settled: by its
+        // The task belongs to no call. The task ends when the resolver returns. Until then it holds
+        // only the resolver and its context. Both are cancelled when the request is settled: by its
         // list, by the limit below, by the shutdown of a client, by new rules, or by the release of
         // the balancer. A resolver that ignores all of this is left running.
         let task = Task.apart { [weak self] in

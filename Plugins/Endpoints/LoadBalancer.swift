@@ -80,7 +80,7 @@ final class LoadBalancer: Sendable {
         state = Mutex(State(rules: rules, chooser: EndpointPicker(rules.policy)))
     }
 
-    // The refresh and the checks do not hold the balancer. They end with it.
+    // The refresh and the checks do not hold the balancer, and end with it.
     deinit { stop() }
 
     /// The endpoints of the current list.
@@ -164,8 +164,8 @@ final class LoadBalancer: Sendable {
         return EndpointLease(pick.member, at: now)
     }
 
-    // Describes the choice before the request counts as running. It says why an endpoint is used
-    // although it is slow or unhealthy.
+    // Describes the choice before the request counts as running. The text says why an endpoint is
+    // used although it is slow or unhealthy.
     private func text(
         of pick: PickResult, in view: View, at now: MonotonicInstant
     ) -> String {

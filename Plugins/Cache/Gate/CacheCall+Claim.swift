@@ -97,7 +97,7 @@ final class Claims: Sendable {
     enum End: Sendable {
         /// The response can be found.
         case stored
-        /// There is no response for the others. They send their own requests.
+        /// There is no response for the other calls. These send their own requests.
         case notStored
         /// The call ended without a result. Another call may try.
         case gaveUp
@@ -126,7 +126,7 @@ final class Claims: Sendable {
     }
 }
 
-/// The claim of one call. It ends with the call at the latest.
+/// The claim of one call. The claim ends with the call at the latest.
 final class Claim: Sendable {
     private let keys: CacheKeys
     private let ended: SharedValue<Claims.End>

@@ -208,7 +208,7 @@ struct RevalidationKey: Hashable {
     let variant: Variant
     // Calls with their own gates do not share with other calls.
     let plan: ObjectIdentifier
-    // No waiting call may use a refresh that does not share.
+    // A refresh without permission to share is not for waiting calls.
     let allowsSharing: Bool
     // Calls that may connect only to public addresses do not wait for other calls.
     let isGuarded: Bool

@@ -98,7 +98,7 @@ struct CheckReport {
         ]
     }
 
-    // The first gate represents the gates with mistakes. No finding is about it, so it stays first.
+    // The first gate represents those with mistakes. No finding is about it, so it stays first.
     private func order(of finding: LintFinding) -> [String]? {
         finding.mendedOrder.map { Array($0.dropFirst(leftOut)) }
     }

@@ -72,7 +72,7 @@ enum ExecBody {
             do {
                 try append(inner, to: &form)
             } catch {
-                // The call reports an error of the request. It is not a mistake in the line.
+                // The call reports an error of the request, which is not a mistake in the line.
                 fault = fault ?? error
             }
             inner.finish()

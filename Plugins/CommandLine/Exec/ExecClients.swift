@@ -12,8 +12,8 @@ final class ExecClients {
 
     private var clients: [String: ConfiguredClient] = [:]
     private let base: StackFile?
-    // Shared by all clients, and with it the objects that must exist once for a path, such as the
-    // writer of a metrics file.
+    // All clients share the registry. It holds the objects that must exist once for a path, such as
+    // the writer of a metrics file.
     private let registry: Registry
     private let traces: TraceStore?
 

@@ -57,7 +57,7 @@ struct ExecRequest: Sendable {
                 "{i}".unicodeScalars, with: String(index).unicodeScalars))
     }
 
-    // The call reports invalid names and values. They are not mistakes in the line.
+    // The call reports invalid names and values. These are not mistakes in the line.
     private static func pairs(_ settings: Settings, _ key: String) -> [(
         name: String, value: String
     )] {

@@ -18,7 +18,7 @@ final class SendOutput: Sendable {
         case idle
         /// A temporary file that will replace the destination.
         case replacing(descriptor: Int32, temporary: String)
-        /// Devices and pipes are not regular files. They cannot be replaced.
+        /// Devices and pipes are not regular files, and cannot be replaced.
         case writing(descriptor: Int32)
         case ended
     }

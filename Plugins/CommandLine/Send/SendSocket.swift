@@ -74,7 +74,7 @@ struct SendSocket: Sendable {
                 try await socket.send(.text(text))
             }
         } catch {
-            // This also ends the messages.
+            // Closing also ends the messages.
             try? await socket.close(.goingAway)
             throw error
         }

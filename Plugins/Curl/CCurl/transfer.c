@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// A transfer is created once, and begins and ends for each request. It collects what comes, and decides nothing. This file uses
-// request.c, connections.c and library.c.
+// A transfer is created once, and begins and ends for each request. A transfer collects what it receives, and decides nothing.
+// This file uses request.c, connections.c and library.c.
 
 #include "engine.h"
 #include <stdlib.h>

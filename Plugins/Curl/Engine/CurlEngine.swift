@@ -125,8 +125,8 @@ final class CurlEngine: Sendable {
             inbox.isNew = true
             return false
         }
-        // `close` ends running transfers while it holds the lock. It may be running on this thread,
-        // because a transfer that it ends may be the content of another transfer.
+        // `close` ends running transfers while it holds the lock. `close` may be running on this
+        // thread, because a transfer that it ends may be the content of another.
         if isClosed, orders.contains(.start) { state.withLock { _ in refuse(transfer) } }
         return !isClosed
     }

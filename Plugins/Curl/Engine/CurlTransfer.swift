@@ -65,7 +65,7 @@ final class CurlTransfer: @unchecked Sendable {
         Origin(url).map { Destination($0, at: request.route?.target) }
     }
 
-    /// Sets the exchange. It and the transfer hold each other until ``leave()``.
+    /// Sets the exchange. The exchange and the transfer hold each other until ``leave()``.
     func feed(_ exchange: Exchange) { self.exchange = exchange }
 
     /// The times of the phases, once the head has come or the transfer has failed.
@@ -150,8 +150,8 @@ extension CurlTransfer {
 
     /// Releases the handle.
     /// - Returns: The handle, and whether it can be reused. libcurl does not forget how often a
-    ///   handle has met a dead connection, and fails after several. It also does not forget that a
-    ///   handle has sent trailers. In 8.18, a handle that was paused never connects again.
+    ///   handle has met a dead connection, and fails after several. libcurl also does not forget
+    ///   that a handle has sent trailers. In 8.18, a handle that was paused never connects again.
     func releaseHandle() -> (handle: CurlHandle, isReusable: Bool)? {
         guard let handle else { return nil }
         let isPaused = handle.isSendPaused || handle.isReceivePaused
@@ -200,7 +200,7 @@ extension CurlTransfer {
         let goesOn = pass(chunk, actions, handle, to: exchange)
         if actions.contains(.leave) { return actions }
         if exchange.hasEnded { return actions.union(advance(.cancelled)) }
-        // Only a reader that was given something has said whether it wants more.
+        // Only a reader that has received bytes has said whether it wants more.
         if count == 0, !actions.contains(.open) { return actions }
         if handle.isReceivePaused { actions.formUnion(life.handle(.bufferFilled)) }
         return actions.union(advance(goesOn ? .readerWantsMore : .readerHolds))

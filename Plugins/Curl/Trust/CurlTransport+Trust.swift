@@ -93,7 +93,7 @@ extension CurlTransport {
         public var certificate: String
         /// The file of the private key.
         public var key: String
-        /// The password of the key. Nobody is asked for it.
+        /// The password of the key. The transport never asks for it.
         public var password: String?
 
         /// Creates a client certificate.

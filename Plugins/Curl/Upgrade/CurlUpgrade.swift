@@ -63,7 +63,7 @@ final class CurlUpgrade: UpgradedChannel {
     /// Waits until there is a connection.
     func connect() async throws -> CurlTimes {
         try upgrades.add(self)
-        // It may have been closed before it was added, so it may not have been removed.
+        // The connection may have been closed before it was added. Then it was not removed.
         if state.withLock({ $0.life.state == .closed }) { upgrades.remove(self) }
         return try await connected.value { [self] in close() }
     }

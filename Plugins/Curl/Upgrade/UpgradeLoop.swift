@@ -8,8 +8,8 @@ import TurnpikeSupport
 
 /// The thread that waits for the upgraded connections of a transport; it runs while there are any.
 ///
-/// They are not in an engine, because libcurl would count them with the other connections, and
-/// might close them to make space. So they are counted here, with the same limits.
+/// These connections are not in an engine: libcurl would count them with the others, and might
+/// close them to make space. So they are counted here, with the same limits.
 final class UpgradeLoop: Sendable {
     private struct State {
         // The connections that have a place.

@@ -6,8 +6,8 @@ import TurnpikeCore
 
 /// One endpoint of a list, with its running requests and its latency.
 ///
-/// It lives while its target is in the list. If a new list has another weight, zone or labels for
-/// the target, a new member continues the old one and shares its figures.
+/// A member lives while its target is in the list. If a new list has another weight, zone or labels
+/// for the target, a new member continues the old one and shares its figures.
 final class EndpointMember: Sendable {
     let endpoint: Endpoint
 
@@ -31,7 +31,7 @@ final class EndpointMember: Sendable {
         if let start { startSlowly(at: start) }
     }
 
-    /// Creates a member for the same target in a newer list. It continues an old member.
+    /// Creates a member that continues an old member for the same target in a newer list.
     init(_ endpoint: Endpoint, continuing old: EndpointMember) {
         self.endpoint = endpoint
         key = old.key

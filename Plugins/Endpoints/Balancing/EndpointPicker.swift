@@ -24,8 +24,8 @@ final class EndpointPicker: Sendable {
     ///   - request: The request, for the key of a hash.
     ///   - now: The time.
     ///   - bits: 64 random bits. Equal bits make equal choices.
-    ///   - tried: The members that the call has tried. They are avoided if another usable member is
-    ///     left.
+    ///   - tried: The members that the call has tried. These are avoided if another usable member
+    ///     is left.
     /// - Returns: The member and why it was chosen; nil if no member is usable.
     func choose(
         from set: EndpointSet, for request: Request, at now: MonotonicInstant, bits: UInt64,
@@ -89,7 +89,7 @@ struct Pick {
         dice = SeededGenerator(seed: bits)
     }
 
-    /// Whether the own zone serves the request, given its share of all requests.
+    /// Whether the own zone serves the request. The zone's share of all requests is the argument.
     mutating func isWithin(_ share: Double) -> Bool {
         if share >= 1 { return true }
         // The zone of a key changes only with the share.
@@ -199,7 +199,7 @@ final class EndpointSequence: Sendable {
         let number = count.wrappingAdd(1, ordering: .relaxed).oldValue
         if number != 0 { return number }
         let first = dice.next()
-        // Numbers that other calls took meanwhile began at 1.
+        // The numbers of other calls at the same time begin at 1.
         count.store(first &+ 1, ordering: .relaxed)
         return first
     }
@@ -207,8 +207,8 @@ final class EndpointSequence: Sendable {
 
 /// The random numbers for the choices of all calls.
 ///
-/// A generator for each call would cost more than the choice. This one is a counter with mixed
-/// numbers (SplitMix64). It starts from the random source of the first call.
+/// A generator for each call would cost more than the choice. So all calls share a counter with
+/// mixed numbers (SplitMix64). It starts from the random source of the first call.
 final class SharedRandom: Sendable {
     // 0 before the first number.
     private let count = Atomic<UInt64>(0)

@@ -87,16 +87,16 @@ public struct EndpointHealth: Sendable {
 
 /// Requests that ask an endpoint whether it is healthy, in addition to the requests of calls.
 ///
-/// A check is a GET for a path at the logical origin, with a connection to the endpoint. It uses
-/// the client's transport directly and passes no gate. So it has no credentials, and is not logged,
-/// retried or limited. One check runs at a time for an endpoint, and at most 64 in all.
+/// A check is a GET for a path at the logical origin, with a connection to the endpoint. A check
+/// uses the client's transport directly and passes no gate. So it has no credentials, and is not
+/// logged, retried or limited. One check runs at a time for an endpoint, and at most 64 in all.
 ///
-/// Checks begin with the first call. They end when the endpoint leaves the list, when the client is
+/// Checks begin with the first call, and end when the endpoint leaves the list, when the client is
 /// shut down, or when the client is released.
 public struct EndpointHealthCheck: Sendable {
     /// The path, and a query if there is one: `/health`.
     public var path: String
-    /// The time between two checks of an endpoint, at least 10 ms. It varies by up to a tenth.
+    /// The time between two checks of an endpoint, at least 10 ms; it varies by up to a tenth.
     public var interval: Duration
     /// The longest time for a check.
     public var timeout: Duration

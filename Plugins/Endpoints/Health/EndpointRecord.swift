@@ -7,7 +7,7 @@ import TurnpikeMiddleware
 /// The state of an endpoint in its gate.
 enum EndpointState: String, CaseIterable, Sendable {
     case usable
-    /// It failed, and is temporarily left out.
+    /// The endpoint failed, and is temporarily left out.
     case ejected
     /// Its checks fail.
     case down

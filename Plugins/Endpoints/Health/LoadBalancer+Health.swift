@@ -143,8 +143,8 @@ extension LoadBalancer {
         keepBounds(&state, at: now)
     }
 
-    // After a change of the list or the rules, too many may be ejected. Those whose ejections would
-    // end first return at once.
+    // After a change of the list or the rules, too many may be ejected. The endpoints whose
+    // ejections would end first return at once.
     private func keepBounds(_ state: inout State, at now: MonotonicInstant) {
         let excess =
             state.ejectedCount - state.rules.health.mostEjected(of: state.order.count)

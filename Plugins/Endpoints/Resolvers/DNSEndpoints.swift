@@ -10,7 +10,7 @@ import TurnpikeSupport
 /// machine has no address (`AI_ADDRCONFIG`). The order of an answer is ignored. SRV records are not
 /// read. A program that knows ports and weights can write them to an ``EndpointFile``.
 ///
-/// The system looks up the name on a thread of its own, one lookup at a time. A lookup that exceeds
+/// The system looks up the name on a separate thread, one lookup at a time. A lookup that exceeds
 /// the limit fails. If the system still hangs in it, no second lookup begins at the same time.
 public final class DNSEndpoints: EndpointResolver {
     private let name: String

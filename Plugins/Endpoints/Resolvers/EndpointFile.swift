@@ -29,10 +29,10 @@ import TurnpikeSupport
 /// | `zone` | the zone that the endpoint runs in |
 /// | `labels` | anything; this member is not read |
 ///
-/// A file has 1 to 100,000 endpoints and at most 16 MiB. It is used as a whole or not at all. One
-/// mistake, or a half-written file, is an error with the path of each entry (`endpoints[17].port:
-/// found 99999; …`), and the last good list stays in use. An entry that equals an earlier one is
-/// dropped.
+/// A file has 1 to 100,000 endpoints and at most 16 MiB. The file is used as a whole or not at all.
+/// One mistake, or a half-written file, is an error with the path of each entry
+/// (`endpoints[17].port: found 99999; …`), and the last good list stays in use. An entry that
+/// equals an earlier one is dropped.
 ///
 /// The writing program should write a new file and rename it over the old one. Links are followed
 /// again each time, as the volumes of Kubernetes need it.
@@ -107,7 +107,7 @@ public final class EndpointFile: EndpointResolver {
         guard status.st_size <= Self.maxBytes else {
             throw unusable("found \(status.st_size) bytes; expected at most \(Self.maxBytes)")
         }
-        // A file that grows meanwhile has changed at the next check.
+        // If the file grows during that time, the next check notices the change.
         guard let data = try? file.read(upToCount: Self.maxBytes) ?? Data() else {
             throw unusable("it could not be read")
         }

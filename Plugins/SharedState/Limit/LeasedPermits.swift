@@ -38,7 +38,7 @@ public struct LeasedPermits: PermitSource {
     private var loweredAt = Int64.min
     private var loweredTo = 0
 
-    // While the store cannot be reached and no call comes, it is asked no longer than this.
+    // How long an unreachable store is asked while no call comes.
     private static let probeTime: Int64 = 1_000_000_000
 
     init(_ plan: QuotaPlan) {
@@ -99,8 +99,8 @@ public struct LeasedPermits: PermitSource {
     }
 
     /// Lowers the permits that are left under one rule.
-    /// - Returns: Whether to tell the store. It is told if the number has halved, and otherwise at
-    ///   most every 100 ms, so that not each response costs an operation.
+    /// - Returns: Whether to tell the store. The store is told if the number has halved, and
+    ///   otherwise at most every 100 ms. So not each response costs an operation.
     public mutating func lower(to permits: Int, rule: Int, at now: Int64) -> Bool {
         if isLocal { return buckets?.lower(to: permits, rule: rule, at: now) ?? false }
         if now < loweredAt.addingSaturating(100_000_000), permits * 2 > loweredTo { return false }

@@ -49,9 +49,10 @@ final class QuotaDriver: Sendable {
 
     /// Runs the driver of a key: one task that asks the store, one request at a time.
     ///
-    /// The task belongs to no call, so a cancelled call does not take the answer from others. It
-    /// ends by itself when no call waits, no permit is held and nothing has to be returned. That is
-    /// at most a tenth of a second after the last call, or a second while the store is unreachable.
+    /// The task belongs to no call, so a cancelled call does not take the answer from others. The
+    /// task ends by itself when no call waits, no permit is held and nothing has to be returned.
+    /// This is at most a tenth of a second after the last call, or a second while the store is
+    /// unreachable.
     private func drive(_ limiter: Limiter, _ key: QuotaKey, by timeSource: any TimeSource) {
         let text = key.text(in: access.group)
         let isLocal =

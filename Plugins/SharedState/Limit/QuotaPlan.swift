@@ -19,9 +19,9 @@ struct QuotaPlan: Sendable {
     private let fastest: Double
     private let slowest: Double
 
-    // The time that one reservation for waiting calls covers, divided by the replicas. It is short,
-    // so that replicas take turns and a lost replica loses few permits. It is longer than a round
-    // trip, so that no permit is lost between two reservations.
+    // The time that one reservation for waiting calls covers, divided by the replicas. The time is
+    // short, so that replicas take turns and a lost replica loses few permits. But it is longer
+    // than a round trip, so that no permit is lost between two reservations.
     private static let portionTime = 50e6
     // A lease has the permits that this replica will probably use within this time.
     private static let leaseTime = 10e6
@@ -49,7 +49,7 @@ struct QuotaPlan: Sendable {
 
     /// How far ahead permits are reserved for waiting calls. Each replica has space for two.
     ///
-    /// A replica that found none would have to try again, and meanwhile would not be in the queue.
+    /// A replica without space would have to try again, and would not be in the queue until then.
     func reach(_ replicas: Int) -> Duration {
         let two = slowest.rounded(.up) * 2 * (Double(replicas) + 1)
         return min(.nanoseconds(Int64(min(max(two, 1e9), 1e10))), Self.longestReach)

@@ -8,13 +8,13 @@ import TurnpikeSupport
 ///
 /// Times are nanoseconds of the monotonic clock.
 struct RefillForecast {
-    /// When the store is asked again, after it had no permits or gave no answer.
+    /// When the store is asked again, after it had no permits or did not answer.
     private(set) var retryAt = Int64.min
     /// How many permits the next request may ask for in addition to a portion, after a full answer.
     private(set) var grown = 0
     /// The time until which no permit comes.
     private(set) var scarceUntil = Int64.min
-    // How long that is believed. Permits may be returned, or the store may start anew.
+    // How long this is believed. Permits may be returned, or the store may restart.
     private var knownUntil = Int64.min
 
     private static let firstProbe: Int64 = 20_000_000

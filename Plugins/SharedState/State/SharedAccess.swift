@@ -82,9 +82,9 @@ final class SharedAccess: Sendable {
     ///   - what: The object of the request, for messages: `a permit`.
     ///   - timeSource: The clock of the limit.
     ///   - limit: Another limit than ``timeLimit``, for requests that no call waits for.
-    ///   - firstLimit: The limit until the store has answered for the first time. It includes the
-    ///     time for its connection. The store is then asked despite earlier failures. Nil: no such
-    ///     limit.
+    ///   - firstLimit: The limit until the store has answered for the first time. This limit
+    ///     includes the time for the connection. The store is then asked despite earlier failures.
+    ///     Nil: no such limit.
     ///   - tell: Receives a line for the log.
     ///   - late: Receives an answer that comes after the limit or after the caller's cancellation.
     ///   - operation: Asks the store.
@@ -138,8 +138,8 @@ final class SharedAccess: Sendable {
     /// answered recently.
     func run(_ operation: @escaping @Sendable (any SharedStore) async throws -> Void) {
         let store = store
-        // The task ends by itself, because every operation of a store does. It is not cancelled
-        // with the caller: others wait for its answer, or its answer must be undone.
+        // The task ends by itself, because every operation of a store does. The task is not
+        // cancelled with the caller: others wait for its answer, or its effect must be undone.
         _ = Task.inheriting { try? await operation(store) }
     }
 

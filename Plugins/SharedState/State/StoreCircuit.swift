@@ -6,8 +6,9 @@ public import TurnpikeCore
 ///
 /// After three failures in a row, no operation is sent for 100 ms. Then one operation is tried.
 /// While it runs, and for twice the pause after it failed, no other operation is sent. The longest
-/// pause is a quarter of a second. It is short because all replicas must return at nearly the same
-/// time: replicas that are back may use the whole quota while others still use shares.
+/// pause is a quarter of a second. The longest pause is short because all replicas must return at
+/// nearly the same time: replicas that are back may use the whole quota while others still use
+/// shares.
 public struct StoreCircuit: Sendable {
     private enum State: Sendable {
         case closed(failures: Int)
@@ -70,7 +71,7 @@ public struct StoreCircuit: Sendable {
 
     /// Records the end of an admitted operation.
     /// - Parameters:
-    ///   - hasAnswered: Whether the store answered, in time and without a fault of its own.
+    ///   - hasAnswered: Whether the store answered in time and without an error.
     ///   - now: The current time, needed only after a failure.
     /// - Returns: Whether this opens or closes the circuit.
     @discardableResult

@@ -22,7 +22,7 @@ public final class MemorySharedStore: SharedStore {
         var tokens = ExpiringTable<StoredToken>()
         var locks = ExpiringTable<UInt64>()
         var groups: [String: ExpiringTable<Void>] = [:]
-        // One number for all keys. It grows for each key, and needs no memory for each.
+        // One number for all keys, which needs no memory for each key. It grows for every key.
         var fence: UInt64 = 0
     }
 

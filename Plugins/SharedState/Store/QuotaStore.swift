@@ -41,7 +41,7 @@ public protocol QuotaStore: Sendable {
 
     /// Lowers the permits that are left under one rule, after a report of the quota's server.
     ///
-    /// It has no effect if fewer permits are left already.
+    /// Nothing changes if fewer permits are already left.
     /// - Parameters:
     ///   - remaining: The most permits that are left.
     ///   - key: The key of the quota.
@@ -88,7 +88,7 @@ public enum QuotaAnswer: Sendable, Hashable {
     /// Permits were taken.
     case granted(QuotaGrant)
     /// Nothing was taken, because the first permit would come later than the request's
-    /// ``QuotaRequest/reach``. It comes after this time.
+    /// ``QuotaRequest/reach``. This permit comes after this time.
     case exhausted(retryAfter: Duration)
     /// Nothing was taken, because a cool-down of the same key lasts this long (``CooldownStore``).
     case coolingDown(Duration)
@@ -100,8 +100,8 @@ public struct QuotaGrant: Sendable, Hashable {
     public let permits: Int
     /// For each rule of the request, the time from the decision until the first permit is due.
     ///
-    /// It is negative if permits were left. With -5 intervals, five more permits after the first
-    /// one are due at once.
+    /// The time is negative if permits were left. With -5 intervals, five more permits after the
+    /// first one are due at once.
     public let offsets: [Duration]
 
     /// Creates a grant.

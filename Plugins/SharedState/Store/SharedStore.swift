@@ -31,13 +31,13 @@ extension SharedStore {
     public func shutdown() async {}
 }
 
-/// Stores until when nothing may be sent to an origin, because the origin told one replica so.
+/// Stores the time until which no replica may send to an origin, after one replica was told so.
 public protocol CooldownStore: Sendable {
     /// Begins a cool-down, or prolongs it. A cool-down is never shortened.
     /// - Parameters:
     ///   - duration: How long it lasts from now on.
-    ///   - key: The origin, or a tenant's account there, that must not be used. It is the key of
-    ///     the quota.
+    ///   - key: The origin, or a tenant's account there, that must not be used. The quota has the
+    ///     same key.
     /// - Throws: Any error, if the store does not answer.
     func coolDown(for duration: Duration, _ key: String) async throws
 

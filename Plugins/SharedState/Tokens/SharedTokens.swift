@@ -24,9 +24,9 @@ public import TurnpikeMiddleware
 /// ### A refresh
 ///
 /// A replica that needs a new token reads the store first. If another replica has refreshed the
-/// token, nothing is sent. Otherwise the replica takes a lock and reads again. It refreshes with
-/// the refresh token of the store, stores the new token with the number of the lock, and unlocks.
-/// The others ask the store again after pauses that grow from 50 ms to one second.
+/// token, nothing is sent. Otherwise the replica takes a lock and reads again. The replica
+/// refreshes with the refresh token of the store, stores the new token with the number of the lock,
+/// and unlocks. The others ask the store again after pauses that grow from 50 ms to one second.
 ///
 /// The first time, the store has two seconds to answer, not only ``SharedState/timeLimit``, because
 /// it may have to connect first. Otherwise replicas that start together would all sign in.
@@ -40,16 +40,17 @@ public import TurnpikeMiddleware
 public struct SharedTokens: Sendable {
     /// What a replica does if a token must be replaced while the store does not answer.
     public enum Outage: Sendable, Hashable {
-        /// It refreshes the token by itself, and stores it when the store can be reached.
+        /// The replica refreshes the token by itself, and stores it when the store can be reached.
         ///
         /// If the provider spends refresh tokens, this happens only after the store was unreachable
         /// for a second, and not while another replica may be refreshing. But if several replicas
-        /// refresh with the same refresh token during an outage, the server gives only the first
-        /// one a token. It treats the others as thieves: many servers then revoke all tokens, also
-        /// those of the first replica (RFC 9700 §4.14.2).
+        /// refresh with the same refresh token during an outage, the server sends a token only to
+        /// the first one. It treats the others as thieves: many servers then revoke all tokens,
+        /// also those of the first replica (RFC 9700 §4.14.2).
         case refresh
-        /// It waits for the store, at most ``/TurnpikeMiddleware/RefreshPolicy/timeLimit``. Then
-        /// calls that need a new token fail as ``/TurnpikeCore/ClientError/Code/auth``.
+        /// The replica waits for the store, at most
+        /// ``/TurnpikeMiddleware/RefreshPolicy/timeLimit``. Then calls that need a new token fail
+        /// as ``/TurnpikeCore/ClientError/Code/auth``.
         case wait
     }
 
@@ -62,7 +63,7 @@ public struct SharedTokens: Sendable {
     ///   - state: The store, and how long it may take to answer.
     ///   - key: The name of the tokens, equal in all replicas. Replicas with the same key must have
     ///     providers for the same account.
-    ///   - storesSecrets: Whether secrets may be stored there. It must be true.
+    ///   - storesSecrets: Whether secrets may be stored there. The value must be true.
     ///   - onOutage: What a replica does if a token must be replaced while the store does not
     ///     answer. Nil refreshes the token, or waits if the provider spends refresh tokens.
     /// - Throws: ``/TurnpikeCore/ClientError/Code/configuration`` if secrets may not be stored, or if

@@ -52,8 +52,8 @@ final class TokenSharing: BearerTokenSharing {
     // Each token is refreshed at most once a second. So an operation may be slower here than for a
     // rate limit.
     private static let slowest = Duration.milliseconds(250)
-    // Replicas that start together have no connection to the store yet. They must not all sign in
-    // because of that.
+    // Replicas that start together have no connection to the store yet. These replicas must not all
+    // sign in because of that.
     private static let firstLimit = Duration.seconds(2)
 
     init(_ shared: SharedTokens) { self.shared = shared }
@@ -192,7 +192,7 @@ final class TokenSharing: BearerTokenSharing {
             found.scope == job.scope, isNewer(found, job), try await isValid(found, job)
         else { return nil }
         return state.withLock { state in
-            // A token from outside may have come meanwhile.
+            // A token from outside may have come during the check.
             if state.unsaved?.isFromOutside == true { return nil }
             state.fence = found.fence
             state.unsaved = nil

@@ -224,8 +224,8 @@ extension ValkeyStore {
 
         /// The most bytes of all variants of a URL together, including heads.
         ///
-        /// They are sent together. Larger content is not stored. A new variant may remove the
-        /// oldest.
+        /// All variants are sent together. Larger content is not stored. A new variant may remove
+        /// the oldest.
         public var maxEntryBytes = 1 << 20
 
         /// How long a stale response is kept if it can be validated.

@@ -200,7 +200,7 @@ struct NodeAddress: Hashable, Sendable, CustomStringConvertible {
     }
 }
 
-/// The user and the password of a connection. They are never printed.
+/// The user and the password of a connection, which are never printed.
 struct Credentials: Sendable, DescriptionReflectable {
     /// The user of an ACL; nil if there is only a password.
     let user: String?

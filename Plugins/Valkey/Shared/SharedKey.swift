@@ -30,7 +30,7 @@ enum SharedKey {
                 + (isPlain ? identity : "#" + SHA256.digest(of: Data(identity.utf8)).hexadecimal))
     }
 
-    /// Text for a hash tag, different for each key. It has no braces and is not empty.
+    /// Text for a hash tag, different for each key. The text has no braces and is not empty.
     private static func tag(_ key: String) -> String {
         if key.utf8.count > longest {
             return "%#" + SHA256.digest(of: Data(key.utf8)).hexadecimal

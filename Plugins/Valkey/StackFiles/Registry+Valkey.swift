@@ -57,8 +57,9 @@ extension Registry {
 extension Settings {
     /// Returns the server of the file's shared state, if the setting `shared` of this gate uses it.
     ///
-    /// Shared state of another kind is recorded as a mistake. This is for gates that store data on
-    /// the server that ``/TurnpikeSharedState/SharedStore`` does not handle, such as responses.
+    /// Shared state of another kind is recorded as a mistake. The method is for gates that store
+    /// data on the server that ``/TurnpikeSharedState/SharedStore`` does not handle, such as
+    /// responses.
     /// - Returns: The server; nil if the gate does not use it, or while a file is only checked
     ///   (``/TurnpikeStackFiles/Settings/isDryRun``).
     public func valkeyServer() -> ValkeyServer? {

@@ -85,7 +85,7 @@ final class Nginx {
             toFile: folder + "/nginx.conf", atomically: true, encoding: .utf8)
         try Data().write(to: URL(filePath: folder + "/start.log"))
         // Without these settings, the system clears the buffer pages of each body again in some
-        // runs. That is a third of the cost of an upload for every client.
+        // runs. Clearing them is a third of the cost of an upload for every client.
         let process = try ChildProcess(
             program, ["-c", folder + "/nginx.conf", "-p", folder],
             environment: ["GLIBC_TUNABLES": Self.keptMemory],

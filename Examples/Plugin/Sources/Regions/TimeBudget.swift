@@ -4,8 +4,8 @@ import Turnpike
 
 /// Ends a call that takes longer than a limit, as Turnpike's own `Deadline` does.
 ///
-/// Use it as a template for your own text or another source of the limit. It needs nothing that
-/// your own gates could not use.
+/// Use it as a template for your own text or another source of the limit. This gate needs nothing
+/// that your own gates could not use.
 ///
 /// ```swift
 /// let client = Client(transport: transport, stack: [.budget(.seconds(10)), .retry()])

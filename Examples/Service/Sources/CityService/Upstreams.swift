@@ -22,7 +22,7 @@ struct Upstream: Sendable {
         // The server's part of the trace: its span becomes a child of the attempt's span.
         router.add(middleware: TracingMiddleware())
         router.post("/token") { _, _ in
-            // A real issuer signs its tokens. These contain only the time of their end.
+            // A real issuer signs its tokens. The tokens here contain only the time of their end.
             let token = #""access_token": "\#(Self.now + 5)", "token_type": "Bearer""#
             return Self.json("{\(token), \"expires_in\": 5}")
         }

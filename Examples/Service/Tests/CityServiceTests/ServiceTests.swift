@@ -176,7 +176,7 @@ final class ServiceTests {
             #expect(
                 figures.sum("hb_requests_total", "/cities/", #"status_code="\#(status)""#) == count)
         }
-        // Each request that the upstreams saw was sent, and each one with a status was seen.
+        // The clients sent all requests that upstreams saw, and these saw all with a status.
         let sent = figures.sum("http_client_request_duration_seconds_count", #"method="GET""#)
         let answered = figures.sum(
             "http_client_request_duration_seconds_count", #"method="GET""#, "status_code=")

@@ -56,7 +56,7 @@ final class DiskBacklog: Sendable {
 
     private struct State {
         var queue: [Change] = []
-        // Changes that failed. They are queued again before the next change.
+        // Failed changes, which are queued again before the next change.
         var postponed: [Change] = []
         // All changes by key, in order: queued, being written, or postponed.
         var changes: [CacheKey: [Change]] = [:]
@@ -168,8 +168,8 @@ final class DiskBacklog: Sendable {
     /// Removes changes that were written or have failed.
     /// - Parameters:
     ///   - changes: The changes, as `take` returned them.
-    ///   - others: Replacements for failed changes, to be written the next time. Those above a
-    ///     limit are dropped.
+    ///   - others: Replacements for failed changes, to be written the next time. Replacements above
+    ///     a limit are dropped.
     func finish(_ changes: some Sequence<Change>, postponing others: [Change]) {
         state.withLock { state in
             for change in changes { state.release(change) }

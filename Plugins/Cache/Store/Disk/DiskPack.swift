@@ -24,7 +24,7 @@ struct DiskPack {
     /// file may be removed later.
     static let maxSharingBytes = 96 << 10
 
-    /// The most bytes of a file that several entries share. They are all removed together.
+    /// The most bytes of a file that several entries share. The entries are all removed together.
     static let maxSharedBytes = 512 << 10
 
     private let maxBytes: Int

@@ -112,8 +112,8 @@ final class DiskWriter: CacheWriter {
                 response.key, .entry(response, content.buffer, removals), bytes: bytes)
         }
         let update = DiskBacklog.Change.Work.update { store in
-            // It has no effect if the file was moved. A file that remains is removed at the next
-            // count.
+            // Removing has no effect if the file was moved. A file that remains is removed at the
+            // next count.
             defer { try? temporary.remove() }
             var beginning = DiskPack.opening(of: 1)
             let layout = EntryFile.addHead(

@@ -26,7 +26,7 @@ public import TurnpikeEssentials
 /// - The transport decodes content (Brotli, Zstandard, gzip and deflate, if the system supports
 ///   them), or the `HTTPClient` does (gzip and deflate; ``ClientTraits/decodesContent``). If a
 ///   request has its own `Accept-Encoding`, the content is not decoded.
-/// - The transport sets no time limits. Those of the `HTTPClient` still apply; they fail as
+/// - The transport sets no time limits. The limits of the `HTTPClient` apply; they fail as
 ///   `connectTimeout` and `idleTimeout`.
 /// - A gate creates the spans. The `HTTPClient` would create its own spans on an event loop,
 ///   without the caller's task-local service context, so set the `tracing.tracer` of its

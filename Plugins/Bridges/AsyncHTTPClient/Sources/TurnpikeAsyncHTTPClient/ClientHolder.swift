@@ -20,7 +20,7 @@ final class ClientHolder: Sendable {
 
     func shutdown() async {
         guard mustShutDown.exchange(false, ordering: .acquiringAndReleasing) else { return }
-        // It fails only if the `HTTPClient` was shut down before.
+        // The shutdown fails only if the `HTTPClient` was shut down before.
         try? await client.shutdown()
     }
 }

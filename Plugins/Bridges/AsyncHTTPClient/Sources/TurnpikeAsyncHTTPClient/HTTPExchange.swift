@@ -92,7 +92,7 @@ final class HTTPExchange: Sendable {
 
     // MARK: Ends
 
-    /// Tells async-http-client to stop. This closes the connection.
+    /// Tells async-http-client to stop, which closes the connection.
     private func stop(_ reason: any Error) {
         stop(state.withLock { $0.giveUp() }, reason)
     }

@@ -69,8 +69,8 @@ public final class ReloadingClient: Sendable {
 
     /// Reads the configuration now, and replaces the stack even if the configuration is unchanged.
     ///
-    /// This also reads the file that `stackFile` names, and the files and variables that it refers
-    /// to. A service calls this on SIGHUP. `onReload` is not called.
+    /// The method also reads the file that `stackFile` names, and the files and variables that it
+    /// refers to. A service calls this on SIGHUP. `onReload` is not called.
     /// - Throws: `ClientError.Code.configuration` with every mistake, or
     ///   `ClientError.Code.unsupported`. The old stack then stays in use.
     public func reload() throws {
@@ -91,7 +91,7 @@ public final class ReloadingClient: Sendable {
     /// - Throws: The error of a provider that cannot begin to watch.
     public func run() async throws {
         try await config.watchSnapshot { snapshots in
-            // The newest configuration counts. It may be newer than the reported one.
+            // The newest configuration counts. The newest one may be newer than the reported one.
             for await _ in snapshots {
                 if let result = followed() { onReload(result) }
             }

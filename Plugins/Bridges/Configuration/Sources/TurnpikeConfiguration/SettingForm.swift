@@ -4,8 +4,8 @@ import Turnpike
 
 /// A form in which a configuration can hold a setting of a stack file.
 ///
-/// The forms follow from the schema of stack files (`Registry.schema()`). That is observed from
-/// what the factories of gates and transports read.
+/// The forms follow from the schema of stack files (`Registry.schema()`). The schema is observed
+/// from what the factories of gates and transports read.
 enum SettingForm: Equatable {
     case boolean, integer, number
     /// One of several names that are not secret; any name if the list is empty.

@@ -48,7 +48,7 @@ public struct ClientService: Service {
 
     /// Waits for the shutdown of the service, and then ends the client.
     public func run() async {
-        // It throws only if the task is cancelled. Then there is no grace time.
+        // The wait throws only if the task is cancelled. Then there is no grace time.
         try? await gracefulShutdown()
         await client.shutdown(
             grace: grace,

@@ -30,7 +30,7 @@ final class CallTrace: Sendable {
     }
 
     /// Counts a request of the call.
-    /// - Returns: The number of earlier requests. It is exact even if several begin at once.
+    /// - Returns: The number of earlier requests, which is exact even if several begin at once.
     func nextSend() -> Int { sends.add(1, ordering: .relaxed).oldValue }
 
     /// Returns the trace of the call to which a context belongs.
