@@ -109,7 +109,7 @@ public final class CurlTransport: Transport {
     ///
     /// A request can name where its connection goes
     /// (``/TurnpikeCore/TransportCapabilities/connectTargets``) unless all requests go through a
-    /// A request's address rule is applied (``/TurnpikeCore/TransportCapabilities/addressRules``)
+    /// proxy. Its address rule is applied (``/TurnpikeCore/TransportCapabilities/addressRules``)
     /// unless all connections go to a proxy or to the ``Configuration/unixSocket``.
     public var capabilities: TransportCapabilities { options.capabilities }
 

@@ -182,7 +182,6 @@ final class UploadPipe: Sendable {
     }
 
     /// For content that the task must open: that runs the caller's code, which may block.
-    /// block.
     convenience init(opening body: RequestBody, onFill: @escaping @Sendable () -> Void) {
         self.init(.body(body), .opening, onFill: onFill)
     }

@@ -233,7 +233,7 @@ enum Revalidated: Sendable {
     struct Answer: Sendable {
         let head: ResponseHead
         var content: Result<Data, any Error>
-        /// The response in its stored form. Its key shows for whom it is.
+        /// The response in its stored form. Its key shows which callers may use it.
         let stored: StoredResponse
         let isStored: Bool
     }

@@ -168,8 +168,8 @@ typedef struct transfer {
     // The Unix socket that the configuration has set, or NULL.
     char *unix_socket;
 
-    // The connection of the last send: its TLS session, NULL if there is none or it is unknown, and its local port, because a
-    // later session may have the same address in memory; and whether the peer has ended the session with a close_notify.
+    // The connection of the last send: its TLS session (NULL if there is none or it is unknown), its local port, and whether the
+    // peer has ended the session with a close_notify. The port is needed because a later session may have the same address.
     struct {
         const void *session;
         int port;

@@ -248,7 +248,7 @@ static tpc_cause cause_of_repeat(transfer_t *this) {
 // Whatever the method, libcurl sends again if a reused connection gave no byte of an answer, or if the server requires HTTP/1.1.
 // Only the client may send again, because it counts the sends.
 static void refuse_repeat(transfer_t *this) {
-    // After a 417 libcurl would send again without Expect, and drop the content of the response, an ordinary one.
+    // After a 417, libcurl would send again without Expect, and drop the content of the 417. That is an ordinary response.
     this->shown.cause = this->shown.phase != TPC_PHASE_HEAD ? TPC_CAUSE_SKIPPED : cause_of_repeat(this);
 }
 

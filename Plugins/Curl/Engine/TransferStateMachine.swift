@@ -80,9 +80,9 @@ struct TransferStateMachine {
     enum RequestRest: Equatable {
         /// Nothing is left, or the server may still want the rest.
         case wanted
-        /// All of it is left: libcurl has read none of it.
+        /// All content is left: libcurl has read none of it.
         case untouched
-        /// Some is left, and the server does not need it.
+        /// Some content is left, and the server does not need it.
         case unwanted
     }
 

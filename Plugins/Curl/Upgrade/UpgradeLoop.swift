@@ -66,7 +66,7 @@ final class UpgradeLoop: Sendable {
     // The thread and the connections hold this object.
     deinit { state.withLock { $0.wakeup?.free() } }
 
-    /// Adds a connection until it removes itself. It begins when it gets a place.
+    /// Adds a connection, which removes itself at its end. Connecting begins when there is a place.
     func add(_ connection: CurlUpgrade) throws {
         let mustStart = try state.withLock { state in
             if state.isClosed { throw Self.isShutDown }

@@ -148,7 +148,8 @@ final class EndpointGroup: Sendable {
             let index = draw(&pick)
             if index != first, !pick.hasTried(members[index]) { return index }
         }
-        // A heavy member is drawn again and again. So take the next one, from a random index on.
+        // A heavy member is drawn again and again. So search for another one from a random index
+        // on.
         let start = Int(pick.dice.unit() * Double(members.count))
         for step in members.indices {
             let index = (start + step) % members.count

@@ -107,11 +107,10 @@ public final class ManualClock: TimeSource {
         try await wait(upTo: limit, for: Self.timers(count)) { $0.heap.count >= count }
     }
 
-    /// Waits until a timer is scheduled that is due after exactly this duration, or the task is
-    /// cancelled.
+    /// Waits until a timer is scheduled for exactly this duration, or the task is cancelled.
     ///
-    /// It waits for one particular timer. ``waitForTimers(_:limit:)`` also counts a timer that will
-    /// be cancelled soon.
+    /// The method waits for one particular timer. ``waitForTimers(_:limit:)`` also counts a timer
+    /// that will be cancelled soon.
     /// - Parameters:
     ///   - duration: The time until the timer is due, by this clock.
     ///   - limit: The longest wait, in real time. Time in which a busy machine does not run the

@@ -114,7 +114,6 @@ final class DiskIndex: Sendable {
     /// - Parameters:
     ///   - seen: The removals by other processes when the response was requested; nil to add it in
     ///     any case.
-    ///     case.
     ///   - replaced: Returns the places of the key that the new place replaces.
     /// - Returns: The removed places: the replaced ones, or the oldest of a full bucket. nil if
     ///   others have removed entries since, so nothing was added.

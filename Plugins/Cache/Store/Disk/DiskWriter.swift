@@ -105,7 +105,7 @@ final class DiskWriter: CacheWriter {
 
     private func isTaken(_ content: Content) -> Bool {
         let (response, removals) = (self.response, self.removals)
-        // Including everything around the content.
+        // The size on disk, including everything around the content.
         let bytes = content.buffer.count + response.headBytes + 1024
         guard let temporary = content.temporary else {
             return store.store(
