@@ -181,8 +181,8 @@ public final class CurlTransport: Transport {
 
     /// Ends all exchanges at once, closes the connections, and returns when they are closed.
     ///
-    /// Ended and later exchanges fail as ``/TurnpikeCore/ClientError/Code/cancelled``. It does not
-    /// wait for calls. A client waits for them first, for the time that
+    /// Ended and later exchanges fail as ``/TurnpikeCore/ClientError/Code/cancelled``. The method
+    /// does not wait for calls. A client waits for them first, for the time that
     /// ``/TurnpikeCore/Client/shutdown(grace:cancellingWith:)`` allows. A transport that is
     /// released without a shutdown lets bodies end, then closes its connections itself.
     public func shutdown() async {

@@ -28,7 +28,7 @@ final class CurlUpload: @unchecked Sendable {
     private var onReady: @Sendable () -> Void = {}
     private var position = 0
 
-    /// The number of bytes. It is nil if unknown, or if trailers follow.
+    /// The number of bytes. The length is nil if it is unknown, or if trailers follow.
     let length: Int64?
 
     /// Opens the body.

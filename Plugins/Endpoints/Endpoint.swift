@@ -142,15 +142,15 @@ public protocol EndpointResolver: Sendable {
     ///
     /// Only one call runs at a time, in the background. Meanwhile requests use the last list. If
     /// the call fails, the last list stays in use.
-    /// - Parameter context: Has the clock and the random source. It is cancelled when the answer is
-    ///   not needed any more.
+    /// - Parameter context: Has the clock and the random source. The call is cancelled when the
+    ///   answer is not needed any more.
     /// - Returns: The endpoints, and how long they are valid.
     /// - Throws: Any error, with a message that says what to do.
     func endpoints(in context: Context) async throws -> EndpointList
 }
 
 extension EndpointResolver {
-    /// Says "one of its endpoints".
+    /// Returns the text "one of its endpoints".
     public var summary: String { "one of its endpoints" }
 }
 

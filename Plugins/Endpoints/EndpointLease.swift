@@ -43,7 +43,7 @@ final class EndpointLease: Sendable {
     }
 
     /// Ends the request.
-    /// - Returns: Whether it was running.
+    /// - Returns: Whether the request was running.
     @discardableResult
     func end() -> Bool {
         let wasUnderWay = state.withLock { state in

@@ -22,9 +22,9 @@ import TurnpikeSupport
 ///
 /// Place it inside ``/TurnpikeMiddleware/Retry``, ``/TurnpikeMiddleware/Hedge``,
 /// ``/TurnpikeMiddleware/AdmissionControl`` and ``/TurnpikeMiddleware/CircuitBreaker``, next to the
-/// transport. Then each attempt chooses an endpoint. It avoids endpoints that its call has tried,
-/// if there are others. A request counts as running until the body of its response has ended: it
-/// was read, failed, was cancelled or dropped.
+/// transport. Then each attempt chooses an endpoint. An attempt avoids endpoints that its call has
+/// tried, if there are others. A request counts as running until the body of its response has
+/// ended: it was read, failed, was cancelled or dropped.
 ///
 /// The first call waits for the list, within its own deadline. Later calls use the last list while
 /// one task requests the next. If a list does not come within 10 s, fails or is empty, the last
@@ -53,8 +53,8 @@ public struct Endpoints: Interceptor {
     ///     ejections (`….ejections`), failures of endpoints that could not be ejected (`….spared`),
     ///     refreshes that failed (`….refresh_failures`), and choices among all endpoints because
     ///     too few are healthy (`….panics`).
-    ///   - verdict: Decides what an outcome says about its endpoint. It is not called for a
-    ///     cancellation.
+    ///   - verdict: Decides what an outcome says about its endpoint. The closure is not called for
+    ///     a cancellation.
     public init(
         for host: String, from resolver: any EndpointResolver,
         policy: BalancingPolicy = .leastRequests, zone: EndpointZone? = nil,

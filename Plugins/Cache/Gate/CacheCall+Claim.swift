@@ -148,7 +148,7 @@ final class Claim: Sendable {
 
     func grant(_ token: String) { self.token.withLock { $0 = token } }
 
-    /// Ends the claim for a stored response. Others find it only if it is for them too.
+    /// Ends the claim for a stored response. Other calls find the response only if they may use it.
     func end(storedUnder key: CacheKey) { end(keys.isPersonal(key) ? .notStored : .stored) }
 
     /// Ends the claim here and in the store, once.
@@ -160,7 +160,7 @@ final class Claim: Sendable {
         let key = keys.common
         state.claims.end(key, ended, end)
         guard let token else { return }
-        // No call waits for it. If it fails, the claim ends after its time.
+        // No call waits for it. If the release fails, the claim ends after its time.
         state.background.run { [state, context] in
             _ = await state.attempt(context) {
                 try await state.store.release(

@@ -68,7 +68,7 @@ extension CacheCall {
         _ = await state.attempt(inner) { try await state.store.remove(entry.response.key) }
     }
 
-    // An inner validator makes errors of these. Its other errors may not be the origin's.
+    // An inner validator makes errors of these. Other errors of the gate may not be the origin's.
     private func forgetIfGone(
         _ entry: CacheEntry, _ outcome: Outcome, _ inner: Context
     ) async {

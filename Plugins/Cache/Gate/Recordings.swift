@@ -121,15 +121,15 @@ struct KeyHistory {
         number <= (number == maker ? changeByOthers : change)
     }
 
-    /// Notes that an exchange stores a variant, if it may.
+    /// Records that an exchange stores a variant, if the exchange may do so.
     /// - Returns: Whether it may.
     mutating func store(_ variant: Variant, by number: Int, latest: Int) -> Bool {
         if isSpoiled(number) { return false }
         if let last = stored[variant] {
             if last > number { return false }
         } else if stored.count == Self.maxVariants {
-            // One exchange that never ends would let the variants grow without limit. So they are
-            // forgotten, and exchanges that have begun by now store nothing any more.
+            // One exchange that never ends would let the variants grow without limit. So the
+            // variants are forgotten, and exchanges that have begun by now store nothing any more.
             stored = [:]
             change(before: latest, by: number)
         }

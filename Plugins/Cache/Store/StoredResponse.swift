@@ -65,12 +65,12 @@ public struct StoredResponse: Sendable {
     /// 30,000 years if the response arrived after this date.
     public func age(at date: Date) -> Duration { Self.duration(freshness.age(at: date)) }
 
-    /// How long it is still fresh; zero or less if it is stale.
+    /// How long the response is still fresh; zero or less if it is stale.
     public func timeLeft(at date: Date) -> Duration {
         Self.duration(freshness.timeLeft(at: date))
     }
 
-    /// How long it is useful, from ``responseTime`` on, for stores that remove by time.
+    /// How long the response is useful from ``responseTime`` on, for stores that remove by time.
     ///
     /// - Parameter staleTime: How long a stale response is useful if it can be validated.
     /// - Returns: The rest of its lifetime, and the time for which it may be used afterwards.
@@ -86,7 +86,7 @@ public struct StoredResponse: Sendable {
         .seconds(seconds.isNaN ? 0 : min(max(seconds, -1e12), 1e12))
     }
 
-    /// How many bytes it takes in memory, approximately, without its content.
+    /// The approximate bytes in memory, without the content.
     var headBytes: Int {
         let (headers, fields) = (storage.head.headers, storage.variant.fields)
         return 256 + storage.key.url.utf8.count + headers.byteCount + 48 * headers.count

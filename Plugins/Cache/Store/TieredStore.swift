@@ -195,7 +195,7 @@ private final class TieredWriter: CacheWriter {
     private let front: any CacheStore
     private let back: any CacheStore
     private let key: CacheKey
-    // nil if a store does not accept the content. Its old entry must then not be found any more.
+    // nil if a store does not accept the content. Then its old entry must not be found any more.
     private let first: (any CacheWriter)?
     private let second: Mutex<Result<(any CacheWriter)?, any Error>>
 

@@ -131,7 +131,7 @@ final class CurlEngine: Sendable {
         return !isClosed
     }
 
-    /// Ends a transfer that was posted too late, or leaves that to its `start`.
+    /// Ends a transfer that was posted too late, or lets its `start` end it.
     private func refuse(_ transfer: CurlTransfer) {
         if transfer.takeOrders().contains(.start) { transfer.refuse(Self.isShutDown) }
     }

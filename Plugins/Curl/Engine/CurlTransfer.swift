@@ -90,13 +90,13 @@ extension CurlTransfer {
     /// Whether the request's content can be read, or never will be readable.
     var hasContentReady: Bool { upload?.isOpen ?? true }
 
-    /// Whether it waits only for the server.
+    /// Whether the transfer waits only for the server.
     var awaitsPeer: Bool { handle.map { !$0.isReceivePaused && !$0.isSendPaused } ?? false }
 
-    /// Whether it uses HTTP/2, once it has a connection; nil before.
+    /// Whether the transfer uses HTTP/2; nil while it has no connection.
     var isHTTP2: Bool? { handle.flatMap { $0.sends > 0 ? $0.isHTTP2 : nil } }
 
-    /// The only version of HTTP that its server accepts; nil until the server has said so.
+    /// The only version of HTTP that the server accepts; nil until the server has said so.
     var version: TransferStateMachine.Version? { life.version }
 
     /// Offers only one version, and shares connections to a destination if there is one.
@@ -206,7 +206,7 @@ extension CurlTransfer {
         return actions.union(advance(goesOn ? .readerWantsMore : .readerHolds))
     }
 
-    /// Carries out the actions for the exchange. Its reader wakes up once for all of them.
+    /// Carries out the actions for the exchange. The reader wakes up once for all of them.
     /// - Returns: Whether the reader wants more.
     private func pass(
         _ chunk: BodyChunk, _ actions: Actions, _ handle: CurlHandle, to exchange: Exchange

@@ -157,7 +157,7 @@ struct TransferStateMachine {
 
     init(state: State = .new) { self.state = state }
 
-    /// Whether it waits for a connection, or for permission to open one.
+    /// Whether the transfer waits for a connection, or for permission to open one.
     var isConnecting: Bool {
         switch state {
         case .queued, .starting, .connecting: true

@@ -41,7 +41,7 @@ final class CurlUpgrade: UpgradedChannel {
 
     private static let highWater = 65_536
 
-    /// The place that it connects to.
+    /// The destination of the connection.
     let destination: Destination?
     private let transfer: CurlTransfer
     private let upgrades: UpgradeLoop

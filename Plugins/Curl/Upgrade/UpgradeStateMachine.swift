@@ -33,7 +33,7 @@ struct UpgradeStateMachine {
         /// The caller has no more bytes to send.
         case finishAsked
         case allSent
-        /// The caller abandoned it, or it failed.
+        /// The caller abandoned the connection, or it failed.
         case ended
         /// The thread of the loop is not inside libcurl.
         case threadPassed

@@ -37,8 +37,8 @@ public struct BalancingPolicy: Sendable {
 
     /// Draws two endpoints at random, and takes the one that is expected to answer sooner.
     ///
-    /// It compares the latency times the number of running requests plus one. The latency is a
-    /// moving average that rises to a peak at once and falls with a time constant of 10 s, as in
+    /// The rule compares the latency times the number of running requests plus one. The latency is
+    /// a moving average that rises to a peak at once and falls with a time constant of 10 s, as in
     /// Finagle's `PeakEwma`. It avoids an endpoint that has become slow after a single answer. The
     /// latency is that of the response's head. Costs that differ by less than a tenth count as
     /// equal, so that weights hold. An endpoint without an answer yet gets one request at a time.
@@ -46,8 +46,9 @@ public struct BalancingPolicy: Sendable {
 
     /// One endpoint after another, each as often as its weight says.
     ///
-    /// It begins at a random endpoint, so that many clients that start together do not all begin at
-    /// the same one. It ignores the load: a slow endpoint gets as many requests as the others.
+    /// The rule begins at a random endpoint, so that many clients that start together do not all
+    /// begin at the same one. It ignores the load: a slow endpoint gets as many requests as the
+    /// others.
     public static let roundRobin = Self(rule: .roundRobin)
 
     /// A random endpoint, with a probability in proportion to its weight.
@@ -119,7 +120,8 @@ public struct EndpointZone: Hashable, Sendable {
 
     /// The share of usable endpoints, up to 1, below which requests leave the zone in proportion.
     ///
-    /// 0 keeps them there while one endpoint is left. A negative number and NaN count as 0.
+    /// 0 keeps all requests in the zone while one of its endpoints is left. A negative number and
+    /// NaN count as 0.
     public let spill: Double
 
     /// Creates a zone.

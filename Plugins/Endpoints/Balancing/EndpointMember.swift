@@ -62,12 +62,12 @@ final class EndpointMember: Sendable {
         load.history.withLock { $0.forgetFailures() }
     }
 
-    /// Whether it is in its slow start.
+    /// Whether the member is in its slow start.
     func startsSlowly(at now: MonotonicInstant, within time: Duration) -> Bool {
         start > .min && now < MonotonicInstant(nanoseconds: start).advanced(by: time)
     }
 
-    /// How long it takes to answer; nil if unknown or less than a millisecond.
+    /// The time to an answer; nil if unknown or less than a millisecond.
     func latency(at now: MonotonicInstant) -> Duration? {
         let latency = load.history.withLock { $0.latency(at: now.nanoseconds) }
         return latency < 1e6 ? nil : .milliseconds(Int64(min(latency / 1e6, 9e12).rounded()))

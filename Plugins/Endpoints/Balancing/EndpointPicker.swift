@@ -55,7 +55,7 @@ final class EndpointPicker: Sendable {
 /// A chosen member, and the reason for the choice.
 struct PickResult: Sendable {
     enum Reason: Sendable {
-        /// The rule chose it, in the own zone if there is one.
+        /// The rule chose the member, in the own zone if there is one.
         case rule
         /// The rule chose it in another zone.
         case otherZone
@@ -144,7 +144,7 @@ final class EndpointSet: Sendable {
             usable.filter { $0.endpoint.zone != zone.name }, slowStart: slowStart)
         let all = EndpointGroup(
             members.filter { $0.endpoint.zone == zone.name }, slowStart: slowStart)
-        // Without weights, the numbers of members count.
+        // Without weights, the numbers of members decide.
         let isCounted = all.weight == 0
         let part = isCounted ? Double(own.members.count) : own.weight
         let whole = isCounted ? Double(all.members.count) : all.weight
@@ -154,7 +154,7 @@ final class EndpointSet: Sendable {
 
 /// Hashes that are the same in each process and on each machine.
 ///
-/// Clients that share a fleet of caches must agree on them. Swift's `Hasher` has another seed in
+/// Clients that share a fleet of caches must use equal hashes. Swift's `Hasher` has another seed in
 /// each process. These hashes have no seed, so anyone who chooses the keys can aim at one endpoint.
 enum EndpointHash {
     /// Returns the hash of a text (FNV-1a, then mixed so that all bits depend on all bytes).

@@ -65,9 +65,9 @@ final class EndpointChecks: Sendable {
     }
 
     private func run(on balancer: LoadBalancer, in background: Context) {
-        // The task belongs to no call. It ends with its context, which is cancelled by the shutdown
-        // of a client, new rules or the release of the balancer. While it waits, it holds neither
-        // the balancer nor the transport, so it does not keep a client alive.
+        // The task belongs to no call. The task ends with its context, which is cancelled by the
+        // shutdown of a client, new rules or the release of the balancer. While it waits, it holds
+        // neither the balancer nor the transport, so it does not keep a client alive.
         _ = Task.apart { [weak self, weak balancer] in
             await withDiscardingTaskGroup { group in
                 while let wait = self?.begin(on: balancer, in: background, &group) {

@@ -12,7 +12,8 @@ public import TurnpikeCore
 ///
 /// The first ejection lasts ``ejection``. If the next one follows soon, it lasts twice as long, up
 /// to ``maxEjection``. Then the endpoint returns with a slow start: its share of the requests grows
-/// over ``slowStart``, like that of a new endpoint. If its first request fails, it is ejected.
+/// over ``slowStart``, like that of a new endpoint. If the first request then fails, the endpoint
+/// is ejected.
 ///
 /// At most ``maxEjected`` of the endpoints are ejected. Of two or more, at least one may be
 /// ejected, but never all. If fewer than ``panic`` are healthy, for example because of checks

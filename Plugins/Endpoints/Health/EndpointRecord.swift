@@ -148,7 +148,7 @@ final class EndpointRecord: Sendable {
 
     /// Ends the running check.
     /// - Parameters:
-    ///   - isWell: Whether it succeeded; nil if it says nothing.
+    ///   - isWell: Whether the check succeeded; nil if it says nothing about the endpoint.
     ///   - rules: When an endpoint is left out.
     /// - Returns: Whether its checks now say that the endpoint is healthy, if that has changed.
     func endCheck(_ isWell: Bool?, _ rules: EndpointHealthCheck) -> Bool? {

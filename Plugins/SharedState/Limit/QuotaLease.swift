@@ -6,9 +6,9 @@ import TurnpikeSupport
 ///
 /// Times are nanoseconds of the monotonic clock.
 struct QuotaLease {
-    /// The number of permits that it should hold.
+    /// The number of permits that the lease should hold.
     private(set) var size = 0
-    /// The most permits that it may hold.
+    /// The most permits that the lease may hold.
     private(set) var most = 0
     /// When idle permits are checked again.
     private(set) var checkAt = Int64.max

@@ -12,7 +12,7 @@ struct QuotaPlan: Sendable {
     let access: SharedAccess
     /// The smallest burst.
     let burst: Int
-    /// The name of its quota in a store; nil if its position in the stack identifies the quota.
+    /// The name of the quota in a store; nil if the limit's position in the stack identifies it.
     let key: String?
     private let places = QuotaPlaces()
     // The time between two permits of the fastest rule.

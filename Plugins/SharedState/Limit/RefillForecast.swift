@@ -41,12 +41,13 @@ struct RefillForecast {
         grown = isLater ? 0 : min(max(grown, permits) * 2, 1 << 20)
     }
 
-    /// Handles an answer without permits. The store can reserve them `reach` before they are due.
+    /// Handles an answer without permits. The store can reserve permits `reach` before they are
+    /// due.
     mutating func exhausted(_ after: Duration, reach: Duration, at now: MonotonicInstant) {
         grown = 0
         scarceUntil = now.advanced(by: after).nanoseconds
         knownUntil = now.advanced(by: Self.longestPause).nanoseconds
-        // Otherwise the store could have reserved them. Such a store is asked rarely.
+        // Otherwise the store could have reserved permits. Such a store is asked rarely.
         pause(
             after - reach, atLeast: after > reach ? .milliseconds(1) : Self.pauseAfterLie,
             from: now)

@@ -11,9 +11,9 @@ import TurnpikeSupport
 /// let client = Client(stack: [.retry(), .sharedRateLimit(perSecond: 500, burst: 50, shared: shared)])
 /// ```
 ///
-/// It passes calls as ``/TurnpikeMiddleware/RateLimit`` does, but takes their permits from the
-/// store of a ``SharedState``. For waiting calls it reserves a portion ahead. For regular calls it
-/// holds a few idle permits. Unused permits are returned. While the store does not answer, each
+/// The gate passes calls as ``/TurnpikeMiddleware/RateLimit`` does, but takes their permits from
+/// the store of a ``SharedState``. For waiting calls it reserves a portion ahead. For regular calls
+/// it holds a few idle permits. Unused permits are returned. While the store does not answer, each
 /// replica uses its share of the quota. The gate honours the cool-downs of the state.
 ///
 /// Two limits of one stack with the same rules have two quotas, unless they have the same name. See

@@ -26,8 +26,8 @@ struct ReplicaCount {
 
     /// The number; nil before the first count.
     ///
-    /// It is the larger of the last two counts. After an outage of the store, the first count
-    /// contains only the replicas that came back first.
+    /// The number is the larger of the last two counts. After an outage of the store, the first
+    /// count contains only the replicas that came back first.
     var known: Int? { latest.map { max($0, previous ?? $0) } }
 
     /// The number, if two counts have confirmed it. Replicas that start together do not see each

@@ -7,8 +7,8 @@
 /// decide locally if the store does not answer. So a store reports faults as errors, and does not
 /// try again by itself.
 ///
-/// Each operation must end by itself within seconds, and soon after its task is cancelled. It may
-/// still take effect after a cancellation.
+/// Each operation must end by itself within seconds, and soon after its task is cancelled. An
+/// operation may still take effect after its cancellation.
 ///
 /// ``MemorySharedStore`` is a store for tests. `SharedStoreConformance` of `TurnpikeTesting` checks
 /// other stores.

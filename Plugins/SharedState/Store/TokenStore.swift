@@ -13,7 +13,7 @@ public protocol TokenStore: Sendable {
     ///     (``SharedLock/fence``).
     ///   - key: The key.
     ///   - lifetime: The time after which the content is removed; nil keeps it.
-    /// - Returns: Whether it was stored. If not, a later lock owner has stored another content.
+    /// - Returns: Whether `token` was stored. If not, a later lock owner has stored another one.
     /// - Throws: Any error, if the store does not answer.
     func store(_ token: StoredToken, _ key: String, for lifetime: Duration?) async throws -> Bool
 }

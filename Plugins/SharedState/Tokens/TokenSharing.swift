@@ -142,8 +142,8 @@ final class TokenSharing: BearerTokenSharing {
             isSaved(id, lock.fence)
             await unlock(lock, job.timeSource, job.note)
         case false?:
-            // A later replica has stored another token. The others use it, and will refresh with
-            // its refresh token. A sign-in replaces that token too.
+            // A later replica has stored another token. The other replicas use this token, and will
+            // refresh with its refresh token. A sign-in replaces that token too.
             let isSignIn = state.withLock { state in
                 guard state.unsaved?.id == id else { return false }
                 if state.unsaved?.isFromOutside == true {

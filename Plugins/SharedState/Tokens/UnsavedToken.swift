@@ -17,16 +17,16 @@ struct UnsavedToken: Sendable {
     let scope: [String]
     /// The lock under which it was created, if there is one.
     var lock: SharedLock?
-    /// The number of the token that it replaces. A higher number in the store means a later token.
+    /// The number of the replaced token. A higher number in the store means a later token.
     let base: UInt64?
-    /// Whether it comes from a sign-in, and replaces whatever the store has.
+    /// Whether the token comes from a sign-in, and replaces any token of the store.
     var isFromOutside = false
 }
 
 extension TokenSharing {
     private static let shortLock = Duration.seconds(5)
-    // Short, because another replica may take the lock and spend the old refresh token. Trying
-    // costs nothing while the store is unreachable.
+    // The time is short, because another replica may take the lock and spend the old refresh token.
+    // Trying costs nothing while the store is unreachable.
     private static let longestPause = Duration.milliseconds(250)
 
     /// Accepts a token from outside, which replaces the token of all replicas.
@@ -105,7 +105,7 @@ extension TokenSharing {
         state.withLock { state in
             guard state.unsaved?.id == unsaved.id else { return }
             if isDone == nil, unsaved.isFromOutside {
-                // Its lock has ended, so it is stored under another lock.
+                // The lock of this token has ended, so it is stored under another one.
                 state.unsaved?.lock = nil
                 return
             }

@@ -26,8 +26,8 @@ private let notWaiting = MSG_DONTWAIT
 /// A blocking TCP socket on loopback.
 final class TestSocket: Sendable {
     private let descriptor: CInt
-    // Locked while the descriptor is shut down or closed. Otherwise the call could affect a reused
-    // number.
+    // Locked while the descriptor is shut down or closed. Otherwise the call could affect another
+    // socket with the same number.
     private let isClosed = Mutex(false)
 
     private init(descriptor: CInt) { self.descriptor = descriptor }

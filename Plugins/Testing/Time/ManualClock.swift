@@ -5,7 +5,7 @@ import Synchronization
 public import TurnpikeCore
 public import TurnpikeSupport
 
-/// A time source that stands still until a test advances it.
+/// A time source that only a test advances.
 ///
 /// ```swift
 /// let clock = ManualClock()

@@ -31,7 +31,7 @@ public final class ValkeyStore: CacheStore {
     // A name that distinguishes this store from those of other replicas.
     let replica = Data(UUID().uuidString.utf8)
 
-    /// The most variants of one key. Above it, the oldest one is removed.
+    /// The most variants of one key. Above this number, the oldest one is removed.
     static let maxVariants = 16
 
     /// Creates a store.

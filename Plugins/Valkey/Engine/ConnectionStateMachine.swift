@@ -66,7 +66,7 @@ struct ConnectionStateMachine {
         case closed
     }
 
-    /// What is left after a write.
+    /// The state of the output after a write.
     enum Rest: Equatable {
         case nothing
         /// All bytes were sent, and more were added meanwhile.
@@ -110,7 +110,7 @@ struct ConnectionStateMachine {
 
     /// Whether the connection accepts commands of callers.
     var isReady: Bool { if case .ready = state { true } else { false } }
-    /// Whether it was closed.
+    /// Whether the connection was closed.
     var isOver: Bool { state == .closing || state == .ended }
     /// Whether the output waits for a thread to write it.
     var isIdle: Bool { state == .ready(.idle) }

@@ -15,7 +15,7 @@ struct ValkeyURL: Sendable {
     private static let schemes = ["redis": false, "valkey": false, "rediss": true, "valkeys": true]
 
     /// - Throws: ``/TurnpikeCore/ClientError/Code/configuration`` that says what to write instead.
-    ///   It does not quote the URL, which may contain a password.
+    ///   The text does not quote the URL, which may contain a password.
     init(_ text: String) throws {
         guard let colon = text.range(of: "://") else {
             throw Self.fault("it needs a scheme: write redis://host:6379/0")

@@ -77,8 +77,8 @@ struct SharedReply {
         return number
     }
 
-    /// A time in microseconds, rounded up to a nanosecond, because nothing must happen early. An
-    /// inexact addition does not round it up.
+    /// A time in microseconds, rounded up to a nanosecond, because nothing must happen early. The
+    /// error of an inexact addition does not count.
     /// - Throws: An error if there is no such time.
     func time(_ index: Int) throws -> Duration {
         guard values.indices.contains(index), case .bytes(let data) = values[index],

@@ -14,7 +14,7 @@ public import TurnpikeSharedState
 extension ValkeyServer: SharedStore {}
 
 extension ValkeyServer: CooldownStore {
-    // The key ends with the cool-down. Its content does not matter.
+    // The key ends with the cool-down. The content of the key does not matter.
     private static let coolDown = ValkeyScript(
         """
         if redis.call('PTTL', KEYS[1]) < tonumber(ARGV[1]) then

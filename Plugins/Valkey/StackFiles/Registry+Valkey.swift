@@ -88,7 +88,7 @@ extension Registry {
     /// Adds the gate `cache` to the names of stack files. The gate may store its entries on the
     /// server of the file's `shared`.
     ///
-    /// It replaces the gate of `registerCache(shared:)`, and has the same settings.
+    /// This gate replaces that of `registerCache(shared:)`, and has the same settings.
     public mutating func registerValkeyCache() {
         registerCache { store, settings in
             guard let server = store as? ValkeyServer else { return nil }

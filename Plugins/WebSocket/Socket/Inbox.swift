@@ -151,7 +151,7 @@ final class Turn: Sendable {
                 }
                 return state.line.removeFirst()
             }
-            // One that was cancelled in line is passed over.
+            // A waiting task that was cancelled is skipped.
             guard let next, !next.settle(.success(())) else { return }
         }
     }

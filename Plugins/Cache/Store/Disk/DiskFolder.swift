@@ -134,7 +134,7 @@ final class DiskFolder: @unchecked Sendable {
         defer { lock.unlock() }
         noted = try read(lock)
         var usage = try noted ?? census(index).usage
-        // If that fails, the next count corrects it.
+        // If noting fails, the next count corrects the size.
         defer { if usage != noted { try? write(usage, lock) } }
         let value = try action(index, &usage)
         return (value, usage)

@@ -16,7 +16,7 @@ final class DiskIndex: Sendable {
         let file: UInt32
         /// The position in the file where the entry begins: a multiple of ``unit``.
         let offset: Int
-        /// The bytes that it takes, a multiple of ``unit``; 0 if it is not read at once.
+        /// The bytes of the entry, a multiple of ``unit``; 0 if it is not read at once.
         let bytes: Int
         /// The digest of its key.
         let mark: UInt64
@@ -31,7 +31,7 @@ final class DiskIndex: Sendable {
 
     private let file: CacheFile
     private let bucketCount: UInt64
-    /// The seed of the digests. It also distinguishes this index from an earlier one.
+    /// The seed of the digests. The seed also distinguishes this index from an earlier one.
     let seed: UInt64
     let removals = Mutex(Removals())
 

@@ -14,7 +14,7 @@ struct DiskPack {
         /// The removals by other processes at the time of the request; nil for no check.
         let removals: UInt64?
         let offset: Int
-        /// The number of bytes that it takes, or 0 if it is too large to be read at once.
+        /// The bytes of the entry, or 0 if it is too large to be read at once.
         let bytes: Int
     }
 

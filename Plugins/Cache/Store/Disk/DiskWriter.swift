@@ -18,7 +18,7 @@ final class DiskWriter: CacheWriter {
         case open(Content)
         /// The content is too large for an entry.
         case tooLarge
-        /// It was committed or abandoned.
+        /// The writing was committed or abandoned.
         case ended
     }
 

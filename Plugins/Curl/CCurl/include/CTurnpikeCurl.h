@@ -80,7 +80,7 @@ void tpc_loop_wait(tpc_loop *loop, int milliseconds);
 void tpc_loop_wait_for_wakeup(tpc_loop *loop, int milliseconds);
 
 /// Polls the sockets without sleeping, for at most `busy_polling`, and lets libcurl act on the events. Call it within an
-/// iteration. Returns false if there were no events. On a thread that belongs to another loop, it does not poll.
+/// iteration. Returns false if there were no events. On a thread that belongs to another loop, the function does not poll.
 bool tpc_loop_poll(tpc_loop *loop);
 /// Returns whether recent polls have paid off, so that another one probably will.
 bool tpc_loop_may_poll(tpc_loop *loop);
@@ -334,8 +334,8 @@ void tpc_trim(void);
 /// Returns the size of the memory in use that malloc's statistics do not count.
 size_t tpc_blocks_bytes(void);
 
-/// Returns whether the TLS connection of a finished transfer ended without the peer's close_notify. If that cannot be known, it
-/// returns false.
+/// Returns whether the TLS connection of a finished transfer ended without the peer's close_notify. If it is unknown, returns
+/// false.
 bool tpc_transfer_was_cut(tpc_transfer *transfer);
 /// Returns the content length that the head announces; -1 for none.
 int64_t tpc_transfer_length(tpc_transfer *transfer);
