@@ -15,11 +15,12 @@ public import TurnpikeMiddleware
 /// }
 /// ```
 ///
-/// The rules of a retry decide when to connect again. By default they do so after a lost connection
-/// and for a busy server (503, and the close codes 1001, 1011, 1012, 1013 and 1014). Messages that
-/// the server sends between two connections are missed; ``Event/reconnected(_:after:)`` reports the
-/// gap. Messages of the client are not sent again, but `subscribe` runs on each new socket. The
-/// sequence ends when the server closes with 1000 or without a code.
+/// The rules of a retry decide when to connect again. By default, a socket is opened again after a
+/// lost connection and for a busy server (503, and the close codes 1001, 1011, 1012, 1013 and
+/// 1014). Messages that the server sends between two connections are missed;
+/// ``Event/reconnected(_:after:)`` reports the gap. Messages of the client are not sent again, but
+/// `subscribe` runs on each new socket. The sequence ends when the server closes with 1000 or
+/// without a code.
 public struct ReconnectingWebSocket: AsyncSequence, Sendable {
     /// An event of the sequence.
     public enum Event: Sendable {

@@ -196,7 +196,7 @@ extension CacheCall {
         return keys.keys(of: uri).map(keys.isSameURL) ?? false
     }
 
-    // Removes the caller's own and the shared entries. Others' entries may be unchanged.
+    // Removes the caller's own and the shared entries. Entries of other callers may be unchanged.
     private func forget(_ head: ResponseHead, _ mark: Recordings.Mark?) async {
         var targets = [request.targetURI]
         for name in [HTTPHeaders.Name.location, .contentLocation] {

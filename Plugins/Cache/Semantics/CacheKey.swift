@@ -121,7 +121,7 @@ struct CacheKeys: Sendable {
     /// The keys of the same identity for another URL.
     func keys(of uri: TargetURI) -> CacheKeys? { CacheKeys(uri, identity) }
 
-    /// Whether both have the same URL.
+    /// Whether the keys are for the same URL.
     func isSameURL(as other: CacheKeys) -> Bool { everybody == other.everybody }
 
     /// Finds a value under one of the keys. The caller's own key comes first, because a shared

@@ -5,9 +5,9 @@ public import TurnpikeCore
 
 /// A store of a cache's responses.
 ///
-/// A store has no rules of HTTP. It returns an entry complete and unchanged, or not at all. Many
-/// calls use it at once, and it must not block their threads. A store limits its own size. If it
-/// throws an error, the call counts a miss.
+/// A store does not know the rules of HTTP. It returns an entry complete and unchanged, or not at
+/// all. Many calls use it at once, and it must not block their threads. A store limits its own
+/// size. If it throws an error, the call counts a miss.
 ///
 /// ``MemoryStore``, ``DiskStore`` and ``TieredStore`` are ready-made. A store that several machines
 /// share says so (``isShared``), ends each operation within milliseconds, and may store an entry as

@@ -18,7 +18,7 @@ struct SendSocket: Sendable {
 
     func run(with client: Client) async -> Int32 {
         var call = client.get(Target(options.url), headers: options.fields)
-        // Both apply only to the handshake, because a socket may be open for days.
+        // Limit and trace concern only the handshake, because a socket may be open for days.
         if let timeout = options.timeout { call = call.deadline(timeout) }
         if options.trace != nil { call = call.traced() }
         do {

@@ -8,7 +8,8 @@ import TurnpikeCore
 /// the caller waits for.
 ///
 /// ``TransferStateMachine`` decides. The transfer turns libcurl's reports into events, and carries
-/// out the actions for its handle and its exchange. ``TransferTable`` carries out the others.
+/// out the actions for its handle and its exchange. ``TransferTable`` carries out the other
+/// actions.
 // SAFETY: `exchange` is set before an engine has the transfer. From then on, it and all members
 // below the mark “Under the engine's lock” are used only under that lock.
 final class CurlTransfer: @unchecked Sendable {

@@ -113,8 +113,8 @@ struct TransferStateMachine {
     /// The actions to carry out.
     ///
     /// The transfer carries out its own actions first (from ``open`` to ``tryNextAddress``). Then
-    /// the table carries out those that concern others. Each follows the order of this list. The
-    /// transfer begins ``restart``, and the table completes it.
+    /// the table carries out the actions that concern other transfers. Each follows the order of
+    /// this list. The transfer begins ``restart``, and the table completes it.
     struct Actions: OptionSet {
         let rawValue: UInt16
         /// Let the next transfer to the host begin.

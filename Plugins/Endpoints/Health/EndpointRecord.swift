@@ -196,9 +196,10 @@ struct EndpointOutcomes: Equatable, Sendable {
     /// Finds endpoints whose success ratio is far below that of the others.
     ///
     /// Envoy compares each endpoint with the mean and the deviation of all, including itself. Then
-    /// one of five can never be an outlier. Here each endpoint is compared only with the others.
-    /// "Far" means `deviations` times the larger of two deviations, and at least a tenth: that of
-    /// the others' ratios, and that which chance causes with this number of requests.
+    /// one of five can never be an outlier. Here each endpoint is compared only with the other
+    /// endpoints. "Far" means `deviations` times the larger of two deviations, and at least a
+    /// tenth: that of the others' ratios, and that which chance causes with this number of
+    /// requests.
     /// - Parameters:
     ///   - all: The outcomes of each endpoint.
     ///   - minimum: The requests that each endpoint needs to be compared.

@@ -94,7 +94,7 @@ struct QuotaState: Sendable {
         Double(duration.wholeNanoseconds)
     }
 
-    // Rounded up, because a permit must not be used early, but not for an inexact addition.
+    // Rounded up, because no permit may be used early. Errors of additions do not count.
     private static func duration(_ nanoseconds: Double) -> Duration {
         let whole = (nanoseconds - 0.01).rounded(.up)
         return .nanoseconds(Int64(exactly: whole) ?? (whole < 0 ? .min : .max))

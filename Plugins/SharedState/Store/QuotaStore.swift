@@ -88,7 +88,7 @@ public enum QuotaAnswer: Sendable, Hashable {
     /// Permits were taken.
     case granted(QuotaGrant)
     /// Nothing was taken, because the first permit would come later than the request's
-    /// ``QuotaRequest/reach``. This permit comes after this time.
+    /// ``QuotaRequest/reach``. `retryAfter` is the time until that permit.
     case exhausted(retryAfter: Duration)
     /// Nothing was taken, because a cool-down of the same key lasts this long (``CooldownStore``).
     case coolingDown(Duration)

@@ -2,10 +2,10 @@
 
 /// Stores the state that the replicas of a service share: quotas, cool-downs, tokens and locks.
 ///
-/// A store decides atomically, and by one clock: that of its server. It has no rules of HTTP.
-/// ``SharedState`` uses it for gates: it limits the time of each operation, and tells a gate to
-/// decide locally if the store does not answer. So a store reports faults as errors, and does not
-/// try again by itself.
+/// A store decides atomically, and by one clock: that of its server. A store does not know the
+/// rules of HTTP. ``SharedState`` uses it for gates: it limits the time of each operation, and
+/// tells a gate to decide locally if the store does not answer. So a store reports faults as
+/// errors, and does not try again by itself.
 ///
 /// Each operation must end by itself within seconds, and soon after its task is cancelled. An
 /// operation may still take effect after its cancellation.

@@ -97,7 +97,7 @@ public final class ManualClock: TimeSource {
 
     /// Waits until at least a number of timers are scheduled, or the task is cancelled.
     ///
-    /// All timers count, including those of time limits. ``waitForTimer(in:limit:)`` can name one.
+    /// All timers count, also those of time limits. ``waitForTimer(in:limit:)`` is more precise.
     /// - Parameters:
     ///   - count: The number of timers.
     ///   - limit: The longest wait, in real time. Time in which a busy machine does not run the

@@ -117,7 +117,7 @@ private final class ValkeyWriter: CacheWriter {
 }
 
 extension ValkeyStore {
-    // How long calls do not wait for one another after a response was not stored.
+    // After a response was not stored, calls do not wait for one another during this time.
     private static let openTime = Duration.seconds(10)
 
     /// Claims the request for a missing response.

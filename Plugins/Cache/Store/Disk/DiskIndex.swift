@@ -57,7 +57,7 @@ final class DiskIndex: Sendable {
     /// - Throws: An error if the file cannot be opened or created.
     static func opened(in folder: Folder, maxBytes: Int64) throws -> DiskIndex {
         if let index = try existing(in: folder), index.leavesRoom(in: maxBytes) { return index }
-        // One place for about each KiB, half of a small response. So few buckets are full.
+        // One place for about each KiB, half of a small response, so that few buckets are full.
         let wanted = UInt64(clamping: maxBytes >> 14)
         var buckets = bucketRange.lowerBound
         while buckets < wanted, buckets < bucketRange.upperBound { buckets *= 2 }

@@ -41,7 +41,7 @@ public final class DiskStore: CacheStore {
         case open
         /// Entries could not be stored. The next writer tries again.
         case failed(any Error)
-        /// One writer tries again. Meanwhile the others fail with the last error.
+        /// One writer tries again. During that time, the other writers fail with the last error.
         case retrying(any Error)
     }
 
