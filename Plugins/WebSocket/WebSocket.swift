@@ -129,8 +129,8 @@ public final class WebSocket: Sendable {
 
     /// Sends one binary message of any length, with one fragment for each element.
     ///
-    /// Other messages wait until it has ended. If the sequence throws, the socket is closed with 1011,
-    /// because a message cannot be abandoned after its first fragment.
+    /// Other messages wait until it has ended. If the sequence throws, the socket is closed with
+    /// 1011, because a message cannot be abandoned after its first fragment.
     public func send<Fragments: AsyncSequence>(
         binary fragments: Fragments
     ) async throws where Fragments.Element == Data {

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 import PackageDescription
 
-// All bridges and Examples/Service in one package, by symbolic links, so that one build compiles each library once and one run tests
-// all of them (scripts/bridges). The manifest of a bridge decides its dependencies, and this manifest repeats them.
+// All bridges and Examples/Service in one package, by symbolic links, so that one build makes each library once and one run tests all
+// of them (scripts/bridges). The manifest of a bridge decides its dependencies, and this manifest repeats them.
 
 let settings: [SwiftSetting] = [
     .enableUpcomingFeature("ExistentialAny"),

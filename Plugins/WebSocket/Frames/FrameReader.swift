@@ -195,7 +195,7 @@ struct FrameReader {
         let code = WebSocket.CloseCode(rawValue: UInt16(content[0]) << 8 | UInt16(content[1]))
         guard code.mayBeSent else {
             throw Violation(
-                .protocolError, "the peer sent the close code \(code.rawValue), which is not allowed")
+                .protocolError, "the peer sent the forbidden close code \(code.rawValue)")
         }
         guard let reason = String(validating: content.dropFirst(2), as: UTF8.self) else {
             throw Violation(.invalidContent, "the peer sent a close reason that is not UTF-8")
