@@ -8,17 +8,17 @@ let package = Package(
     products: [.executable(name: "bench", targets: ["bench"])],
     dependencies: [.package(name: "turnpike", path: "..")],
     targets: [
-        // The launcher of the tests, by a symbolic link.
+        // The launcher from the tests, by a symbolic link.
         .target(name: "CSpawn", path: "Sources/ChildProcess/CSpawn"),
         .target(
             name: "ChildProcess", dependencies: ["CSpawn"], path: "Sources/ChildProcess",
             exclude: ["CSpawn"], swiftSettings: [.swiftLanguageMode(.v6)]),
         .target(name: "MallocCounter"),
-        // Gets keys through libhiredis in C, for comparison.
+        // Gets keys with libhiredis from C, for comparison.
         .target(
             name: "CHiredisPeer",
             linkerSettings: [.linkedLibrary("dl", .when(platforms: [.linux]))]),
-        // Echoes messages through libcurl in C, for comparison.
+        // Echoes messages with libcurl from C, for comparison.
         .target(
             name: "CCurlSocketPeer",
             linkerSettings: [.linkedLibrary("dl", .when(platforms: [.linux]))]),

@@ -5,17 +5,17 @@ import Foundation
 import Turnpike
 import TurnpikeCurl
 
-/// One run of `scripts/bench against`, by interface that every commit has.
+/// One run of `scripts/bench against`. It uses only interface that all commits have.
 ///
-/// `driver mock|curl bare|standard CALLERS SECONDS|COUNTx URL` prints the number of calls and the
-/// CPU time in seconds that they took. With a count, nothing is warmed up.
+/// `driver mock|curl bare|standard CALLERS SECONDS|COUNTx URL` prints the number of calls and their
+/// CPU time in seconds. With a count instead of a time, there is no warm-up.
 @main
 struct Driver {
     let client: Client
     let url: URL
     let callers: Int
 
-    // Blocks, because valgrind ends with the main thread, which an asynchronous main would end.
+    // Blocks the main thread. An asynchronous main would end it, and valgrind with it.
     static func main() throws {
         let words = CommandLine.arguments
         guard words.count == 6, let callers = Int(words[3]), let url = URL(string: words[5])
@@ -52,7 +52,7 @@ struct Driver {
         print(calls, Self.cpuSeconds - before)
     }
 
-    /// Calls until a moment, or as often as asked, and returns the number of calls.
+    /// Calls until a given time, or a given number of times, and returns the number of calls.
     private func call(until end: ContinuousClock.Instant?, count: Int = 0) async throws -> Int {
         try await withThrowingTaskGroup(of: Int.self) { group in
             for _ in 0..<callers {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Loaded before Swift's runtime, it prints how many bytes of asynchronous frames one task had at most at one time.
+// If it is loaded before Swift's runtime, it prints the largest total of one task's asynchronous frames in bytes.
 
 #define _GNU_SOURCE
 #include <dlfcn.h>

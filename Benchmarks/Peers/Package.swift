@@ -12,7 +12,7 @@ let package = Package(
         .package(url: "https://github.com/swift-server/async-http-client.git", exact: "1.37.0"),
     ],
     targets: [
-        // The launcher of the tests, by a symbolic link.
+        // The launcher from the tests, by a symbolic link.
         .target(name: "CSpawn", path: "Sources/ChildProcess/CSpawn"),
         .target(
             name: "ChildProcess", dependencies: ["CSpawn"], path: "Sources/ChildProcess",

@@ -3,7 +3,7 @@
 import StudySupport
 import Turnpike
 
-/// What three ways to choose an endpoint, and none, make of seven kinds of trouble.
+/// Compares three policies for choosing an endpoint, and no choice, in seven kinds of weather.
 ///
 /// `swift run -c release balance-study [--seeds N] [--seed FIRST] [--svg FILE] [--json]`
 @main

@@ -5,13 +5,13 @@ import TurnpikeEndpoints
 
 /// How a client chooses the endpoint of a request.
 enum Balancing: String, CaseIterable, Sendable {
-    /// It does not: it keeps the connection that DNS has led it to.
+    /// It does not choose: it keeps the connection that DNS has led it to.
     case none
-    /// One after the other.
+    /// One endpoint after another.
     case roundRobin
-    /// Of two random ones that with fewer requests under way.
+    /// Of two random endpoints, the one with fewer running requests.
     case leastRequests
-    /// Of two random ones that with the lower product of latency and load.
+    /// Of two random endpoints, the one with the lower product of latency and load.
     case peakEWMA
 
     private var policy: BalancingPolicy? {
@@ -23,7 +23,7 @@ enum Balancing: String, CaseIterable, Sendable {
         }
     }
 
-    /// Returns the standard stack with its retry or without, around the choice of an endpoint.
+    /// Returns the standard stack, with or without its retry, around the choice of an endpoint.
     func stack(_ retrying: Retrying, _ fleet: Fleet) -> Stack {
         var stack: Stack =
             switch retrying {
@@ -51,8 +51,8 @@ enum Balancing: String, CaseIterable, Sendable {
 enum Retrying: String, CaseIterable, Sendable {
     /// The call fails.
     case none = "no retry"
-    /// What the standard stack does, whose attempts have 10 s.
+    /// The standard stack, whose attempts have 10 s.
     case standard = "standard stack"
-    /// The same with attempts of 1 s.
+    /// The standard stack with attempts of 1 s.
     case prompt = "attempts of 1 s"
 }

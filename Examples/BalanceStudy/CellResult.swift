@@ -16,7 +16,7 @@ struct CellResult: Sendable {
         self.runs = runs
     }
 
-    /// The median over the seeds of a figure; nil if no run has it.
+    /// The median of a figure over the seeds; nil if no run has the figure.
     func median(_ figure: (RunOutcome) -> Double?) -> Double? {
         Figures.median(runs.compactMap(figure))
     }
@@ -30,7 +30,7 @@ struct CellResult: Sendable {
     /// The median of the share of failed calls, from five seconds after the weather began.
     var failedAfter5: Double { median(\.failedAfter5) ?? 0 }
 
-    /// The calls of each second, of all seeds together.
+    /// The calls of each second, added up over all seeds.
     var seconds: [SecondOutcome] {
         guard var sum = runs.first?.seconds else { return [] }
         for run in runs.dropFirst() {

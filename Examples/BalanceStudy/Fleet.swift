@@ -5,7 +5,7 @@ import Turnpike
 import TurnpikeCore
 import TurnpikeEndpoints
 
-/// The endpoints of a run in their weather.
+/// The endpoints of a run under its weather.
 final class Fleet: Sendable {
     private struct State {
         var endpoints: [SimulatedEndpoint]
@@ -64,7 +64,7 @@ struct Connection: Sendable, Hashable {
     let opened: Double
 }
 
-/// What the fleet's registry says: the present list, asked again after a second.
+/// The resolver of the fleet. Its answer is the current list, which is fresh for a second.
 struct FleetResolver: EndpointResolver {
     /// The fleet.
     let fleet: Fleet

@@ -6,10 +6,10 @@ import TurnpikeCore
 
 /// The connections of one client.
 ///
-/// With a connect target, a request goes there and nowhere else. Without one it goes where libcurl
-/// would send it: over an idle connection if there is one, otherwise to the first address of the DNS
-/// answer, and to the next one if that refuses or half of the time limit has passed. The DNS server
-/// rotates its answers, so that the clients are evenly distributed: it cannot do better.
+/// With a connect target, a request goes only to that endpoint. Without one, it goes where libcurl
+/// would send it: over an idle connection, or else to the first address of the DNS answer. The next
+/// address is tried if that one refuses, or when half of the time limit has passed. The DNS server
+/// rotates its answers, so that the clients are evenly distributed; it cannot do better.
 final class FleetTransport: Transport {
     let capabilities: TransportCapabilities = .connectTargets
     private let fleet: Fleet
@@ -35,9 +35,9 @@ final class FleetTransport: Transport {
             throw ClientError(
                 .connection, "the connection was reset", transfer: TransferState(.sending))
         case .silence:
-            // Longer than any time limit of a stack.
+            // This is longer than any time limit of a stack.
             try await context.sleep(for: .seconds(600))
-            throw ClientError(.connection, "nothing came", transfer: TransferState(.sending))
+            throw ClientError(.connection, "no answer came", transfer: TransferState(.sending))
         }
     }
 
@@ -80,7 +80,7 @@ final class FleetTransport: Transport {
         return [number]
     }
 
-    // The connection that was used last, because the others may be closed sooner.
+    // Takes the connection that was used last, because the others may be closed sooner.
     private func takeIdle(_ endpoint: Int?, _ now: Double) -> Connection? {
         idle.withLock { idle in
             while let last = idle.lastIndex(where: { endpoint == nil || $0.endpoint == endpoint }) {

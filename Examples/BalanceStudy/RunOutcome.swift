@@ -2,21 +2,21 @@
 
 import Foundation
 
-/// What a run has shown, from the beginning of the weather on.
+/// The figures of a run, from the beginning of the weather on.
 struct RunOutcome: Sendable, Hashable {
-    /// The calls that began in the weather.
+    /// The calls that began during the weather.
     let calls: Int
     /// How many of them failed.
     let failures: Int
-    /// How many calls failed of those that began later than two seconds after the weather.
+    /// How many calls failed that began two seconds after the weather or later.
     let failuresAfter2: Int
-    /// The share of failed calls among those that began later than five seconds after the weather.
+    /// The share of failed calls among those that began five seconds after the weather or later.
     let failedAfter5: Double
-    /// The median of the seconds that a call took.
+    /// The median time of a call in seconds.
     let median: Double
-    /// The 99th percentile of the seconds that a call took, whether it succeeded or not.
+    /// The 99th percentile of the time of a call in seconds, failed calls included.
     let p99: Double
-    /// The share of all requests that went to the affected endpoints, or nil if there are none.
+    /// The share of all requests that went to the affected endpoints; nil without such endpoints.
     let affectedShare: Double?
     /// The calls of each second.
     let seconds: [SecondOutcome]
@@ -51,9 +51,9 @@ struct RunOutcome: Sendable, Hashable {
 struct SecondOutcome: Sendable, Hashable {
     /// How many began.
     private(set) var calls = 0
-    /// How many of them failed.
+    /// How many of these calls failed.
     private(set) var failures = 0
-    // How many took how long, in classes that grow by a tenth, from 1 ms on.
+    // The number of calls by their time, in classes that grow by a tenth, from 1 ms on.
     private var classes = [UInt32](repeating: 0, count: 120)
 
     /// Adds a call.
@@ -64,14 +64,14 @@ struct SecondOutcome: Sendable, Hashable {
         classes[min(number, classes.count - 1)] += 1
     }
 
-    /// Adds the calls of the same second of another run.
+    /// Adds the calls of the same second in another run.
     mutating func add(_ other: SecondOutcome) {
         calls += other.calls
         failures += other.failures
         for index in classes.indices { classes[index] += other.classes[index] }
     }
 
-    /// The 99th percentile of the seconds that the calls took, to a tenth; nil without calls.
+    /// The 99th percentile of the time of a call in seconds, to a tenth; nil without calls.
     var p99: Double? {
         var above = calls
         for (number, count) in classes.enumerated() {

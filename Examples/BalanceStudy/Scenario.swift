@@ -2,25 +2,25 @@
 
 import Turnpike
 
-/// The scenario of a run: who calls, what serves, and when the weather begins.
+/// The scenario of a run: its clients, its endpoints, and when the weather begins.
 struct Scenario: Sendable, Hashable {
-    /// The number of clients, each a process of its own: they share no state.
+    /// The number of clients. They share no state, as if each were its own process.
     var clients = 20
     /// How many calls each client begins per second.
     var callsPerSecond = 20.0
     /// The number of endpoints.
     var endpoints = 10
-    /// How many requests an endpoint works on at a time.
+    /// How many requests an endpoint serves at a time.
     var workers = 4
-    /// The most requests that wait in an endpoint; it refuses more with 503.
+    /// The most requests that wait at an endpoint. It refuses further ones with 503.
     var queueLimit = 200
     /// The median of the service time in seconds; its distribution is log-normal.
     var median = 0.033
-    /// The standard deviation of the logarithm of the service time: p99 is 4 times the median.
+    /// The standard deviation of the logarithm of the service time: its p99 is 4 times the median.
     var spread = 0.6
     /// The time of one round trip in seconds.
     var roundTrip = 0.001
-    /// The limit for a connection in seconds, as `CurlTransport` has it by default.
+    /// The time limit for a connection in seconds, the default of `CurlTransport`.
     var connectLimit = 10.0
     /// The seconds before the weather.
     var before = 10
@@ -32,7 +32,7 @@ struct Scenario: Sendable, Hashable {
     /// Creates the scenario of the study.
     init() {}
 
-    /// A scenario of half the time and half the clients, for tests.
+    /// A scenario with half of the time, the clients and the endpoints, for tests.
     static var small: Scenario {
         var scenario = Scenario()
         scenario.clients = 10
@@ -50,6 +50,6 @@ struct Scenario: Sendable, Hashable {
         (0..<endpoints).map { .host("10.0.0.\($0 + 1)", port: 8080) }
     }
 
-    /// The zone of an endpoint; the last of three zones is the one that is lost.
+    /// The zone of an endpoint. The last of the three zones is the one that is lost.
     func zone(of endpoint: Int) -> String { ["a", "b", "c"][endpoint % 3] }
 }

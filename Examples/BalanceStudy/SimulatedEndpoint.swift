@@ -4,27 +4,27 @@ import Foundation
 import Turnpike
 import TurnpikeCore
 
-/// One server: some workers, and a line in front of them.
+/// A server with some workers, and a queue in front of them.
 ///
-/// It does not know which clients have given up: their requests take their turn like all others.
+/// It does not know which clients have stopped waiting: it serves their requests like all others.
 struct SimulatedEndpoint: Sendable {
-    /// What becomes of a request.
+    /// The outcome of a request.
     enum Fate: Sendable {
         /// It is answered.
         case answered(HTTPStatus, at: Double)
         /// The connection ends before the answer.
         case reset(at: Double)
-        /// Nothing comes.
+        /// No answer comes.
         case silence
     }
 
     private let scenario: Scenario
     private let phases: [Phase]
-    // When each worker is free, and when each request that waits will begin.
+    // When each worker is free, and when each waiting request will begin.
     private var free: [Double]
     private var starts: [Double] = []
     private var latest = 0.0
-    /// The requests that arrived since the weather began, and those that got no connection.
+    /// The requests and the failed connections since the weather began.
     private(set) var arrivals = 0
 
     /// Creates an endpoint.
@@ -34,15 +34,15 @@ struct SimulatedEndpoint: Sendable {
         free = Array(repeating: 0, count: scenario.workers)
     }
 
-    /// Returns the phase of a time.
+    /// Returns the phase at a time.
     func phase(at time: Double) -> Phase { phases.last { $0.begin <= time } ?? phases[0] }
 
-    /// Whether the process has stopped within a span of time.
+    /// Whether the process stopped within a period.
     func hasStopped(after begin: Double, until end: Double) -> Bool {
         phases.contains { $0.condition == .stopped && $0.begin > begin && $0.begin <= end }
     }
 
-    /// Accepts a connection or not, and returns the condition in which it does so.
+    /// Opens a connection, and returns the condition that decides whether it is accepted.
     mutating func connect(at now: Double) -> Condition {
         let condition = phase(at: now).condition
         let isAccepted = condition != .stopped && condition != .silent
@@ -50,7 +50,7 @@ struct SimulatedEndpoint: Sendable {
         return condition
     }
 
-    /// Takes a request.
+    /// Serves a request.
     mutating func serve(
         at now: Double, using generator: inout SeededGenerator
     ) -> Fate {
@@ -90,7 +90,7 @@ struct SimulatedEndpoint: Sendable {
         if now >= Double(scenario.before) { arrivals += 1 }
     }
 
-    // The worker that is free first takes the request.
+    // The worker that is free first serves the request.
     private mutating func work(for seconds: Double, from now: Double) -> Double {
         var worker = 0
         for other in free.indices where free[other] < free[worker] { worker = other }
@@ -100,7 +100,7 @@ struct SimulatedEndpoint: Sendable {
         return start + seconds
     }
 
-    // Log-normal, by the transform of Box and Muller.
+    // A log-normal time, by the Box–Muller transform.
     private func serviceTime(using generator: inout SeededGenerator) -> Double {
         let radius = (-2 * log(1 - generator.unit())).squareRoot()
         let normal = radius * cos(2 * .pi * generator.unit())

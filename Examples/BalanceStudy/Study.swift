@@ -6,7 +6,7 @@ import Turnpike
 import TurnpikeCore
 import TurnpikeTesting
 
-/// A weather, a choice and a stack: what is run with each seed.
+/// A weather, a choice and a stack. It is run with each seed.
 struct Cell: Sendable, Hashable {
     /// The weather.
     let weather: Weather
@@ -15,7 +15,7 @@ struct Cell: Sendable, Hashable {
     /// The stack.
     let retrying: Retrying
 
-    /// All combinations; the short time limit only where endpoints are late.
+    /// All combinations, with the short time limit only if the weather delays answers.
     static let all = Weather.allCases.flatMap { weather in
         Balancing.allCases.flatMap { balancing in
             Retrying.allCases.compactMap { retrying in
@@ -36,8 +36,8 @@ struct Study: Sendable {
     /// Creates a study.
     init(_ scenario: Scenario) { self.scenario = scenario }
 
-    /// Runs cells with some seeds, beginning with that of the scenario, and returns a result for
-    /// each cell.
+    /// Runs cells with a number of seeds, beginning with the seed of the scenario. Returns a result
+    /// for each cell.
     func run(_ cells: [Cell] = Cell.all, seeds: Int) async throws -> [CellResult] {
         let jobs = cells.indices.flatMap { cell in (0..<seeds).map { (cell, $0) } }
         var outcomes: [[RunOutcome?]] = cells.map { _ in Array(repeating: nil, count: seeds) }
@@ -47,7 +47,7 @@ struct Study: Sendable {
                 guard let (cell, seed) = rest.popFirst() else { return }
                 group.addTask { (cell, seed, try await run(cells[cell], seed: UInt64(seed))) }
             }
-            // Each run has a thread of its own.
+            // Each run has its own thread.
             for _ in 0..<ProcessInfo.processInfo.activeProcessorCount { addNext() }
             while let (cell, seed, outcome) = try await group.next() {
                 outcomes[cell][seed] = outcome
@@ -57,7 +57,7 @@ struct Study: Sendable {
         return zip(cells, outcomes).map { CellResult(cell: $0, runs: $1.compactMap(\.self)) }
     }
 
-    /// Runs one cell with a seed, counted from that of the scenario.
+    /// Runs one cell with a seed, which is added to that of the scenario.
     func run(_ cell: Cell, seed: UInt64) async throws -> RunOutcome {
         var scenario = scenario
         scenario.seed &+= seed
@@ -76,7 +76,7 @@ struct Study: Sendable {
             ledger.calls, arrivals: fleet.arrivals, cell.weather.affected(in: scenario), scenario)
     }
 
-    // Begins calls at its own pace, whatever their outcomes: users do not wait for each other.
+    // Begins calls at its own pace, because users do not wait for the outcomes of others.
     private static func runClient(
         _ number: Int, _ cell: Cell, _ fleet: Fleet, _ ledger: Ledger, _ clock: SimulationClock
     ) async {
@@ -91,9 +91,9 @@ struct Study: Sendable {
         let context = Context(timeSource: clock, randomSource: random)
         await withDiscardingTaskGroup { group in
             while true {
-                // As many calls as a Poisson process has.
+                // The pauses of a Poisson process.
                 let pause = -log(1 - chance.unit()) / scenario.callsPerSecond
-                // Nothing cancels it.
+                // No task cancels it.
                 try? await context.sleep(for: .seconds(pause))
                 let begin = Double(clock.now.nanoseconds) / 1e9
                 if begin >= Double(scenario.seconds) { break }
@@ -116,7 +116,7 @@ struct CallOutcome: Sendable, Hashable {
     let begin: Double
     /// How many seconds the call took.
     let duration: Double
-    /// Whether the call had a response with a good status.
+    /// Whether the call returned a response with a successful status.
     let hasSucceeded: Bool
 }
 

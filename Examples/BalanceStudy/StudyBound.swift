@@ -2,15 +2,15 @@
 
 import StudySupport
 
-/// A bound that the study holds the library to, and what was found.
+/// A bound that the study checks the library against, and the measured value.
 struct StudyBound: Sendable, Hashable, CustomStringConvertible {
-    /// What is bounded.
+    /// What is measured.
     let name: String
-    /// What was found.
+    /// The measured value.
     let found: Double
-    /// The most that is allowed.
+    /// The largest allowed value.
     let limit: Double
-    /// What is told beside it.
+    /// A remark for the report.
     var remark = ""
 
     /// Whether the bound holds.
@@ -29,7 +29,7 @@ struct StudyBound: Sendable, Hashable, CustomStringConvertible {
 }
 
 extension StudyReport {
-    /// The bounds, as far as their cells were run.
+    /// The bounds whose cells were run.
     var bounds: [StudyBound] {
         var bounds: [StudyBound] = []
         if let ratio = slowdown(.peakEWMA) {

@@ -3,8 +3,8 @@
 import Foundation
 import StudySupport
 
-/// A chart: a row for each weather, with the tail latency on the left and the failed calls on the
-/// right, of the stack without retry.
+/// A chart with a row for each weather, for the stack without retry. The left column shows the tail
+/// latency, and the right one the failed calls.
 struct StudyChart: Sendable {
     private let report: StudyReport
 
@@ -23,7 +23,7 @@ struct StudyChart: Sendable {
     private static let latencies = (low: 0.02, high: 20.0, lines: [0.1, 1, 10])
     private static let mostFailed = 0.4
 
-    /// The chart as SVG, with the same bytes for the same report.
+    /// The chart as SVG. The same report always gives the same bytes.
     var svg: String {
         let rows = Weather.allCases.count
         let height = Self.first + rows * Self.rowHeight + 4
@@ -106,7 +106,7 @@ struct StudyChart: Sendable {
         return SVG.curve(places, color: color)
     }
 
-    // From 0 at the lowest latency to 1 at the highest.
+    // From 0 at the lowest latency to 1 at the highest one.
     private func level(_ seconds: Double) -> Double {
         log(seconds / Self.latencies.low) / log(Self.latencies.high / Self.latencies.low)
     }

@@ -19,14 +19,14 @@ struct StudyReport: Sendable {
         self.results = results
     }
 
-    /// Returns the result of a cell, if it was run.
+    /// Returns the result of a cell; nil if it was not run.
     func result(_ weather: Weather, _ balancing: Balancing, _ retrying: Retrying) -> CellResult? {
         results.first {
             $0.cell == Cell(weather: weather, balancing: balancing, retrying: retrying)
         }
     }
 
-    /// The report as tables in Markdown, which are aligned for a terminal.
+    /// The report as Markdown tables that are aligned for a terminal.
     var table: String {
         """
         \(scenario.clients) clients, \(scenario.endpoints) endpoints, \
@@ -75,7 +75,7 @@ struct StudyReport: Sendable {
         return Self.markdown(["weather", "choice", "p99, retry", "failed, retry"], rows)
     }
 
-    // The weather is named in its first row alone.
+    // Only the first row of a weather has its name.
     private func rows(_ figures: (Weather, Balancing) -> [String]?) -> [[String]] {
         Weather.allCases.flatMap { weather in
             Balancing.allCases.compactMap { balancing in
@@ -112,7 +112,7 @@ struct StudyReport: Sendable {
         return ([line(head), line(rule, "-")] + rows.map { line($0) }).joined(separator: "\n")
     }
 
-    /// Returns a share in percent, with as many decimals as it needs.
+    /// Returns a share in percent, with at most two decimals.
     static func percent(_ share: Double) -> String {
         if share == 0 { return "0 %" }
         let hundredths = Int((share * 10_000).rounded())
@@ -121,7 +121,7 @@ struct StudyReport: Sendable {
             ? "\(Figures.fixed(Double(hundredths) / 100)) %" : "\((hundredths + 50) / 100) %"
     }
 
-    /// Returns seconds in milliseconds, or in seconds from ten on.
+    /// Returns a time in milliseconds, or in seconds from ten seconds on.
     static func milliseconds(_ seconds: Double) -> String {
         seconds < 10 ? "\(Int((seconds * 1000).rounded())) ms" : "\(Figures.fixed(seconds)) s"
     }

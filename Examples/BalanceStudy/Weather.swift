@@ -10,7 +10,7 @@ enum Weather: String, CaseIterable, Sendable {
     case failing = "one fails half"
     /// The first endpoint answers each request with 500 at once.
     case blackHole = "one answers 500 at once"
-    /// One endpoint after the other stops for three seconds.
+    /// One endpoint after another stops for three seconds.
     case restart = "rolling restart"
     /// A third of the endpoints is silent: no packet comes back.
     case zoneLost = "a zone lost"
@@ -32,7 +32,7 @@ enum Weather: String, CaseIterable, Sendable {
         case .blackHole where endpoint == 0:
             return [start, Phase(begin: begin, condition: .blackHole)]
         case .restart:
-            // Each is back for a while before the next one stops.
+            // Each endpoint is back for a while before the next one stops.
             let step = Double(scenario.weather) / Double(scenario.endpoints + 1)
             let stop = begin + Double(endpoint) * step
             return [
@@ -49,14 +49,14 @@ enum Weather: String, CaseIterable, Sendable {
         }
     }
 
-    /// Returns the endpoints in the list at a time: those that join later are not.
+    /// Returns the endpoints that are in the list at a time. Those that join later are not.
     func listed(at time: Double, in scenario: Scenario) -> [Int] {
         (0..<scenario.endpoints).filter { endpoint in
             self != .cold || time >= Double(scenario.before) || scenario.zone(of: endpoint) != "c"
         }
     }
 
-    /// Returns the endpoints that the weather affects; none if it affects none or all in turn.
+    /// Returns the affected endpoints; none if the weather affects none, or each one in turn.
     func affected(in scenario: Scenario) -> [Int] {
         switch self {
         case .well, .restart: []
@@ -67,9 +67,9 @@ enum Weather: String, CaseIterable, Sendable {
     }
 }
 
-/// A condition of an endpoint, and when it begins.
+/// A condition of an endpoint, and when that begins.
 struct Phase: Sendable, Hashable {
-    /// The second at which it begins.
+    /// The second at which the condition begins.
     let begin: Double
     /// The condition.
     let condition: Condition
@@ -78,16 +78,16 @@ struct Phase: Sendable, Hashable {
 /// How an endpoint serves.
 enum Condition: Sendable, Hashable {
     case well
-    /// Each request takes so many times as long.
+    /// Each request takes so many times as long as usual.
     case slow(Double)
     /// A share of the requests gets a 500, after the usual time.
     case failing(Double)
     /// Each request gets a 500 at once.
     case blackHole
-    /// The process is not there: connections are refused, and those that were open have ended.
+    /// The process is not running: connections are refused, and open ones have ended.
     case stopped
-    /// Nothing comes back, on open connections or new ones.
+    /// Nothing comes back, neither on open connections nor on new ones.
     case silent
-    /// Requests take so many times as long at first, and as long as usual after so many seconds.
+    /// Requests take so many times as long at first, and the usual time after so many seconds.
     case cold(Double, Double)
 }

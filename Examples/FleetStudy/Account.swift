@@ -4,12 +4,12 @@ import Synchronization
 import Turnpike
 import TurnpikeCore
 
-/// The server that sets the quota: it counts what arrives, and answers 429 to what is too much.
+/// The server that sets the quota. It counts requests, and answers those above the quota with 429.
 final class Account: Sendable {
     private struct State {
         var arrivals: [Double] = []
         var refusals = 0
-        // Requests that may still come at once, and since when that is known.
+        // How many requests may come at once, and the time for which this is known.
         var left: Double
         var since = 0.0
     }
@@ -25,7 +25,7 @@ final class Account: Sendable {
         state = Mutex(State(left: Double(scenario.burst)))
     }
 
-    /// A transport to it, which takes 20 ms.
+    /// A transport to the server, which takes 20 ms.
     var transport: MockTransport {
         MockTransport(recordLimit: 0) { [self] _ in
             (admit() ? MockResponse.ok() : .status(429)).delayed(by: .milliseconds(20))
@@ -45,7 +45,7 @@ final class Account: Sendable {
             let come = (now - state.since) * scenario.quota
             state.left = min(state.left + come, Double(scenario.burst))
             state.since = now
-            // Reserved permits arrive a moment apart, in an order of their own.
+            // Reserved permits may arrive slightly apart, and in another order.
             guard state.left > -1 else {
                 state.refusals += 1
                 return false

@@ -3,7 +3,7 @@
 import StudySupport
 import Turnpike
 
-/// What replicas with local and with shared limits make of a quota.
+/// Compares how replicas with local limits and with shared limits use a quota.
 ///
 /// `swift run -c release fleet-study [--seed SEED] [--svg FILE] [--json]`
 @main

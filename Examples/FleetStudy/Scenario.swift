@@ -2,11 +2,11 @@
 
 import Turnpike
 
-/// What is simulated.
+/// The scenario that is simulated.
 struct Scenario: Sendable {
     /// How many replicas the service has.
     var replicas = 12
-    /// How many requests a second the account may send.
+    /// How many requests per second the account may send.
     var quota = 120.0
     /// How many requests may come at once after a pause.
     var burst = 24
@@ -14,15 +14,15 @@ struct Scenario: Sendable {
     var busyReplicas = 3
     /// The calls per second of a busy replica.
     var busyRate = 60.0
-    /// The calls per second of each other one.
+    /// The calls per second of each other replica.
     var quietRate = 6.0
-    /// How long a call waits for its turn before it fails.
+    /// How long a call waits for a permit before it fails.
     var patience = Duration.seconds(2)
-    /// How long it lasts.
+    /// How long the simulation lasts, in seconds.
     var seconds = 40
-    /// When the store is away, in seconds.
+    /// When the store is unreachable, in seconds.
     var outage = 15..<25
-    /// Decides all randomness.
+    /// The seed of all random values.
     var seed: UInt64 = 1
 
     /// A short scenario for tests.

@@ -8,13 +8,13 @@ import TurnpikeTesting
 
 /// Runs a scenario with each way to keep the quota.
 struct Study: Sendable {
-    /// What is simulated.
+    /// The scenario that is simulated.
     let scenario: Scenario
 
     /// Creates a study.
     init(_ scenario: Scenario) { self.scenario = scenario }
 
-    /// Runs it.
+    /// Runs the study.
     func run(_ limitings: [Limiting] = Limiting.allCases) async throws -> [StudyResult] {
         var results: [StudyResult] = []
         for limiting in limitings { results.append(try await run(limiting)) }

@@ -2,7 +2,7 @@
 
 import StudySupport
 
-/// A chart: for each way to keep the quota, a panel with the requests that arrived in each second.
+/// A chart with a panel for each way to keep the quota: the requests that arrived in each second.
 struct StudyChart: Sendable {
     private let report: StudyReport
 
@@ -20,7 +20,7 @@ struct StudyChart: Sendable {
     // Requests per second at the top of a panel.
     private var highest: Double { scenario.quota * 2.5 }
 
-    /// The chart as SVG, with the same bytes for the same report.
+    /// The chart as SVG. The same report always gives the same bytes.
     var svg: String {
         let height = Self.first + report.results.count * Self.rowHeight
         var lines = [

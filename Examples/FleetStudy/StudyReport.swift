@@ -6,7 +6,7 @@ import TurnpikeCore
 
 /// The figures of a study, as a table and as JSON.
 struct StudyReport: Sendable {
-    /// What was simulated.
+    /// The scenario that was simulated.
     let scenario: Scenario
     /// A result for each way to keep the quota.
     let results: [StudyResult]

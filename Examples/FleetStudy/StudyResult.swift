@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What one way to keep the quota made of the scenario.
+/// The result of one way to keep the quota.
 struct StudyResult: Sendable {
     /// How the replicas kept the quota.
     let limiting: Limiting
-    /// What was simulated.
+    /// The scenario that was simulated.
     let scenario: Scenario
     /// The seconds at which requests arrived, in order.
     let arrivals: [Double]
     /// How many of them the server refused.
     let refusals: Int
-    /// How many calls failed because their turn did not come in time.
+    /// How many calls failed because they did not get a permit in time.
     let unsent: Int
     /// How many calls there were.
     let calls: Int
@@ -34,18 +34,18 @@ struct StudyResult: Sendable {
         return most
     }
 
-    /// The share of the quota that was used from one second to another; above 1 if it was broken.
+    /// The used share of the quota from one second to another; above 1 if the quota was exceeded.
     func used(_ range: Range<Int>) -> Double {
         let count = perSecond[range].reduce(0, +)
         return Double(count) / (scenario.quota * Double(range.count))
     }
 
-    /// The share of the quota that was used, without the first two seconds, in which the burst goes.
+    /// The used share of the quota, without the first two seconds, in which the burst is used up.
     var used: Double { used(2..<scenario.seconds) }
 
-    /// The share of the quota that was used while the store was away.
+    /// The used share of the quota while the store was unreachable.
     var usedInOutage: Double { used(scenario.outage.lowerBound + 1..<scenario.outage.upperBound) }
 
-    /// The share of the quota that was used from three seconds after the outage on.
+    /// The used share of the quota from three seconds after the outage on.
     var usedAfterOutage: Double { used(scenario.outage.upperBound + 3..<scenario.seconds) }
 }

@@ -5,13 +5,13 @@ import Synchronization
 import Turnpike
 import TurnpikeCore
 
-/// A server that answers requests in order, as many per second as its capacity at that time allows.
+/// A server that answers requests in order, as fast as its current capacity allows.
 ///
-/// It does not know which clients have given up: their requests take their turn like all others.
-/// That is what keeps an overloaded server down: it is busy with requests that nobody waits for.
+/// It does not know which clients have stopped waiting: it serves their requests like all others.
+/// That is why an overloaded server stays down: it works on requests for which nobody waits.
 final class BrownoutServer: Transport {
     private struct State {
-        // The accepted work, as a number of requests since the start, idle time included.
+        // The accepted work as a number of requests since the start. Idle time counts as work.
         var accepted = 0.0
         var arrivals: [Int]
     }
@@ -70,7 +70,7 @@ final class BrownoutServer: Transport {
         return lines.atEnd + (time - lines.end) * scenario.capacity
     }
 
-    /// The time at which the server will have answered a number of requests.
+    /// Returns the time at which the server will have answered a number of requests.
     private func time(of work: Double) -> Double {
         let lines = lines
         if work <= lines.atBegin { return work / scenario.capacity }

@@ -3,12 +3,12 @@
 import Foundation
 import Turnpike
 
-/// A rule of admission that the study tries in the place of the gate: inside of the retry, with its
+/// An admission rule that the study runs in place of the gate: inside the retry, which has a
 /// budget.
 struct Contender: Sendable {
-    /// The rule, as the table has it.
+    /// The name of the rule in the table.
     let name: String
-    /// Makes its gate, with state of its own.
+    /// Creates the gate of the rule, with its own state.
     let gate: @Sendable () -> any Gate
 
     init(_ name: String, _ gate: @escaping @Sendable () -> any Gate) {
@@ -63,7 +63,7 @@ struct Contender: Sendable {
 }
 
 extension Double {
-    /// The number to a power; 0 and 1 stay as they are.
+    /// The number raised to a power.
     func power(_ exponent: Double) -> Double { pow(self, exponent) }
 
     var logarithm10: Double { log10(self) }

@@ -2,14 +2,14 @@
 
 import StudySupport
 
-/// The medians of several runs of a strategy or a rule, with other seeds.
+/// The medians of several runs of a strategy or a rule with different seeds.
 struct Medians: Sendable {
     private let outcomes: [StrategyOutcome]
 
     /// Creates medians.
     init(_ outcomes: [StrategyOutcome]) { self.outcomes = outcomes }
 
-    /// The head of the tables.
+    /// The header of the tables.
     static let head = ["", "load", "during", "after", "recovered"]
 
     /// The medians as cells of a table.

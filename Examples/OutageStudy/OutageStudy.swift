@@ -3,10 +3,10 @@
 import StudySupport
 import Turnpike
 
-/// What six stacks do to a server that browns out, and what the server then does to them.
+/// Shows how six stacks load a server during a brown-out, and how many of their calls succeed.
 ///
-/// `swift run -c release outage-study [--svg FILE] [--seed N] [--json]`, with
-/// `[--seeds N] [--rules]` for medians.
+/// `swift run -c release outage-study [--svg FILE] [--seed N] [--json]`; for medians, `[--seeds N]
+/// [--rules]`.
 @main
 struct OutageStudy {
     static func main() async {
@@ -25,7 +25,7 @@ struct OutageStudy {
         }
     }
 
-    // The medians of each stack.
+    // Prints the medians of each stack.
     private static func printStacks(_ seeds: Int) async throws {
         var rows = [Medians.head]
         for strategy in Strategy.allCases {
@@ -35,7 +35,7 @@ struct OutageStudy {
         print(StudyReport.aligned(rows))
     }
 
-    // The medians of each rule, once with a state for each client, once with one for all.
+    // Prints the medians of each rule: with a state for each client, then with one for all.
     private static func printRules(_ seeds: Int) async throws {
         for isShared in [false, true] {
             var rows = [Medians.head]

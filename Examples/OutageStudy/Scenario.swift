@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The scenario of a run: how many clients call, and how much the server handles at which time.
+/// The scenario of a run: the number of clients, and the capacity of the server over time.
 struct Scenario: Sendable, Hashable {
     /// The number of clients; each has its own stack.
     var clients = 200
@@ -8,9 +8,9 @@ struct Scenario: Sendable, Hashable {
     var callsPerSecond = 1.0
     /// The requests per second that the healthy server answers.
     var capacity = 500.0
-    /// The requests per second that it answers during the brown-out.
+    /// The requests per second that the server answers during the brown-out.
     var brownCapacity = 60.0
-    /// The most requests that may wait in the server; more are refused with 503.
+    /// The most requests that may wait at the server. It refuses further ones with 503.
     var queueLimit = 2000
     /// The seconds before the brown-out.
     var before = 20

@@ -4,20 +4,20 @@ import Turnpike
 
 /// A way to handle failures: the stack of each client.
 enum Strategy: String, CaseIterable, Sendable {
-    /// Retries at once.
+    /// Retries without a wait.
     case naive = "naive retry"
     /// Retries after a random wait below a bound that doubles.
     case backoff = "back-off"
-    /// Retries after such a wait, and only a share of the calls.
+    /// Retries after such a wait, but only for a share of the calls.
     case budget = "back-off, budget"
-    /// The same, and sends less to a server that fails or is slow.
+    /// The same as `budget`, and sends fewer requests to a server that fails or is slow.
     case guarded = "budget, breaker, limit"
-    /// The same as with a budget, and sends the share of the calls that the server can serve.
+    /// The same as `budget`, and sends only the share of the calls that the server can serve.
     case admitted = "budget, admission"
-    /// The same, with one gate that all clients share, as in one process.
+    /// The same as `admitted`, with one gate for all clients, as in one process.
     case shared = "budget, shared admission"
 
-    /// Returns what makes the stack of each client of a run.
+    /// Returns a closure that creates the stack of each client of a run.
     func stacks() -> @Sendable () -> Stack {
         switch self {
         case .naive:
@@ -44,15 +44,15 @@ enum Strategy: String, CaseIterable, Sendable {
         }
     }
 
-    /// What all strategies share: a call has 10 s and 4 attempts of 1 s each.
+    /// The common part of all strategies: a call has 10 s and 4 attempts of 1 s each.
     static func stack(_ retry: Retry, _ gates: any Gate...) -> Stack {
         Stack([Deadline(.seconds(10)), Validate(), retry] + gates + [AttemptTimeout(.seconds(1))])
     }
 
-    /// A retry of a tenth of the calls.
+    /// A retry for a tenth of the calls.
     static var retryInBudget: Retry {
-        // Each client has this floor: with 200 clients, the default would allow 2000 retries a
-        // second.
+        // The floor applies to each client. With 200 clients, the default would allow 2000 retries
+        // a second.
         Retry(attempts: 4, budget: RetryBudget(ratio: 0.1, floorPerSecond: 0.1))
     }
 }

@@ -25,12 +25,12 @@ struct StrategyOutcome: Sendable, Hashable {
         self.successes = successes
     }
 
-    /// The requests for each call during the brown-out: 1 if nothing is retried.
+    /// The number of requests per call during the brown-out: 1 without retries.
     var amplification: Double {
         ratio(requests[scenario.outageSeconds], to: calls[scenario.outageSeconds])
     }
 
-    /// The most requests in one second, for each request that would come without retries.
+    /// The most requests in one second, relative to the requests per second without retries.
     var peak: Double { Double(requests.max() ?? 0) / scenario.offered }
 
     /// The share of the calls during the brown-out that succeeded.
@@ -44,11 +44,11 @@ struct StrategyOutcome: Sendable, Hashable {
         return ratio(successes[rest], to: calls[rest])
     }
 
-    /// The seconds from the end of the brown-out until 95 of 100 calls succeed and continue to; nil
-    /// if that does not happen.
+    /// The seconds from the end of the brown-out until 95 of 100 calls succeed and keep succeeding;
+    /// nil if that does not happen.
     var recovery: Int? {
         let rest = scenario.outageSeconds.upperBound..<scenario.seconds
-        // A single second has only a few calls, so five seconds are taken together.
+        // A single second has only a few calls, so five seconds are combined.
         let bad = rest.last { second in
             let window = second..<min(second + 5, scenario.seconds)
             return ratio(successes[window], to: calls[window]) < 0.95

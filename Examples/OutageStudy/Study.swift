@@ -25,7 +25,7 @@ struct Study: Sendable {
         try await run(strategy.rawValue, strategy.stacks())
     }
 
-    /// Runs one rule of admission: each client has its own state, or all share one.
+    /// Runs one admission rule. Each client has its own state, or all share one.
     func run(_ contender: Contender, isShared: Bool) async throws -> StrategyOutcome {
         let shared = isShared ? contender.gate() : nil
         return try await run(contender.name) {
@@ -55,7 +55,7 @@ struct Study: Sendable {
             successes: succeeded)
     }
 
-    // Begins calls at its own pace, whatever their outcomes: users do not wait for each other.
+    // Begins calls at its own pace, because users do not wait for the outcomes of others.
     private static func runClient(
         _ number: Int, _ stack: Stack, _ scenario: Scenario, _ server: BrownoutServer,
         _ ledger: Ledger, _ clock: SimulationClock
@@ -69,7 +69,7 @@ struct Study: Sendable {
         await withDiscardingTaskGroup { group in
             while true {
                 let pause = Double.random(in: 0..<2, using: &chance) / scenario.callsPerSecond
-                // Nothing cancels it.
+                // No task cancels it.
                 try? await context.sleep(for: .seconds(pause))
                 let second = Int(clock.now.nanoseconds / 1_000_000_000)
                 if second >= scenario.seconds { return }

@@ -2,7 +2,7 @@
 
 import StudySupport
 
-/// A chart of the strategies: the load of the server above, the calls that succeed below.
+/// A chart of the strategies: above, the load of the server; below, the calls that succeed.
 struct StudyChart: Sendable {
     private let report: StudyReport
 
@@ -18,7 +18,7 @@ struct StudyChart: Sendable {
     private static let panelHeight = 200
     private static let plotWidth = width - left - 16
 
-    /// The chart as SVG, with the same bytes for the same report.
+    /// The chart as SVG. The same report always gives the same bytes.
     var svg: String {
         let scenario = report.scenario
         let load = report.outcomes.map { $0.requests.map { Double($0) / scenario.offered } }

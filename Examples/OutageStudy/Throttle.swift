@@ -9,21 +9,21 @@ protocol ThrottleRule: Sendable {
     /// Whether a call may be sent.
     /// - Parameters:
     ///   - now: The time in seconds.
-    ///   - underWay: How many attempts are under way.
+    ///   - underWay: How many attempts are running.
     ///   - unit: A random number in 0..<1.
-    /// - Returns: Whether it may.
+    /// - Returns: Whether the call may be sent.
     mutating func admits(at now: Double, underWay: Int, unit: Double) -> Bool
 
-    /// Learns how an attempt ended.
+    /// Records the end of an attempt.
     /// - Parameters:
-    ///   - accepted: Whether the server answered in time, and with success.
-    ///   - wait: How long it took, in seconds.
+    ///   - accepted: Whether the server answered successfully and in time.
+    ///   - wait: How long the attempt took, in seconds.
     ///   - now: The time in seconds.
-    ///   - underWay: How many attempts were under way, this one included.
+    ///   - underWay: How many attempts were running, including this one.
     mutating func learn(accepted: Bool, wait: Double, at now: Double, underWay: Int)
 }
 
-/// A gate that refuses what a rule does not admit.
+/// A gate that refuses calls that a rule does not admit.
 struct Throttle: Interceptor {
     private struct State {
         var rule: any ThrottleRule

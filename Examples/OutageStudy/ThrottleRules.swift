@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Two counts over the latest seconds, in ten slots.
+/// Two counts over a recent period, in ten slots.
 private struct Counts: Sendable {
     private let width: Double
     private var slots = Array(repeating: (first: 0.0, second: 0.0), count: 10)
@@ -28,11 +28,11 @@ private struct Counts: Sendable {
     }
 }
 
-/// Adaptive throttling ("Site Reliability Engineering", 2016, chapter 21): admits about a multiple of
-/// what was accepted of late.
+/// Adaptive throttling ("Site Reliability Engineering", 2016, chapter 21): admits about a multiple
+/// of the recently accepted calls.
 struct RequestsPerAccepts: ThrottleRule {
     private let multiple: Double
-    // The calls that were asked for, refused ones included, and those that were accepted.
+    // The requested calls, including refused ones, and the accepted calls.
     private var counts: Counts
 
     init(multiple: Double, seconds: Double) {
@@ -53,8 +53,8 @@ struct RequestsPerAccepts: ThrottleRule {
     }
 }
 
-/// Envoy's admission control filter: refuses by how far the success rate of what was sent lies below
-/// a threshold.
+/// Envoy's admission control filter: the further the success rate of sent calls is below a
+/// threshold, the more calls it refuses.
 struct SuccessRate: ThrottleRule {
     private let threshold = 0.95
     private let aggression: Double
@@ -110,7 +110,7 @@ struct IncreaseDecrease: ThrottleRule {
     }
 }
 
-/// Netflix's Gradient2 limit of the attempts under way: usual wait by present wait.
+/// Netflix's Gradient2 limit on running attempts, from the usual wait and the current one.
 struct Gradient: ThrottleRule {
     private var limit = 20.0
     private var usual = 0.0
@@ -129,7 +129,7 @@ struct Gradient: ThrottleRule {
     }
 }
 
-/// Netflix's Vegas limit of the attempts under way: by the queue that the shortest wait tells.
+/// Netflix's Vegas limit on running attempts, from the queue that the shortest wait implies.
 struct Vegas: ThrottleRule {
     private var limit = 20.0
     private var shortest = Double.infinity
@@ -152,8 +152,8 @@ struct Vegas: ThrottleRule {
     }
 }
 
-/// CoDel (RFC 8289) on the waits that a client sees: refuses calls ever more often while each wait of
-/// an interval is above a target.
+/// CoDel (RFC 8289) for the waits of a client: while all waits of an interval are above a target,
+/// it refuses calls more and more often.
 struct ControlledDelay: ThrottleRule {
     private let target = 0.1
     private let interval = 1.0

@@ -35,8 +35,8 @@ struct TenantHeader: SynchronousRequestAdapter {
     }
 }
 
-/// The stack of the example: metrics and log around the call, then deadline, validation, redirects
-/// and retries, and inside those a custom header.
+/// The stack of the example: metrics and a log around the call; then a deadline, validation,
+/// redirects and retries; and inside those a custom header.
 func stack(metrics: MetricsStore) -> Stack {
     Stack {
         Metrics(metrics)
@@ -50,7 +50,7 @@ func stack(metrics: MetricsStore) -> Stack {
     }
 }
 
-/// Log lines on standard output, among the output of the example.
+/// Writes log lines to standard output, among the output of the example.
 struct ConsoleSink: LogSink {
     func write(_ line: String) { print("    log: " + line.drop { $0 != " " }.dropFirst()) }
     func flush() async {}

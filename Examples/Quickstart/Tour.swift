@@ -9,12 +9,12 @@ struct User: Codable, Sendable {
     var name: String
 }
 
-/// The main job against a local server, then the same stack over a mock.
+/// The main steps against a local server, and then the same stack over a mock.
 struct Tour {
     func run() async throws {
         let server = try TestServer()
         server.route("/users/1", .ok(json: ["id": 1, "name": "Ada"]))
-        // Fails twice before it answers.
+        // It fails twice before it succeeds.
         server.route("/flaky", .status(503), .status(503), .ok(json: ["id": 2, "name": "Grace"]))
         server.route("/settings", .ok(data: try settings(), type: .propertyList))
         server.route("/big", .bytes(8_000_000))

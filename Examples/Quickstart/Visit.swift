@@ -3,8 +3,8 @@
 import Foundation
 import Turnpike
 
-/// The main job against a URL of the caller's, then the same stack over a mock that responds as
-/// that server did.
+/// The main steps against the URL that the caller names, and then the same stack over a mock that
+/// answers like that server.
 struct Visit {
     let url: String
 

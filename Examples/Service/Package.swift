@@ -48,7 +48,7 @@ let package = Package(
                 .product(name: "Tracing", package: "swift-distributed-tracing"),
             ],
             path: "Sources/CityService"),
-        // The launcher of Turnpike's tests, by a symbolic link.
+        // The launcher from Turnpike's tests, by a symbolic link.
         .target(name: "CSpawn", path: "Tests/ChildProcess/CSpawn"),
         .target(
             name: "ChildProcess", dependencies: ["CSpawn"], path: "Tests/ChildProcess",

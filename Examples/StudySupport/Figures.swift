@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Figures of a study, and how they are written, whatever the locale.
+/// Computes and formats figures of a study, independently of the locale.
 public enum Figures {
     /// The median; nil if there are no values.
     public static func median(_ values: [Double]) -> Double? {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The shapes of a chart, each a text of SVG, with the same bytes for the same figures.
+/// The shapes of a chart as SVG text. The same figures always give the same bytes.
 public enum SVG {
-    /// A picture of shapes on white ground.
+    /// A picture of shapes on a white background.
     public static func picture(
         width: Int, height: Int, fontSize: Int, _ shapes: [String]
     ) -> String {
@@ -37,7 +37,7 @@ public enum SVG {
         """
     }
 
-    /// A level line from left to right.
+    /// A horizontal line.
     public static func level(
         _ y: Double, from left: Int, to right: Int, color: String = "#cccccc", width: Double = 0.5
     ) -> String {
@@ -56,7 +56,7 @@ public enum SVG {
             """
     }
 
-    // At most one decimal, whatever the locale.
+    // At most one decimal, independently of the locale.
     private static func number(_ value: Double) -> String {
         let tenths = Int((value * 10).rounded())
         return tenths % 10 == 0 ? "\(tenths / 10)" : "\(tenths / 10).\(tenths % 10)"

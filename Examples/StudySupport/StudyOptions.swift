@@ -2,15 +2,15 @@
 
 import Foundation
 
-/// The options of the command line of a study.
+/// The command line options of a study.
 public struct StudyOptions: Sendable {
     /// The seed of all random values, or the first of several.
     public private(set) var seed: UInt64 = 1
-    /// The number of seeds, if it is said.
+    /// The number of seeds; nil if it is not given.
     public private(set) var seeds: Int?
-    /// The flags of this program that are set.
+    /// The given flags of this program.
     public private(set) var flags: Set<String> = []
-    // The file that gets the chart.
+    // The file for the chart.
     private(set) var svg: String?
     private(set) var isJSON = false
 
@@ -37,7 +37,7 @@ public struct StudyOptions: Sendable {
         }
     }
 
-    /// Prints the table or the JSON, and writes the chart if its file is named.
+    /// Prints the table or the JSON. Writes the chart if a file is given for it.
     public func show(table: String, json: String, svg chart: String) throws {
         print(isJSON ? json : table)
         if let svg { try Data(chart.utf8).write(to: URL(filePath: svg)) }

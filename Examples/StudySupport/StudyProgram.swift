@@ -2,7 +2,7 @@
 
 import Foundation
 
-/// The program of a study: what it is called, and which options it has.
+/// The program of a study: its name and its options.
 ///
 /// All studies have `--seed N`, `--svg FILE` and `--json`.
 public struct StudyProgram: Sendable {
@@ -14,9 +14,9 @@ public struct StudyProgram: Sendable {
     /// Creates a program.
     /// - Parameters:
     ///   - name: The name of the command.
-    ///   - usage: All its options, for who gets one wrong.
-    ///   - maxSeeds: The most that `--seeds` may say; 0 if there is no such option.
-    ///   - flags: Further options, which have no value.
+    ///   - usage: All options of the command, for the usage message.
+    ///   - maxSeeds: The largest value of `--seeds`; 0 if there is no such option.
+    ///   - flags: Further options without a value.
     public init(_ name: String, _ usage: String, maxSeeds: Int = 0, flags: Set<String> = []) {
         self.name = name
         self.usage = usage

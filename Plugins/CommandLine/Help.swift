@@ -28,7 +28,7 @@ enum Help: String, CaseIterable {
         }
     }
 
-    /// Prints a page if the arguments ask for it.
+    /// Prints a page if the first argument asks for help.
     static func asked(_ arguments: [String], _ page: Help, _ terminal: Terminal) -> Int32? {
         guard let first = arguments.first, first == "--help" || first == "-h" else { return nil }
         return show(page, terminal)
@@ -82,39 +82,39 @@ enum Help: String, CaseIterable {
           turnpike send https://example.com/photos -F title=Sea -F photo=@sea.jpg
               a multipart form; a value that begins with @ names a file
           turnpike send https://example.com/account -u ada
-              Basic authentication; the password is asked for, unless it follows as ada:password
+              Basic authentication; asks for the password, unless it is given as ada:password
           turnpike send https://example.com/big.iso -o big.iso
-              the file appears when it is complete; after a second, progress is shown
+              the file appears when the download is complete; progress is shown after one second
           turnpike send https://example.com/users/1 -i
-              the head of the response before its content; with -o, the head on standard output
+              shows the head before the content; with -o, the head goes to standard output
           turnpike send https://example.com/users/1 -v --timeout 2.5
-              tells on standard error what happens: each request and response head, retries,
-              redirects, times; the call may take 2.5 s
+              reports on standard error each request and response head, retries, redirects and
+              times; the call may take at most 2.5 s
           turnpike send https://example.com/users/1 --trace
               shows on standard error where the time went: gates, attempts, waits, DNS, TLS, body
           turnpike send https://example.com/users/1 --trace=call.html
-              the same as a page for a browser; call.har for its developer tools, call.svg for a
-              picture, call.json for a program, call.otlp.json for an OpenTelemetry collector
+              writes the same as a page for a browser; call.har is for developer tools, call.svg is a
+              picture, call.json is for programs, call.otlp.json for an OpenTelemetry collector
           turnpike send https://example.com/users/1 --json
               status, header fields, value and events, as one JSON object
           turnpike send wss://example.com/prices
-              a WebSocket: each line of standard input is sent as a message, each message that comes
-              is written as a line; the end of the input closes it; --timeout bounds its opening
+              a WebSocket: sends each line of standard input as a message, and writes each received
+              message as a line; the end of the input closes it; --timeout limits its handshake
           turnpike send --stack stack.json users/1
               uses the client that a stack file describes
 
         If standard output is a terminal, JSON of up to 1 MiB is indented and colored (--no-pretty:
-        as it came; NO_COLOR=1: without colors), control characters are shown as \\u{1b}, binary
-        content is not shown, and the last line ends. Files and pipes get the bytes as they came.
+        unchanged; NO_COLOR=1: without colors), control characters are shown as \\u{1b}, binary
+        content is not shown, and a line end is added. Files and pipes get the bytes unchanged.
 
-        -v and --trace hide secrets in heads and URLs as logs do; -i and --json do not hide any. The fields
-        that the transport adds by itself, such as Host, are not shown.
+        -v and --trace hide secrets in heads and URLs, as logs do; -i and --json hide nothing.
+        Fields that the transport adds, such as Host, are not shown.
 
         Without a stack file, the transport is curl where libcurl can be loaded, and otherwise
         urlsession. Redirects are followed, requests that may be repeated are sent up to three
         times, and the call ends if a body makes no progress for 30 s. An unsuccessful status is
         reported on standard error and by the exit status; the response is still written to
-        standard output, but never to the file of -o.
+        standard output, but not to the file of -o.
         """
 
     private static let exitText = """
@@ -139,8 +139,8 @@ enum Help: String, CaseIterable {
           turnpike exec --stack stack.json <requests.jsonl >results.jsonl
               runs the lines in order with the client that the stack file describes
           turnpike exec --trace-server <requests.jsonl
-              names, on standard error, an address on this machine at which a browser shows where
-              the time of each call goes, until the input ends
+              prints an address of this machine on standard error; until the input ends, a browser
+              shows there where the time of each call goes
 
         A line may contain: id, client (a name; lines with the same name share a client, at most 100
         names), stack, transport, baseURL, shared, request {method, url, query, headers,
@@ -161,12 +161,12 @@ enum Help: String, CaseIterable {
         turnpike check --schema | --reference | --rules
 
           turnpike check stack.json
-              prints nothing and exits with 0 if the stack file is valid; otherwise lists every
-              mistake with its position, what was found and what was expected, and exits with 2; of
-              more than 100 mistakes, it lists the first 100 and the number of the others
-              then lists what is wrong with the order of the gates, with line and column; an error
-              exits with 2, warnings and hints do not; a file ignores rules that do not apply by
-              {"lint": {"ignore": ["RULE"]}}
+              prints nothing and exits with 0 if the stack file is valid; otherwise lists each
+              mistake with its position, what was found and what was expected, and exits with 2;
+              lists at most 100 mistakes, and then the number of the others
+              then lists the faults in the order of the gates, with line and column; after an error,
+              the exit status is 2; warnings and hints do not change it; a stack file turns a rule
+              off with {"lint": {"ignore": ["RULE"]}}
           turnpike check stack.json --json
               writes all of it to standard output as one JSON object
           turnpike check --schema >stack.schema.json
@@ -184,19 +184,19 @@ enum Help: String, CaseIterable {
         turnpike explain FILE [METHOD] [URL] [--json | --mermaid | --svg]
 
           turnpike explain stack.json
-              each gate in order with what it does to a GET of the baseURL, and the most that one
-              call can cost: sends, time, waits, bytes in memory and on disk, each with the gates
-              that bound it
+              lists each gate in order with what it does to a GET of the baseURL, and the most that
+              one call can cost: sends, time, waits, bytes in memory and on disk, each with the gates
+              that limit it
           turnpike explain stack.json POST users/1
               the same for another request; a relative URL needs the baseURL of the file
           turnpike explain stack.json --svg >stack.svg
               a picture; --mermaid prints a chart for Markdown, --json the figures for programs
 
         A single word in upper case is a method. Without a URL, the request goes to the baseURL of
-        the file; a file without a baseURL needs a URL. Of more than 100 gates, explain does not
-        tell which ones bound a figure; of more than 1,000, it tells no figures. A file with
-        mistakes is not explained: they are listed as turnpike check does, and the exit status is 2.
-        Secrets are hidden as logs do.
+        the file; a file without a baseURL needs a URL. With more than 100 gates, explain does
+        not name the gates that limit a figure; with more than 1,000, it gives no figures. For a
+        file with mistakes, it lists the mistakes like turnpike check, and the exit status is 2.
+        Secrets are hidden as in logs.
 
         Nothing is sent, opened or created.
         """
@@ -214,7 +214,7 @@ enum Help: String, CaseIterable {
           turnpike cache purge folder https://example.com/users/1
               removes the responses for a URL, for all variants and users
 
-        A client may use the folder meanwhile; responses that it holds in memory are kept.
+        A client may use the folder at the same time; its responses in memory are not removed.
         """
 }
 

@@ -35,7 +35,7 @@ final class InputLines: Sendable {
         reader = Mutex(LineReader(maxBytes: maxBytes, read: read))
     }
 
-    /// Returns the next line, or nil at the end of the input or if the waiting task is cancelled.
+    /// Returns the next line; nil at the end of the input, or if the waiting task is cancelled.
     /// - Throws: The error of reading the input. A partial line is lost.
     func next() async throws -> Line? {
         do {
@@ -51,7 +51,7 @@ struct LineReader {
     private static let portion = 65_536
     private let maxBytes: Int
     private let read: @Sendable (Int) throws -> Data
-    // Bytes that were read, and the position of the first that was not returned.
+    // The bytes that were read, and the position of the first byte that was not returned.
     private var buffer = Data()
     private var start = 0
     private var hasEnded = false
@@ -84,7 +84,7 @@ struct LineReader {
                 return buffer.isEmpty ? nil : .whole(buffer)
             }
             scanned = buffer.count
-            // Reads what is available, because a line must be answered before the next one arrives.
+            // Takes what is available, because a line must be answered before the next one arrives.
             let chunk = try read(Self.portion)
             if chunk.isEmpty { hasEnded = true } else { buffer.append(chunk) }
         }
@@ -104,10 +104,10 @@ struct LineReader {
     }
 }
 
-/// Runs reads that block, one after the other, on a queue of their own.
+/// Runs blocking reads one after another on its own queue.
 ///
-/// A task that waits for one holds no thread of the pool, and its wait can be cancelled although the
-/// read cannot.
+/// A task that waits for a read does not block a thread of the pool. The wait can be cancelled
+/// although the read cannot.
 struct BlockingReads: Sendable {
     private let queue = DispatchQueue(label: "turnpike.input")
 
@@ -136,9 +136,9 @@ enum PasswordPrompt {
 
     /// Shows a text and reads a line.
     ///
-    /// Standard input and output may be redirected meanwhile. Earlier input is dropped.
-    /// - Throws: ``noTerminal``; `CancellationError` if the task is cancelled, with the terminal as
-    ///   it was before.
+    /// Standard input and output may be redirected. Input typed before the prompt is dropped.
+    /// - Throws: ``noTerminal``; `CancellationError` if the task is cancelled, after restoring the
+    ///   mode of the terminal.
     static func ask(_ prompt: String) async throws -> String {
         let terminal = unsafe open("/dev/tty", O_RDWR | O_NOCTTY | O_CLOEXEC)
         guard terminal >= 0 else { throw noTerminal }
@@ -149,7 +149,7 @@ enum PasswordPrompt {
         }
         var silent = before
         silent.c_lflag &= ~tcflag_t(ECHO)
-        // A process that is suspended or killed here would leave the terminal silent. Ctrl-C
+        // If the process were suspended or killed here, the terminal would stay silent. Ctrl-C
         // cancels the task instead.
         let noKey = UInt8(truncatingIfNeeded: fpathconf(terminal, Int32(_PC_VDISABLE)))
         unsafe withUnsafeMutableBytes(of: &silent.c_cc) { keys in
@@ -160,11 +160,11 @@ enum PasswordPrompt {
         do {
             defer {
                 _ = unsafe tcsetattr(terminal, TCSANOW, &before)
-                // The line end that was typed was not shown either.
+                // The terminal did not show the typed line end either.
                 try? Descriptor.put(Data("\n".utf8), to: terminal)
             }
             try Descriptor.put(Data(prompt.utf8), to: terminal)
-            // After a cancellation the read goes on until the process ends, so the descriptor
+            // After a cancellation the read continues until the process ends, so the descriptor
             // stays open.
             line = try await BlockingReads().value { try Descriptor.take(4096, from: terminal) }
         }

@@ -20,7 +20,7 @@ enum Interruption {
     /// - Returns: The exit status of the work, or 128 plus the signal number.
     static func run(_ work: @escaping @Sendable () async -> Int32) async -> Int32 {
         guard SignalPipe.end.read >= 0 else { return await work() }
-        // Before the work, which may do something at once that must be undone at the end.
+        // Before the work starts, because a signal must be able to undo what the work does first.
         for number in [SIGINT, SIGTERM] { SignalPipe.take(number) }
         // Awaited below, and cancelled by a signal.
         let task = Task { await work() }
@@ -48,7 +48,7 @@ private final class FirstSignal: Sendable {
     }
 }
 
-/// Passes signals from a signal handler, which may do almost nothing, to a thread.
+/// Passes signals to a thread, because a signal handler may do almost nothing.
 private enum SignalPipe {
     /// Both ends of the pipe, or -1 if it could not be created.
     static let end: (read: Int32, write: Int32) = {

@@ -29,7 +29,7 @@ struct Terminal: Sendable {
     var messagesHaveColor: Bool
     /// The width of the terminal that shows the messages, or nil if it is not a terminal.
     var columns: Int?
-    /// Asks for a password with a text, without showing what is typed.
+    /// Asks for a password with a prompt, without showing what is typed.
     var password: @Sendable (_ prompt: String) async throws -> String
 
     /// Creates a terminal.
@@ -53,7 +53,7 @@ struct Terminal: Sendable {
         self.password = password
     }
 
-    /// Writes a message, without control characters, which a peer may have sent.
+    /// Writes a message. Escapes control characters, because a peer may have sent them.
     func error(_ text: String) {
         let lines = text.split(separator: "\n", omittingEmptySubsequences: false)
         let shown = lines.map { Grammar.escaped(String($0)) }.joined(separator: "\n")
@@ -65,16 +65,17 @@ struct Terminal: Sendable {
 
     /// Reports that the output could not be written or the input could not be read.
     ///
-    /// A broken pipe is not reported, because the reader closed it on purpose.
+    /// A broken pipe is not reported, because the reader closed the pipe on purpose.
     /// - Returns: The exit status.
     func ended(by error: any Error) -> Int32 {
         if (error as? OutputError)?.isBrokenPipe != true { self.error("\(error)") }
         return ExitCode.of(error)
     }
 
-    /// Reports the log and metrics files of stack files that could not be written, once their clients have
-    /// shut down.
-    /// - Returns: The exit status: the given one, unless that is success.
+    /// Reports each log or metrics file of a stack file that could not be written. Call it after
+    /// the clients have shut down.
+    /// - Returns: The given exit status, or ``ExitCode/file`` if success was given but a file is
+    ///   missing.
     func ended(_ status: Int32, with registry: Registry) -> Int32 {
         let faults = registry.unwrittenFiles
         for fault in faults { error(fault) }
@@ -125,14 +126,14 @@ enum Descriptor {
     /// Opens the null device for each standard descriptor that is missing at the start of the
     /// process.
     ///
-    /// Otherwise the next file or socket would get its number and be used as input or output. The
-    /// null device is opened with the wrong access mode for input and output, so that each use
-    /// fails: output that cannot be received is an error.
+    /// Otherwise the next opened file or socket would get its number and be used as input or
+    /// output. The null device is opened in the wrong access mode, so that each read or write
+    /// fails, because lost output must be an error.
     static func openMissing() {
         for (descriptor, flags) in [(0, O_WRONLY), (1, O_RDONLY), (2, O_WRONLY)] as [(Int32, Int32)]
         where fcntl(descriptor, F_GETFD) < 0 && errno == EBADF {
-            // The new descriptor gets the lowest free number. That is this number, because the
-            // lower ones are open.
+            // The new descriptor gets the lowest free number, which is this one, because all lower
+            // ones are open.
             _ = unsafe open("/dev/null", flags)
         }
     }
@@ -164,8 +165,8 @@ enum Descriptor {
         return data.prefix(count)
     }
 
-    // Whether the failed operation may be repeated. Another process may have made the shared
-    // descriptor non-blocking; this then waits until the descriptor is ready.
+    // Whether the failed operation may be repeated. If another process has made the shared
+    // descriptor non-blocking, waits until it is ready.
     private static func wait(for event: Int32, on descriptor: Int32) -> Bool {
         if errno == EINTR { return true }
         guard errno == EAGAIN else { return false }

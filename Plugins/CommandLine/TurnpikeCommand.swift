@@ -30,9 +30,9 @@ import Darwin
 public enum TurnpikeCommand {
     /// Runs the command with the arguments of the process, and ends the process with its status.
     ///
-    /// Call it first: it replaces missing standard descriptors, ignores the signal of a broken pipe,
-    /// handles `SIGINT` and `SIGTERM` by ending the current work, and removes the variables of
-    /// proxies from the environment.
+    /// Call this method first. It replaces missing standard descriptors, ignores the signal of a
+    /// broken pipe, lets `SIGINT` and `SIGTERM` end the current work, and removes the proxy
+    /// variables from the environment.
     /// - Parameter register: Adds names to those that stack files may use; `check`, `explain`,
     ///   `exec` and `send --stack` accept all of them.
     public static func main(
@@ -40,13 +40,13 @@ public enum TurnpikeCommand {
     ) async -> Never {
         // Before any other descriptor is opened.
         Descriptor.openMissing()
-        // A closed output must be an error, not the end of the process.
+        // A closed output must cause an error instead of ending the process.
         signal(SIGPIPE, SIG_IGN)
         dropProxyEnvironment()
         let arguments = Array(CommandLine.arguments.dropFirst())
         var registry = Registry.commandLine
         register(&registry)
-        // A command that only computes has nothing to cancel or to clean up, so a signal ends it at
+        // A command that only computes has nothing to cancel or to clean up. A signal ends it at
         // once.
         if ["check", "explain"].contains(arguments.first) {
             exit(await run(arguments, .standard, registry))
@@ -75,7 +75,7 @@ public enum TurnpikeCommand {
     }
 
     /// The proxy variables at the start of the command, for transports that are configured to use
-    /// them.
+    /// these variables.
     static let proxyVariables = ProcessInfo.processInfo.environment.filter { name, _ in
         name.lowercased().hasSuffix("_proxy")
     }

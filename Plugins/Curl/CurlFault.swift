@@ -228,7 +228,7 @@ enum CurlFault {
             return Kind(.decompression, "the response's content coding is broken or unknown")
         case http2 where !hasHead: return leftBehind(hasHead)
         // Over HTTP/2, libcurl has other codes for a peer that closes its connection. This code
-        // means that libcurl closed it.
+        // means that libcurl itself closed the connection.
         case 52 where circumstances.isHTTP2: return garbledFrames
         case 52, partialFile:
             return Kind(.connection, "the server closed the connection without an answer")
@@ -299,7 +299,7 @@ extension CurlFault {
                 .tls, "the server's answer is not TLS; perhaps it expects http and not https")
         }
         // A server that restarts, or whose queue is full, closes connections without reading them.
-        // That says nothing about TLS, and the next attempt may succeed.
+        // Such a close says nothing about TLS, and the next attempt may succeed.
         let isCut = has(
             text, "connection reset", "broken pipe", "ssl_error_syscall", "unexpected eof",
             "non-properly terminated", "in the pull function", "in the push function")

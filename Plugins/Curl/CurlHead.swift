@@ -6,7 +6,7 @@ import TurnpikeCore
 import TurnpikeSupport
 
 /// The lines of a head as received.
-// SAFETY: this value owns the memory until `read` or `free`. One of them is called, once.
+// SAFETY: this value owns the memory until `read` or `free`. Exactly one of these is called, once.
 @safe struct HeadBytes: @unchecked Sendable {
     private let start: UnsafeMutableRawPointer?
     private let count: Int

@@ -8,7 +8,7 @@ extension CurlTransport {
     /// The environment has no effect unless ``proxy`` says so: no `.netrc` is read, only the
     /// system's certificates are used, and no proxy.
     public struct Configuration: Sendable {
-        /// The event loops. Each has a thread, a connection pool and a DNS cache of its own.
+        /// The event loops. Each loop has its own thread, connection pool and DNS cache.
         ///
         /// One loop serves tens of thousands of requests a second. With several loops, all requests
         /// to one origin use the same loop.

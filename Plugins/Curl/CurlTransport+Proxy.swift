@@ -193,14 +193,14 @@ struct ProxyRoutes: Sendable {
 /// The hosts that are reached without a proxy, by libcurl's rules (`CURLOPT_NOPROXY`): names with
 /// their subdomains, addresses, networks such as `10.0.0.0/8`, and `*` for all hosts.
 ///
-/// libcurl itself checks them. They are evaluated here only if the choice must be known earlier:
-/// for a request with a connect target or an address rule.
+/// libcurl itself checks them. The rules are evaluated here only if the choice must be known
+/// earlier: for a request with a connect target or an address rule.
 struct ProxyExceptions {
     private let text: String
 
     init(_ text: String) { self.text = text }
 
-    /// Returns whether a host is one of them. An IPv6 address has no brackets here.
+    /// Returns whether a host is reached without a proxy. An IPv6 address has no brackets here.
     func contain(_ host: String) -> Bool {
         if text == "*" { return true }
         let host = Self.withoutDot(host.lowercased()[...])

@@ -50,7 +50,7 @@ public final class CurlTransport: Transport {
     /// - Throws: ``/TurnpikeCore/ClientError/Code/unsupported`` if there is none.
     public static var hasHTTP2: Bool { get throws { try CurlLibrary.load().hasHTTP2 } }
 
-    /// Creates a transport with connections of its own.
+    /// Creates a transport with its own connections.
     /// - Throws: ``/TurnpikeCore/ClientError/Code/unsupported`` if there is no libcurl, or if it
     ///   cannot do what the configuration needs. ``/TurnpikeCore/ClientError/Code/configuration``
     ///   if a file in the configuration cannot be read.
@@ -89,12 +89,12 @@ public final class CurlTransport: Transport {
     /// }
     /// ```
     ///
-    /// It suits tasks that do little work. All of them share one thread with the network. So a task
-    /// that computes for long, or blocks, delays every exchange of the transport; move such work
-    /// elsewhere. Child tasks and gates run there too, but actors with their own executor and plain
-    /// `Task { }` do not. After the transport's shutdown, the remaining tasks run on the system's
-    /// threads. With several engines, it is the first engine's thread; exchanges of the other
-    /// engines save nothing.
+    /// The executor suits tasks that do little work. All of them share one thread with the network.
+    /// So a task that computes for long, or blocks, delays every exchange of the transport; move
+    /// such work elsewhere. Child tasks and gates run there too, but actors with their own executor
+    /// and plain `Task { }` do not. After the transport's shutdown, the remaining tasks run on the
+    /// system's threads. With several engines, it is the first engine's thread; exchanges of the
+    /// other engines save nothing.
     ///
     /// From tokio's current-thread runtime and SwiftNIO's event loops; SE-0417.
     public var executor: any TaskExecutor { engines[0] }
@@ -109,7 +109,7 @@ public final class CurlTransport: Transport {
     ///
     /// A request can name where its connection goes
     /// (``/TurnpikeCore/TransportCapabilities/connectTargets``) unless all requests go through a
-    /// A request's address rule is applied (``/TurnpikeCore/TransportCapabilities/addressRules``)
+    /// proxy. Its address rule is applied (``/TurnpikeCore/TransportCapabilities/addressRules``)
     /// unless all connections go to a proxy or to the ``Configuration/unixSocket``.
     public var capabilities: TransportCapabilities { options.capabilities }
 
@@ -181,8 +181,8 @@ public final class CurlTransport: Transport {
 
     /// Ends all exchanges at once, closes the connections, and returns when they are closed.
     ///
-    /// Ended and later exchanges fail as ``/TurnpikeCore/ClientError/Code/cancelled``. It does not
-    /// wait for calls. A client waits for them first, for the time that
+    /// Ended and later exchanges fail as ``/TurnpikeCore/ClientError/Code/cancelled``. The method
+    /// does not wait for calls. A client waits for them first, for the time that
     /// ``/TurnpikeCore/Client/shutdown(grace:cancellingWith:)`` allows. A transport that is
     /// released without a shutdown lets bodies end, then closes its connections itself.
     public func shutdown() async {

@@ -28,7 +28,7 @@ final class CurlUpload: @unchecked Sendable {
     private var onReady: @Sendable () -> Void = {}
     private var position = 0
 
-    /// The number of bytes. It is nil if unknown, or if trailers follow.
+    /// The number of bytes. The length is nil if it is unknown, or if trailers follow.
     let length: Int64?
 
     /// Opens the body.
@@ -104,8 +104,8 @@ final class CurlUpload: @unchecked Sendable {
     // Whether nothing was read yet.
     private var isAtStart: Bool { position == 0 }
 
-    /// Makes the content start again. If it must be opened anew, a task does that, and `onReady` is
-    /// called when the content ``isOpen``.
+    /// Makes the content start again. If the body must be opened again, a task opens it, and
+    /// `onReady` is called when the content ``isOpen``.
     func reopen() {
         if isAtStart { return }
         position = 0
@@ -182,7 +182,6 @@ final class UploadPipe: Sendable {
     }
 
     /// For content that the task must open: that runs the caller's code, which may block.
-    /// block.
     convenience init(opening body: RequestBody, onFill: @escaping @Sendable () -> Void) {
         self.init(.body(body), .opening, onFill: onFill)
     }

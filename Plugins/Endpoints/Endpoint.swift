@@ -7,9 +7,9 @@ import TurnpikeSupport
 public struct Endpoint: Hashable, Sendable {
     /// The target of its connections.
     public var target: ConnectTarget
-    /// Its share of the load against the others', above zero; 1 by default.
+    /// Its share of the load, relative to the others; above zero, 1 by default.
     public var weight: Double
-    /// The zone that it runs in, if that is known.
+    /// The zone that it runs in, if known.
     public var zone: String?
 
     /// Creates an endpoint.
@@ -19,7 +19,7 @@ public struct Endpoint: Hashable, Sendable {
         self.zone = zone
     }
 
-    /// Creates an endpoint at a host, as a name or an IP address, and a port.
+    /// Creates an endpoint at a port of a host, which is a name or an IP address.
     public init(_ host: String, port: Int, weight: Double = 1, zone: String? = nil) {
         self.init(.host(host, port: port), weight: weight, zone: zone)
     }
@@ -36,16 +36,17 @@ extension Endpoint {
     /// - Parameters:
     ///   - text: The address.
     ///   - port: The port, if the text has none.
-    ///   - weight: Its share of the load against the others', above zero.
-    ///   - zone: The zone that it runs in, if that is known.
-    /// - Throws: ``/TurnpikeCore/ClientError/Code/configuration`` with what was found and expected.
+    ///   - weight: Its share of the load, relative to the others; above zero.
+    ///   - zone: The zone that it runs in, if known.
+    /// - Throws: ``/TurnpikeCore/ClientError/Code/configuration`` with the found and the expected
+    ///   text.
     public init(
         parsing text: String, port: Int? = nil, weight: Double = 1, zone: String? = nil
     ) throws {
         self.init(try Self.target(address: text, port: port), weight: weight, zone: zone)
     }
 
-    /// Returns the target that a text with a port, or with the path of a socket, names.
+    /// Returns the target of a text that has a port or is the path of a socket.
     static func target(of text: String) throws(ClientError) -> ConnectTarget {
         let target: ConnectTarget
         if let path = path(in: text) {
@@ -64,7 +65,7 @@ extension Endpoint {
         return target
     }
 
-    /// Returns the target that an address names with its port, or together with one.
+    /// Returns the target of an address with its own port, or with a separate one.
     static func target(
         address text: String, port: Int?
     ) throws(ClientError) -> ConnectTarget {
@@ -116,11 +117,11 @@ extension Endpoint {
     }
 }
 
-/// The endpoints of a logical name, and how long they hold.
+/// The endpoints of a logical name, and how long they are valid.
 public struct EndpointList: Hashable, Sendable {
     /// The endpoints.
     public var endpoints: [Endpoint]
-    /// How long the list is used before the resolver is asked again; nil for ever.
+    /// How long the list is used before the resolver is asked again; nil for no limit.
     public var freshFor: Duration?
 
     /// Creates a list.
@@ -130,51 +131,50 @@ public struct EndpointList: Hashable, Sendable {
     }
 }
 
-/// Finds the endpoints of a logical name: a list, a file, DNS, or a registry of services.
+/// Finds the endpoints of a logical name, for example in a list, a file, DNS or a service registry.
 public protocol EndpointResolver: Sendable {
-    /// What a request is sent to, for people: "one of the addresses of users.internal".
+    /// Where a request is sent, as text for people: "one of the addresses of users.internal".
     ///
-    /// It is part of the facts of ``Endpoints``. By default it is "one of its endpoints".
+    /// The text is part of the facts of ``Endpoints``. The default is "one of its endpoints".
     var summary: String { get }
 
-    /// Returns the endpoints as they are now.
+    /// Returns the current endpoints.
     ///
-    /// Only one call runs at a time, in the background; meanwhile requests use the last list. If it
-    /// fails, the last list stays in use.
-    /// - Parameter context: Has the clock and the random source, and is cancelled when the answer
-    ///   is no longer needed.
-    /// - Returns: The endpoints, and how long they hold.
+    /// Only one call runs at a time, in the background. Meanwhile requests use the last list. If
+    /// the call fails, the last list stays in use.
+    /// - Parameter context: Has the clock and the random source. The call is cancelled when the
+    ///   answer is not needed any more.
+    /// - Returns: The endpoints, and how long they are valid.
     /// - Throws: Any error, with a message that says what to do.
     func endpoints(in context: Context) async throws -> EndpointList
 }
 
 extension EndpointResolver {
-    /// Says "one of its endpoints".
+    /// Returns the text "one of its endpoints".
     public var summary: String { "one of its endpoints" }
 }
 
 /// Endpoints that never change.
 ///
-/// A list with a mistake is never used: calls fail as
-/// ``/TurnpikeCore/ClientError/Code/configuration``, with the entry, what was found there, and what
-/// was expected.
+/// A list with a mistake is never used. Calls fail as
+/// ``/TurnpikeCore/ClientError/Code/configuration`` with the entry, the value that was found, and
+/// what was expected.
 public struct FixedEndpoints: EndpointResolver {
     private let result: Result<EndpointList, any Error>
 
-    /// The mistakes of the list, the first hundred of them, each with its path:
-    /// `endpoints[3].weight`.
+    /// The first hundred mistakes of the list, each with its path: `endpoints[3].weight`.
     public let faults: [(path: String, message: String)]
 
     /// Creates a list.
     ///
-    /// An entry that repeats another one in all respects is dropped.
-    /// - Parameter endpoints: 1 to 100,000 endpoints. Two with the same target must agree in weight
-    ///   and zone.
+    /// An entry that equals an earlier one is dropped.
+    /// - Parameter endpoints: 1 to 100,000 endpoints. Two with the same target must have the same
+    ///   weight and zone.
     public init(_ endpoints: [Endpoint]) {
         self.init(EndpointCheck.checked(endpoints))
     }
 
-    /// Creates a list from texts as ``Endpoint/init(parsing:port:weight:zone:)`` reads them.
+    /// Creates a list from texts, in the form of ``Endpoint/init(parsing:port:weight:zone:)``.
     public init(_ texts: [String]) {
         self.init(EndpointReader.read(texts.map { .string($0) }))
     }
@@ -188,7 +188,7 @@ public struct FixedEndpoints: EndpointResolver {
     /// - Throws: ``/TurnpikeCore/ClientError/Code/configuration`` with the mistakes of the list.
     public func endpoints(in context: Context) async throws -> EndpointList { try result.get() }
 
-    /// How many endpoints there are, or that the list has mistakes.
+    /// The number of endpoints, or a note that the list has mistakes.
     public var summary: String {
         switch try? result.get().endpoints.count {
         case nil: "one of its endpoints, whose list has mistakes"

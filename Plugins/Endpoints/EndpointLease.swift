@@ -4,23 +4,23 @@ import Synchronization
 import TurnpikeCore
 import TurnpikeMiddleware
 
-/// One request that is under way to an endpoint.
+/// One running request to an endpoint.
 ///
-/// It counts as under way until it ends. It ends once: with the body of the response, with an
-/// error, or when the lease itself is released.
+/// It counts as running until it ends, once: with the body of the response, with an error, or when
+/// the lease is released.
 final class EndpointLease: Sendable {
     private struct State {
         var isUnderWay = true
-        // The head's time; nil before it and for requests that fail.
+        // The time until the head; nil before it, and for requests that fail.
         var latency: Duration?
-        // Whether a failure of this request was counted.
+        // Whether a failure of this request was already counted.
         var hasFailed = false
     }
 
     let member: EndpointMember
     let start: MonotonicInstant
-    /// The number of ejections of the endpoint before the request: a request that was sent before
-    /// an ejection does not count after it.
+    /// The number of ejections of the endpoint before the request. A request that was sent before
+    /// an ejection does not count after the ejection.
     let generation: Int
     private let state = Mutex(State())
 
@@ -43,7 +43,7 @@ final class EndpointLease: Sendable {
     }
 
     /// Ends the request.
-    /// - Returns: Whether it was under way.
+    /// - Returns: Whether the request was running.
     @discardableResult
     func end() -> Bool {
         let wasUnderWay = state.withLock { state in
@@ -55,34 +55,34 @@ final class EndpointLease: Sendable {
     }
 
     /// Counts a failure of the request, once.
-    /// - Returns: Whether it is the first.
+    /// - Returns: Whether this failure is the first.
     func fail(at now: MonotonicInstant) -> Bool {
         let (isFirst, latency) = state.withLock { state in
             defer { state.hasFailed = true }
             return (!state.hasFailed, state.latency)
         }
         guard isFirst else { return false }
-        // A body may be long, so only the head shows how slow the endpoint is.
+        // A body may take long, so only the head shows how slow the endpoint is.
         member.record(latency: latency ?? start.duration(to: now), failed: true, at: now)
         return true
     }
 
-    /// Notes that the request was given up before its head: the endpoint is at least that slow.
+    /// Notes that the request was abandoned before its head. The endpoint is at least that slow.
     func giveUp(at now: MonotonicInstant) {
         let hasHead = state.withLock { $0.latency != nil }
         if !hasHead { member.record(atLeast: start.duration(to: now), at: now) }
     }
 }
 
-/// The endpoints that a call has tried, over all its attempts and hedges, by ``EndpointMember/key``.
+/// The endpoints that a call has tried, in all its attempts and hedges, by ``EndpointMember/key``.
 final class TriedOfCall: Sendable {
     private let tried = Mutex<[UInt64]>([])
 
-    /// Chooses an endpoint and remembers it, so that no attempt at the same moment chooses it too.
+    /// Chooses an endpoint and remembers it, so that a simultaneous attempt does not choose it too.
     func choosing(_ choose: ([UInt64]) -> PickResult?) -> PickResult? {
         var known = tried.withLock { $0 }
         while true {
-            // Not under the lock, because a rule of the user's may be asked.
+            // Not under the lock, because the user's own code may run.
             guard let pick = choose(known) else { return nil }
             let isNews = tried.withLock { tried in
                 if tried.count == known.count {

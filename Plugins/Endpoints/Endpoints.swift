@@ -4,8 +4,7 @@ public import TurnpikeCore
 public import TurnpikeMiddleware
 import TurnpikeSupport
 
-/// Sends the requests for one logical name to the endpoints that serve it, and leaves out those that
-/// fail.
+/// Sends the requests for one logical name to its endpoints, and avoids endpoints that fail.
 ///
 /// ```swift
 /// let client = Client(transport: CurlTransport()) {
@@ -18,24 +17,23 @@ import TurnpikeSupport
 ///
 /// Only the connection goes to the endpoint (``/TurnpikeCore/RequestOptions/connectTarget``). The
 /// URL, `Host`, the name in the certificate, cookies, cache keys, credentials, breakers and metrics
-/// keep the logical name. If the transport cannot connect elsewhere, the client has a fault.
-/// Requests to other hosts, and requests that have a connect target already, pass untouched.
+/// keep the logical name. If the transport has no connect targets, the client has a fault. Requests
+/// to other hosts, and requests that already have a connect target, pass unchanged.
 ///
 /// Place it inside ``/TurnpikeMiddleware/Retry``, ``/TurnpikeMiddleware/Hedge``,
 /// ``/TurnpikeMiddleware/AdmissionControl`` and ``/TurnpikeMiddleware/CircuitBreaker``, next to the
-/// transport: each attempt then chooses an endpoint, and avoids those that its call has tried while
-/// others are left. A request counts as
-/// under way until the body of its response has ended: it was read, broke off, was cancelled or
-/// dropped.
+/// transport. Then each attempt chooses an endpoint. An attempt avoids endpoints that its call has
+/// tried, if there are others. A request counts as running until the body of its response has
+/// ended: it was read, failed, was cancelled or dropped.
 ///
 /// The first call waits for the list, within its own deadline. Later calls use the last list while
-/// one task asks for the next. If a list does not come within 10 s, fails or is empty, the last
-/// list stays in use. The log and the meter record that, and the resolver is called again after 1 s
-/// to 30 s. Without any list, calls fail as ``/TurnpikeCore/ClientError/Code/dns``, unsent, or with
+/// one task requests the next. If a list does not come within 10 s, fails or is empty, the last
+/// list stays in use. The log and the meter record this, and the resolver is called again after 1 s
+/// to 30 s. Without any list, calls fail unsent as ``/TurnpikeCore/ClientError/Code/dns``, or with
 /// the resolver's own ``/TurnpikeCore/ClientError``.
 ///
 /// An endpoint that fails is ejected for a while (``EndpointHealth``). Its figures belong to its
-/// target, and survive a new list. A gate used in several stacks is one shared state.
+/// target, and survive a new list. If several stacks use one gate, they share its state.
 public struct Endpoints: Interceptor {
     private let service: ServiceName
     private let balancer: LoadBalancer
@@ -44,19 +42,19 @@ public struct Endpoints: Interceptor {
     /// Creates a gate.
     /// - Parameters:
     ///   - host: The logical host whose requests are sent to endpoints, with or without a port:
-    ///     `users.internal`, `users.internal:8080`. Without one, all ports match. Requests of http
-    ///     and of https match.
+    ///     `users.internal`, `users.internal:8080`. Without a port, all ports match. Both http and
+    ///     https match.
     ///   - resolver: Finds the endpoints.
     ///   - policy: How an endpoint is chosen for a request.
-    ///   - zone: The zone to prefer; nil for none.
+    ///   - zone: The preferred zone; nil for none.
     ///   - subset: The part of the endpoints that this client uses; nil for all.
     ///   - health: When an endpoint is ejected, and for how long.
-    ///   - meter: Receives the endpoints by state (`turnpike.endpoints.count`), and counts ejections
-    ///     (`….ejections`), failures whose endpoint could not be ejected (`….spared`), refreshes that
-    ///     failed (`….refresh_failures`), and choices among all endpoints because too few are
-    ///     healthy (`….panics`).
-    ///   - verdict: Decides what an outcome says about its endpoint. It is not called for a
-    ///     cancellation.
+    ///   - meter: Receives the endpoints by state (`turnpike.endpoints.count`), and counts
+    ///     ejections (`….ejections`), failures of endpoints that could not be ejected (`….spared`),
+    ///     refreshes that failed (`….refresh_failures`), and choices among all endpoints because
+    ///     too few are healthy (`….panics`).
+    ///   - verdict: Decides what an outcome says about its endpoint. The closure is not called for
+    ///     a cancellation.
     public init(
         for host: String, from resolver: any EndpointResolver,
         policy: BalancingPolicy = .leastRequests, zone: EndpointZone? = nil,
@@ -71,18 +69,18 @@ public struct Endpoints: Interceptor {
         decide = verdict
     }
 
-    /// Takes over the rules and the meter of another gate for the same host.
+    /// Adopts the rules and the meter of another gate for the same host.
     ///
     /// The endpoints keep their state, and their list until a new one comes.
     public func update(to other: Endpoints) { balancer.update(to: other.balancer) }
 
-    /// The fault of the host, with which each call fails, or nil.
+    /// The fault of the host, or nil. With a fault, each call fails.
     public var fault: ClientError? { service.fault }
 
     /// The gate needs a transport with connect targets.
     public var requiredCapabilities: TransportCapabilities { .connectTargets }
 
-    /// The endpoints of the present list, with their state.
+    /// The endpoints of the current list, with their state.
     var members: [EndpointMember] { balancer.members }
 
     /// Ends the refresh and the checks, and flushes the meter.
@@ -105,7 +103,7 @@ public struct Endpoints: Interceptor {
                     because: "All attempts of a call would go to the same endpoint."),
                 GateOrder(
                     .inside, .hedge,
-                    because: "A hedge would go to the endpoint that is late already."),
+                    because: "A hedge would go to the endpoint that is already late."),
                 GateOrder(
                     .inside, .circuitBreaker,
                     because:
@@ -147,7 +145,7 @@ public struct Endpoints: Interceptor {
         let atHead = decide(Outcome(request: request, result: .success(response)))
         lease.hasHead(atHead, at: context.timeSource.now)
         if response.body.isEmpty { return balancer.conclude(lease, atHead, in: context) }
-        // A bad status counts at once, but the request is under way until its body ends.
+        // A bad status counts at once, but the request is running until its body ends.
         if atHead == .failure { balancer.judge(lease, .failure, in: context) }
         response.body.onEnd { [self] end in
             switch end.reason {
@@ -159,7 +157,7 @@ public struct Endpoints: Interceptor {
         }
     }
 
-    // An attempt timeout is a failure of the endpoint, wherever that gate stands. Any other
+    // An attempt timeout is a failure of the endpoint, wherever that gate is. Any other
     // cancellation from outside is not.
     private func verdict(
         _ request: Request, _ error: any Error, _ context: Context
@@ -190,15 +188,15 @@ extension Gate where Self == Endpoints {
     }
 }
 
-/// The logical host, with or without a port, that a gate's endpoints serve.
+/// The logical host of a gate's endpoints, with or without a port.
 struct ServiceName: Sendable, CustomStringConvertible {
-    /// As it was written, in lower case.
+    /// The text in lower case.
     let description: String
     /// The host in lower case; an IPv6 address without its brackets.
     let host: String
-    /// The port; nil for all.
+    /// The port; nil for all ports.
     let port: Int?
-    /// The fault of the text, with which each call fails.
+    /// The fault of the text, or nil. With a fault, each call fails.
     let fault: ClientError?
 
     init(_ text: String) {
@@ -225,7 +223,7 @@ struct ServiceName: Sendable, CustomStringConvertible {
         return origin.host == host && (port == nil || origin.port == port)
     }
 
-    /// The labels of the service in meters, in OpenTelemetry's names.
+    /// The labels of the service in meters, with OpenTelemetry's names.
     var meterLabels: [String: String] {
         var labels = ["server.address": host]
         if let port { labels["server.port"] = String(port) }

@@ -6,7 +6,7 @@ import TurnpikeSupport
 
 // The source of the lists.
 extension LoadBalancer {
-    /// The most time that a resolver gets for a list.
+    /// The longest time for a resolver to return a list.
     static let refreshLimit = Duration.seconds(10)
 
     private enum FirstStep {
@@ -17,7 +17,7 @@ extension LoadBalancer {
     }
 
     /// Waits for the first list.
-    /// - Throws: The error of the list, or of the call's cancellation, at once.
+    /// - Throws: The error of the list. The error of the call's cancellation is thrown at once.
     func firstList(in context: Context) async throws {
         while true {
             let now = context.timeSource.now
@@ -41,19 +41,19 @@ extension LoadBalancer {
                         try await refresh.wait(in: context)
                     }
                 } catch is ListRefresh.Ended {
-                    // Another client that shares the gate was shut down.
+                    // Another client of the gate was shut down.
                     try context.checkCancellation()
                 }
             }
         }
     }
 
-    /// Asks the resolver.
+    /// Asks the resolver for a list.
     func run(_ refresh: ListRefresh) {
-        // The task belongs to no call. It ends when the resolver returns. Until then it holds only
-        // the resolver and its context. Both are cancelled as soon as the request is settled: with
-        // its list, by the limit below, by the shutdown of a client, by new rules, or by the
-        // release of the balancer. A resolver that ignores all of this is left to itself.
+        // The task belongs to no call. The task ends when the resolver returns. Until then it holds
+        // only the resolver and its context. Both are cancelled when the request is settled: by its
+        // list, by the limit below, by the shutdown of a client, by new rules, or by the release of
+        // the balancer. A resolver that ignores all of this is left running.
         let task = Task.apart { [weak self] in
             let result: Result<EndpointList, any Error>
             do {
@@ -98,7 +98,7 @@ extension LoadBalancer {
                 state.source.fail(error, at: now)
                 if !state.order.isEmpty {
                     state.news = [
-                        "no new list of the endpoints of \(service) came, and the last one, of"
+                        "there is no new list of the endpoints of \(service); the last one, of"
                             + " \(state.order.count), stays in use: \(Self.text(of: error))"
                     ]
                 }
@@ -110,27 +110,27 @@ extension LoadBalancer {
         }
     }
 
-    /// Returns a list without repetitions, if there is no mistake in it.
+    /// Returns a list without repetitions, if it has no mistake.
     private func checked(
         _ list: EndpointList, of resolver: any EndpointResolver
     ) throws -> EndpointList {
-        // A long list is not checked again while it stays as it is. The comparison is free if the
-        // storage is the same, as for a file that has not changed.
+        // A long list is not checked again if it has not changed. The comparison is free if the
+        // storage is the same, as for an unchanged file.
         let listed = state.withLock { $0.listed }
         if !listed.isEmpty, list.endpoints == listed {
             return EndpointList(listed, freshFor: list.freshFor)
         }
         let endpoints = try EndpointCheck.checked(list.endpoints)
             .result(of: "the list of the resolver \(type(of: resolver))")
-        // If nothing was dropped, the storage of the resolver is kept.
+        // If nothing was dropped, the resolver's storage is kept.
         return endpoints.count == list.endpoints.count
             ? list : EndpointList(endpoints, freshFor: list.freshFor)
     }
 
-    /// Puts a list in force.
+    /// Makes a list the current one.
     ///
     /// The slow work for thousands of endpoints is done here, in the task of the refresh, while
-    /// calls use the former list. Only the last step needs a lock.
+    /// calls use the old list. Only the last step needs a lock.
     /// - Returns: Whether the list was still awaited.
     private func install(
         _ list: EndpointList, of refresh: ListRefresh, at now: MonotonicInstant
@@ -139,7 +139,7 @@ extension LoadBalancer {
             state.source.refresh === refresh ? (state.members, state.rules, state.listed) : nil
         }
         guard let (former, rules, listed) = known else { return false }
-        // The check has given a list that has not changed the same storage.
+        // The check has returned the same storage for an unchanged list.
         let isSame = list.endpoints == listed
         let (order, members) =
             isSame ? ([], [:]) : Self.members(of: list, by: rules, after: former, at: now)
@@ -198,7 +198,7 @@ extension LoadBalancer {
 
     // MARK: Errors
 
-    /// The error of a call for which there is no endpoint.
+    /// The error of a call without endpoints.
     func noList(_ error: (any Error)?, retryAfter: Duration?) -> ClientError {
         let reason = error.map { ": " + Self.text(of: $0) } ?? ""
         let known = error as? ClientError

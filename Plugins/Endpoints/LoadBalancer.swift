@@ -4,13 +4,13 @@ import Synchronization
 import TurnpikeCore
 import TurnpikeSupport
 
-/// The endpoints of one logical name: the present list, the state of each endpoint, and what is done
-/// at which time.
+/// The endpoints of one logical name: the current list, the state of each endpoint, and the times
+/// of due work.
 ///
 /// Calls read a view, which never changes. Every change (a new list, an ejection, a return) makes a
-/// new view. There is no thread and no timer: the first call after the due time does the due work.
+/// new view. There is no thread and no timer. The first call after the due time does the due work.
 final class LoadBalancer: Sendable {
-    /// The view from which calls choose.
+    /// The view in which calls choose an endpoint.
     struct View: Sendable {
         let set: EndpointSet
         let chooser: EndpointPicker
@@ -22,23 +22,23 @@ final class LoadBalancer: Sendable {
     struct State {
         var rules: EndpointRules
         var chooser: EndpointPicker
-        // The members by target; replaced as a whole by each list.
+        // The members by target. Each list replaces all of them.
         var members: [ConnectTarget: EndpointMember] = [:]
         // The members in the order of the list.
         var order: [EndpointMember] = []
-        // The list itself, before repetitions and a subset.
+        // The list itself, with repetitions and before a subset.
         var listed: [Endpoint] = []
         var ejectedCount = 0
         var source = SourceState()
         // When the first ejection ends.
         var returnAt = MonotonicInstant(nanoseconds: .max)
-        // When the outcomes of the endpoints were compared, and when they are next.
+        // When the outcomes of the endpoints were last compared, and when they are compared next.
         var sweptAt = MonotonicInstant(nanoseconds: .max)
         var sweepAt = MonotonicInstant(nanoseconds: .max)
-        // When the last view was made that could have been put off, and when one is made that was.
+        // When the last view that may be delayed was made, and when a delayed one is made.
         var renewedAt = MonotonicInstant(nanoseconds: .min)
         var renewAt = MonotonicInstant(nanoseconds: .max)
-        // What calls are to tell to their loggers.
+        // Lines for the log, which the next calls report.
         var news: [String] = []
     }
 
@@ -48,23 +48,23 @@ final class LoadBalancer: Sendable {
     let state: Mutex<State>
     private let dice = SharedRandom()
     private let present = Mutex<View?>(nil)
-    // When the next work is due, in nanoseconds. So most calls take only the lock of the view.
+    // When the next work is due, in nanoseconds, so that most calls lock only the view.
     private let dueAt = Atomic(Int64.min)
 
     private static let help = [
         "turnpike.endpoints.count":
-            "Endpoints of the present list: usable, ejected because they failed, or down by their"
+            "Endpoints of the current list: usable, ejected after failures, or down by their"
             + " checks.",
         "turnpike.endpoints.ejections":
             "Ejections of endpoints: for consecutive failures, for a success ratio far below the"
             + " others', or by checks.",
         "turnpike.endpoints.refresh_failures":
-            "Lists of endpoints that did not come; the last one stayed in use.",
+            "Failed requests for a list of endpoints; the last list stayed in use.",
         "turnpike.endpoints.panics":
-            "Requests that were sent to any endpoint because too few were well.",
+            "Requests that were sent to any endpoint because too few were healthy.",
         "turnpike.endpoints.spared":
-            "Failures for which an endpoint would have been ejected, if not as many as may be were"
-            + " ejected already, or if it were not the only one.",
+            "Failures that ejected no endpoint, because it was the only one or the limit of"
+            + " ejections was reached.",
     ]
 
     init(_ service: ServiceName, _ rules: EndpointRules, meter: (any GateMeter)?) {
@@ -80,19 +80,19 @@ final class LoadBalancer: Sendable {
         state = Mutex(State(rules: rules, chooser: EndpointPicker(rules.policy)))
     }
 
-    // The refresh and the checks do not hold the balancer: they end with it.
+    // The refresh and the checks do not hold the balancer, and end with it.
     deinit { stop() }
 
-    /// The endpoints of the present list.
+    /// The endpoints of the current list.
     var members: [EndpointMember] { state.withLock { $0.order } }
 
-    /// The destination of requests, and the rule, for people.
+    /// The destination of requests, and the rule, as text for people.
     var text: String {
         let rules = state.withLock { $0.rules }
         return "\(rules.resolver.summary), \(rules.policyText)"
     }
 
-    /// Takes over the rules and the meter of another balancer.
+    /// Adopts the rules and the meter of another balancer.
     ///
     /// The endpoints keep their state, and the next call asks the new resolver for a list.
     func update(to other: LoadBalancer) {
@@ -103,10 +103,10 @@ final class LoadBalancer: Sendable {
             state.chooser = EndpointPicker(rules.policy, continuing: state.chooser)
             state.rules = rules
             state.listed = []
-            // The results of the former checks are forgotten, because there may be no checks to
+            // The results of the former checks are forgotten, because there may be no new checks to
             // correct them.
             for member in state.order { member.health.forgetChecks() }
-            // The next call looks whether more are ejected than may be now.
+            // The next call checks whether too many are ejected under the new rules.
             if state.ejectedCount > 0 { state.returnAt = MonotonicInstant(nanoseconds: .min) }
             renew(&state)
             return state.source.end(asksAgain: true)
@@ -145,7 +145,7 @@ final class LoadBalancer: Sendable {
         return view
     }
 
-    /// Chooses an endpoint, and counts a request as under way to it.
+    /// Chooses an endpoint, and counts a request to it as running.
     func lease(
         of view: View, for request: Request, in context: Context
     ) throws -> EndpointLease {
@@ -164,8 +164,8 @@ final class LoadBalancer: Sendable {
         return EndpointLease(pick.member, at: now)
     }
 
-    // Before the request counts as under way. It says why an endpoint that is slow, or not well, is
-    // used nevertheless.
+    // Describes the choice before the request counts as running. The text says why an endpoint is
+    // used although it is slow or unhealthy.
     private func text(
         of pick: PickResult, in view: View, at now: MonotonicInstant
     ) -> String {
@@ -183,13 +183,13 @@ final class LoadBalancer: Sendable {
         case .otherZone: parts.append("not the own zone")
         case .allTried: parts.append("all were tried")
         }
-        if view.isInPanic { parts.append("too few are well, so all are used") }
+        if view.isInPanic { parts.append("too few are healthy, so all are used") }
         return "\(endpoint) (\(parts.joined(separator: "; ")))"
     }
 
-    // MARK: What is due
+    // MARK: Due work
 
-    /// Does what is due; of that, asks for a list unless that is under way already.
+    /// Does the due work. If a list is due, requests it unless a request is running already.
     func doWhatIsDue(in context: Context) {
         let now = context.timeSource.now
         let unit = context.random.unit()
@@ -211,7 +211,7 @@ final class LoadBalancer: Sendable {
         if hasChanged { tell() }
     }
 
-    /// Notes when the next thing is due; after each change of the state, under its lock.
+    /// Notes the next due time. Call this after each change of the state, under its lock.
     func note(_ state: inout State) {
         var next = min(state.returnAt, state.sweepAt, state.renewAt)
         if let refreshAt = state.source.dueAt { next = min(next, refreshAt) }
@@ -219,13 +219,13 @@ final class LoadBalancer: Sendable {
         dueAt.store(next.nanoseconds, ordering: .releasing)
     }
 
-    /// Makes a new view; under the lock of the state.
+    /// Makes a new view. Call this under the lock of the state.
     ///
-    /// The time that it takes grows with the endpoints. With thousands, it is put off if the last
-    /// view was made a moment ago, so that the loss of many of them does not keep calls busy.
+    /// The cost grows with the number of endpoints. With thousands, the view is delayed if the last
+    /// one was made a moment ago, so that the loss of many endpoints does not keep calls busy.
     /// - Parameters:
     ///   - state: The state.
-    ///   - now: The time, for a view that may be put off; nil for one that may not.
+    ///   - now: The time, for a view that may be delayed; nil for a view that must be made now.
     func renew(_ state: inout State, at now: MonotonicInstant? = nil) {
         if state.order.isEmpty { return }
         if let now, state.order.count > 1024 {
@@ -245,7 +245,7 @@ final class LoadBalancer: Sendable {
             isUsable: { isInPanic || $0.health.isUsable })
         let view = View(
             set: set, chooser: state.chooser, isInPanic: isInPanic, slowStart: health.slowStart)
-        // The former view is released outside the lock of the present one.
+        // The old view is released outside the lock of the current one.
         let former = present.withLock { present in
             defer { present = view }
             return present
@@ -275,7 +275,7 @@ final class LoadBalancer: Sendable {
     }
 }
 
-/// The settings of a gate for its endpoints; a reload may replace them.
+/// The settings of a gate for its endpoints. A reload may replace them.
 struct EndpointRules: Sendable {
     let resolver: any EndpointResolver
     let policy: BalancingPolicy
@@ -283,8 +283,8 @@ struct EndpointRules: Sendable {
     let subset: EndpointSubset?
     let health: EndpointHealth
 
-    /// The rule of choice, for people.
+    /// The rule for choosing, as text for people.
     var policyText: String {
-        "by \(policy)" + (zone.map { ", those of zone \($0.name) first" } ?? "")
+        "by \(policy)" + (zone.map { ", first those of zone \($0.name)" } ?? "")
     }
 }

@@ -5,7 +5,7 @@ import TurnpikeSupport
 
 /// The state of the lists of endpoints: whether there is one, and when the next is requested.
 struct SourceState {
-    /// The one request for a list that is under way.
+    /// The one running request for a list.
     private(set) var refresh: ListRefresh?
     /// Why the last list did not come; nil if it did.
     private(set) var failure: (any Error)?
@@ -19,15 +19,15 @@ struct SourceState {
     // limit.
     private static let maxStrays = 4
 
-    /// When the next list is requested; nil during a request, or if the last list is valid for
-    /// ever.
+    /// When the next list is requested; nil during a request, or if the last list is valid without
+    /// limit.
     var dueAt: MonotonicInstant? {
         refresh == nil && strayCount < Self.maxStrays ? askAt : nil
     }
 
     func isDue(at now: MonotonicInstant) -> Bool { dueAt.map { now >= $0 } ?? false }
 
-    /// Begins to ask for a list.
+    /// Begins to request a list.
     mutating func begin(
         _ resolver: any EndpointResolver, in context: Context, jitter: Double
     ) -> ListRefresh {
@@ -40,8 +40,8 @@ struct SourceState {
     /// Notes that the resolver has returned.
     mutating func didReturn() { strayCount -= 1 }
 
-    /// Ends the request that is under way.
-    /// - Parameter asksAgain: Whether a list is due even if it was not requested.
+    /// Ends the running request.
+    /// - Parameter asksAgain: Whether a list is due even if no request was running.
     /// - Returns: The request, to settle.
     mutating func end(asksAgain: Bool) -> ListRefresh? {
         if asksAgain || refresh != nil { askAt = MonotonicInstant(nanoseconds: .min) }
@@ -51,8 +51,8 @@ struct SourceState {
 
     /// Notes that the list was received, and how long it is valid.
     ///
-    /// The next one is asked for a little earlier, by chance, so that many clients do not ask at
-    /// once.
+    /// The next list is requested a little earlier, at a random time, so that many clients do not
+    /// ask at once.
     mutating func succeed(holding time: Duration?, at now: MonotonicInstant) {
         let jitter = refresh?.jitter ?? 0
         refresh = nil
@@ -61,8 +61,8 @@ struct SourceState {
         askAt = time.map { now.advanced(by: Self.part(1 - 0.2 * jitter, of: $0)) }
     }
 
-    /// Notes that the refresh failed, and when the next one begins: after 1 s, then twice as long
-    /// each time up to 30 s, minus a random part of up to a half.
+    /// Notes that the refresh failed, and when the next one begins: after 1 s, then after twice the
+    /// time up to 30 s, minus a random part of up to a half.
     mutating func fail(_ error: any Error, at now: MonotonicInstant) {
         let jitter = refresh?.jitter ?? 0
         refresh = nil
@@ -73,19 +73,19 @@ struct SourceState {
     }
 
     private static func part(_ part: Double, of time: Duration) -> Duration {
-        // At least a millisecond, so that a list without validity is not requested in a busy loop.
+        // At least a millisecond, so that a list with no validity is not requested in a busy loop.
         let nanoseconds = max(Double(time.wholeNanoseconds), 1e6) * part
         return .nanoseconds(Int64(min(nanoseconds, 9e18)))
     }
 }
 
-/// One request for a list, which is settled once and awaited by any number of calls.
+/// One request for a list. The request is settled once, and any number of calls may wait for it.
 final class ListRefresh: Sendable {
-    /// Notes that the request was ended before its list came; a waiting call begins another one.
+    /// The request was ended before its list came. A waiting call begins another request.
     struct Ended: Error {}
 
     let resolver: any EndpointResolver
-    /// The context of the resolver, which belongs to no call: it outlives the call that begins it.
+    /// The context of the resolver. No call owns it: it outlives the call that begins it.
     let context: Context
     /// A random number in 0..<1 for the time of the next request.
     let jitter: Double
@@ -103,7 +103,7 @@ final class ListRefresh: Sendable {
 
     func whenSettled(_ handler: @escaping @Sendable () -> Void) { outcome.whenSettled(handler) }
 
-    /// Waits for the end, at most until the task or the context of the call is cancelled.
+    /// Waits for the end, or until the task or the context of the call is cancelled.
     func wait(in context: Context) async throws {
         var registration: CancelRegistration?
         defer { registration?.end() }

@@ -45,8 +45,8 @@ public final class PathMonitor: Sendable {
     ///
     /// It stops when it is released.
     ///
-    /// Without change notifications (no netlink, another platform), the first result stays. If the
-    /// state cannot be determined, the machine counts as connected.
+    /// If the system does not report changes (no netlink, another platform), the first result
+    /// stays. If the state cannot be determined, the machine counts as connected.
     public static func system() -> PathMonitor {
         let monitor = PathMonitor(SystemPath.current() ?? NetworkPath(interfaces: ["unknown"]))
         let source = SystemPath.source { [weak monitor] path in monitor?.update(path) }
@@ -59,7 +59,7 @@ public final class PathMonitor: Sendable {
     /// The current path.
     public var current: NetworkPath { state.withLock { $0.path } }
 
-    /// The current path, then each change.
+    /// The current path, and then each change.
     ///
     /// A slow reader gets only the latest path.
     public var paths: AsyncStream<NetworkPath> {
@@ -80,8 +80,8 @@ public final class PathMonitor: Sendable {
         for observer in observers { observer(path) }
     }
 
-    /// Waits until other machines are reachable, at most for a limit.
-    /// - Returns: Whether they are.
+    /// Waits until other machines are reachable, but no longer than a limit.
+    /// - Returns: Whether other machines are reachable.
     /// - Throws: `CancellationError`, or the error of the context's cancellation.
     public func waitUntilReachable(for limit: Duration, in context: Context) async throws -> Bool {
         if current.isReachable { return true }

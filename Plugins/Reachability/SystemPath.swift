@@ -16,8 +16,8 @@ import Darwin
 
 /// The state of the interfaces according to the system.
 enum SystemPath {
-    /// Returns the interfaces that are up and running and have an address beyond the link-local
-    /// ones.
+    /// Returns the interfaces that are up and running and have an address other than a link-local
+    /// one.
     static func current() -> NetworkPath? {
         var first: UnsafeMutablePointer<ifaddrs>?
         guard unsafe getifaddrs(&first) == 0 else { return nil }
@@ -56,7 +56,7 @@ enum SystemPath {
     #if os(Linux)
     /// Reports changes with rtnetlink(7).
     ///
-    /// Returns nil if it is not available.
+    /// Returns nil if rtnetlink is not available.
     static func source(_ handle: @escaping @Sendable (NetworkPath) -> Void) -> (any PathSource)? {
         NetlinkSource(handle)
     }
@@ -90,7 +90,7 @@ private final class NetlinkSource: PathSource {
 
     private let box: Locked
 
-    // Constants of the kernel; the C headers that define them are not in the module.
+    // Constants of the kernel. The module does not contain the C headers that define them.
     private static let family: Int32 = 16
     private static let groups: UInt32 = 0x1 | 0x10 | 0x100 | 0x40 | 0x400
 
@@ -112,7 +112,7 @@ private final class NetlinkSource: PathSource {
         let source = DispatchSource.makeReadSource(
             fileDescriptor: descriptor, queue: DispatchQueue(label: "turnpike.reachability"))
         source.setEventHandler {
-            // The messages are not parsed; the current state is read instead.
+            // The content of the messages is ignored; the current state is read instead.
             var buffer = [UInt8](repeating: 0, count: 8192)
             while unsafe recv(descriptor, &buffer, buffer.count, 0) > 0 {}
             if let path = SystemPath.current() { handle(path) }

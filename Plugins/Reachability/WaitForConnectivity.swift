@@ -12,8 +12,8 @@ import TurnpikeSupport
 /// ```
 ///
 /// Place it inside the retry whose attempts it delays, and outside an attempt timeout, which would
-/// include the wait. Requests to this machine do not wait. After the limit, the attempt is made
-/// anyway.
+/// include the wait. A request to this machine does not wait. After the limit, the attempt is made
+/// even without a connection.
 public struct WaitForConnectivity: Interceptor {
     private let monitor: PathMonitor
     private let limit: Duration
@@ -53,10 +53,10 @@ public struct WaitForConnectivity: Interceptor {
             order: [
                 GateOrder(
                     includesFirstAttempt ? .inside : .insideOfPresent, .retry,
-                    because: "Only another attempt waits for a connection."),
+                    because: "A retry makes the attempts that wait for a connection."),
                 GateOrder(
                     .outside, .attemptTimeout,
-                    because: "The wait would be part of the attempt and end with it."),
+                    because: "The wait would count as time of the attempt."),
             ],
             passedOver: request.flatMap { Self.isLocal($0) ? "the host is this machine" : nil })
     }

@@ -12,8 +12,8 @@ extension ValkeyServer {
 
     /// Sends a command to the node that has its key, and follows redirects.
     ///
-    /// While a slot moves, a command with several keys may find some of them on each node. Then it
-    /// is sent again after a pause, if its limit allows.
+    /// While a slot moves, a command with several keys may find some of them on each node. Then the
+    /// command is sent again after a pause, if its limit allows.
     /// - Returns: The reply, which may be an error of the server, and its pending reply.
     nonisolated(nonsending) func reply(
         to command: ValkeyCommand, within limit: Duration
@@ -78,7 +78,7 @@ extension ValkeyServer {
     /// Runs a script. The script itself is sent only if the server does not know it.
     /// - Parameters:
     ///   - script: The script.
-    ///   - keys: The keys that it uses. In a cluster, all of them share a hash tag.
+    ///   - keys: The keys that the script uses. In a cluster, all of them share a hash tag.
     ///   - arguments: Its arguments.
     ///   - limit: The longest time for the answer.
     /// - Returns: The reply, which is never an error.

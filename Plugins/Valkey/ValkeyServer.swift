@@ -96,10 +96,10 @@ public final class ValkeyServer: Sendable {
     /// }
     /// ```
     ///
-    /// It suits tasks that do little work. A task that computes for long there, or blocks, delays
-    /// every command and reply; move such work elsewhere. Child tasks run there too, but actors
-    /// with their own executor and plain `Task { }` do not. After the client's shutdown, the
-    /// remaining tasks run on the system's threads.
+    /// The executor suits tasks that do little work. A task that computes for long there, or
+    /// blocks, delays every command and reply; move such work elsewhere. Child tasks run there too,
+    /// but actors with their own executor and plain `Task { }` do not. After the client's shutdown,
+    /// the remaining tasks run on the system's threads.
     ///
     /// From tokio's current-thread runtime and SwiftNIO's event loops; SE-0417.
     public var executor: any TaskExecutor { engine }

@@ -4,7 +4,7 @@ import Foundation
 public import TurnpikeCore
 public import TurnpikeMiddleware
 
-/// Messages of a socket that is opened again when it is lost.
+/// The messages of a socket that is opened again when the connection is lost.
 ///
 /// ```swift
 /// let prices = client.get("wss://stream.example.com/prices").reconnectingWebSocket { socket in
@@ -15,19 +15,20 @@ public import TurnpikeMiddleware
 /// }
 /// ```
 ///
-/// The rules of a retry decide what ends the sequence: by default lost connections and busy servers
-/// (503, and the close codes 1001, 1011, 1012, 1013 and 1014) are tried again. Messages that the
-/// server sent meanwhile are missed, which ``Event/reconnected(_:after:)`` tells. Nothing that was sent
-/// is sent again; that is left to `subscribe`, which runs on each new socket. The sequence ends when
-/// the server closes with 1000 or without a code.
+/// The rules of a retry decide when to connect again. By default, a socket is opened again after a
+/// lost connection and for a busy server (503, and the close codes 1001, 1011, 1012, 1013 and
+/// 1014). Messages that the server sends between two connections are missed;
+/// ``Event/reconnected(_:after:)`` reports the gap. Messages of the client are not sent again, but
+/// `subscribe` runs on each new socket. The sequence ends when the server closes with 1000 or
+/// without a code.
 public struct ReconnectingWebSocket: AsyncSequence, Sendable {
-    /// What happens.
+    /// An event of the sequence.
     public enum Event: Sendable {
         /// The first socket is open.
         case connected(WebSocket)
-        /// Another socket is open, so long after the loss of the one before.
+        /// Another socket is open. `after` is the time since the previous one was lost.
         case reconnected(WebSocket, after: Duration)
-        /// A message has come.
+        /// A message has arrived.
         case message(WebSocket.Message)
     }
 
@@ -37,10 +38,10 @@ public struct ReconnectingWebSocket: AsyncSequence, Sendable {
     fileprivate let retry: any RequestRetrier
     fileprivate let subscribe: @Sendable (WebSocket) async throws -> Void
 
-    /// Returns the iterator; nothing is sent before its first event is asked for.
+    /// Returns the iterator. The request is sent when the first event is read.
     public func makeAsyncIterator() -> Iterator { Iterator(self) }
 
-    /// Connects, reads, and connects again.
+    /// Connects, returns messages, and connects again.
     public struct Iterator: AsyncIteratorProtocol {
         private let source: ReconnectingWebSocket
         private var socket: WebSocket?
@@ -50,7 +51,7 @@ public struct ReconnectingWebSocket: AsyncSequence, Sendable {
         private var previousDelay: Duration?
         private var hasEnded = false
 
-        // A socket that has lasted so long was a success, even if no message came.
+        // After this time a socket counts as a success, even without a message.
         private static let settled = Duration.seconds(60)
 
         fileprivate init(_ source: ReconnectingWebSocket) { self.source = source }
@@ -113,15 +114,15 @@ public struct ReconnectingWebSocket: AsyncSequence, Sendable {
 }
 
 extension Call {
-    /// Describes a socket that is opened again when it is lost.
+    /// Describes a socket that is opened again when the connection is lost.
     /// - Parameters:
-    ///   - protocols: What is offered to the server, most wanted first.
+    ///   - protocols: The protocols to offer to the server, the preferred one first.
     ///   - options: The limits of each socket.
-    ///   - retry: Decides whether to connect again, and when. Its attempts are counted from the last
-    ///     message on.
-    ///   - subscribe: Runs on each new socket before its messages are read, and sends what the server
-    ///     needs to know; its error counts like a lost connection's.
-    /// - Returns: The events; nothing is sent before they are read.
+    ///   - retry: Decides whether and when to connect again. Each message sets its count of
+    ///     attempts to zero.
+    ///   - subscribe: Runs on each new socket before messages are read, for example to send a
+    ///     subscription. An error that it throws counts as a lost connection.
+    /// - Returns: The events. The request is sent when the first one is read.
     public func reconnectingWebSocket(
         protocols: [String] = [], options: WebSocket.Options = WebSocket.Options(),
         retry: any RequestRetrier = Retry(

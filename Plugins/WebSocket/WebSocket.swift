@@ -12,13 +12,13 @@ public import TurnpikeSerializers
 /// for try await message in socket.messages { print(message) }
 /// ```
 ///
-/// One task reads, and any number of tasks send; their messages go out in the order in which they
-/// were sent. A slow reader stops the server, and a slow server stops those who send. Pings of the
-/// server are answered without a reader, until 64 KiB lie unread.
+/// One task may receive, and any number of tasks may send. Messages are sent in the order of the
+/// calls. A slow receiver slows down the server, and a slow server makes senders wait. Pings of the
+/// server are answered even if no task receives, until 64 KiB are unread.
 ///
-/// Releasing the socket closes its connection at once; ``close(_:reason:)`` says goodbye first.
+/// Releasing the socket closes its connection at once; ``close(_:reason:)`` ends it properly.
 public final class WebSocket: Sendable {
-    /// The protocol that the server chose of those offered, or nil.
+    /// The protocol that the server chose from the offered ones, or nil.
     public let protocolName: String?
     /// The head of the server's answer to the handshake.
     public let head: ResponseHead
@@ -61,22 +61,22 @@ public final class WebSocket: Sendable {
         case none
         /// The server may compress what it sends.
         case receiving
-        /// Both may compress what they send.
+        /// Client and server may compress what they send.
         ///
-        /// Do not mix a secret and text of others in one socket then: the length of a message tells
-        /// how much they have in common.
+        /// Then do not send a secret and data of others over one socket: the length of a compressed
+        /// message reveals how much they have in common.
         case both
     }
 
-    /// The limits of a socket, and what is offered to the server.
+    /// The limits of a socket, and whether it uses compression and pings.
     public struct Options: Sendable, Hashable {
-        /// Whether messages are compressed, if the server agrees.
+        /// Whether messages are compressed if the server agrees.
         public var compression: Compression
-        /// The largest message that is received, inflated; a larger one closes the socket with 1009.
+        /// The largest message after decompression. A larger one closes the socket with 1009.
         public var maxMessageBytes: Int
-        /// The time between a pong and the next ping; nil for no pings.
+        /// The time between a pong and the next ping; nil sends no pings.
         public var keepAlive: Duration?
-        /// How long a pong may take.
+        /// How long to wait for a pong.
         public var pongLimit: Duration
         /// How long the closing handshake may take.
         public var closeLimit: Duration
@@ -97,10 +97,10 @@ public final class WebSocket: Sendable {
 
     // MARK: Sending
 
-    /// Sends a message, and returns when the connection has taken it.
+    /// Sends a message, and returns when the connection has accepted its bytes.
     ///
-    /// A task that is cancelled while other messages go first sends nothing. Later, the message is sent
-    /// all the same.
+    /// If the task is cancelled while it waits for other messages, nothing is sent. A cancellation
+    /// after that does not stop the message.
     /// - Throws: ``TurnpikeCore/ClientError/Code/webSocketClosed`` if the socket is closed,
     ///   ``/TurnpikeCore/ClientError/Code/connection`` if the connection is lost, or
     ///   `CancellationError`.
@@ -111,7 +111,7 @@ public final class WebSocket: Sendable {
         }
     }
 
-    /// Sends a value as a text of JSON.
+    /// Sends a value as a text message with JSON.
     /// - Throws: ``/TurnpikeCore/ClientError/Code/serialization`` if the value cannot be encoded, or an
     ///   error of ``send(_:)``.
     public func send(
@@ -127,10 +127,10 @@ public final class WebSocket: Sendable {
         try await core.send(.text, content)
     }
 
-    /// Sends one message of any length, a fragment for each element.
+    /// Sends one binary message of any length, with one fragment for each element.
     ///
-    /// Other messages wait for its end. If the sequence fails, the socket is closed with 1011, because
-    /// a message that was begun cannot be given up.
+    /// Other messages wait until it has ended. If the sequence throws, the socket is closed with
+    /// 1011, because a message cannot be abandoned after its first fragment.
     public func send<Fragments: AsyncSequence>(
         binary fragments: Fragments
     ) async throws where Fragments.Element == Data {
@@ -138,7 +138,7 @@ public final class WebSocket: Sendable {
         try await core.send(.binary) { try await iterator.next(isolation: #isolation) }
     }
 
-    /// Sends one message of text of any length, a fragment for each element.
+    /// Sends one text message of any length, with one fragment for each element.
     ///
     /// See ``send(binary:)``.
     public func send<Fragments: AsyncSequence>(
@@ -152,17 +152,17 @@ public final class WebSocket: Sendable {
 
     // MARK: Receiving
 
-    /// The messages from now on.
+    /// The messages that arrive from now on.
     ///
-    /// The sequence ends when the server closes with 1000 or without a code, or when this side has
-    /// closed. It throws one error if the server closes with another code, violates the protocol, or
-    /// is lost. Cancelling a task that waits for a message leaves the socket open.
+    /// The sequence ends if the server closes with 1000 or without a code, or if the client has
+    /// closed. It throws one error if the server closes with another code or violates the protocol,
+    /// or if the connection is lost. Cancelling a waiting task leaves the socket open.
     public var messages: Messages { Messages(socket: self) }
 
-    /// The messages, each as a value that the client's decoder for JSON makes of it.
+    /// The messages, each decoded with the client's decoder for JSON.
     ///
-    /// Its error is ``/TurnpikeCore/ClientError/Code/serialization``, with up to 1 KiB of the message,
-    /// and ends the sequence, but not the socket.
+    /// A message that cannot be decoded ends the sequence, but does not close the socket. The error
+    /// is ``/TurnpikeCore/ClientError/Code/serialization``, with up to 1 KiB of the message.
     public func messages<Value: Decodable & Sendable>(
         of type: Value.Type
     ) -> AsyncThrowingMapSequence<Messages, Value> {
@@ -179,7 +179,7 @@ public final class WebSocket: Sendable {
         }
     }
 
-    /// The parts of messages as they come, for messages too large for the memory.
+    /// The parts of messages as they arrive, for messages that are too large for the memory.
     public var fragments: Fragments { Fragments(socket: self) }
 
     /// A part of a message.
@@ -194,20 +194,21 @@ public final class WebSocket: Sendable {
 
     // MARK: Closing
 
-    /// How the server closed the socket; nil if it has not.
+    /// How the server closed the socket; nil if it has not closed it.
     public var closure: Closure? { core.closure }
 
-    /// Says that nothing more comes, and waits until the server has said so too, at most for
-    /// ``Options/closeLimit``.
+    /// Performs the closing handshake: sends a close frame, and waits for that of the server for at
+    /// most ``Options/closeLimit``.
     ///
-    /// Messages that arrive until then are still delivered, unless 64 KiB lie unread. Closing a closed socket has no effect.
+    /// Messages that arrive until then are delivered, except beyond 64 KiB of unread content.
+    /// Closing a closed socket has no effect.
     /// - Parameters:
-    ///   - code: Why.
-    ///   - reason: The same for people; at most 123 bytes are sent.
-    /// - Throws: `CancellationError` if the task is cancelled; the closing goes on.
+    ///   - code: The reason as a number.
+    ///   - reason: The reason as text; at most 123 bytes are sent.
+    /// - Throws: `CancellationError` if the task is cancelled; the handshake continues.
     public func close(_ code: CloseCode = .normal, reason: String = "") async throws {
         guard code.mayBeSent else {
-            throw ClientError(.invalidRequest, "\(code.rawValue) is no close code that is sent")
+            throw ClientError(.invalidRequest, "\(code.rawValue) is not a close code for a frame")
         }
         core.close(code, reason: reason)
         try await core.waitForEnd()
@@ -228,7 +229,7 @@ extension WebSocket {
             while let fragment = try await socket.core.inbox.next() {
                 content += fragment.content
                 guard fragment.isLast else { continue }
-                // Its bytes were checked as they came.
+                // Its bytes were checked when they arrived.
                 return fragment.isText
                     ? .text(String(decoding: content, as: UTF8.self)) : .binary(content)
             }
@@ -251,6 +252,6 @@ extension WebSocket {
 }
 
 extension ClientError.Code {
-    /// A socket was closed: by the server, or before a message was sent.
+    /// The server closed the socket, or the socket was closed before a message was sent.
     public static let webSocketClosed = Self(rawValue: "webSocketClosed")
 }

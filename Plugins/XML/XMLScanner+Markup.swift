@@ -54,7 +54,7 @@ extension XMLScanner {
         position += 2
         let name = string(try readName())
         if name.lowercased() == "xml" {
-            throw fault("has a declaration that is not its beginning", at: start)
+            throw fault("has an XML declaration that is not at its beginning", at: start)
         }
         guard peek().map(Self.isBlank) == true || skip("?>", isKept: true) else {
             throw fault("has a processing instruction that cannot be read", at: start)

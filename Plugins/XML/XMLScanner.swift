@@ -52,9 +52,9 @@ public enum XMLEvent: Sendable, Hashable {
 /// Reads a document in one pass according to XML 1.0 (fifth edition) and reports its elements and
 /// text.
 ///
-/// Each byte is inspected a bounded number of times. Declarations of document types are unknown
-/// here, so nothing is expanded, and the output is at most twice as large as the input. The
-/// redactor of recordings has a tolerant tokenizer of its own (`XMLTokens` in `TurnpikeTesting`).
+/// Each byte is inspected a bounded number of times. Nothing is expanded, because declarations in
+/// document types are not read, so the output is at most twice as large as the input. `XMLTokens`
+/// in `TurnpikeTesting`, for redacting recordings, is a separate, tolerant tokenizer.
 struct XMLScanner {
     private enum Place {
         /// Before the root element; `hasType` is true after a document type.
@@ -75,7 +75,7 @@ struct XMLScanner {
     private var nodes = 0
     private var handedOut = 0
 
-    // The number of bytes read between two calls of `check`.
+    // The number of bytes between two calls of `check`.
     private static let pieceBytes = 65_536
 
     init(
@@ -235,7 +235,7 @@ enum XMLReader {
     ///   - content: The document.
     ///   - charset: The charset of the `Content-Type`.
     ///   - limits: The limits.
-    ///   - check: Called between pieces; its errors end the reading.
+    ///   - check: Called between pieces; its error ends the reading.
     ///   - handle: Receives the events.
     /// - Throws: ``/TurnpikeCore/ClientError/Code/serialization``, and the errors of the closures.
     static func read(

@@ -6,10 +6,10 @@ public import TurnpikeCore
 /// Parses the content as an XML document and returns its root element.
 ///
 /// It supports XML 1.0 without document types. A document type is rejected unless
-/// ``XMLLimits/allowsDocumentType`` allows skipping it, and so is any entity other than the five
-/// predefined ones. Nothing is expanded, and nothing outside the content is read. The encoding is
-/// that of the byte order mark, the `charset` of the `Content-Type`, the XML declaration, or UTF-8,
-/// in this order (RFC 7303 §3).
+/// ``XMLLimits/allowsDocumentType`` allows it to be skipped. Any entity other than the five
+/// predefined ones is rejected. Nothing is expanded, and nothing outside the content is read. The
+/// encoding comes from the byte order mark, the `charset` of the `Content-Type`, the XML
+/// declaration, or is UTF-8, in this order (RFC 7303 §3).
 ///
 /// The deadline and the cancellation of the call also apply while the document is parsed.
 public struct XMLSerializer: ContentSerializer {
@@ -128,7 +128,7 @@ private struct XMLEventSerializer: ContentSerializer {
 /// let titles = feed.children(named: "item").compactMap { $0.first("title")?.text }
 /// ```
 ///
-/// A value without references to its parent, so that parts of it can be stored and sent anywhere.
+/// It has no reference to its parent, so parts of it can be stored and sent anywhere.
 public struct XMLTree: Sendable, Hashable {
     /// The content of an element, in order.
     public enum Node: Sendable, Hashable {
@@ -182,7 +182,7 @@ public struct XMLTree: Sendable, Hashable {
         return text
     }
 
-    // Each piece is copied once, whatever its depth.
+    // Each piece is copied once, whatever the depth of its element.
     private func appendText(to text: inout String) {
         for node in nodes {
             switch node {

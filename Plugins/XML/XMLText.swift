@@ -10,8 +10,8 @@ import TurnpikeSupport
 enum XMLText {
     /// Decodes content.
     ///
-    /// The encoding is that of the byte order mark, the `charset` of the `Content-Type`, the XML
-    /// declaration, or UTF-8, in this order (RFC 7303 §3).
+    /// The encoding comes from the byte order mark, the `charset` of the `Content-Type`, the XML
+    /// declaration, or is UTF-8, in this order (RFC 7303 §3).
     static func bytes(of content: Data, charset label: String?) throws -> [UInt8] {
         if content.isEmpty { throw XMLFault.error("is empty") }
         let (charset, start) = try encoding(of: content, label)
@@ -38,8 +38,8 @@ enum XMLText {
         return (charset, 0)
     }
 
-    // Returns the encoding in the XML declaration, which must end within the first bytes, because
-    // everything allowed in it is short.
+    // Returns the encoding in the XML declaration. The declaration must end within the first 200
+    // bytes, because all its allowed parts are short.
     private static func declaredEncoding(of content: Data) throws -> String? {
         let start = content.prefix(200)
         // The name of another instruction may begin with `xml`.
@@ -115,7 +115,7 @@ extension XMLScanner {
                 start = position
                 continue
             }
-            // `]]>` is only allowed at the end of a CDATA section (§2.4).
+            // `]]>` is allowed only at the end of a CDATA section (§2.4).
             if byte == UInt8(ascii: ">"), position >= start + 2, bytes[position - 1] == 0x5D,
                 bytes[position - 2] == 0x5D
             {

@@ -41,7 +41,7 @@ struct ExplainTests {
 
     @Test("Without a URL and a base URL, the command asks for one")
     func noBaseURL() throws {
-        let wanted = "found no URL; expected one, since the file has no baseURL"
+        let wanted = "found no URL; expected one, because the file has no baseURL"
         #expect(try explain(["stack": []]) == 2)
         #expect(terminal.messages.contains(wanted))
         #expect(try explain(["stack": []], "POST") == 2)

@@ -49,9 +49,9 @@ struct SendOptionsTests {
         arguments: [
             ([], "a URL is missing"),
             (["GET", "u", "v"], "unexpected \"v\" after a method and a URL"),
-            (["-X", "PUT", "u"], "no option -X; the method stands before the URL, as in"),
-            (["-XPOST", "u"], "no option -X; the method stands before the URL"),
-            (["--request=POST", "u"], "no option --request; the method stands before the URL"),
+            (["-X", "PUT", "u"], "no option -X; write the method before the URL, as in"),
+            (["-XPOST", "u"], "no option -X; write the method before the URL"),
+            (["--request=POST", "u"], "no option --request; write the method before the URL"),
             (["u", "-k"], "there is no option -k; allowed: -H, -d, -F"),
             (["localhost:80/x"], "without a scheme; write http://localhost:80, or :80;"),
             (["GET", "a.example:8443"], "without a scheme; write http://a.example:8443;"),

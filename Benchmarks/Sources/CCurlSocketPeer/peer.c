@@ -53,7 +53,7 @@ static int send_all(void *handle, int descriptor, const void *bytes, size_t coun
     return 1;
 }
 
-// Opens a connection and reads the head of the answer, behind which the server sends nothing by itself.
+// Opens a connection and reads the head of the answer. After the head, the server sends nothing on its own.
 static void *open_peer(const char *url, const char *handshake, int *descriptor) {
     void *handle = easy_init();
     if (!handle) return NULL;

@@ -46,7 +46,7 @@ double hiredis_peer_get(int port, const char *key, int count, int depth) {
         for (int index = 0; index < depth && !failures; index++) {
             void *reply = NULL;
             failures += get_reply(context, &reply) != 0 || !reply;
-            // The first member is the type in all versions; 1 is a text.
+            // In all versions, the first member is the type, and 1 is a string.
             if (reply) failures += *(int *)reply != 1;
             if (reply) free_reply(reply);
         }

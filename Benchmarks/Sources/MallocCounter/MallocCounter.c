@@ -9,7 +9,7 @@ static _Atomic uint64_t count;
 uint64_t malloc_count(void) { return atomic_load_explicit(&count, memory_order_relaxed); }
 
 #if defined(__linux__) && defined(__GLIBC__)
-// glibc keeps its own functions under these names, so that a program may put its own in front of them.
+// glibc provides its functions under these names, too, so that a program may replace the usual ones.
 extern void *__libc_malloc(size_t size);
 extern void *__libc_calloc(size_t number, size_t size);
 extern void *__libc_realloc(void *pointer, size_t size);

@@ -3,10 +3,10 @@
 import Dispatch
 import Foundation
 
-/// Runs a benchmark: `bench SUBCOMMAND [--json]`; with `--check`, an exceeded bound is a failure.
+/// Runs a benchmark: `bench SUBCOMMAND [--json]`. With `--check`, an exceeded bound is a failure.
 @main
 enum Bench {
-    // Blocks, because valgrind ends with the main thread, which an asynchronous main would end.
+    // Blocks the main thread. An asynchronous main would end it, and valgrind with it.
     static func main() {
         let done = DispatchSemaphore(value: 0)
         Task.detached {

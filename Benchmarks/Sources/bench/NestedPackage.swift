@@ -2,15 +2,15 @@
 
 import Foundation
 
-/// A benchmark that needs other packages, and so is a package of its own, built on demand.
+/// A benchmark in its own package, because it needs other packages. It is built on demand.
 enum NestedPackage: String {
     /// The comparison with other clients (`Benchmarks/Peers`).
     case peers = "Peers"
-    /// What the bridges cost (`Benchmarks/Bridges`).
+    /// The cost of the bridges (`Benchmarks/Bridges`).
     case bridges = "Bridges"
 
-    /// Replaces this process by the program of that package, so that it receives signals itself and
-    /// its exit status is returned.
+    /// Replaces this process by the program of the package. So the program receives the signals,
+    /// and its exit status is returned.
     func run(_ arguments: [String]) throws -> Never {
         var folder = URL(filePath: #filePath)
         for _ in 0..<3 { folder.deleteLastPathComponent() }

@@ -3,7 +3,7 @@
 import Foundation
 import Synchronization
 
-/// Prints results: a table for people, JSON Lines for programs.
+/// Prints results as a table for people, or as JSON Lines for programs.
 final class Report: Sendable {
     /// The bound of a measurement.
     enum Bound {
@@ -17,10 +17,10 @@ final class Report: Sendable {
             }
         }
 
-        /// Why a value is out of bounds, or nil if it is within them.
+        /// Why a value is out of bounds; nil if it is within them.
         func fault(of value: Double) -> String? {
             switch self {
-            // NaN is out of every bound.
+            // NaN is outside of every bound.
             case .atMost(let bound): value <= bound ? nil : "is above \(Value.format(bound))"
             case .atLeast(let bound): value >= bound ? nil : "is below \(Value.format(bound))"
             }

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 import PackageDescription
 
-// All bridges and Examples/Service in one package, by symbolic links, so that one build makes each library once and one run tests
-// everything (scripts/bridges). What a bridge stands on is decided in its own manifest; this one repeats it.
+// All bridges and Examples/Service in one package, by symbolic links, so that one build makes each library once and one run tests all
+// of them (scripts/bridges). The manifest of a bridge decides its dependencies, and this manifest repeats them.
 
 let settings: [SwiftSetting] = [
     .enableUpcomingFeature("ExistentialAny"),
@@ -23,7 +23,7 @@ func products(_ names: String..., of package: String) -> [Target.Dependency] {
     names.map { .product(name: $0, package: package) }
 }
 
-/// The module of a bridge and its tests, which depend on all that the module does.
+/// The module of a bridge and its tests. The tests also get the dependencies of the module.
 func bridge(
     _ folder: String, over face: String = "TurnpikeEssentials",
     on dependencies: [Target.Dependency],
@@ -45,7 +45,7 @@ func bridge(
     ]
 }
 
-// As in the manifest of the bridge.
+// The same settings as in the manifest of the bridge.
 let libraries: [SwiftSetting] = [
     .enableUpcomingFeature("ExistentialAny"),
     .enableUpcomingFeature("InternalImportsByDefault"),
@@ -53,7 +53,7 @@ let libraries: [SwiftSetting] = [
     .treatAllWarnings(as: .error),
 ]
 
-// Compiled like the code of a user.
+// The code is compiled like the code of a user.
 let user: [SwiftSetting] = [.treatAllWarnings(as: .error)]
 
 let targets =

@@ -97,7 +97,7 @@ final class Claims: Sendable {
     enum End: Sendable {
         /// The response can be found.
         case stored
-        /// There is no response for the others. They send their own requests.
+        /// There is no response for the other calls. These send their own requests.
         case notStored
         /// The call ended without a result. Another call may try.
         case gaveUp
@@ -126,7 +126,7 @@ final class Claims: Sendable {
     }
 }
 
-/// The claim of one call. It ends with the call at the latest.
+/// The claim of one call. The claim ends with the call at the latest.
 final class Claim: Sendable {
     private let keys: CacheKeys
     private let ended: SharedValue<Claims.End>
@@ -148,7 +148,7 @@ final class Claim: Sendable {
 
     func grant(_ token: String) { self.token.withLock { $0 = token } }
 
-    /// Ends the claim for a stored response. Others find it only if it is for them too.
+    /// Ends the claim for a stored response. Other calls find the response only if they may use it.
     func end(storedUnder key: CacheKey) { end(keys.isPersonal(key) ? .notStored : .stored) }
 
     /// Ends the claim here and in the store, once.
@@ -160,7 +160,7 @@ final class Claim: Sendable {
         let key = keys.common
         state.claims.end(key, ended, end)
         guard let token else { return }
-        // No call waits for it. If it fails, the claim ends after its time.
+        // No call waits for it. If the release fails, the claim ends after its time.
         state.background.run { [state, context] in
             _ = await state.attempt(context) {
                 try await state.store.release(

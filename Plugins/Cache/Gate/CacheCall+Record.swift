@@ -22,7 +22,7 @@ extension CacheCall {
             body.length ?? 0 <= options.maxContentBytes
         else { return (response, false) }
         if Self.isServerFault(head.status) {
-            // It must not replace the entry that is served instead of it.
+            // The response must not replace the entry that is served instead.
             let entry = if let old { old } else { await find(LookUp(keys, request.headers), inner) }
             if let entry, isStandIn(entry) { return (response, false) }
         }
@@ -171,7 +171,7 @@ final class Recording: ResponseBodySource {
         do {
             try await writer.commit()
             state.counts.addStored()
-            // It may have been removed, or replaced by a newer one, during the commit.
+            // The entry may have been removed or replaced during the commit.
             let isStored = mark.mayStore(key, variant)
             if !isStored { try await state.store.remove(key) }
             if isStored { claim?.end(storedUnder: key) }

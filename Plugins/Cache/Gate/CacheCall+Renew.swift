@@ -190,7 +190,7 @@ extension CacheCall {
         var response = response(
             entry, .whole,
             CacheStatus.validated(reason, secondsLeft: left, isCollapsed: isCollapsed))
-        // New cookies replace stored ones. They are only for the caller whose request they answer.
+        // New cookies replace stored ones. These are only for the caller whose request was sent.
         if !validation.cookies.isEmpty, !isCollapsed {
             var headers = response.headers
             headers.remove(.setCookie)
@@ -249,8 +249,8 @@ extension CacheCall {
             && mayStandIn(entry, control.staleIfError.map(Double.init) ?? standard.inSeconds)
     }
 
-    // `standard` is in seconds, and is used if the entry has no time of its own. A stored fault is
-    // not served instead of another fault.
+    // `standard` is in seconds, and is used if the entry has no such time. A stored fault is not
+    // served instead of another fault.
     private func mayStandIn(_ entry: CacheEntry, _ standard: Double) -> Bool {
         let freshness = entry.response.freshness
         let allowed = freshness.staleIfError ?? standard

@@ -68,7 +68,7 @@ extension CacheCall {
         _ = await state.attempt(inner) { try await state.store.remove(entry.response.key) }
     }
 
-    // An inner validator makes errors of these. Its other errors may not be the origin's.
+    // An inner validator makes errors of these. Other errors of the gate may not be the origin's.
     private func forgetIfGone(
         _ entry: CacheEntry, _ outcome: Outcome, _ inner: Context
     ) async {
@@ -208,7 +208,7 @@ struct RevalidationKey: Hashable {
     let variant: Variant
     // Calls with their own gates do not share with other calls.
     let plan: ObjectIdentifier
-    // No waiting call may use a refresh that does not share.
+    // A refresh without permission to share is not for waiting calls.
     let allowsSharing: Bool
     // Calls that may connect only to public addresses do not wait for other calls.
     let isGuarded: Bool
@@ -233,7 +233,7 @@ enum Revalidated: Sendable {
     struct Answer: Sendable {
         let head: ResponseHead
         var content: Result<Data, any Error>
-        /// The response in its stored form. Its key shows for whom it is.
+        /// The response in its stored form. Its key shows which callers may use it.
         let stored: StoredResponse
         let isStored: Bool
     }

@@ -50,8 +50,8 @@ struct CacheCall: Sendable {
 
     /// Finds the entry that answers the request, fresh or stale. A store fault counts as a miss.
     ///
-    /// An entry from the future was stored while a clock was ahead. It must not hide entries that
-    /// were stored later.
+    /// An entry from the future was stored while a clock was ahead. Such an entry must not hide
+    /// entries that were stored later.
     func find(_ lookUp: LookUp, _ inner: Context) async -> CacheEntry? {
         await state.attempt(inner) {
             let present = date.addingTimeInterval(Freshness.clockTolerance)
@@ -134,7 +134,7 @@ struct CacheCall: Sendable {
     }
 }
 
-/// The condition of one look-up. It notes whether it has met variants that do not match.
+/// The condition of one look-up, which records whether it met variants that do not match.
 final class LookUp: Sendable {
     private let keys: CacheKeys
     private let headers: HTTPHeaders
@@ -196,7 +196,7 @@ extension CacheCall {
         return keys.keys(of: uri).map(keys.isSameURL) ?? false
     }
 
-    // Removes the caller's own and the shared entries. Others' entries may be unchanged.
+    // Removes the caller's own and the shared entries. Entries of other callers may be unchanged.
     private func forget(_ head: ResponseHead, _ mark: Recordings.Mark?) async {
         var targets = [request.targetURI]
         for name in [HTTPHeaders.Name.location, .contentLocation] {

@@ -9,7 +9,7 @@ import Synchronization
 /// has a number. Each key under which an exchange may store has a history. An exchange compares its
 /// number only with the history, so its cost does not grow with the number of exchanges.
 final class Recordings: Sendable {
-    /// One exchange. It is created before the request is sent.
+    /// One exchange. The object is created before the request is sent.
     final class Mark: Sendable {
         let requestTime: Date
         private let owner: Recordings
@@ -79,7 +79,7 @@ final class Recordings: Sendable {
         }
     }
 
-    /// Stops running exchanges from storing under some keys. It checks all keys.
+    /// Stops running exchanges from storing under some keys. The method checks all keys.
     func spoil(where isMeant: (CacheKey) -> Bool) {
         state.withLock { state in
             for key in state.histories.keys where isMeant(key) {
@@ -121,15 +121,15 @@ struct KeyHistory {
         number <= (number == maker ? changeByOthers : change)
     }
 
-    /// Notes that an exchange stores a variant, if it may.
+    /// Records that an exchange stores a variant, if the exchange may do so.
     /// - Returns: Whether it may.
     mutating func store(_ variant: Variant, by number: Int, latest: Int) -> Bool {
         if isSpoiled(number) { return false }
         if let last = stored[variant] {
             if last > number { return false }
         } else if stored.count == Self.maxVariants {
-            // One exchange that never ends would let the variants grow without limit. So they are
-            // forgotten, and exchanges that have begun by now store nothing any more.
+            // One exchange that never ends would let the variants grow without limit. So the
+            // variants are forgotten, and exchanges that have begun by now store nothing any more.
             stored = [:]
             change(before: latest, by: number)
         }

@@ -18,7 +18,8 @@ import TurnpikeSupport
 ///
 /// A credential is a field that ``CallerIdentity`` counts as one, or user information in the URL.
 /// Credential and cookies together identify a person. Cookies count only for responses to one
-/// person. Otherwise each visitor of a site would have a separate cache. A tenant replaces both.
+/// person. Otherwise each visitor of a site would have a separate cache. A tenant replaces these
+/// two.
 ///
 /// All of these, also everybody, are within one partition (``CachePartition``).
 struct CacheIdentity: Sendable {

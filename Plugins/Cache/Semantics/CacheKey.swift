@@ -28,8 +28,8 @@ public struct CacheKey: Sendable {
         }
     }
 
-    // A key is one reference, because a call copies and looks it up about six times. Its parts are
-    // hashed once.
+    // A key is one reference, because a call copies and looks it up about six times. The hash of
+    // its parts is computed once.
     private let storage: Storage
 
     /// The method; `GET` in the entries of the gate.
@@ -121,7 +121,7 @@ struct CacheKeys: Sendable {
     /// The keys of the same identity for another URL.
     func keys(of uri: TargetURI) -> CacheKeys? { CacheKeys(uri, identity) }
 
-    /// Whether both have the same URL.
+    /// Whether the keys are for the same URL.
     func isSameURL(as other: CacheKeys) -> Bool { everybody == other.everybody }
 
     /// Finds a value under one of the keys. The caller's own key comes first, because a shared
@@ -155,7 +155,7 @@ struct CacheKeys: Sendable {
     /// Whether a key belongs only to this person, while others have the same ``common`` key.
     func isPersonal(_ key: CacheKey) -> Bool { key == person }
 
-    /// Whether a key is one of these keys.
+    /// Whether the set contains a key.
     func contains(_ key: CacheKey) -> Bool {
         key == everybody || key == credential || key == person
     }

@@ -27,7 +27,7 @@ enum Storability {
         else { return false }
         // These statuses answer a condition of this one request: its range or its precondition.
         if status == 416 || status == 412 { return false }
-        // A 500 is an accident. Its freshness was meant for the response that failed.
+        // A 500 is an accident. The freshness in its head belongs to the response that failed.
         if status == .internalServerError { return false }
         if control.mustUnderstand {
             if !isUnderstood(status) { return false }

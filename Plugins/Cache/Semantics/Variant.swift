@@ -38,7 +38,7 @@ public struct Variant: Hashable, Sendable {
     /// malformed or too long.
     ///
     /// If a transport left content coded, the variant includes `Accept-Encoding`, whatever `Vary`
-    /// says. Only a caller who asked for that coding can read it.
+    /// says. Only a caller who asked for that coding can read the content.
     init?(_ response: HTTPHeaders, to request: HTTPHeaders) {
         var names: Set<String> = []
         for field in response where field.name == .vary {

@@ -5,9 +5,9 @@ public import TurnpikeCore
 
 /// A store of a cache's responses.
 ///
-/// A store has no rules of HTTP. It returns an entry complete and unchanged, or not at all. Many
-/// calls use it at once, and it must not block their threads. It limits its own size. If it throws
-/// an error, the call counts a miss.
+/// A store does not know the rules of HTTP. It returns an entry complete and unchanged, or not at
+/// all. Many calls use it at once, and it must not block their threads. A store limits its own
+/// size. If it throws an error, the call counts a miss.
 ///
 /// ``MemoryStore``, ``DiskStore`` and ``TieredStore`` are ready-made. A store that several machines
 /// share says so (``isShared``), ends each operation within milliseconds, and may store an entry as
@@ -35,7 +35,7 @@ public protocol CacheStore: Sendable {
         for response: StoredResponse, length: Int64?
     ) async throws -> (any CacheWriter)?
 
-    /// Replaces an entry's head. It has no effect if the entry was removed or replaced.
+    /// Replaces an entry's head. If the entry was removed or replaced, nothing changes.
     ///
     /// The content does not change, and need not be sent to a remote store again.
     /// - Parameters:
@@ -46,14 +46,14 @@ public protocol CacheStore: Sendable {
 
     /// Removes all entries under a key.
     ///
-    /// The old entry is not found any more in this process. This holds even if the store throws,
-    /// because the store may or may not have removed it. A shared store also refuses responses that
+    /// The old entry is not found any more in this process. This is true even if the store throws,
+    /// because it may have removed the entry anyway. A shared store also refuses responses that
     /// other processes had requested before.
     func remove(_ key: CacheKey) async throws
 
     /// Removes all entries that fulfil a condition.
     ///
-    /// It reads all entries, which may take long. No call waits for it.
+    /// The removal reads all entries, which may take long. No call waits for it.
     /// - Returns: The number of removed entries.
     @discardableResult
     func removeAll(where condition: @escaping @Sendable (StoredResponse) -> Bool) async throws
@@ -77,7 +77,7 @@ public protocol CacheStore: Sendable {
 
     /// Claims the fetch of a missing response, so that callers in other processes wait for it.
     ///
-    /// It is used only if there is a ``claimLimit``. After this time, a claim ends by itself.
+    /// Claims are used only if there is a ``claimLimit``. After this time, a claim ends by itself.
     func claim(_ key: CacheKey) async throws -> CacheClaim
 
     /// Ends a claim.
@@ -159,7 +159,7 @@ public protocol CachedContent: Sendable {
     func body(_ range: Range<Int64>) -> ResponseBody
 }
 
-/// Receives the content of one response. One task uses it at a time.
+/// Receives the content of one response. Only one task at a time uses a body.
 public protocol CacheWriter: Sendable {
     /// Receives the next bytes.
     func write(_ chunk: Data) async throws

@@ -29,15 +29,15 @@ public struct EntryRecord: Sendable {
     public var response: StoredResponse { storage.response }
     /// The bytes after the content: the head and the closing.
     ///
-    /// They distinguish entries that were stored under one key and variant at different times.
+    /// These distinguish entries with one key and variant that were stored at different times.
     public var tail: Data { storage.tail }
     private var closing: Closing { storage.closing }
 
     /// The length of the closing.
     ///
-    /// It has the version, the length of the head, the length of the content, the checksum of the
-    /// content, and the checksum of the head, which covers the lengths too. Numbers have their
-    /// lowest byte first.
+    /// The closing has the version, the length of the head, the length of the content, the checksum
+    /// of the content, and the checksum of the head, which covers the lengths too. Numbers have
+    /// their lowest byte first.
     public static let closingBytes = 32
     // "TrC" and a version, which changes with the format and with the rules of access.
     private static let version: UInt32 = 0x0143_7254

@@ -55,7 +55,7 @@ struct MemoryTable {
     private var evictions = 0
     private let maxBytes: Int
 
-    /// The most variants of one key. Above it, the oldest one is removed.
+    /// The most variants of one key. Above this number, the oldest one is removed.
     static let maxVariants = 16
 
     init(maxBytes: Int) { self.maxBytes = maxBytes }
@@ -164,7 +164,7 @@ struct MemoryTable {
         link(place)
     }
 
-    // The segments share the space. One may use the space that the other does not use.
+    // The segments share the space. Each segment may use the space that the other one does not use.
     private mutating func shrink(keeping place: Int) {
         while probation.bytes + protected.bytes > maxBytes {
             var victim = probation.oldest

@@ -61,16 +61,16 @@ public struct StoredResponse: Sendable {
         storage = Storage(key, variant, head, requestTime, responseTime, freshness)
     }
 
-    /// The time since its origin made it, as far as known (RFC 9111 §4.2.3); more than 30,000 years
-    /// if it arrived after this date.
+    /// The estimated time since the origin made the response (RFC 9111 §4.2.3). It is more than
+    /// 30,000 years if the response arrived after this date.
     public func age(at date: Date) -> Duration { Self.duration(freshness.age(at: date)) }
 
-    /// How long it is still fresh; zero or less if it is stale.
+    /// How long the response is still fresh; zero or less if it is stale.
     public func timeLeft(at date: Date) -> Duration {
         Self.duration(freshness.timeLeft(at: date))
     }
 
-    /// How long it is useful, from ``responseTime`` on, for stores that remove by time.
+    /// How long the response is useful from ``responseTime`` on, for stores that remove by time.
     ///
     /// - Parameter staleTime: How long a stale response is useful if it can be validated.
     /// - Returns: The rest of its lifetime, and the time for which it may be used afterwards.
@@ -86,7 +86,7 @@ public struct StoredResponse: Sendable {
         .seconds(seconds.isNaN ? 0 : min(max(seconds, -1e12), 1e12))
     }
 
-    /// How many bytes it takes in memory, approximately, without its content.
+    /// The approximate bytes in memory, without the content.
     var headBytes: Int {
         let (headers, fields) = (storage.head.headers, storage.variant.fields)
         return 256 + storage.key.url.utf8.count + headers.byteCount + 48 * headers.count

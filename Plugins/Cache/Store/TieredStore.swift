@@ -6,8 +6,8 @@ public import TurnpikeCore
 
 /// A small, fast store in front of a large one.
 ///
-/// A response is stored in both. An entry from the back is also put in front, if its content was
-/// read into memory. If the back fails, its error is thrown, and the front still works.
+/// A response is stored in both stores. An entry from the back is also put in front, if its content
+/// was read into memory. If the back fails, its error is thrown, and the front still works.
 ///
 /// If others also change the back (``CacheStore/isShared``), the front does not notice. So the
 /// front serves an entry for at most `frontLifetime` after the back has confirmed it. During that
@@ -40,7 +40,7 @@ public final class TieredStore: CacheStore {
         }
     }
 
-    /// Whether others change the back.
+    /// Whether other processes change the back.
     public var isShared: Bool { back.isShared }
 
     /// The value of the back.
@@ -113,7 +113,7 @@ public final class TieredStore: CacheStore {
         confirmed.insert(key)
     }
 
-    /// Begins to store a response in both; nil if neither accepts it.
+    /// Begins to store a response in both stores; nil if neither accepts it.
     public func writer(
         for response: StoredResponse, length: Int64?
     ) async throws -> (any CacheWriter)? {
@@ -128,7 +128,7 @@ public final class TieredStore: CacheStore {
         return TieredWriter(self, front, back, response.key, first, second)
     }
 
-    /// Replaces an entry's head, in both.
+    /// Replaces an entry's head in both stores.
     public func update(_ entry: CacheEntry, to response: StoredResponse) async throws {
         _ = try await change {
             try await back.update(entry, to: response)
@@ -137,7 +137,7 @@ public final class TieredStore: CacheStore {
         }
     }
 
-    /// Removes all entries under a key, from both.
+    /// Removes all entries under a key from both stores.
     public func remove(_ key: CacheKey) async throws {
         _ = try await change {
             try await back.remove(key)
@@ -146,7 +146,7 @@ public final class TieredStore: CacheStore {
         }
     }
 
-    /// Removes all entries that fulfil a condition, from both.
+    /// Removes all entries that fulfil a condition from both stores.
     @discardableResult
     public func removeAll(
         where condition: @escaping @Sendable (StoredResponse) -> Bool
@@ -195,7 +195,7 @@ private final class TieredWriter: CacheWriter {
     private let front: any CacheStore
     private let back: any CacheStore
     private let key: CacheKey
-    // nil if a store does not accept the content. Its old entry must then not be found any more.
+    // nil if a store does not accept the content. Then its old entry must not be found any more.
     private let first: (any CacheWriter)?
     private let second: Mutex<Result<(any CacheWriter)?, any Error>>
 

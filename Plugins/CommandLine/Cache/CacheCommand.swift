@@ -17,7 +17,7 @@ enum CacheCommand {
             terminal.error("\(directory): there is no cache")
             return ExitCode.usage
         }
-        // It serves no call, so its partition does not matter.
+        // This cache serves no call, so its partition does not matter.
         let cache = Cache(DiskStore(directory: directory, maxBytes: .max), partition: "")
         do {
             switch (arguments[0], rest.count) {

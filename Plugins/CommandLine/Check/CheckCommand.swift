@@ -11,8 +11,8 @@ import TurnpikeValkeyStackFiles
 
 /// The command `turnpike check FILE`.
 enum CheckCommand {
-    /// Reports the mistakes in a stack file and in the order of its gates, or prints what a stack file
-    /// may contain.
+    /// Reports the mistakes in a stack file and in the order of its gates, or prints the schema,
+    /// the reference or the rules.
     static func run(
         _ arguments: [String], _ terminal: Terminal, _ registry: Registry = .commandLine
     ) -> Int32 {
@@ -50,7 +50,7 @@ enum CheckCommand {
         return report.hasErrors ? ExitCode.usage : ExitCode.success
     }
 
-    /// The rules of the linter, which are the article `OrderOfTheStack` of `TurnpikeInspection`.
+    /// The rules of the linter, as in the article `OrderOfTheStack` of `TurnpikeInspection`.
     static var rules: String { String(LintRule.article.dropLast()) }
 
     /// The JSON Schema of the stack files that the command reads.
@@ -58,14 +58,14 @@ enum CheckCommand {
         String(decoding: registry.schema().data(pretty: true), as: UTF8.self)
     }
 
-    /// The reference of these stack files, which is the article `StackFileReference`.
+    /// The reference of stack files. The article `StackFileReference` has the same text.
     static func reference(_ registry: Registry = .commandLine) -> String {
         String(registry.reference(linking: ["TurnpikeMiddleware"]).dropLast())
     }
 }
 
 extension Registry {
-    /// The registry for stack files of the command.
+    /// The registry for the stack files of the command.
     static var commandLine: Registry {
         var registry = Registry.standard
         registry.registerCurl(environment: TurnpikeCommand.proxyVariables)

@@ -6,17 +6,17 @@ import TurnpikeInspection
 import TurnpikeStackFiles
 import TurnpikeSupport
 
-/// The report of `turnpike check` about one stack file.
+/// The report of `turnpike check` on a stack file.
 struct CheckReport {
     let path: String
     let mistakes: [ConfigurationIssue]
     let findings: [LintFinding]
     private let gates: [ParsedStackFile.Part]
     private let places: StackPlaces
-    // How many gates stand for those that were left out.
+    // How many gates represent the gates with mistakes: 0 or 1.
     private let leftOut: Int
 
-    /// Checks a stack file; what is known of a file with mistakes is judged as well.
+    /// Checks a stack file. If the file has mistakes, the linter still checks its valid gates.
     init(_ path: String, _ registry: Registry) throws {
         self.path = path
         let text = try Self.text(of: path)
@@ -31,7 +31,7 @@ struct CheckReport {
                     ConfigurationIssue(path: "lint.ignore[\(number)]", message: $0)
                 }
             }
-        // A gate with a mistake may be the gate that the linter misses.
+        // A gate with a mistake may be one that the linter would otherwise report as missing.
         let unknown: [any Gate] = draft.issues.isEmpty ? [] : [LeftOut()]
         let stack = Stack(unknown + draft.gates.map(\.gate))
         leftOut = unknown.count
@@ -41,7 +41,7 @@ struct CheckReport {
         .filter { draft.issues.isEmpty || !$0.gates.isEmpty }
     }
 
-    // Read once, so that findings and places are of the same text.
+    // The file is read once, so that findings and positions refer to the same text.
     private static func text(of path: String) throws -> Data {
         do {
             return try Data(contentsOf: URL(filePath: path))
@@ -60,7 +60,7 @@ struct CheckReport {
     /// The mistakes, each in a line.
     var mistakeLines: [String] { mistakes.map { "\(path): \($0)" } }
 
-    /// A finding with line and column, and in a second line what to do.
+    /// Returns a finding with its line and column, and the remedy in a second line.
     func text(of finding: LintFinding) -> String {
         let place = place(of: finding.gates.last).map { ":\($0.line):\($0.column)" } ?? ""
         let order = order(of: finding).map { ": " + $0.joined(separator: ", ") } ?? ""
@@ -68,7 +68,7 @@ struct CheckReport {
             + "    \(finding.remedy)\(order)"
     }
 
-    /// All of it.
+    /// The whole report.
     var json: JSONValue {
         [
             "file": .string(path),
@@ -98,7 +98,7 @@ struct CheckReport {
         ]
     }
 
-    // Nothing is said of the gate in place of others, so it stays the first one.
+    // The first gate represents those with mistakes. No finding is about it, so it stays first.
     private func order(of finding: LintFinding) -> [String]? {
         finding.mendedOrder.map { Array($0.dropFirst(leftOut)) }
     }
@@ -112,7 +112,7 @@ struct CheckReport {
     }
 }
 
-/// Stands in a stack for gates with mistakes, which may do anything.
+/// Represents the gates with mistakes, which may do anything.
 private struct LeftOut: Interceptor {
     func intercept(_ request: Request, context: Context, next: Next) async throws -> Response {
         try await next(request)

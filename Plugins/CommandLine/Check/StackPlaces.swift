@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Where the stack and its gates stand in the text of a stack file.
+/// The positions of the stack and its gates in the text of a stack file.
 struct StackPlaces {
-    /// A line and a column, from 1; a column counts characters.
+    /// A line and a column, both counted from 1. Columns count characters.
     struct Place: Equatable {
         let line: Int
         let column: Int
@@ -12,7 +12,7 @@ struct StackPlaces {
     private var stack: Int?
     private var gates: [Int] = []
 
-    /// Reads a text that is known to be a JSON object.
+    /// Finds the positions in a text that must be a JSON object.
     init(_ text: some Sequence<UInt8>) {
         self.text = Array(text)
         var position = 0
@@ -31,7 +31,7 @@ struct StackPlaces {
         }
     }
 
-    /// The place of a path such as `stack[2]`; that of the stack for any other.
+    /// The position of a path such as `stack[2]`; for any other path, the position of the stack.
     subscript(path: String) -> Place? {
         let number = path.split(whereSeparator: { "[]".contains($0) }).dropFirst().first
             .flatMap { Int($0) }
@@ -63,7 +63,7 @@ struct StackPlaces {
         skipBlanks(&position)
     }
 
-    // The string at the position with its quotes, or nil if there is none.
+    // Returns the string at the position with its quotes, or nil if there is no string.
     private func string(_ position: inout Int) -> ArraySlice<UInt8>? {
         skipBlanks(&position)
         guard byte(position) == UInt8(ascii: "\"") else { return nil }

@@ -72,7 +72,7 @@ enum ExecBody {
             do {
                 try append(inner, to: &form)
             } catch {
-                // A fault of the request is reported by the call, not as a mistake in the line.
+                // The call reports an error of the request, which is not a mistake in the line.
                 fault = fault ?? error
             }
             inner.finish()
@@ -107,7 +107,7 @@ enum ExecBody {
 }
 
 extension PropertyListValue {
-    /// Converts a JSON value into a property list, which has no null.
+    /// Converts a JSON value into a property list. Throws for null, which such a list cannot have.
     fileprivate init(_ value: JSONValue) throws {
         switch value {
         case .null: throw ClientError(.serialization, "a property list has no null")
@@ -134,7 +134,7 @@ private struct StreamFailure: Error, CustomStringConvertible {
     let description = "the stream failed as requested"
 }
 
-/// Bytes in chunks, optionally with a failure after some of them.
+/// Bytes in chunks. If `failAfter` is set, an error follows after so many bytes.
 private struct ChunkedData: AsyncSequence, Sendable {
     let data: Data
     let chunk: Int

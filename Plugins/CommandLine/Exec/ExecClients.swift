@@ -7,13 +7,13 @@ import TurnpikeStackFiles
 
 /// The clients of `exec`: one for each name, created by the first line that uses it.
 final class ExecClients {
-    /// The most named clients: each uses about 118 KB, 5 descriptors and a thread.
+    /// The most named clients. Each uses about 118 KB, 5 descriptors and a thread.
     static let maxNamed = 100
 
     private var clients: [String: ConfiguredClient] = [:]
     private let base: StackFile?
-    // Shared by all clients, so that they also share objects that must exist once for a path, such
-    // as the writer of a metrics file.
+    // All clients share the registry. It holds the objects that must exist once for a path, such as
+    // the writer of a metrics file.
     private let registry: Registry
     private let traces: TraceStore?
 
@@ -27,13 +27,13 @@ final class ExecClients {
     enum Source {
         /// An earlier line created the client.
         ///
-        /// The client parts of this line are ignored.
+        /// The client parts of the current line are ignored.
         case made(Client)
-        /// The parts of the line, which override those of the command's stack file.
+        /// The parts of the line override those of the command's stack file.
         case file(StackFile)
     }
 
-    /// Returns the source of a line's client.
+    /// Returns the source of the client for a line.
     func source(for name: String?, _ parts: JSONObject) throws -> Source {
         if let name, let known = clients[name] { return .made(known.client) }
         return .file(try StackFile(.object(parts), over: base))
@@ -45,8 +45,8 @@ final class ExecClients {
         return file.check(with: registry)
     }
 
-    /// Returns the client for a line; a line without a name gets its own.
-    /// - Throws: A `ClientError` if the parts are invalid or there are too many names.
+    /// Returns the client for a line. A line without a name gets its own client.
+    /// - Throws: A `ClientError` if the parts are invalid, or if there are too many names.
     func client(named name: String?, from source: Source) throws -> Client {
         switch source {
         case .made(let client): return client
@@ -59,8 +59,8 @@ final class ExecClients {
         }
     }
 
-    // No client is shut down to make room: its cookies, connections and counts would be lost
-    // without the next line that names it noticing.
+    // No client is shut down to make room for another: its cookies, connections and counts would be
+    // lost unnoticed.
     private static func tooMany(_ name: String) -> ClientError {
         ClientError(
             .configuration,
@@ -70,7 +70,7 @@ final class ExecClients {
                 + " another exec")
     }
 
-    /// Shuts all clients down in parallel, because one may wait for a token refresh.
+    /// Shuts down all clients in parallel, because one may wait for a token refresh.
     func shutdown() async {
         await withTaskGroup { group in
             for client in clients.values.map(\.client) {

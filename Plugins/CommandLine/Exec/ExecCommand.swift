@@ -11,7 +11,7 @@ enum ExecCommand {
     /// The longest line in bytes.
     static let maxLineBytes = 128 << 20
 
-    /// Processes lines until the input ends or cannot be read, an answer cannot be written, or the
+    /// Processes lines until the input ends or cannot be read, a result cannot be written, or the
     /// task is cancelled.
     ///
     /// A cancellation also ends the current exchange.

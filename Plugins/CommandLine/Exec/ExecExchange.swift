@@ -44,7 +44,7 @@ struct ExecExchange: Sendable {
         case .string: return try await serialize(call, StringSerializer(), observed) { .string($0) }
         case .json: return try await serialize(call, JSONSerializer(), observed) { $0 }
         case .propertyList:
-            // A response without content has no property list value, but JSON has null.
+            // Empty content has no property list value. In JSON, it is null.
             let values = PropertyListSerializer().map(\.json).valueForEmpty(.null)
             return try await serialize(call, values, observed) { $0 }
         case .auto: return try await serialize(call, AutoSerializer(), observed) { Self.json($0) }
@@ -96,7 +96,7 @@ struct ExecExchange: Sendable {
     }
 }
 
-/// Passes the response to an observation before another serializer reads it.
+/// Records the response before another serializer reads it.
 private struct Observing<Inner: ResponseSerializer>: ResponseSerializer {
     let inner: Inner
     let observed: ExecObservation
@@ -123,7 +123,7 @@ private struct BodySerializer: ResponseSerializer {
     ) async throws -> (ResponseBody, Int) { (response.body, context.maxLineBytes) }
 }
 
-/// Returns after the head and drops the body unread.
+/// Returns after the head and drops the body without reading it.
 private struct NoneSerializer: ResponseSerializer {
     func serialize(_ response: Response, context: SerializationContext) async throws {
         response.body.cancel(.drop)
@@ -134,7 +134,7 @@ private struct ObservingGate: Interceptor {
     let observed: ExecObservation
 
     func intercept(_ request: Request, context: Context, next: Next) async throws -> Response {
-        // A response that a gate created itself belongs to no call yet.
+        // A response that a gate created does not belong to a call yet.
         let response = try await next(request).adopted(by: context)
         observed.see(response)
         return response

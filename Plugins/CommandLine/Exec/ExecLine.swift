@@ -14,7 +14,7 @@ struct ExecLine {
     let concurrency: Int
     let stagger: Duration
 
-    /// Returns the answer to a line, whatever it contains.
+    /// Returns the result of a line, whatever the line contains.
     static func answer(_ line: Data, _ clients: ExecClients) async -> JSONValue {
         var id = JSONValue.null
         do {
@@ -46,7 +46,7 @@ struct ExecLine {
         }
     }
 
-    /// Returns the answer to a line that is too long to be read.
+    /// Returns the result of a line that is too long to be read.
     static func answer(tooLong maxBytes: Int) -> JSONValue {
         let error = ClientError(.configuration, "the line is longer than \(maxBytes) bytes")
         return answer(.null, [ExecResult(failure: error).json])
@@ -89,7 +89,7 @@ struct ExecLine {
                     results[done] = result
                 }
                 if stagger > .zero {
-                    // A cancellation ends the wait; the remaining exchanges then report the
+                    // A cancellation ends the wait. The remaining exchanges then report the
                     // cancellation.
                     try? await ContinuousClock().sleep(until: begin + stagger * index)
                 }
@@ -101,9 +101,9 @@ struct ExecLine {
     }
 
     private func once(_ index: Int, _ client: Client) async -> JSONValue {
-        // Awaited below, and cancelled by the timer or together with the line.
+        // Awaited below. The timer or the cancellation of the line cancels it.
         let exchange = Task {
-            // Cancelled before the exchange begins, because a timer could fire after something was
+            // Cancelled before the exchange begins, because a timer might fire after something was
             // sent.
             if cancelAfter == .zero { unsafe withUnsafeCurrentTask { unsafe $0?.cancel() } }
             return await ExecExchange(request: request, reading: reading).run(index, client)
@@ -118,7 +118,7 @@ struct ExecLine {
     }
 }
 
-/// The result of one exchange in the output of `exec`.
+/// The result of one exchange as `exec` prints it.
 struct ExecResult: Sendable {
     let json: JSONValue
 

@@ -6,13 +6,13 @@ import Turnpike
 import TurnpikeCore
 import TurnpikeSupport
 
-/// The parts of an exchange that are known so far.
+/// Records the parts of an exchange as soon as they are known.
 ///
-/// They are recorded at once, so that an error loses nothing.
+/// After an error, the parts that were known are reported.
 final class ExecObservation: Sendable {
     private struct State {
         var head: ResponseHead?
-        // Kept without its body, for the redirects and attempts of the call.
+        // Stored without its body, for its redirects and attempts.
         var response: Response?
         var headElapsed: Duration?
         var bytes = 0
@@ -23,7 +23,7 @@ final class ExecObservation: Sendable {
         var trailers: HTTPHeaders = [:]
     }
 
-    /// Content up to this size is reported completely.
+    /// Content up to this size is reported in full.
     static let shownBytes = 65_536
 
     private let start = ContinuousClock.now
@@ -32,7 +32,7 @@ final class ExecObservation: Sendable {
     /// The time since the exchange began.
     var elapsed: Duration { ContinuousClock.now - start }
 
-    /// Records a response, and its content as it is read.
+    /// Records a response, and its content while it is read.
     func see(_ response: Response) {
         var told = response
         told.body = .empty

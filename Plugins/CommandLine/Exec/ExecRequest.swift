@@ -50,14 +50,14 @@ struct ExecRequest: Sendable {
         return isRetryable ? call.retryable() : call
     }
 
-    // Works on scalars, because a brace and a combining mark form one character.
+    // Replaces scalars, because a brace and a combining mark would form one character.
     private static func numbered(_ text: String, _ index: Int) -> String {
         String(
             text.unicodeScalars.replacing(
                 "{i}".unicodeScalars, with: String(index).unicodeScalars))
     }
 
-    // Invalid names and values are reported by the call, not as mistakes in the line.
+    // The call reports invalid names and values. These are not mistakes in the line.
     private static func pairs(_ settings: Settings, _ key: String) -> [(
         name: String, value: String
     )] {
@@ -79,7 +79,7 @@ struct ExecRequest: Sendable {
         }
     }
 
-    // A list becomes one item for each of its values, as in a Swift query literal.
+    // A list becomes one item for each of its values, as in a query literal in Swift.
     private static func items(
         _ name: String, _ value: JSONValue, _ settings: Settings
     ) -> [Query.Item] {

@@ -27,7 +27,7 @@ enum ExplainCommand {
                 } else if let form = Form(rawValue: String(argument.dropFirst(2))), form != .text {
                     if self.form != .text {
                         throw UsageFault(
-                            "found --\(self.form) and --\(form); explain prints one form")
+                            "found --\(self.form) and --\(form); explain prints only one of them")
                     }
                     self.form = form
                 } else {
@@ -64,7 +64,7 @@ enum ExplainCommand {
         init(_ message: String) { self.message = message }
     }
 
-    /// Prints the explanation of a file's stack for a request; for a file with mistakes, prints the
+    /// Prints the explanation of a file's stack for a request. If the file has mistakes, prints the
     /// same as `check`.
     static func run(
         _ arguments: [String], _ terminal: Terminal, _ registry: Registry = .commandLine
@@ -84,7 +84,7 @@ enum ExplainCommand {
             let request = try request(options, draft.baseURL)
             let stack = Stack(draft.gates.map(\.gate))
             var explanation = stack.explain(request, on: transport)
-            // The transport that a check makes has the capabilities of the real one, but not its
+            // The transport that parsing creates has the capabilities of the real one, but not its
             // name.
             if let name = draft.transportName { explanation.transport = name }
             return Help.show(text(of: explanation, options.form), terminal)
@@ -106,14 +106,14 @@ enum ExplainCommand {
         return text.hasSuffix("\n") ? String(text.dropLast()) : text
     }
 
-    // Without a URL, that of the client.
+    // Without a URL, the request goes to the base URL of the file.
     private static func request(_ options: Options, _ base: Target?) throws -> Request {
         if options.target == nil, base == nil {
             throw ClientError(
-                .invalidRequest, "found no URL; expected one, since the file has no baseURL")
+                .invalidRequest, "found no URL; expected one, because the file has no baseURL")
         }
         var text = options.target ?? ""
-        // What `Call.webSocket()` sends: a web socket is https, asks for an upgrade, and has no end.
+        // As in `Call.webSocket()`, a WebSocket uses https, asks for an upgrade, and has no end.
         let isSocket = text.isWebSocketURL
         if isSocket { text = "http" + text.dropFirst(2) }
         var request = Request(options.method, Target(text))

@@ -4,14 +4,14 @@ import Foundation
 import Turnpike
 import TurnpikeSupport
 
-/// Lays JSON text out for a person: indented, and in colors.
+/// Formats JSON text for a person: indented, and with colors.
 ///
-/// Only blanks change. Numbers, escapes and members with the same name are not changed. Control
-/// characters, which a terminal would obey, become JSON escapes.
+/// Only blanks and control characters change. Numbers, escapes and members with the same name stay
+/// as they are. Control characters, which a terminal would obey, become JSON escapes.
 struct JSONLayout {
-    /// The most bytes of text that are laid out.
+    /// The most bytes of text that are formatted.
     static let maxBytes = 1 << 20
-    // Deeper levels are not indented further: otherwise a megabyte could become hundreds.
+    // Deeper levels get no more indentation. Otherwise one megabyte could become hundreds.
     private static let deepestIndent = 20
 
     private let source: [UInt8]
@@ -20,7 +20,8 @@ struct JSONLayout {
     private var depth = 0
     private var result: [UInt8] = []
 
-    /// Returns text with a line end, or nil if it is not valid JSON or has more than ``maxBytes``.
+    /// Returns formatted text with a line end; nil if it is invalid JSON or longer than
+    /// ``maxBytes``.
     static func text(_ data: Data, hasColor: Bool) -> Data? {
         guard data.count <= maxBytes, (try? JSONValue(parsing: data)) != nil else { return nil }
         var layout = JSONLayout(data, hasColor: hasColor)
@@ -34,7 +35,7 @@ struct JSONLayout {
         self.hasColor = hasColor
     }
 
-    // The text is valid, so that the kind of a token is known by its first byte.
+    // The text is valid JSON, so the first byte of a token determines its kind.
     private mutating func run() {
         while let byte = next() {
             switch byte {
@@ -59,7 +60,7 @@ struct JSONLayout {
         result.append(0x0A)
     }
 
-    // Moves to the next byte that is not blank.
+    // Skips blanks, and returns the next byte or nil.
     private mutating func next() -> UInt8? {
         while position < source.count {
             switch source[position] {
@@ -77,7 +78,7 @@ struct JSONLayout {
 
     private mutating func open(_ byte: UInt8) {
         take()
-        // The closing bracket is two above the opening one in ASCII.
+        // In ASCII, the closing bracket is the opening one plus 2.
         if next() == byte + 2 { return take() }
         depth += 1
         breakLine()

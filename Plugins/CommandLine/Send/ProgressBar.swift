@@ -3,7 +3,7 @@
 import Synchronization
 import TurnpikeCore
 
-/// A line that shows the progress of a transfer and is redrawn in place.
+/// A line on a terminal that shows the progress of a transfer.
 final class ProgressBar: Sendable {
     private struct State {
         var lastDrawn: MonotonicInstant?
@@ -16,7 +16,7 @@ final class ProgressBar: Sendable {
     private let begin: MonotonicInstant
     private let state = Mutex(State())
 
-    /// Creates a bar, which shows nothing during the first second.
+    /// Creates a bar. It shows nothing during the first second.
     /// - Parameters:
     ///   - columns: The width of the terminal.
     ///   - now: Returns the current time.
@@ -32,7 +32,7 @@ final class ProgressBar: Sendable {
         begin = now()
     }
 
-    /// Shows a state, at most ten times per second.
+    /// Shows progress, at most ten times per second.
     func show(_ progress: TransferProgress) {
         let time = now()
         state.withLock { state in
@@ -44,7 +44,7 @@ final class ProgressBar: Sendable {
         }
     }
 
-    /// Writes lines in the place of the bar, which is drawn again below them.
+    /// Writes lines in place of the bar. The next progress draws the bar below them.
     func write(_ lines: String) {
         state.withLock { state in
             let isDrawn = state.lastDrawn != nil && !state.hasEnded
@@ -54,7 +54,7 @@ final class ProgressBar: Sendable {
 
     /// Clears the line.
     ///
-    /// Nothing is drawn afterwards.
+    /// Nothing is drawn after that.
     func end() {
         state.withLock { state in
             if state.lastDrawn != nil, !state.hasEnded { draw("\r\u{1B}[K") }
@@ -62,7 +62,7 @@ final class ProgressBar: Sendable {
         }
     }
 
-    /// Returns a state as text that is shorter than a line of the terminal.
+    /// Returns progress as text that is shorter than a line of the terminal.
     static func line(
         _ progress: TransferProgress, elapsed: Duration, columns: Int
     ) -> String {

@@ -14,7 +14,7 @@ enum SendCommand {
     static func run(
         _ arguments: [String], _ terminal: Terminal, _ registry: Registry = .commandLine
     ) async -> Int32 {
-        // Accepted anywhere, even in the place of an option's value.
+        // These options are accepted anywhere, even in the place of another option's value.
         if arguments.contains("--help") || arguments == ["-h"] {
             return Help.show(.send, terminal)
         }
@@ -59,9 +59,9 @@ enum SendCommand {
         return client
     }
 
-    // There is no deadline unless one is given, because a person sees a long transfer and can press
-    // Ctrl-C, and an upload may take any time. If a person sets a time limit, an attempt may take
-    // all of that time. There is no validation, because a response is shown whatever its status.
+    // There is no default deadline: a person sees the progress of a long transfer and can press
+    // Ctrl-C, and an upload may take any time. If a time limit is given, an attempt may use all of
+    // it. There is no validation, because a response is shown whatever its status.
     private static func stack(for options: SendOptions) -> Stack {
         let isPatient = options.content != .none || options.timeout != nil
         let patience: Stack = isPatient ? [] : [.attemptTimeout(.seconds(60))]
@@ -77,15 +77,14 @@ struct SendTransport: Sendable {
     }
 
     let transport: any Transport
-    /// The name of the transport, and if it was chosen automatically and is not libcurl, the
-    /// reason.
+    /// The name of the transport. If URLSession replaces a missing libcurl, also the reason.
     let description: String
 
     /// Creates a transport.
     /// - Parameters:
-    ///   - name: The name; nil for curl where libcurl can be loaded, otherwise urlsession.
+    ///   - name: The name. Nil means curl if libcurl can be loaded, otherwise urlsession.
     ///   - curl: Creates a transport over libcurl.
-    /// - Throws: The error of a transport that was chosen.
+    /// - Throws: The error of creating the named transport.
     init(_ name: Name?, curl: () throws -> any Transport = { try CurlTransport() }) throws {
         do {
             if name != .urlsession {
@@ -105,7 +104,7 @@ struct SendTransport: Sendable {
 }
 
 extension SendOptions {
-    /// Asks for the password of `-u user`, which is better kept out of the list of processes.
+    /// Asks for the password of `-u user`, so that the list of processes does not show it.
     mutating func askForPassword(_ terminal: Terminal) async throws {
         guard let user, user.password == nil else { return }
         let name = Grammar.escaped(user.name)
@@ -122,7 +121,7 @@ extension SendOptions {
 }
 
 extension String {
-    /// Whether it is a URL of the scheme ws or wss.
+    /// Whether the text is a URL with the scheme ws or wss.
     var isWebSocketURL: Bool {
         let start = prefix(4).lowercased()
         return start.hasPrefix("ws:") || start == "wss:"
@@ -132,8 +131,8 @@ extension String {
 extension HTTPHeaders {
     /// Adds a credential for Basic authentication, in UTF-8 (RFC 7617 §2).
     ///
-    /// It is a field of the request, so it overrides a credential of the stack, and a redirect does
-    /// not send it to another origin.
+    /// As a field of the request, it overrides a credential of the stack, and a redirect does not
+    /// send it to another origin.
     mutating func authorize(_ user: SendOptions.User?) {
         guard let user else { return }
         let text = "\(user.name):\(user.password ?? "")".precomposedStringWithCanonicalMapping
@@ -142,9 +141,9 @@ extension HTTPHeaders {
 }
 
 extension RequestBody {
-    /// Creates a form of texts and files as `multipart/form-data` (RFC 7578).
+    /// Creates a `multipart/form-data` form from texts and files (RFC 7578).
     ///
-    /// Files are read while they are sent.
+    /// A file is read while it is sent.
     static func form(of fields: [SendOptions.Field]) -> RequestBody {
         var form = MultipartFormData()
         for field in fields {

@@ -6,9 +6,9 @@ import Turnpike
 import TurnpikeCore
 import TurnpikeSupport
 
-/// Shows a response on the output: byte for byte, or as text for a person if it is a terminal.
+/// Writes a response to the output: unchanged, or formatted if the output is a terminal.
 ///
-/// A terminal gets JSON indented, no control characters of a peer, and a line end after the content.
+/// A terminal gets indented JSON, escaped control characters, and a line end after the content.
 final class SendDisplay: Sendable {
     private enum State {
         /// The output is not a terminal.
@@ -17,15 +17,15 @@ final class SendDisplay: Sendable {
         case text(TerminalText)
         /// JSON that has not arrived completely.
         case json(Data, timer: (any TimerToken)?)
-        /// The content is not text, and the rest of it is not shown.
+        /// The content is not text. The rest of it is not shown.
         case hidden
-        /// The terminal could not be written to outside of a call.
+        /// A write to the terminal failed outside of a call.
         case failed(any Error)
-        /// Nothing more is shown until another content begins, even if a reader is still active.
+        /// Nothing is shown until the next content begins, even if a reader is still active.
         case ended
     }
 
-    /// How long JSON is awaited, from its first byte, before it is shown as it arrives.
+    /// How long to wait for complete JSON, before it is shown as it arrives.
     static let patience = Duration.seconds(1)
 
     private let terminal: Terminal
@@ -37,7 +37,7 @@ final class SendDisplay: Sendable {
     /// Creates a display.
     /// - Parameters:
     ///   - terminal: The terminal.
-    ///   - isPretty: Whether a terminal gets JSON indented.
+    ///   - isPretty: Whether JSON is indented on a terminal.
     ///   - timeSource: The source of time.
     init(
         _ terminal: Terminal, isPretty: Bool, timeSource: any TimeSource = SystemTimeSource()
@@ -71,14 +71,14 @@ final class SendDisplay: Sendable {
         }
     }
 
-    /// Shows content, at once or when it can be laid out.
-    /// - Returns: False if no more content is going to be shown.
+    /// Shows content at once, or stores it until it can be formatted.
+    /// - Returns: False if no more content will be shown.
     func write(_ chunk: Data) throws -> Bool {
         try state.withLock { state in
             switch state {
             case .bytes: try terminal.output(chunk)
             case .json(var content, let timer):
-                // Appending must not copy what the state holds.
+                // If the state held the content meanwhile, appending would copy it.
                 state = .hidden
                 content.append(chunk)
                 state = .json(content, timer: timer ?? schedule())
@@ -92,7 +92,7 @@ final class SendDisplay: Sendable {
         }
     }
 
-    /// Shows what is left, even if the content is not complete, and ends the last line.
+    /// Shows the remaining content, even if it is incomplete, and ends the last line.
     func end() throws {
         try state.withLock { state in
             defer { state = .ended }
@@ -111,7 +111,7 @@ final class SendDisplay: Sendable {
         }
     }
 
-    /// Shows a value of this program, as one line if the output is not a terminal.
+    /// Shows a JSON value of the command; on one line if the output is not a terminal.
     func show(_ value: JSONValue) throws {
         let data = value.data()
         guard terminal.outputIsTerminal else { return try terminal.output(data + Data("\n".utf8)) }
@@ -144,7 +144,7 @@ final class SendDisplay: Sendable {
         terminal.error("the content is not text and is not shown; store it with -o FILE")
     }
 
-    // The terminal may be stopped, and the thread of the timers must not wait for it.
+    // Writing to a stopped terminal blocks, and must not block the thread of the timers.
     private func schedule() -> any TimerToken {
         timeSource.schedule(after: Self.patience) { [self] in
             queue.async { self.stopWaiting() }
@@ -163,6 +163,6 @@ final class SendDisplay: Sendable {
 }
 
 extension MediaType {
-    /// Whether content of this type is one JSON text (RFC 8259, RFC 6839 §3.1).
+    /// Whether content of this type is a JSON text (RFC 8259, RFC 6839 §3.1).
     var isJSON: Bool { subtype == "json" || suffix == "json" }
 }

@@ -13,7 +13,7 @@ struct SendExchange: Sendable {
     private let display: SendDisplay
     private let bar: ProgressBar?
     private let observed = ExecObservation()
-    /// Prints the events, if the command line asks for it.
+    /// Prints the events if the command line asks for this.
     let trace: SendTrace?
 
     init(_ options: SendOptions, _ terminal: Terminal) {
@@ -28,7 +28,7 @@ struct SendExchange: Sendable {
 
     func run(with client: Client) async -> Int32 {
         let output = SendOutput(options.output, display) { [terminal, bar] in
-            // On a terminal, the content replaces the progress bar.
+            // On a terminal, the content is shown in place of the progress bar.
             if terminal.outputIsTerminal { bar?.end() }
         }
         var call = client.request(
@@ -118,7 +118,7 @@ struct SendExchange: Sendable {
             }
         }
         var result = ExecResult(observed, value: value, error: failure).json.object ?? [:]
-        // The value shows the content, so its bytes are left out.
+        // The value already contains the content, so the bytes are left out.
         if value != nil, var body = result["body"]?.object {
             body["base64"] = nil
             result["body"] = .object(body)
@@ -137,7 +137,7 @@ struct SendExchange: Sendable {
         terminal.error(Redaction.standard.text(String(describing: failure)))
     }
 
-    // The content that a validator of the stack has kept of a response.
+    // Shows the content that a validator of the stack kept from a response.
     private func showRefused(_ failure: ClientError) throws {
         guard !observed.hasSeen, let head = failure.response else { return }
         if options.showsHead { try display.show(head) }
@@ -148,7 +148,7 @@ struct SendExchange: Sendable {
     }
 }
 
-/// The bytes of an input as they arrive.
+/// The bytes of an input, in chunks as they arrive.
 private struct InputChunks: AsyncSequence, Sendable {
     let read: @Sendable (Int) throws -> Data
 

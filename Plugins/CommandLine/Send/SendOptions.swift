@@ -34,7 +34,7 @@ struct SendOptions: Sendable {
         var password: String?
     }
 
-    /// The method; if none was given, POST with content and GET without.
+    /// The method. The default is POST with content, and GET without content.
     var method: HTTPMethod { namedMethod ?? (content == .none ? .get : .post) }
     /// Whether the target is a WebSocket.
     var isSocket: Bool { url.isWebSocketURL }
@@ -45,21 +45,21 @@ struct SendOptions: Sendable {
     private(set) var user: User?
     private(set) var stack: String?
     private(set) var transport: SendTransport.Name?
-    /// How long the call may take, its content included.
+    /// How long the call may take, including its content.
     private(set) var timeout: Duration?
     private(set) var output: String?
     private(set) var asJSON = false
     /// Whether the head of the response is written before its content.
     private(set) var showsHead = false
     private(set) var isVerbose = false
-    /// How the trace of the call is shown, if it is.
+    /// How the trace of the call is shown; nil if it is not shown.
     private(set) var trace: SendTraceView?
-    /// Whether a terminal gets JSON indented and in colors.
+    /// Whether JSON is indented and colored on a terminal.
     private(set) var isPretty = true
     private var namedMethod: HTTPMethod?
 
     /// Parses a command line.
-    /// - Throws: ``ClientError/Code/configuration`` with the mistake.
+    /// - Throws: ``ClientError/Code/configuration``, with a message about the mistake.
     init(_ arguments: [String]) throws {
         var words: [String] = []
         var rest = arguments[...]
@@ -132,13 +132,13 @@ struct SendOptions: Sendable {
         "-i", "-v", "--json", "--no-pretty", "--trace", "--help", "--version",
     ]
 
-    // Each option of one letter is one edit away from any other, so no suggestion is made.
+    // Each option of one letter is one edit away from all others, so none is suggested.
     private static func unknown(_ option: String) -> ClientError {
         let options = names + flags
         let hint =
             switch option {
             case "-X", "--request", "--method":
-                "; the method stands before the URL, as in turnpike send PUT URL"
+                "; write the method before the URL, as in turnpike send PUT URL"
             case _ where option.hasPrefix("--"):
                 NearMiss.hint(for: option, among: options.filter { $0.hasPrefix("--") })
             default: "; allowed: " + options.joined(separator: ", ")
@@ -146,7 +146,7 @@ struct SendOptions: Sendable {
         return wrong("there is no option \(option)\(hint)")
     }
 
-    // An option that another option makes useless is an error, because its user would expect an
+    // If one option makes another useless, that is an error, because the user would expect an
     // effect.
     private func checkTogether() throws {
         if showsHead, asJSON {
@@ -169,7 +169,7 @@ struct SendOptions: Sendable {
         }
     }
 
-    // `-Hname:value` and `--stack=FILE` are one argument each.
+    // `-Hname:value` and `--stack=FILE` are single arguments.
     private static func split(_ argument: String) -> (String, String?) {
         if argument.hasPrefix("--") {
             return halves(argument, at: "=") ?? (argument, nil)
@@ -204,9 +204,9 @@ struct SendOptions: Sendable {
     }
 }
 
-/// How the values of options are read.
+/// Reads the values of options.
 extension SendOptions {
-    // Works on scalars, because a delimiter and a combining mark form one character.
+    // Splits at a scalar, because a delimiter and a combining mark would form one character.
     static func halves(
         _ text: String, at delimiter: Unicode.Scalar
     ) -> (String, String?)? {
@@ -217,7 +217,7 @@ extension SendOptions {
 
     static func header(_ text: String) throws -> (name: String, value: String) {
         guard let (name, value) = halves(text, at: ":"), !name.isEmpty else {
-            // The text is not shown: it may be a secret without its name.
+            // The text is not shown, because it may be a secret.
             throw wrong("-H needs name:value")
         }
         return (name, (value ?? "").trimmingCharacters(in: .whitespaces))
@@ -242,7 +242,7 @@ extension SendOptions {
         return String(Substring(text.unicodeScalars.dropFirst()))
     }
 
-    /// Returns a target, of which a short form such as `:8080/path` is one on this machine.
+    /// Returns the target. A short form such as `:8080/path` becomes a URL of this machine.
     static func target(_ text: String) throws -> String {
         guard text.utf8.first == UInt8(ascii: ":") else {
             try checkScheme(text)
@@ -259,7 +259,7 @@ extension SendOptions {
         return "http://localhost" + (port.isEmpty ? "" : ":" + port) + String(Substring(path))
     }
 
-    // `localhost:8080/path` would be a URL whose scheme is `localhost`.
+    // Without this check, `localhost:8080/path` would be a URL with the scheme `localhost`.
     private static func checkScheme(_ text: String) throws {
         let form = /([A-Za-z][A-Za-z0-9.-]*):([0-9]+)(?:[\/?#].*)?/.dotMatchesNewlines()
         guard let (_, host, port) = text.wholeMatch(of: form)?.output else { return }
@@ -270,7 +270,7 @@ extension SendOptions {
                 + " http://\(host):\(port)\(isLocal ? ", or :\(port)" : "")")
     }
 
-    // Messages do not repeat the value, which is a secret.
+    // The messages do not repeat the value, because it is a secret.
     static func user(_ text: String) throws -> User {
         if text.isEmpty { throw wrong("-u needs user or user:password") }
         if text.utf8.contains(where: { $0 < 0x20 || $0 == 0x7F }) {

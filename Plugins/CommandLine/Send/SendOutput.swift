@@ -18,7 +18,7 @@ final class SendOutput: Sendable {
         case idle
         /// A temporary file that will replace the destination.
         case replacing(descriptor: Int32, temporary: String)
-        /// Devices and pipes are not regular files and cannot be replaced.
+        /// Devices and pipes are not regular files, and cannot be replaced.
         case writing(descriptor: Int32)
         case ended
     }
@@ -34,7 +34,7 @@ final class SendOutput: Sendable {
     ///   - display: Shows what is not written to the file.
     ///   - willShow: Runs before something is shown.
     init(_ path: String?, _ display: SendDisplay, willShow: @escaping @Sendable () -> Void) {
-        // A link stays; the file it points to is replaced.
+        // A symbolic link stays; its target is replaced.
         self.path =
             path == "-"
             ? nil
@@ -45,7 +45,7 @@ final class SendOutput: Sendable {
         self.willShow = willShow
     }
 
-    /// Opens the file, so that a file that cannot be written is reported before much is read.
+    /// Opens the file early, so that an error is reported before much content is read.
     func begin() throws {
         guard let path else { return }
         try state.withLock { state in
@@ -54,14 +54,14 @@ final class SendOutput: Sendable {
         }
     }
 
-    /// Shows the head of a response.
+    /// Shows the head of a response on the display.
     func show(_ head: ResponseHead) throws {
         willShow()
         try display.show(head)
     }
 
-    /// Writes content of an accepted response.
-    /// - Returns: False if no more content is wanted.
+    /// Writes content of an accepted response to the file or the display.
+    /// - Returns: False if no more content is needed.
     func write(_ chunk: Data) throws -> Bool {
         guard let path else { return try show(chunk) }
         try state.withLock { state in
@@ -74,21 +74,21 @@ final class SendOutput: Sendable {
         return true
     }
 
-    /// Shows content, even if there is a file.
-    /// - Returns: False if no more content is wanted.
+    /// Shows content on the display, even if there is a file.
+    /// - Returns: False if no more content is needed.
     func show(_ chunk: Data) throws -> Bool {
         willShow()
         return try display.write(chunk)
     }
 
-    /// Moves the file to its destination.
+    /// Moves the temporary file to its destination.
     func keep() throws {
         guard let path else { return }
         try state.withLock { state in
             defer { state = .ended }
             switch state {
             case .replacing(let descriptor, let temporary):
-                // A full disk may be reported only here.
+                // Only these calls may report that the disk is full.
                 let isClosed = fsync(descriptor) == 0
                 guard close(descriptor) == 0, isClosed, unsafe rename(temporary, path) == 0 else {
                     let failure = Descriptor.failure("cannot write \(path)")
@@ -124,12 +124,12 @@ final class SendOutput: Sendable {
             return .writing(descriptor: descriptor)
         }
         let folder = URL(filePath: path).deletingLastPathComponent().path(percentEncoded: false)
-        // The name does not contain that of the file, which may already have the maximum length.
+        // Does not contain the file's name, which may already have the maximum length.
         let temporary = "\(folder)/.turnpike-\(UUID().uuidString)"
         let mode = exists ? existing.st_mode & 0o7777 : 0o666
         let descriptor = unsafe open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode)
         guard descriptor >= 0 else { throw Descriptor.failure("cannot write \(path)") }
-        // Keeps the mode of an existing file, independently of the umask.
+        // Sets the mode of the existing file, because the umask may have changed it.
         if exists { fchmod(descriptor, mode) }
         return .replacing(descriptor: descriptor, temporary: temporary)
     }

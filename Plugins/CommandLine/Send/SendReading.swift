@@ -15,7 +15,7 @@ struct SendReading: ResponseSerializer {
     let showsHead: Bool
     /// Whether an unsuccessful status is an error.
     ///
-    /// Its content is shown nevertheless.
+    /// The content of such a response is shown nevertheless.
     let refuses: Bool
 
     func collectedBytes(in table: SerializerTable) -> Int { collects ? .max : 0 }
@@ -34,7 +34,7 @@ struct SendReading: ResponseSerializer {
         } else {
             if !isRefused { try output.begin() }
             display.begin(response.headers)
-            // The details that the error needs to describe the problem.
+            // The beginning of the content, from which the error describes the problem.
             var kept = Data()
             var isCut = false
             for try await chunk in response.body {
@@ -42,7 +42,7 @@ struct SendReading: ResponseSerializer {
                     isCut = isCut || chunk.count > Self.keptBytes - kept.count
                     kept += chunk.prefix(Self.keptBytes - kept.count)
                 }
-                // The rest of a content that cannot be shown is not read.
+                // If the content cannot be shown, the rest of it is not read.
                 guard try isRefused ? output.show(chunk) : output.write(chunk) else {
                     isCut = true
                     break
@@ -63,7 +63,7 @@ struct SendReading: ResponseSerializer {
             responseBody: content, isResponseBodyCut: isCut)
     }
 
-    /// Returns content as a value: JSON, text, or nil for anything else.
+    /// Returns content as a value: JSON, text, or nil for other content.
     static func value(of content: Data, type: String?) -> JSONValue? {
         let media = type.flatMap { MediaType(parsing: $0) }
         if media?.isJSON == true, let value = try? JSONValue(parsing: content) { return value }

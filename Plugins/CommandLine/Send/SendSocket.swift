@@ -6,19 +6,19 @@ import TurnpikeCore
 import TurnpikeInspection
 import TurnpikeWebSocket
 
-/// `turnpike send wss://…`: sends each line of the input as a message, and shows the messages that
-/// come, until one side closes the socket.
+/// `turnpike send wss://…`: sends each line of the input as a message, and shows the received
+/// messages until one side closes the socket.
 struct SendSocket: Sendable {
     let options: SendOptions
     let terminal: Terminal
     let trace: SendTrace?
 
-    // A message of the default limit can be sent too.
+    // The same as the default limit for received messages.
     private static let maxLineBytes = 16_777_216
 
     func run(with client: Client) async -> Int32 {
         var call = client.get(Target(options.url), headers: options.fields)
-        // Both are about the handshake alone: a socket may be open for days.
+        // Limit and trace concern only the handshake, because a socket may be open for days.
         if let timeout = options.timeout { call = call.deadline(timeout) }
         if options.trace != nil { call = call.traced() }
         do {
@@ -54,7 +54,7 @@ struct SendSocket: Sendable {
             do {
                 try await group.next()
             } catch is ClientError, is CancellationError {
-                // A line that the server did not wait for; the messages tell how the socket ended.
+                // The server closed before a line was sent. The end of the messages tells why.
                 try Task.checkCancellation()
             }
         }
@@ -74,7 +74,7 @@ struct SendSocket: Sendable {
                 try await socket.send(.text(text))
             }
         } catch {
-            // Also ends the messages.
+            // Closing also ends the messages.
             try? await socket.close(.goingAway)
             throw error
         }
@@ -82,7 +82,7 @@ struct SendSocket: Sendable {
     }
 
     private func show(_ message: WebSocket.Message, on display: SendDisplay) throws {
-        // What is not JSON is shown as it came.
+        // If a message is not JSON, it is shown unchanged.
         display.begin(["Content-Type": "application/json"])
         let isShown = try display.write(message.content)
         try display.end()

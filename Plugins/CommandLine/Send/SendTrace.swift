@@ -6,24 +6,24 @@ import TurnpikeCore
 import TurnpikeInspection
 import TurnpikeSupport
 
-/// Shows what `turnpike send -v` does: each request and response head, and what the gates do
-/// between them, with secrets hidden as in logs.
+/// Shows the events of `turnpike send -v`: each request and response head, and the actions of the
+/// gates between them. Secrets are hidden as in logs.
 ///
-/// Lines begin with `>` for a request, `<` for a response and `*` for everything else. Fields that
-/// only the transport adds, such as `Host` and `Content-Length`, are not among those of a request.
+/// A line begins with `>` for a request, `<` for a response and `*` for everything else. Fields
+/// that only the transport adds, such as `Host` and `Content-Length`, are not shown.
 struct SendTrace: RequestLogger {
     let write: @Sendable (String) -> Void
 
-    /// Tells an event.
+    /// Writes an event.
     func log(_ event: CallEvent) {
         let lines = Self.lines(of: event)
         if !lines.isEmpty { write(lines.map { $0 + "\n" }.joined()) }
     }
 
-    /// Tells something that is no event.
+    /// Writes a text that is not an event.
     func note(_ text: String) { write("* \(Grammar.escaped(text))\n") }
 
-    /// Tells how long each phase of a call took, unless nothing was sent.
+    /// Writes how long each phase of a call took, unless nothing was sent.
     func note(_ timeline: Timeline) {
         if timeline.sent == nil { return }
         let peer = timeline.peerAddress.map { " from \($0)" } ?? ""
@@ -55,16 +55,16 @@ struct SendTrace: RequestLogger {
     }
 }
 
-/// The form in which `turnpike send --trace` shows the times of the call.
+/// How `turnpike send --trace` shows the times of the call.
 enum SendTraceView: Sendable, Equatable {
-    /// A waterfall among the messages.
+    /// A waterfall among the messages on standard error.
     case waterfall
-    /// A file, of the format that its name ends in.
+    /// A file in the format that the end of its name selects.
     case file(String, Format)
 
-    /// The kinds of files, with the endings of their names.
+    /// The formats of files, with the ends of their names.
     enum Format: String, Sendable, CaseIterable {
-        // If an ending contains another one at its end, the longer one stands first.
+        // A longer end stands before a shorter one that it contains.
         case otlp = ".otlp.json"
         case json = ".json"
         case har = ".har"
@@ -74,7 +74,7 @@ enum SendTraceView: Sendable, Equatable {
 
     /// Creates a view.
     /// - Parameter path: The value of the option; nil without one.
-    /// - Throws: ``ClientError/Code/configuration`` if the name of the file has no known end.
+    /// - Throws: ``ClientError/Code/configuration`` if the end of the file's name is unknown.
     init(_ path: String?) throws {
         guard let path else {
             self = .waterfall
@@ -91,7 +91,7 @@ enum SendTraceView: Sendable, Equatable {
     }
 
     /// Shows a trace.
-    /// - Throws: An error of the system if the file cannot be written.
+    /// - Throws: An error if the file cannot be written.
     func show(_ trace: Trace, _ terminal: Terminal) throws {
         switch self {
         case .waterfall:

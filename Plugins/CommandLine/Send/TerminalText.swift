@@ -3,20 +3,20 @@
 import Foundation
 import TurnpikeSupport
 
-/// Makes text that a peer has sent safe for a terminal, as it arrives.
+/// Makes text from a peer safe for a terminal as it arrives.
 ///
-/// A terminal obeys control characters: they move the cursor, rename the window, or answer as if
-/// typed. All but line ends and tabs are shown as `\u{1b}`. Text is read as UTF-8, and what is not
-/// UTF-8 is shown as the replacement character.
+/// A terminal obeys control characters: they move the cursor, rename the window, or insert input as
+/// if it was typed. All of them except line ends and tabs are shown in the form `\u{1b}`. The text
+/// is read as UTF-8, and invalid bytes are shown as the replacement character.
 struct TerminalText {
-    /// Whether nothing was shown yet, or a line end came last.
+    /// Whether the text shown so far is empty or ends with a line end.
     private(set) var endsLine = true
-    // The beginning of a character that is not complete.
+    // The first bytes of a character that is not complete.
     private var rest = Data()
-    // A carriage return is shown only if no line feed follows.
+    // Whether a carriage return came last. It is shown only if no line feed follows it.
     private var hasReturn = false
 
-    /// Returns more text in printable form, or nil if it is not text: if it has a zero byte.
+    /// Returns more text in printable form, or nil if it contains a zero byte and so is not text.
     mutating func show(_ chunk: Data) -> Data? {
         if chunk.contains(0) { return nil }
         let bytes = rest + chunk
@@ -24,7 +24,7 @@ struct TerminalText {
         return shown(bytes.dropLast(rest.count))
     }
 
-    /// Returns what is left at the end of the text.
+    /// Returns the rest at the end of the text.
     mutating func end() -> Data {
         defer { rest = Data() }
         var text = shown(rest)
@@ -49,7 +49,7 @@ struct TerminalText {
         return Data(String(text).utf8)
     }
 
-    // The number of bytes at the end that begin a character and do not complete it.
+    // Returns the number of bytes at the end that begin a character without completing it.
     private static func incompleteTail(of bytes: Data) -> Int {
         for (index, byte) in bytes.suffix(3).reversed().enumerated() where byte & 0xC0 != 0x80 {
             let width = byte >= 0xF0 ? 4 : byte >= 0xE0 ? 3 : byte >= 0xC0 ? 2 : 1

@@ -59,7 +59,7 @@ typedef struct {
     connection_t connection;
     // Whether libcurl has not waited for the descriptor since the last check for unused connections.
     bool is_unused;
-    // The last transfer for which libcurl waited on the descriptor. It may have been freed, so the pointer is only compared.
+    // The last transfer for which libcurl waited on the descriptor. It may be freed, so the pointer is only compared.
     const tpc_transfer *user;
     // A hash of the peer's address.
     uint32_t peer;
@@ -115,12 +115,12 @@ typedef enum {
     ACTIVITY_NONE,
     // libcurl has it.
     ACTIVITY_RUNNING,
-    // It is being removed from libcurl, and content that still comes is dropped.
+    // The transfer is being removed from libcurl, and content that still comes is dropped.
     ACTIVITY_LEAVING,
 } activity_t;
 
 typedef struct transfer {
-    // What Swift sees. It must be the first member.
+    // The part that Swift sees. It must be the first member.
     tpc_transfer shown;
     tpc_loop *loop;
     CURL *easy;
@@ -168,8 +168,8 @@ typedef struct transfer {
     // The Unix socket that the configuration has set, or NULL.
     char *unix_socket;
 
-    // The connection of the last send: its TLS session, NULL if there is none or it is unknown, and its local port, because a
-    // later session may have the same address in memory; and whether the peer has ended the session with a close_notify.
+    // The connection of the last send: its TLS session (NULL if there is none or it is unknown), its local port, and whether the
+    // peer has ended the session with a close_notify. The port is needed because a later session may have the same address.
     struct {
         const void *session;
         int port;
@@ -187,7 +187,7 @@ typedef struct transfer {
         int descriptor;
         bool is_held;
     } socket;
-    // Whether libcurl has looked up the host's addresses. It does so only within the limits of connections.
+    // Whether libcurl has looked up the host's addresses. libcurl does so only if the limits of connections permit it.
     bool has_resolved;
 } transfer_t;
 

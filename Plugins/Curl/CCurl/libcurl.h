@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // What library.c offers: memory, what OpenSSL reports, and the part of libcurl's interface that is used, which has been stable
-// since 7.80. The interface is written by hand, so that no headers of libcurl are needed. It has a table of functions, so that
-// the library is loaded when the program runs.
+// since 7.80. The interface is written by hand, so that no headers of libcurl are needed. The interface is a table of functions,
+// so that the library is loaded when the program runs.
 
 #pragma once
 

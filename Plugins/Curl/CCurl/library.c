@@ -20,13 +20,13 @@
 // returns memory of this size to the system each time, and the system must clear each page again. So large buffers are blocks of
 // one size in one reserved range, in which untouched pages cost nothing.
 //
-// Blocks save a fifth of the client's CPU for responses of 64 KiB, 64 at once: 0.044 ms instead of 0.056 ms each. These are
+// Blocks save a fifth of the client's CPU for responses of 64 KiB, 64 at once: 0.044 ms instead of 0.056 ms each. The figures are
 // medians of seven interleaved rounds with and without `take_block` in `tpc_malloc`.
 //
 //     scripts/bench peers --only W3 --clients curl
 //
-// libcurl takes some forty small pieces of memory for a request. They stay malloc's: keeping them for the next request saved less
-// than 3 % of the instructions.
+// libcurl takes some forty small pieces of memory for a request. malloc still provides these: keeping them for the next request
+// saved less than 3 % of the instructions.
 
 enum {
     // A multiple of the page size, but of no larger power of two. Otherwise the same bytes of all blocks compete for the same

@@ -50,8 +50,8 @@ int tpc_set_overrides(tpc_transfer *transfer, const char *lines, size_t count) {
 // URL. 8.14 drops an empty query, 8.5 does so to proxies, and 8.23 writes the digits of all escapes in capitals. So libcurl needs
 // only the origin of the URL.
 //
-// The origin is also passed in parts (CURLOPT_CURLU), so that libcurl does not parse and print it for each request. That saves a
-// tenth of the instructions of a small request: 112,000 instead of 126,000.
+// The origin is also passed in parts (CURLOPT_CURLU), so that libcurl does not parse and print it for each request. Passing the
+// parts saves a tenth of the instructions of a small request: 112,000 instead of 126,000.
 //
 //     scripts/bench instructions --clients curl
 
@@ -106,7 +106,8 @@ static int set_target(transfer_t *this, const tpc_request *request) {
 }
 
 // Before 8.7, libcurl does not tell whether it has chosen a proxy. Then libcurl itself makes the target, which is right except
-// for an empty query. It cannot make `*`, so the absolute form is used, which servers also accept (RFC 9112 §3.2.2).
+// for an empty query. libcurl cannot make the target `*`, so the absolute form is used, which servers also accept (RFC 9112
+// §3.2.2).
 static void choose_target(transfer_t *this) {
     long is_proxied = 1;
     bool is_known = tpc_curl.easy_getinfo(this->easy, CURLINFO_USED_PROXY, &is_proxied) == 0;
@@ -123,7 +124,7 @@ static void choose_target(transfer_t *this) {
 //
 // But for its limit of connections to a host, libcurl counts connections by the URL's port and the host that it connects to. So
 // one endpoint would use up the limit of another one at the same address. The scope of IPv6 addresses (CURLOPT_ADDRESS_SCOPE) is
-// also a part of that key. It means nothing for IPv4 addresses and Unix sockets, so there it separates the endpoints.
+// also a part of that key. The scope has no meaning for IPv4 addresses and Unix sockets, so for these it separates the endpoints.
 //
 // 7.88 also remembers by that key whether a server speaks HTTP/2. If one endpoint does, 7.88 treats a busy HTTP/1 connection to a
 // neighbouring endpoint as shared, and a request gets the response of another. So if libcurl's HTTP/2 is not sound, requests to
@@ -247,7 +248,7 @@ static tpc_cause cause_of_repeat(transfer_t *this) {
 // Whatever the method, libcurl sends again if a reused connection gave no byte of an answer, or if the server requires HTTP/1.1.
 // Only the client may send again, because it counts the sends.
 static void refuse_repeat(transfer_t *this) {
-    // After a 417 libcurl would send again without Expect, and drop the content of the response, an ordinary one.
+    // After a 417, libcurl would send again without Expect, and drop the content of the 417. That is an ordinary response.
     this->shown.cause = this->shown.phase != TPC_PHASE_HEAD ? TPC_CAUSE_SKIPPED : cause_of_repeat(this);
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// A transfer is created once, and begins and ends for each request. It collects what comes, and decides nothing. This file uses
-// request.c, connections.c and library.c.
+// A transfer is created once, and begins and ends for each request. A transfer collects what it receives, and decides nothing.
+// This file uses request.c, connections.c and library.c.
 
 #include "engine.h"
 #include <stdlib.h>
@@ -88,7 +88,7 @@ static size_t on_header(char *line, size_t size, size_t number, void *user) {
     size_t count = size * number;
     tpc_transfer_step(this);
     if (this->shown.phase != TPC_PHASE_HEAD) return on_trailer(this, line, count);
-    // This head follows an interim one, or that of a proxy.
+    // This head follows an interim head, or the head of a proxy.
     if (count > 5 && (line[0] | 0x20) == 'h' && strncasecmp(line, "HTTP/", 5) == 0) head->count = 0;
     size_t wanted = head->count + count;
     if (wanted > HEAD_LIMIT) {

@@ -11,13 +11,13 @@ import TurnpikeCore
 struct ConnectQueue {
     /// Where a transfer is in the queue.
     enum Position: Equatable {
-        /// It has not entered the queue.
+        /// The transfer has not entered the queue.
         case unasked
-        /// It waits, with this number in its queue.
+        /// The transfer waits with this number in its queue.
         case waiting(Int)
         /// It has begun. Others wait until it has a connection.
         case connecting
-        /// It needs no place, and no transfer waits for it.
+        /// The transfer needs no place, and no other one waits for it.
         case none
 
         var isWaiting: Bool {

@@ -3,11 +3,12 @@
 import Synchronization
 
 /// Callers' iterations: a caller that starts a transfer runs the loop itself. So libcurl sends the
-/// request at once, and the caller may poll for the response. The engine's thread sleeps meanwhile.
+/// request at once, and the caller may poll for the response. The engine's thread then sleeps.
 ///
-/// This saves two thread hops for each small request. A single caller makes 1.6 times as many
-/// requests, twice as many as with AsyncHTTPClient (`swift run --package-path Benchmarks -c release
-/// bench peers --only W1`). With more than a few transfers it saves nothing, so the thread runs.
+/// A caller's iteration saves two thread hops for each small request. A single caller makes 1.6
+/// times as many requests, twice as many as with AsyncHTTPClient (`swift run --package-path
+/// Benchmarks -c release bench peers --only W1`). With more than a few transfers it saves nothing,
+/// so the thread runs.
 ///
 /// To remove it: `start` wakes the thread, `due` replaces `threadDue`, and callers get no sockets.
 extension CurlEngine {

@@ -125,13 +125,13 @@ final class CurlEngine: Sendable {
             inbox.isNew = true
             return false
         }
-        // `close` ends running transfers while it holds the lock. It may be running on this thread,
-        // because a transfer that it ends may be the content of another transfer.
+        // `close` ends running transfers while it holds the lock. `close` may be running on this
+        // thread, because a transfer that it ends may be the content of another.
         if isClosed, orders.contains(.start) { state.withLock { _ in refuse(transfer) } }
         return !isClosed
     }
 
-    /// Ends a transfer that was posted too late, or leaves that to its `start`.
+    /// Ends a transfer that was posted too late, or lets its `start` end it.
     private func refuse(_ transfer: CurlTransfer) {
         if transfer.takeOrders().contains(.start) { transfer.refuse(Self.isShutDown) }
     }

@@ -38,7 +38,7 @@ struct CurlLibrary: Sendable {
 
     /// Loads the library from a file; nil means the usual files.
     ///
-    /// For tests of failures. After a success, it must not be called again.
+    /// Only tests pass a file. After a success, the function must not be called again.
     /// - Returns: ``/TurnpikeCore/ClientError/Code/unsupported`` if there is no library, or if it is
     ///   too old or lacks a function.
     static func fault(

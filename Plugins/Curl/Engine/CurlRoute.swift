@@ -94,7 +94,7 @@ struct CurlRoute: Sendable {
         }
     }
 
-    // See `request.c`. It is 0 if a scope of IPv6 addresses would have its own meaning.
+    // See `request.c`. The result is 0 if libcurl would use it as the scope of an IPv6 address.
     private var scope: UInt32 {
         switch target {
         case .host(let host, let port):

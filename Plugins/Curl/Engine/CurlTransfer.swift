@@ -8,7 +8,8 @@ import TurnpikeCore
 /// the caller waits for.
 ///
 /// ``TransferStateMachine`` decides. The transfer turns libcurl's reports into events, and carries
-/// out the actions for its handle and its exchange. ``TransferTable`` carries out the others.
+/// out the actions for its handle and its exchange. ``TransferTable`` carries out the other
+/// actions.
 // SAFETY: `exchange` is set before an engine has the transfer. From then on, it and all members
 // below the mark “Under the engine's lock” are used only under that lock.
 final class CurlTransfer: @unchecked Sendable {
@@ -65,7 +66,7 @@ final class CurlTransfer: @unchecked Sendable {
         Origin(url).map { Destination($0, at: request.route?.target) }
     }
 
-    /// Sets the exchange. It and the transfer hold each other until ``leave()``.
+    /// Sets the exchange. The exchange and the transfer hold each other until ``leave()``.
     func feed(_ exchange: Exchange) { self.exchange = exchange }
 
     /// The times of the phases, once the head has come or the transfer has failed.
@@ -90,13 +91,13 @@ extension CurlTransfer {
     /// Whether the request's content can be read, or never will be readable.
     var hasContentReady: Bool { upload?.isOpen ?? true }
 
-    /// Whether it waits only for the server.
+    /// Whether the transfer waits only for the server.
     var awaitsPeer: Bool { handle.map { !$0.isReceivePaused && !$0.isSendPaused } ?? false }
 
-    /// Whether it uses HTTP/2, once it has a connection; nil before.
+    /// Whether the transfer uses HTTP/2; nil while it has no connection.
     var isHTTP2: Bool? { handle.flatMap { $0.sends > 0 ? $0.isHTTP2 : nil } }
 
-    /// The only version of HTTP that its server accepts; nil until the server has said so.
+    /// The only version of HTTP that the server accepts; nil until the server has said so.
     var version: TransferStateMachine.Version? { life.version }
 
     /// Offers only one version, and shares connections to a destination if there is one.
@@ -150,8 +151,8 @@ extension CurlTransfer {
 
     /// Releases the handle.
     /// - Returns: The handle, and whether it can be reused. libcurl does not forget how often a
-    ///   handle has met a dead connection, and fails after several. It also does not forget that a
-    ///   handle has sent trailers. In 8.18, a handle that was paused never connects again.
+    ///   handle has met a dead connection, and fails after several. libcurl also does not forget
+    ///   that a handle has sent trailers. In 8.18, a handle that was paused never connects again.
     func releaseHandle() -> (handle: CurlHandle, isReusable: Bool)? {
         guard let handle else { return nil }
         let isPaused = handle.isSendPaused || handle.isReceivePaused
@@ -200,13 +201,13 @@ extension CurlTransfer {
         let goesOn = pass(chunk, actions, handle, to: exchange)
         if actions.contains(.leave) { return actions }
         if exchange.hasEnded { return actions.union(advance(.cancelled)) }
-        // Only a reader that was given something has said whether it wants more.
+        // Only a reader that has received bytes has said whether it wants more.
         if count == 0, !actions.contains(.open) { return actions }
         if handle.isReceivePaused { actions.formUnion(life.handle(.bufferFilled)) }
         return actions.union(advance(goesOn ? .readerWantsMore : .readerHolds))
     }
 
-    /// Carries out the actions for the exchange. Its reader wakes up once for all of them.
+    /// Carries out the actions for the exchange. The reader wakes up once for all of them.
     /// - Returns: Whether the reader wants more.
     private func pass(
         _ chunk: BodyChunk, _ actions: Actions, _ handle: CurlHandle, to exchange: Exchange

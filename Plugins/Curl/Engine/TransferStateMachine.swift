@@ -9,8 +9,8 @@
 ///      ── handleGiven ──▶ connecting ── requestSent ──▶ sending ── headCame ──▶ receiving ──▶ ended
 ///
 /// After a failure before the head, a transfer may go back from `connecting` or `sending` to
-/// `awaitingContent`. This needs a server that has certainly done nothing; the request is then sent
-/// with another handle. Any other end leads to `ended`, also from earlier states.
+/// `awaitingContent`. The condition is that the server has certainly done nothing. The request is
+/// then sent with another handle. Any other end leads to `ended`, also from earlier states.
 struct TransferStateMachine {
     enum State: Equatable {
         /// The engine does not have it yet.
@@ -19,9 +19,9 @@ struct TransferStateMachine {
         case awaitingContent
         /// Other transfers to the same host begin first.
         case queued
-        /// It may begin, but has no handle yet.
+        /// The transfer may begin, but has no handle yet.
         case starting
-        /// It has a handle, and has sent nothing.
+        /// The transfer has a handle, and has sent nothing.
         case connecting
         /// The request was sent, at least in part.
         case sending
@@ -65,8 +65,8 @@ struct TransferStateMachine {
         case readerWantsMore
         /// An address of the host refused a connection; the host may have other addresses.
         case addressRefused
-        /// libcurl reports that the response is complete, or failed after it was complete. If it
-        /// `wasCut`, its TLS connection ended without a close_notify.
+        /// libcurl reports that the response is complete, or failed after it was complete. `wasCut`
+        /// means that its TLS connection ended without a close_notify.
         case handleSucceeded(wasCut: Bool)
         case handleFailed(Failure)
         case connectTimedOut
@@ -80,9 +80,9 @@ struct TransferStateMachine {
     enum RequestRest: Equatable {
         /// Nothing is left, or the server may still want the rest.
         case wanted
-        /// All of it is left: libcurl has read none of it.
+        /// All content is left: libcurl has read none of it.
         case untouched
-        /// Some is left, and the server does not need it.
+        /// Some content is left, and the server does not need it.
         case unwanted
     }
 
@@ -113,8 +113,8 @@ struct TransferStateMachine {
     /// The actions to carry out.
     ///
     /// The transfer carries out its own actions first (from ``open`` to ``tryNextAddress``). Then
-    /// the table carries out those that concern others. Each follows the order of this list. The
-    /// transfer begins ``restart``, and the table completes it.
+    /// the table carries out the actions that concern other transfers. Each follows the order of
+    /// this list. The transfer begins ``restart``, and the table completes it.
     struct Actions: OptionSet {
         let rawValue: UInt16
         /// Let the next transfer to the host begin.
@@ -157,7 +157,7 @@ struct TransferStateMachine {
 
     init(state: State = .new) { self.state = state }
 
-    /// Whether it waits for a connection, or for permission to open one.
+    /// Whether the transfer waits for a connection, or for permission to open one.
     var isConnecting: Bool {
         switch state {
         case .queued, .starting, .connecting: true
@@ -217,8 +217,8 @@ struct TransferStateMachine {
         }
     }
 
-    // A server may answer before it has the whole request (RFC 9113 §8.1). If it answers instead of
-    // sending 100, libcurl 8.14 ends, and 8.18 sends all of the content after a second.
+    // A server may answer before it has the whole request (RFC 9113 §8.1). If a server answers
+    // instead of sending 100, libcurl 8.14 ends, and 8.18 sends all content after a second.
     private mutating func receive(
         _ count: Int, _ rest: RequestRest, _ readState: ReadState, _ contentEnd: ContentEnd
     ) -> Actions {

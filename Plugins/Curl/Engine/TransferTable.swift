@@ -84,7 +84,7 @@ struct TransferTable {
         }
     }
 
-    // In milliseconds. It avoids going through a long list once for each transfer.
+    // In milliseconds. The pause avoids going through a long list once for each transfer.
     private static let lateness: Int64 = 10
 
     /// Fails all running transfers, frees the handles, and closes all connections.

@@ -134,8 +134,8 @@ private func noteClosed(watcher: UnsafeMutableRawPointer?, descriptor: CInt) {
 
 /// The open connections of an engine, and the number of transfers on each.
 ///
-/// A connection counts from its first request on, so it never counts if its handshake fails. It is
-/// active while it carries a transfer, and idle otherwise. libcurl identifies a request only by its
+/// A connection counts from its first request on, so it never counts if its handshake fails. A
+/// connection with a transfer is active; others are idle. libcurl identifies a request only by its
 /// ports. For a Unix socket, the connection is found when libcurl waits for the socket.
 struct ConnectionTable {
     /// The changes to a group's connections since the changes were last taken.

@@ -14,9 +14,9 @@ extension CurlTransport {
     /// key that do not match, an incomplete file), the transport keeps using the old content.
     /// ``CurlTransport/trustFault`` and the errors of failing connections report this. The log and
     /// the trace of the first call with such files have a note, and again those of the first call
-    /// with usable files. This needs a libcurl that uses OpenSSL as a shared library. Other
-    /// versions read certificate and key for each connection without this check, and may keep
-    /// authorities, also the system's, for a day.
+    /// with usable files. All of this needs a libcurl that uses OpenSSL as a shared library. Other
+    /// versions of libcurl read certificate and key for each connection without this check. They
+    /// may keep authorities, including the system's, for a day.
     public struct Trust: Sendable {
         /// The authorities that vouch for servers.
         public enum Authorities: Sendable {
@@ -93,7 +93,7 @@ extension CurlTransport {
         public var certificate: String
         /// The file of the private key.
         public var key: String
-        /// The password of the key. Nobody is asked for it.
+        /// The password of the key. The transport never asks for it.
         public var password: String?
 
         /// Creates a client certificate.

@@ -15,7 +15,7 @@ import Darwin
 
 /// The PEM files of a trust: read once, and again after one of them was replaced.
 ///
-/// libcurl gets their content, not their names. It keys TLS sessions and connections by that
+/// libcurl gets their content, not their names. libcurl keys TLS sessions and connections by that
 /// content, so it reuses none with another identity or authority.
 final class TrustFiles: Sendable {
     /// The usable content of the files.
@@ -78,7 +78,7 @@ final class TrustFiles: Sendable {
         let paths = Self.paths(authorities, pair)
         if paths.isEmpty { return nil }
         let stamps = paths.map { Stamp($0) }
-        // If they do not match, libcurl refuses them. There is no older content to use.
+        // libcurl refuses files that do not match. There is no older content to use.
         let files = Files(
             authorities: try authorities.map { try Self.read($0) },
             certificate: try pair.map { try Self.read($0.certificate) },

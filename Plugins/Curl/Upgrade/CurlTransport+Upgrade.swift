@@ -5,7 +5,7 @@ import TurnpikeCore
 import TurnpikeSupport
 
 extension CurlTransport {
-    /// Sends a request for another protocol, on a connection of its own.
+    /// Sends a request for another protocol on its own connection.
     ///
     /// The connection takes a place among the upgraded connections, within the configured limits.
     func upgrade(

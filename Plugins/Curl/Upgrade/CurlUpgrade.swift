@@ -41,7 +41,7 @@ final class CurlUpgrade: UpgradedChannel {
 
     private static let highWater = 65_536
 
-    /// The place that it connects to.
+    /// The destination of the connection.
     let destination: Destination?
     private let transfer: CurlTransfer
     private let upgrades: UpgradeLoop
@@ -63,7 +63,7 @@ final class CurlUpgrade: UpgradedChannel {
     /// Waits until there is a connection.
     func connect() async throws -> CurlTimes {
         try upgrades.add(self)
-        // It may have been closed before it was added, so it may not have been removed.
+        // The connection may have been closed before it was added. Then it was not removed.
         if state.withLock({ $0.life.state == .closed }) { upgrades.remove(self) }
         return try await connected.value { [self] in close() }
     }

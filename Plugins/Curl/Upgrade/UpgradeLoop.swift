@@ -8,8 +8,8 @@ import TurnpikeSupport
 
 /// The thread that waits for the upgraded connections of a transport; it runs while there are any.
 ///
-/// They are not in an engine, because libcurl would count them with the other connections, and
-/// might close them to make space. So they are counted here, with the same limits.
+/// These connections are not in an engine: libcurl would count them with the others, and might
+/// close them to make space. So they are counted here, with the same limits.
 final class UpgradeLoop: Sendable {
     private struct State {
         // The connections that have a place.
@@ -66,7 +66,7 @@ final class UpgradeLoop: Sendable {
     // The thread and the connections hold this object.
     deinit { state.withLock { $0.wakeup?.free() } }
 
-    /// Adds a connection until it removes itself. It begins when it gets a place.
+    /// Adds a connection, which removes itself at its end. Connecting begins when there is a place.
     func add(_ connection: CurlUpgrade) throws {
         let mustStart = try state.withLock { state in
             if state.isClosed { throw Self.isShutDown }

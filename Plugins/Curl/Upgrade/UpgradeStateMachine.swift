@@ -12,9 +12,9 @@
 /// `abandoned`, because the thread of ``UpgradeLoop`` may be inside libcurl or an address rule.
 struct UpgradeStateMachine {
     enum State: Equatable {
-        /// It waits for a place among the connections.
+        /// The connection waits for a place among the connections.
         case waiting
-        /// It has a place, and only the thread of the loop uses libcurl for it.
+        /// The connection has a place. Only the thread of the loop uses libcurl for it.
         case connecting
         /// Bytes go both ways; the holder of the lock uses libcurl.
         case open
@@ -22,7 +22,7 @@ struct UpgradeStateMachine {
         case finishing
         /// Only the other side is open.
         case finished
-        /// It ended while it was connecting, and the thread of the loop has not noticed yet.
+        /// The connection ended while connecting. The thread of the loop has not noticed yet.
         case abandoned
         case closed
     }
@@ -33,7 +33,7 @@ struct UpgradeStateMachine {
         /// The caller has no more bytes to send.
         case finishAsked
         case allSent
-        /// The caller abandoned it, or it failed.
+        /// The caller abandoned the connection, or it failed.
         case ended
         /// The thread of the loop is not inside libcurl.
         case threadPassed

@@ -2,23 +2,23 @@
 
 import TurnpikeCore
 
-/// The usable endpoints of one side, the own zone or the rest, with what makes a choice cheap.
+/// The usable endpoints of one side (the own zone or the rest), with data that makes choices cheap.
 final class EndpointGroup: Sendable {
     let members: [EndpointMember]
 
     /// The sum of the weights.
     let weight: Double
 
-    // The weights, relative to their mean; empty if they are all the same.
+    // The weights, relative to their mean; empty if all are equal.
     private let weights: [Double]
-    // The running sums of these; empty if the weights are all the same.
+    // The running sums of the weights; empty if all weights are equal.
     private let sums: [Double]
     private let keys: [UInt64]
     private let ramp: EndpointRamp
 
     /// Creates a group.
     ///
-    /// Members without a weight are left out, unless none has one: they then count alike.
+    /// Members without a weight are left out. If no member has a weight, all count alike.
     init(_ candidates: [EndpointMember], slowStart: Duration) {
         let weighty = candidates.filter { Self.weight(of: $0.endpoint) > 0 }
         members = weighty.isEmpty ? candidates : weighty
@@ -29,7 +29,7 @@ final class EndpointGroup: Sendable {
             weights = []
             sums = []
         } else {
-            // No weight is too small compared with the others, so dividing by it is safe.
+            // No weight is much smaller than the others, so dividing by it is safe.
             weights = absolute.map { max($0 / mean, 1e-12) }
             var sum = 0.0
             sums = weights.map {
@@ -41,12 +41,12 @@ final class EndpointGroup: Sendable {
         ramp = EndpointRamp(members, slowStart)
     }
 
-    /// Returns the weight of an endpoint as it counts here: a number from 0 to 10⁹, whatever it says.
+    /// Returns the weight of an endpoint, limited to a number from 0 to 10⁹.
     static func weight(of endpoint: Endpoint) -> Double {
         endpoint.weight > 0 ? min(endpoint.weight, 1e9) : 0
     }
 
-    /// Chooses a member; nil if the call has tried all.
+    /// Chooses a member; nil if the call has tried all members.
     func choose(_ pick: inout Pick, in order: EndpointSequence) -> EndpointMember? {
         if members.count < 2 { return members.first.flatMap { pick.hasTried($0) ? nil : $0 } }
         let index: Int? =
@@ -67,9 +67,9 @@ final class EndpointGroup: Sendable {
         return index.map { members[$0] }
     }
 
-    // MARK: Places
+    // MARK: Positions
 
-    /// The member at a fraction of the sum of all weights.
+    /// The index of the member at a fraction of the sum of all weights.
     private func place(_ fraction: Double) -> Int {
         let last = members.count - 1
         guard !sums.isEmpty else { return min(Int(fraction * Double(members.count)), last) }
@@ -82,14 +82,14 @@ final class EndpointGroup: Sendable {
         return low
     }
 
-    /// The member at a number of the sequence: one after the other if their weights are the same, or
-    /// else in an order in which each returns evenly, as often as its weight says.
+    /// The index of the member for a number of the sequence. With equal weights, it is one after
+    /// another. Otherwise each returns evenly, as often as its weight says.
     private func place(_ number: UInt64) -> Int {
         if sums.isEmpty { return Int(number % UInt64(members.count)) }
         return place(EndpointHash.unit(number &* EndpointSequence.golden))
     }
 
-    /// The first place that the call has not tried and that its slow start admits.
+    /// The first drawn index that the call has not tried and that its slow start admits.
     private func accepted(
         _ pick: inout Pick, _ draw: (inout Pick) -> Int
     ) -> Int? {
@@ -102,7 +102,7 @@ final class EndpointGroup: Sendable {
         return untried(&pick)
     }
 
-    /// A random member by weight of those that the call has not tried, found by looking at all.
+    /// A random untried member by weight, found by checking all members.
     private func untried(_ pick: inout Pick) -> Int? {
         var total = 0.0
         for index in members.indices where !pick.hasTried(members[index]) {
@@ -118,16 +118,16 @@ final class EndpointGroup: Sendable {
         return last
     }
 
-    // The weight as the slow start lowers it.
+    // The weight, reduced by the slow start.
     private func weight(_ index: Int, at now: Int64) -> Double {
         (weights.isEmpty ? 1 : weights[index]) * ramp.share(index, at: now)
     }
 
     // MARK: Rules
 
-    /// The first of two different members, unless the second costs less than that part of it.
+    /// The first of two different members, unless the second costs less than `part` of it.
     ///
-    /// The first one is drawn by weight and wins ties, so without load the shares are the weights.
+    /// The first is drawn by weight and wins ties. So without load, the shares equal the weights.
     private func better(
         _ pick: inout Pick, unless part: Double,
         cost: (EndpointMember, _ weight: Double) -> Double
@@ -140,7 +140,7 @@ final class EndpointGroup: Sendable {
         return offer < present * part ? second : first
     }
 
-    /// Another member that the call has not tried, by weight where that is soon found.
+    /// Another member that the call has not tried; by weight if one is soon found.
     private func other(
         than first: Int, _ pick: inout Pick, _ draw: (inout Pick) -> Int
     ) -> Int? {
@@ -148,7 +148,8 @@ final class EndpointGroup: Sendable {
             let index = draw(&pick)
             if index != first, !pick.hasTried(members[index]) { return index }
         }
-        // A heavy member comes again and again: the next one, from a random place on.
+        // A heavy member is drawn again and again. So search for another one from a random index
+        // on.
         let start = Int(pick.dice.unit() * Double(members.count))
         for step in members.indices {
             let index = (start + step) % members.count
@@ -159,8 +160,8 @@ final class EndpointGroup: Sendable {
 
     /// The member with the highest score for a key (weighted rendezvous hashing).
     ///
-    /// The scores are exponential times -ln(1 - u) / weight, of which the least wins: each member
-    /// wins with a probability in proportion to its weight, whoever else is there.
+    /// The scores are exponential times -ln(1 - u) / weight, and the lowest wins. So each member
+    /// wins with a probability in proportion to its weight, whatever other members there are.
     private func highest(_ pick: Pick) -> Int? {
         guard let key = pick.key else { return nil }
         var best: Int?
@@ -175,7 +176,7 @@ final class EndpointGroup: Sendable {
         var least = Double.infinity
         for index in keys.indices {
             let share = EndpointHash.unit(EndpointHash.mixed(key ^ keys[index]))
-            // -ln(1 - u) ≥ u, so most need no logarithm.
+            // -ln(1 - u) ≥ u, so most members need no logarithm.
             guard share < least * weights[index], !pick.hasTried(keys[index]) else { continue }
             let time = EndpointHash.exponential(share) / weights[index]
             if time < least { (best, least) = (index, time) }
@@ -187,11 +188,11 @@ final class EndpointGroup: Sendable {
 /// The slow starts of a group's members.
 ///
 /// A member that has just come or returned has cold caches and no connections. Its weight grows in
-/// proportion to its age, from a tenth at first to all of it at the end of the slow start, as in
-/// Envoy. The weights are relative to the weight of the oldest member: if all members are new, none
+/// proportion to its age, from a tenth at first to its full value at the end of the slow start, as
+/// in Envoy. The weights are relative to that of the oldest member. So if all members are new, none
 /// is held back.
 struct EndpointRamp: Sendable {
-    // When each slow start began; empty if there is none.
+    // When each slow start began; empty if no member has one.
     private let starts: [Int64]
     private let oldest: Int64
     private let end: Int64
@@ -209,10 +210,10 @@ struct EndpointRamp: Sendable {
             ? MonotonicInstant(nanoseconds: newest).advanced(by: time).nanoseconds : .min
     }
 
-    /// Whether the slow start of a member has not ended.
+    /// Whether any slow start has not ended yet.
     func isRunning(at now: Int64) -> Bool { now < end }
 
-    /// The part of its weight that a member has, relative to the oldest.
+    /// The part of its weight that a member has now, relative to the oldest member.
     func share(_ index: Int, at now: Int64) -> Double {
         isRunning(at: now) ? part(starts[index], now) / part(oldest, now) : 1
     }

@@ -4,17 +4,17 @@ import Foundation
 import Synchronization
 import TurnpikeCore
 
-/// One endpoint of a list, with what is under way to it and how fast it answers.
+/// One endpoint of a list, with its running requests and its latency.
 ///
-/// It lives as long as its target is in the list. If a new list gives the target another weight,
-/// zone or labels, a new member continues the old one and shares its figures with it.
+/// A member lives while its target is in the list. If a new list has another weight, zone or labels
+/// for the target, a new member continues the old one and shares its figures.
 final class EndpointMember: Sendable {
     let endpoint: Endpoint
 
-    /// Identifies the target, in all processes alike; never 0.
+    /// Identifies the target, equally in all processes; never 0.
     let key: UInt64
 
-    /// How well it is.
+    /// The health of the target.
     let health: EndpointRecord
 
     private let load: Load
@@ -22,7 +22,7 @@ final class EndpointMember: Sendable {
     /// Creates a member.
     /// - Parameters:
     ///   - endpoint: The endpoint.
-    ///   - start: When its slow start begins; nil if it has none, as in the first list.
+    ///   - start: When its slow start begins; nil for no slow start, as in the first list.
     init(_ endpoint: Endpoint, startingAt start: MonotonicInstant? = nil) {
         self.endpoint = endpoint
         key = Self.key(of: endpoint)
@@ -31,7 +31,7 @@ final class EndpointMember: Sendable {
         if let start { startSlowly(at: start) }
     }
 
-    /// Creates a member for the same target, of a newer list, which continues an old one.
+    /// Creates a member that continues an old member for the same target in a newer list.
     init(_ endpoint: Endpoint, continuing old: EndpointMember) {
         self.endpoint = endpoint
         key = old.key
@@ -39,76 +39,76 @@ final class EndpointMember: Sendable {
         health = old.health
     }
 
-    /// Returns what identifies the target of an endpoint: a hash of its text, `10.0.0.7:8080`.
+    /// Returns the identity of an endpoint's target: a hash of its text, `10.0.0.7:8080`.
     static func key(of endpoint: Endpoint) -> UInt64 {
         max(EndpointHash.of(endpoint.target.description), 1)
     }
 
-    /// The requests under way.
+    /// The number of running requests.
     var underWay: Int { load.underWay.load(ordering: .relaxed) }
 
-    /// Counts a request that is about to be sent; each needs one ``end()``.
+    /// Counts a request that is about to be sent. Each needs one ``end()``.
     func begin() { load.underWay.wrappingAdd(1, ordering: .relaxed) }
 
-    /// Counts the end of a request: of its body, its failure or its cancellation.
+    /// Counts the end of a request: of its body, by its failure or by its cancellation.
     func end() { load.underWay.wrappingSubtract(1, ordering: .relaxed) }
 
-    /// Restarts the slow start, as after an ejection; sets that are made from now on use it.
+    /// Restarts the slow start, for example after an ejection. New sets use it from now on.
     ///
-    /// Failures are forgotten, since an endpoint that fails under load has many: the slow start is
-    /// caution enough.
+    /// Failures are forgotten, because an endpoint that fails under load has many of them, and the
+    /// slow start is careful enough.
     func startSlowly(at now: MonotonicInstant) {
         load.start.store(now.nanoseconds, ordering: .relaxed)
         load.history.withLock { $0.forgetFailures() }
     }
 
-    /// Whether it has come or returned so short a time ago.
+    /// Whether the member is in its slow start.
     func startsSlowly(at now: MonotonicInstant, within time: Duration) -> Bool {
         start > .min && now < MonotonicInstant(nanoseconds: start).advanced(by: time)
     }
 
-    /// How long it takes to answer, if that is known and worth telling: a millisecond or more.
+    /// The time to an answer; nil if unknown or less than a millisecond.
     func latency(at now: MonotonicInstant) -> Duration? {
         let latency = load.history.withLock { $0.latency(at: now.nanoseconds) }
         return latency < 1e6 ? nil : .milliseconds(Int64(min(latency / 1e6, 9e12).rounded()))
     }
 
-    /// When the slow start began, in nanoseconds of the clock; `Int64.min` if there was none.
+    /// When the slow start began, in nanoseconds of the clock; `Int64.min` for none.
     var start: Int64 { load.start.load(ordering: .relaxed) }
 
     /// Records the outcome of a request.
     ///
-    /// The latency is a moving average that is sensitive to peaks, as in Finagle's `PeakEwma`: a
-    /// slower answer counts at once, and faster ones wear it off with a time constant of 10 s. A
+    /// The latency is a moving average that is sensitive to peaks, as in Finagle's `PeakEwma`. A
+    /// slower answer counts at once, and faster ones reduce it with a time constant of 10 s. A
     /// failure never lowers the latency. It stops the latency from decaying, and counts as one more
-    /// request under way, which fades with the same time constant. Otherwise an endpoint that fails
-    /// at once would attract all requests, because it has none under way and low latencies.
+    /// running request, which fades with the same time constant. Otherwise an endpoint that fails
+    /// at once would attract all requests, because it has no running requests and low latencies.
     /// - Parameters:
     ///   - latency: The time from sending to the head of the response, or to the failure.
-    ///   - failed: Whether the outcome says that the endpoint fails.
+    ///   - failed: Whether the outcome is a failure of the endpoint.
     ///   - now: The time.
     func record(latency: Duration, failed: Bool, at now: MonotonicInstant) {
         let sample = max(latency / .nanoseconds(1), 1)
         load.history.withLock { $0.record(sample, failed: failed, at: now.nanoseconds) }
     }
 
-    /// Records that a request was given up before its outcome: the endpoint is at least that slow.
+    /// Records that a request was abandoned before its outcome. The endpoint is at least that slow.
     func record(atLeast time: Duration, at now: MonotonicInstant) {
         let sample = max(time / .nanoseconds(1), 1)
         load.history.withLock { $0.record(atLeast: sample, at: now.nanoseconds) }
     }
 
-    /// The requests under way and those that failed of late.
+    /// The running requests, plus those that failed recently.
     func requests(at now: Int64) -> Double {
         Double(max(underWay, 0)) + load.history.withLock { $0.failures(at: now) }
     }
 
-    /// The expected time of one more request: the latency times the requests under way and this one.
+    /// The expected time of one more request: the latency times the running requests and this one.
     ///
-    /// Without a sample an endpoint costs nothing until a first request is under way. It then costs
-    /// more than all others until that has ended, so that a single request probes it.
+    /// Without a sample, an endpoint costs nothing until a first request is running. Then it costs
+    /// more than all others until that request has ended, so that a single request probes it.
     /// - Parameters:
-    ///   - weight: The weight, relative to the mean of all; the requests count per weight.
+    ///   - weight: The weight, relative to the mean of all. The requests count per weight.
     ///   - now: The time in nanoseconds.
     /// - Returns: The time in nanoseconds.
     func cost(per weight: Double, at now: Int64) -> Double {
@@ -123,7 +123,7 @@ final class EndpointMember: Sendable {
     // Nanoseconds; more than any latency.
     private static let unknown = 1e18
 
-    /// The figures, which members for the same target share.
+    /// The figures. Members for the same target share them.
     private final class Load: Sendable {
         let underWay = Atomic(0)
         let start = Atomic(Int64.min)
@@ -131,7 +131,7 @@ final class EndpointMember: Sendable {
     }
 
     private struct History {
-        // In nanoseconds; 0 before the first good outcome.
+        // In nanoseconds; 0 before the first success.
         private var latency = 0.0
         // Each failure counts 1 at first.
         private var failures = 0.0
@@ -163,15 +163,15 @@ final class EndpointMember: Sendable {
             latency == 0 ? 0 : max(latency * remains(at: now), 1)
         }
 
-        // A failure that has faded to less than a half no longer counts: one alone is forgotten
-        // after 7 s.
+        // A failure that has faded to less than a half does not count any more. A single failure is
+        // forgotten after 7 s.
         func failures(at now: Int64) -> Double {
             guard failures > 0 else { return 0 }
             let left = failures * remains(at: now)
             return left < 0.5 ? 0 : left
         }
 
-        // The part of a value of the last record that has not worn off.
+        // The remaining part of a value since the last record.
         private func remains(at now: Int64) -> Double {
             let age = Double(now) - Double(last)
             return age > 0 ? exp(-age / 10e9) : 1

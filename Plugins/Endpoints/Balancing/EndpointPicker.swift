@@ -4,10 +4,10 @@ import Foundation
 import Synchronization
 import TurnpikeCore
 
-/// Chooses members of sets by one rule, and keeps what the rule remembers from one set to the next.
+/// Chooses members of sets by one rule, and keeps the state of the rule from one set to the next.
 final class EndpointPicker: Sendable {
     private let policy: BalancingPolicy
-    // Each side has its own order, so that a share of one does not make gaps in the other.
+    // Each side has its own sequence, so that requests to one side make no gaps in the other.
     private let own: EndpointSequence
     private let others: EndpointSequence
 
@@ -18,13 +18,13 @@ final class EndpointPicker: Sendable {
         others = old?.others ?? EndpointSequence()
     }
 
-    /// Chooses a usable member for a request, without taking memory.
+    /// Chooses a usable member for a request, without allocating memory.
     /// - Parameters:
     ///   - set: The members.
     ///   - request: The request, for the key of a hash.
     ///   - now: The time.
-    ///   - bits: 64 random bits; equal ones make equal choices.
-    ///   - tried: The members that the call has tried; they are avoided while another usable member
+    ///   - bits: 64 random bits. Equal bits make equal choices.
+    ///   - tried: The members that the call has tried. These are avoided if another usable member
     ///     is left.
     /// - Returns: The member and why it was chosen; nil if no member is usable.
     func choose(
@@ -52,10 +52,10 @@ final class EndpointPicker: Sendable {
     }
 }
 
-/// A member that was chosen, and why.
+/// A chosen member, and the reason for the choice.
 struct PickResult: Sendable {
     enum Reason: Sendable {
-        /// The rule chose it, in the own zone if there is one.
+        /// The rule chose the member, in the own zone if there is one.
         case rule
         /// The rule chose it in another zone.
         case otherZone
@@ -71,7 +71,7 @@ struct PickResult: Sendable {
 /// has tried.
 struct Pick {
     let rule: BalancingPolicy.Rule
-    /// The hash of the request's key; nil without one, and by other rules.
+    /// The hash of the request's key; nil without a key, and for other rules.
     let key: UInt64?
     let now: Int64
     let tried: [UInt64]
@@ -89,7 +89,7 @@ struct Pick {
         dice = SeededGenerator(seed: bits)
     }
 
-    /// Whether the own zone serves the request, if it serves a given share of all requests.
+    /// Whether the own zone serves the request. The zone's share of all requests is the argument.
     mutating func isWithin(_ share: Double) -> Bool {
         if share >= 1 { return true }
         // The zone of a key changes only with the share.
@@ -102,12 +102,12 @@ struct Pick {
     func hasTried(_ key: UInt64) -> Bool { tried.contains(key) }
 }
 
-/// The members of a list at one moment, of which some are usable; it never changes.
+/// The members of a list at one moment, some of which are usable. A set never changes.
 ///
-/// The gate makes a new set where the list changes, where health adds or removes a usable member,
-/// and where a slow start begins. To make one takes time in proportion to the members.
+/// The gate makes a new set if the list changes, if health adds or removes a usable member, or if a
+/// slow start begins. The cost is in proportion to the members.
 final class EndpointSet: Sendable {
-    /// All members, also those that are not usable.
+    /// All members, including unusable ones.
     let members: [EndpointMember]
 
     /// The usable members of the own zone, or of all zones if there is no own zone.
@@ -144,7 +144,7 @@ final class EndpointSet: Sendable {
             usable.filter { $0.endpoint.zone != zone.name }, slowStart: slowStart)
         let all = EndpointGroup(
             members.filter { $0.endpoint.zone == zone.name }, slowStart: slowStart)
-        // Without weights their numbers count.
+        // Without weights, the numbers of members decide.
         let isCounted = all.weight == 0
         let part = isCounted ? Double(own.members.count) : own.weight
         let whole = isCounted ? Double(all.members.count) : all.weight
@@ -154,10 +154,10 @@ final class EndpointSet: Sendable {
 
 /// Hashes that are the same in each process and on each machine.
 ///
-/// Clients that share a fleet of caches must agree on them. Swift's `Hasher` has another seed in
-/// each process. These hashes have none: whoever chooses the keys can aim at one endpoint.
+/// Clients that share a fleet of caches must use equal hashes. Swift's `Hasher` has another seed in
+/// each process. These hashes have no seed, so anyone who chooses the keys can aim at one endpoint.
 enum EndpointHash {
-    /// Returns the hash of a text (FNV-1a, then mixed, so that all bits depend on all bytes).
+    /// Returns the hash of a text (FNV-1a, then mixed so that all bits depend on all bytes).
     static func of(_ text: String) -> UInt64 {
         var hash: UInt64 = 0xCBF2_9CE4_8422_2325
         for byte in text.utf8 { hash = (hash ^ UInt64(byte)) &* 0x0100_0000_01B3 }
@@ -177,16 +177,16 @@ enum EndpointHash {
     @inline(__always)
     static func unit(_ hash: UInt64) -> Double { Double(hash >> 11) * 0x1p-53 }
 
-    /// Returns -ln(1 - u), which is spread exponentially if u is spread evenly in 0..<1.
+    /// Returns -ln(1 - u). It has an exponential distribution if u is uniform in 0..<1.
     static func exponential(_ unit: Double) -> Double { -log1p(-unit) }
 }
 
-/// The numbers by which round robin goes on, shared by all calls.
+/// The numbers for round robin, shared by all calls.
 final class EndpointSequence: Sendable {
     /// 2⁶⁴ divided by the golden ratio.
     ///
-    /// The fractions of its multiples are spread evenly, wherever they begin and however many there
-    /// are (Weyl; Knuth, *The Art of Computer Programming* 3, §6.4).
+    /// The fractions of its multiples are spread evenly, from any start and in any number (Weyl;
+    /// Knuth, *The Art of Computer Programming* 3, §6.4).
     static let golden: UInt64 = 0x9E37_79B9_7F4A_7C15
 
     // 0 before the first number.
@@ -194,21 +194,21 @@ final class EndpointSequence: Sendable {
 
     init(startingAt first: UInt64 = 0) { count = Atomic(first) }
 
-    /// Returns the next number; the first one is random, and so is the one after the last.
+    /// Returns the next number. The first one is random, and so is the one after the last.
     func next(_ dice: inout SeededGenerator) -> UInt64 {
         let number = count.wrappingAdd(1, ordering: .relaxed).oldValue
         if number != 0 { return number }
         let first = dice.next()
-        // What other calls took meanwhile began at 1.
+        // The numbers of other calls at the same time begin at 1.
         count.store(first &+ 1, ordering: .relaxed)
         return first
     }
 }
 
-/// The random numbers of the choices of all calls.
+/// The random numbers for the choices of all calls.
 ///
-/// A generator for each call would cost more than the choice. This one is a counter whose numbers
-/// are mixed (SplitMix64), which begins with the random source of the first call.
+/// A generator for each call would cost more than the choice. So all calls share a counter with
+/// mixed numbers (SplitMix64). It starts from the random source of the first call.
 final class SharedRandom: Sendable {
     // 0 before the first number.
     private let count = Atomic<UInt64>(0)

@@ -13,14 +13,14 @@ final class EndpointChecks: Sendable {
         /// The context of the task that runs the checks; nil if there is none.
         var context: Context?
         var underWay = 0
-        /// The stack of the last call; nil if the next call is to begin the checks.
+        /// The stack of the last call; nil if the next call must begin the checks.
         var stack: ObjectIdentifier?
     }
 
     private let state: Mutex<State>
     private let isOn: Atomic<Bool>
 
-    /// The most checks that are under way.
+    /// The most checks that run at the same time.
     private static let width = 64
 
     init(_ rules: EndpointHealthCheck?) {
@@ -28,14 +28,14 @@ final class EndpointChecks: Sendable {
         isOn = Atomic(rules != nil)
     }
 
-    /// Replaces the rules; the next call begins the checks by them.
+    /// Replaces the rules. The next call begins the checks with them.
     func update(_ rules: EndpointHealthCheck?) {
         stop()
         state.withLock { $0.rules = rules }
         isOn.store(rules != nil, ordering: .relaxed)
     }
 
-    /// Ends the checks, and lets go of the transport.
+    /// Ends the checks, and releases the transport.
     ///
     /// The next call begins them again.
     func stop() {
@@ -65,9 +65,9 @@ final class EndpointChecks: Sendable {
     }
 
     private func run(on balancer: LoadBalancer, in background: Context) {
-        // The task belongs to no call. It ends with its context, which the shutdown of a client, new
-        // rules and the release of the balancer cancel. While it waits, it holds neither the
-        // balancer nor the transport, so it does not keep a client alive.
+        // The task belongs to no call. The task ends with its context, which is cancelled by the
+        // shutdown of a client, new rules or the release of the balancer. While it waits, it holds
+        // neither the balancer nor the transport, so it does not keep a client alive.
         _ = Task.apart { [weak self, weak balancer] in
             await withDiscardingTaskGroup { group in
                 while let wait = self?.begin(on: balancer, in: background, &group) {
@@ -77,7 +77,7 @@ final class EndpointChecks: Sendable {
         }
     }
 
-    /// Begins the checks that are due.
+    /// Begins the due checks.
     /// - Returns: How long to wait for the next checks; nil if there are none any more.
     private func begin(
         on balancer: LoadBalancer?, in background: Context, _ group: inout DiscardingTaskGroup
@@ -99,7 +99,7 @@ final class EndpointChecks: Sendable {
                 balancer?.endCheck(of: member, isWell, rules, at: context.timeSource.now)
             }
         }
-        // A look at all endpoints costs something, so there are at most fifty in an interval.
+        // Checking all due times costs something, so it is done at most fifty times in an interval.
         return max(now.duration(to: next), rules.pause.times(0.02))
     }
 
@@ -122,7 +122,7 @@ final class EndpointChecks: Sendable {
                 continue
             }
             let context = background.child()
-            // If the last check is still under way, this one is skipped.
+            // If the last check is still running, this one is skipped.
             if member.health.beginCheck(in: context) { checks.append((member, context)) }
             let pause = rules.pause.times(0.9 + 0.2 * background.random.unit())
             member.health.nextCheck = now.advanced(by: pause)
@@ -133,7 +133,7 @@ final class EndpointChecks: Sendable {
 }
 
 extension EndpointHealthCheck {
-    /// The interval, within bounds in which checks neither fill a core nor overflow a clock.
+    /// The interval, within limits in which checks neither fill a core nor overflow a clock.
     fileprivate var pause: Duration { min(max(interval, .milliseconds(10)), .seconds(1 << 32)) }
 }
 

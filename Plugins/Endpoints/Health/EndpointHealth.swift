@@ -2,44 +2,46 @@
 
 public import TurnpikeCore
 
-/// When an endpoint is left out because it fails, and for how long.
+/// When an endpoint is left out because of failures, and for how long.
 ///
-/// An endpoint is ejected, as by Envoy's outlier detection and gRPC's (A50), if it
+/// An endpoint is ejected, as by the outlier detection of Envoy and gRPC (A50), if it
 ///
-/// - fails ``consecutiveFailures`` times in a row: connections, 5xx, bodies that break off; or
-/// - succeeds far less often than the others over ``interval``: its success ratio is below theirs by
-///   more than a tenth and by more than ``deviations`` standard deviations.
+/// - fails ``consecutiveFailures`` times in a row: connections, 5xx, incomplete bodies; or
+/// - succeeds far less often than the others over ``interval``: its success ratio is lower by more
+///   than a tenth and by more than ``deviations`` standard deviations.
 ///
-/// An ejection lasts ``ejection`` at first, and twice as long each time that it follows soon, up to
-/// ``maxEjection``. The endpoint then returns with a slow start: its share of the requests grows
-/// over ``slowStart``, as that of a new endpoint. If its first request fails, it is ejected again.
+/// The first ejection lasts ``ejection``. If the next one follows soon, it lasts twice as long, up
+/// to ``maxEjection``. Then the endpoint returns with a slow start: its share of the requests grows
+/// over ``slowStart``, like that of a new endpoint. If the first request then fails, the endpoint
+/// is ejected.
 ///
-/// At most ``maxEjected`` of the endpoints are ejected, but always at least one of two or more, and
-/// never all. If fewer than ``panic`` are healthy, for example because of checks (``check``), all
-/// are used again: it is better to try all endpoints than to overload the few that are left.
+/// At most ``maxEjected`` of the endpoints are ejected. Of two or more, at least one may be
+/// ejected, but never all. If fewer than ``panic`` are healthy, for example because of checks
+/// (``check``), all are used again. Trying all endpoints is better than overloading the few that
+/// are left.
 ///
-/// Each client judges by its own calls, and tells no other.
+/// Each client decides from its own calls. Clients do not inform each other.
 public struct EndpointHealth: Sendable {
-    /// The failures in a row after which an endpoint is ejected; 0 for no such rule.
+    /// The failures in a row after which an endpoint is ejected; 0 turns this off.
     public var consecutiveFailures: Int
     /// The time over which success ratios are compared; at least 100 ms.
     public var interval: Duration
-    /// The requests that an endpoint must have had in that time to be compared.
+    /// The requests that an endpoint needs in that time to be compared.
     public var minimumRequests: Int
-    /// The standard deviations below the others' success ratio at which an endpoint is ejected;
-    /// infinite for no such rule.
+    /// The number of standard deviations below the others' success ratio at which an endpoint is
+    /// ejected; infinite turns this off.
     public var deviations: Double
     /// How long the first ejection lasts.
     public var ejection: Duration
-    /// How long an ejection lasts at most, after doubling.
+    /// The longest ejection, after doubling.
     public var maxEjection: Duration
-    /// The share of the endpoints that may be ejected, from 0, for none, to 1.
+    /// The share of the endpoints that may be ejected, from 0 (none) to 1.
     public var maxEjected: Double
-    /// The share of endpoints that must be well, below which all are used.
+    /// The share of healthy endpoints below which all are used.
     public var panic: Double
-    /// How long it takes until a new or returned endpoint has its full share; zero for none.
+    /// The time until a new or returned endpoint has its full share; zero for none.
     public var slowStart: Duration
-    /// Checks that are sent besides the requests; nil for none.
+    /// Checks that are sent in addition to the requests; nil for none.
     public var check: EndpointHealthCheck?
 
     /// Creates rules.
@@ -61,10 +63,10 @@ public struct EndpointHealth: Sendable {
         self.check = check
     }
 
-    /// Ejects nothing and checks nothing.
+    /// Turns ejections and checks off.
     public static var off: EndpointHealth { EndpointHealth(maxEjected: 0) }
 
-    /// How many of a number of endpoints may be ejected at once.
+    /// How many of a number of endpoints may be ejected at the same time.
     func mostEjected(of count: Int) -> Int {
         // NaN ejects none.
         guard maxEjected > 0, count > 1 else { return 0 }
@@ -78,33 +80,32 @@ public struct EndpointHealth: Sendable {
         return min(time, max(maxEjection, ejection))
     }
 
-    /// Whether so few of a number of endpoints are well that all are used.
+    /// Whether so few of a number of endpoints are healthy that all are used.
     func isPanic(well: Int, of count: Int) -> Bool {
         well == 0 || Double(well) < panic * Double(count)
     }
 }
 
-/// Requests that ask an endpoint whether it is well, besides the requests of calls.
+/// Requests that ask an endpoint whether it is healthy, in addition to the requests of calls.
 ///
-/// A check is a GET for a path at the logical origin, whose connection goes to the endpoint. It goes
-/// straight to the client's transport and passes no gate: it has no credentials, and is not logged,
-/// retried or limited. One check at a time is under way to an endpoint, and at most 64 in all.
+/// A check is a GET for a path at the logical origin, with a connection to the endpoint. A check
+/// uses the client's transport directly and passes no gate. So it has no credentials, and is not
+/// logged, retried or limited. One check runs at a time for an endpoint, and at most 64 in all.
 ///
-/// Checks begin with the first call. They end when the endpoint leaves the list, when the client is
-/// shut down, and when nothing holds the client any more.
+/// Checks begin with the first call, and end when the endpoint leaves the list, when the client is
+/// shut down, or when the client is released.
 public struct EndpointHealthCheck: Sendable {
     /// The path, and a query if there is one: `/health`.
     public var path: String
-    /// The time from one check of an endpoint to the next, 10 ms at least; each time it differs by up to
-    /// a tenth.
+    /// The time between two checks of an endpoint, at least 10 ms; it varies by up to a tenth.
     public var interval: Duration
-    /// How long a check may take.
+    /// The longest time for a check.
     public var timeout: Duration
-    /// How many checks in a row must fail until the endpoint is left out.
+    /// How many checks in a row must fail before the endpoint is left out.
     public var unhealthyThreshold: Int
-    /// How many checks in a row must succeed until it is used again.
+    /// How many checks in a row must succeed before the endpoint is used again.
     public var healthyThreshold: Int
-    /// Whether a status says that the endpoint is well; by default one of 200 to 299.
+    /// Whether a status says that the endpoint is healthy; by default 200 to 299.
     public var isWell: @Sendable (HTTPStatus) -> Bool
 
     /// Creates checks.
@@ -122,7 +123,7 @@ public struct EndpointHealthCheck: Sendable {
     }
 
     /// Sends a check.
-    /// - Returns: Whether the endpoint is well; nil if the check was given up.
+    /// - Returns: Whether the endpoint is healthy; nil if the check was abandoned.
     func run(
         to endpoint: Endpoint, for origin: Origin, over transport: any Transport,
         in context: Context
@@ -131,7 +132,7 @@ public struct EndpointHealthCheck: Sendable {
         var request = Request(
             .get, Target("\(origin)\(place)"), headers: ["User-Agent": "turnpike-health-check"])
         request.options.connectTarget = endpoint.target
-        // A path that makes no URL is no fault of the endpoint; each call would fail by it.
+        // A path that makes an invalid URL is not the endpoint's fault.
         guard request.fault == nil, context.cancelReason == nil else { return nil }
         let inner = context.child()
         let timer = context.timeSource.schedule(after: timeout) {
@@ -139,7 +140,7 @@ public struct EndpointHealthCheck: Sendable {
         }
         defer { timer.cancel() }
         do {
-            // A transport that ignores its cancellation is not waited for.
+            // Does not wait for a transport that ignores its cancellation.
             let response = try await inner.running { [request] in
                 try await transport.send(request, context: inner)
             } orAbandoning: {
@@ -149,7 +150,7 @@ public struct EndpointHealthCheck: Sendable {
             await response.discard(in: inner)
             return context.cancelReason == nil ? isWell : nil
         } catch {
-            // The transport of a client that was shut down says nothing of the endpoint.
+            // The transport of a client that was shut down says nothing about the endpoint.
             let isEnd = context.cancelReason != nil || ClientError.isCancellation(error)
             return isEnd ? nil : false
         }

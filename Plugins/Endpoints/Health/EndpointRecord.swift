@@ -7,7 +7,7 @@ import TurnpikeMiddleware
 /// The state of an endpoint in its gate.
 enum EndpointState: String, CaseIterable, Sendable {
     case usable
-    /// It failed, and is left out for a time.
+    /// The endpoint failed, and is temporarily left out.
     case ejected
     /// Its checks fail.
     case down
@@ -21,9 +21,9 @@ final class EndpointRecord: Sendable {
     }
 
     private enum Checked {
-        /// So many checks in a row have failed.
+        /// The number of failed checks in a row.
         case well(failures: Int)
-        /// So many checks in a row have succeeded.
+        /// The number of successful checks in a row.
         case down(successes: Int)
     }
 
@@ -33,18 +33,18 @@ final class EndpointRecord: Sendable {
         // The failures in a row.
         var failures = 0
         var window = EndpointOutcomes()
-        // The ejections that have followed each other soon.
+        // The ejections that followed each other soon.
         var ejections = 0
-        // Counts all ejections.
+        // The number of all ejections.
         var generation = 0
         var nextCheck: MonotonicInstant?
-        // The check that is under way.
+        // The running check.
         var check: Context?
     }
 
     private let state = Mutex(State())
 
-    /// How many ejections there were.
+    /// The number of ejections so far.
     var generation: Int { state.withLock { $0.generation } }
 
     var isUsable: Bool { standing == .usable }
@@ -69,9 +69,9 @@ final class EndpointRecord: Sendable {
     /// Counts the outcome of a request.
     /// - Parameters:
     ///   - verdict: The verdict about the endpoint.
-    ///   - generation: The ejections before the request was sent: what was sent before an ejection
-    ///     says nothing of the endpoint after it.
-    /// - Returns: The failures in a row; 0 if the outcome is no failure that counts.
+    ///   - generation: The number of ejections before the request was sent. A request that was sent
+    ///     before an ejection says nothing about the endpoint after it.
+    /// - Returns: The failures in a row; 0 if the outcome does not count as a failure.
     func count(_ verdict: CircuitVerdict, generation: Int) -> Int {
         state.withLock { state in
             guard generation == state.generation, case .present = state.phase else { return 0 }
@@ -89,9 +89,9 @@ final class EndpointRecord: Sendable {
         }
     }
 
-    /// Returns the outcomes since the last time, and begins to count anew.
+    /// Returns the outcomes since the last time, and starts counting again.
     ///
-    /// An endpoint that was present for all of that time is forgiven one ejection.
+    /// If the endpoint was present for all of that time, one ejection is forgiven.
     func takeWindow(since start: MonotonicInstant) -> EndpointOutcomes {
         state.withLock { state in
             if case .present(let since) = state.phase, since <= start, state.ejections > 0 {
@@ -105,7 +105,7 @@ final class EndpointRecord: Sendable {
     // MARK: Ejections
 
     /// Ejects the endpoint.
-    /// - Returns: For how long; nil if it is ejected already.
+    /// - Returns: The duration; nil if it is ejected already.
     func eject(at now: MonotonicInstant, _ rules: EndpointHealth) -> Duration? {
         state.withLock { state in
             guard case .present = state.phase else { return nil }
@@ -120,7 +120,7 @@ final class EndpointRecord: Sendable {
 
     /// Ends the ejection.
     ///
-    /// One failure is then enough for the next.
+    /// Then one failure is enough for the next ejection.
     func giveBack(at now: MonotonicInstant, _ rules: EndpointHealth) {
         state.withLock { state in
             guard case .ejected = state.phase else { return }
@@ -131,13 +131,13 @@ final class EndpointRecord: Sendable {
 
     // MARK: Checks
 
-    /// When the next check is due; nil before the first is set.
+    /// When the next check is due; nil before the first one is set.
     var nextCheck: MonotonicInstant? {
         get { state.withLock { $0.nextCheck } }
         set { state.withLock { $0.nextCheck = newValue } }
     }
 
-    /// Begins a check, unless one is under way.
+    /// Begins a check, unless one is running.
     func beginCheck(in context: Context) -> Bool {
         state.withLock { state in
             if state.check != nil { return false }
@@ -146,11 +146,11 @@ final class EndpointRecord: Sendable {
         }
     }
 
-    /// Ends the check that is under way.
+    /// Ends the running check.
     /// - Parameters:
-    ///   - isWell: Whether it succeeded; nil if it says nothing.
-    ///   - rules: When the endpoint is left out.
-    /// - Returns: Whether the endpoint is well by its checks now, if that has changed.
+    ///   - isWell: Whether the check succeeded; nil if it says nothing about the endpoint.
+    ///   - rules: When an endpoint is left out.
+    /// - Returns: Whether its checks now say that the endpoint is healthy, if that has changed.
     func endCheck(_ isWell: Bool?, _ rules: EndpointHealthCheck) -> Bool? {
         state.withLock { state in
             state.check = nil
@@ -181,11 +181,11 @@ final class EndpointRecord: Sendable {
         }
     }
 
-    /// Ends the check that is under way, because the endpoint has left the list.
+    /// Ends the running check, because the endpoint has left the list.
     func leave() { state.withLock { $0.check }?.cancel(.drop) }
 }
 
-/// How many requests to an endpoint succeeded and failed in an interval.
+/// The number of successful and failed requests to an endpoint in an interval.
 struct EndpointOutcomes: Equatable, Sendable {
     var successes = 0
     var failures = 0
@@ -193,29 +193,30 @@ struct EndpointOutcomes: Equatable, Sendable {
     var count: Int { successes + failures }
     var ratio: Double { count == 0 ? 1 : Double(successes) / Double(count) }
 
-    /// Finds those whose success ratio is far below that of the others.
+    /// Finds endpoints whose success ratio is far below that of the others.
     ///
-    /// Envoy compares each with the mean and the deviation of all, itself included, so that one of
-    /// five can never be an outlier. Here each endpoint is compared only with the others. Far is
-    /// `deviations` times the larger of two deviations, and at least a tenth: the deviation of the
-    /// others' ratios, and the deviation that chance causes with this number of requests.
+    /// Envoy compares each endpoint with the mean and the deviation of all, including itself. Then
+    /// one of five can never be an outlier. Here each endpoint is compared only with the other
+    /// endpoints. "Far" means `deviations` times the larger of two deviations, and at least a
+    /// tenth: that of the others' ratios, and that which chance causes with this number of
+    /// requests.
     /// - Parameters:
-    ///   - all: The outcomes of each.
-    ///   - minimum: The requests that each must have had to be compared.
-    ///   - deviations: How many standard deviations are far.
-    /// - Returns: Their positions, the worst first.
+    ///   - all: The outcomes of each endpoint.
+    ///   - minimum: The requests that each endpoint needs to be compared.
+    ///   - deviations: The number of standard deviations that count as far.
+    /// - Returns: The indices of the outliers, the worst first.
     static func outliers(
         among all: [EndpointOutcomes], minimum: Int, deviations: Double
     ) -> [Int] {
         var rest = all.indices.filter { all[$0].count >= max(minimum, 1) }
             .sorted { all[$0].ratio < all[$1].ratio }[...]
-        // NaN finds none.
+        // NaN finds no outlier.
         guard deviations >= 0, deviations.isFinite else { return [] }
         var sum = rest.reduce(0) { $0 + all[$1].ratio }
         var squares = rest.reduce(0) { $0 + all[$1].ratio * all[$1].ratio }
         var outliers: [Int] = []
-        // The worst endpoint comes first: together with it, the deviation would be too large to
-        // find the second.
+        // The worst endpoint comes first. With it, the deviation would be too large to find the
+        // second.
         while rest.count > 1, let worst = rest.popFirst() {
             let ratio = all[worst].ratio
             (sum, squares) = (sum - ratio, squares - ratio * ratio)
@@ -223,7 +224,7 @@ struct EndpointOutcomes: Equatable, Sendable {
             let variance = squares / Double(rest.count) - mean * mean
             let chance = mean * (1 - mean) / Double(all[worst].count)
             let deviation = max(variance, chance, 0).squareRoot()
-            // The sums are not exact.
+            // The sums are inexact.
             guard ratio < mean - max(deviations * deviation, 0.1) - 1e-9 else { break }
             outliers.append(worst)
         }

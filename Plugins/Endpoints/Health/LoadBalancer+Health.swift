@@ -14,11 +14,11 @@ struct EndpointEjection: Sendable {
     }
 
     let reason: Reason
-    /// What happened.
+    /// The line for the log.
     let text: String
 }
 
-// Which endpoints are ejected, and which return.
+// Decides which endpoints are ejected, and which return.
 extension LoadBalancer {
     // MARK: Outcomes
 
@@ -29,7 +29,7 @@ extension LoadBalancer {
         judge(lease, verdict, in: context)
     }
 
-    /// Counts the verdict on a request, once, and ejects its endpoint if that is enough.
+    /// Counts the verdict on a request, once, and ejects its endpoint if necessary.
     func judge(_ lease: EndpointLease, _ verdict: CircuitVerdict, in context: Context) {
         let member = lease.member
         switch verdict {
@@ -63,7 +63,7 @@ extension LoadBalancer {
         tell()
     }
 
-    /// Tells the log and the meter of an ejection; under no lock.
+    /// Reports an ejection to the log and the meter. Call this under no lock.
     func report(_ ejection: EndpointEjection, in context: Context) {
         let figure = GateFigure.ejections(of: service, ejection.reason)
         context.report(count: figure.name, labels: figure.labels, of: figures)
@@ -88,7 +88,7 @@ extension LoadBalancer {
             text: "\(member.endpoint) is ejected for \(time.text) after \(text())")
     }
 
-    // The reason for which a failing endpoint is not ejected; nil if nothing is reported.
+    // Why a failing endpoint is not ejected; nil if nothing is reported.
     private func reasonToSpare(_ member: EndpointMember, _ state: State) -> String? {
         guard state.rules.health.maxEjected > 0, isPresent(member, state),
             member.health.standing != .ejected
@@ -96,15 +96,15 @@ extension LoadBalancer {
         let count = state.order.count
         return count == 1
             ? "it is the only one"
-            : "\(state.ejectedCount) of \(count) are ejected, which is the most"
+            : "\(state.ejectedCount) of \(count) are ejected, which is the limit"
     }
 
-    // An endpoint that has left the list, or has come back as a new one, is not judged.
+    // An endpoint that has left the list, or has returned as a new one, is not judged.
     private func isPresent(_ member: EndpointMember, _ state: State) -> Bool {
         state.members[member.endpoint.target]?.health === member.health
     }
 
-    /// Compares the success ratios since the last time, and ejects those that are far below the
+    /// Compares the success ratios since the last time, and ejects endpoints that are far below the
     /// others.
     func sweep(_ state: inout State, at now: MonotonicInstant) -> [EndpointEjection] {
         let health = state.rules.health
@@ -123,7 +123,7 @@ extension LoadBalancer {
         }
     }
 
-    /// Returns endpoints to use when their ejections have ended.
+    /// Uses endpoints again after their ejections have ended.
     /// - Returns: Whether there were any.
     func giveBack(_ state: inout State, at now: MonotonicInstant) -> Bool {
         guard now >= state.returnAt else { return false }
@@ -137,14 +137,14 @@ extension LoadBalancer {
         return state.ejectedCount != before
     }
 
-    /// Counts the ejected endpoints of a new list, and keeps them within their bound.
+    /// Counts the ejected endpoints of a new list, and enforces their limit.
     func countEjected(_ state: inout State, at now: MonotonicInstant) {
         countEjected(&state) { _, _ in true }
         keepBounds(&state, at: now)
     }
 
-    // After a change of the list or the rules, too many may be ejected: those whose ejections would
-    // end first return at once.
+    // After a change of the list or the rules, too many may be ejected. The endpoints whose
+    // ejections would end first return at once.
     private func keepBounds(_ state: inout State, at now: MonotonicInstant) {
         let excess =
             state.ejectedCount - state.rules.health.mostEjected(of: state.order.count)
@@ -192,7 +192,7 @@ extension LoadBalancer {
             defer { note(&state) }
             if isUp { member.startSlowly(at: now) }
             renew(&state, at: now)
-            // The next call tells of it, because no call waits for a check.
+            // The next call reports it, because no call waits for a check.
             if state.news.count < 16 {
                 let text = isUp ? "is used again: its checks succeed" : "is down: its checks fail"
                 state.news.append("\(member.endpoint) \(text)")

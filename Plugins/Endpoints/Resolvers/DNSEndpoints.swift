@@ -4,16 +4,14 @@ public import TurnpikeCore
 public import TurnpikeMiddleware
 import TurnpikeSupport
 
-/// The addresses of a name, each as an endpoint.
+/// The addresses of a name. Each address is an endpoint.
 ///
-/// All addresses of both families are endpoints; the system leaves out those of a family in which
-/// this machine has no address (`AI_ADDRCONFIG`). The order of an answer means nothing. Records of
-/// the type SRV are not read: a program that knows ports and weights can write them to an
-/// ``EndpointFile``.
+/// All addresses of both families are endpoints. The system leaves out a family in which this
+/// machine has no address (`AI_ADDRCONFIG`). The order of an answer is ignored. SRV records are not
+/// read. A program that knows ports and weights can write them to an ``EndpointFile``.
 ///
-/// The system looks the name up on a thread of its own, one lookup at a time. A lookup that takes
-/// longer than the limit fails. If the system hangs anyway, no second lookup begins at the same
-/// time.
+/// The system looks up the name on a separate thread, one lookup at a time. A lookup that exceeds
+/// the limit fails. If the system still hangs in it, no second lookup begins at the same time.
 public final class DNSEndpoints: EndpointResolver {
     private let name: String
     private let port: Int
@@ -23,7 +21,7 @@ public final class DNSEndpoints: EndpointResolver {
 
     /// The most addresses that a name may have.
     ///
-    /// An answer of DNS has at most 65,535 bytes, and so about 4,000 addresses of each family.
+    /// A DNS answer has at most 65,535 bytes, and thus about 4,000 addresses of each family.
     private static let maxAddresses = 10_000
 
     /// Creates a resolver for a name.
@@ -31,9 +29,9 @@ public final class DNSEndpoints: EndpointResolver {
     ///   - name: The name. It may differ from the name in the requests' URLs.
     ///   - port: The port of all endpoints.
     ///   - refresh: How long an answer is used, at least a second. ``Endpoints`` asks up to a fifth
-    ///     earlier, by chance, so that many clients do not ask at once.
+    ///     earlier, at a random time, so that many clients do not ask at once.
     ///   - limit: The longest time for one lookup.
-    ///   - resolver: Looks the name up; nil means the system, without a cache of its own.
+    ///   - resolver: Looks up the name; nil means the system, without an additional cache.
     public init(
         _ name: String, port: Int, refresh: Duration = .seconds(30), limit: Duration = .seconds(5),
         resolver: (any HostResolver)? = nil
@@ -48,7 +46,7 @@ public final class DNSEndpoints: EndpointResolver {
     /// Says which name is looked up.
     public var summary: String { "one of the addresses of \(name)" }
 
-    /// Looks the name up.
+    /// Looks up the name.
     /// - Throws: ``/TurnpikeCore/ClientError/Code/dns`` if it has no address or more than 10,000, or
     ///   if the lookup fails or takes too long;
     ///   ``/TurnpikeCore/ClientError/Code/configuration`` if name or port are not valid.
@@ -56,7 +54,7 @@ public final class DNSEndpoints: EndpointResolver {
         if let fault = ConnectTarget.host(name, port: port).fault {
             throw ClientError(.configuration, "endpoints from DNS: \(fault)")
         }
-        // In one order, so that an answer with the same addresses is the same list.
+        // Sorted, so that an answer with the same addresses gives the same list.
         let addresses = Set(try await addresses(in: context)).map(\.description).sorted()
         return EndpointList(addresses.map { Endpoint($0, port: port) }, freshFor: refresh)
     }
@@ -89,7 +87,7 @@ public final class DNSEndpoints: EndpointResolver {
 }
 
 extension EndpointResolver where Self == DNSEndpoints {
-    /// The addresses of a name, each as an endpoint; see
+    /// The addresses of a name, as endpoints; see
     /// ``DNSEndpoints/init(_:port:refresh:limit:resolver:)``.
     public static func dns(
         _ name: String, port: Int, refresh: Duration = .seconds(30), limit: Duration = .seconds(5),

@@ -5,9 +5,9 @@ import TurnpikeSupport
 
 /// The rules for a list of endpoints, from any source.
 ///
-/// A list has 1 to 100,000 endpoints. An entry that repeats another one in all respects is dropped:
-/// registries do that. Two entries for one target that differ in weight or zone are a fault,
-/// because it is not clear which one is meant.
+/// A list has 1 to 100,000 endpoints. An entry that equals an earlier one is dropped, because
+/// registries repeat entries. Two entries for one target with different weights or zones are a
+/// fault, because it is not clear which one is meant.
 struct EndpointCheck {
     static let maxCount = 100_000
     private static let maxWeight = 1_000_000.0
@@ -54,8 +54,8 @@ struct EndpointCheck {
     mutating func addWeight(_ found: String, at index: Int) {
         faults.add(
             at: index, in: "weight",
-            "found \(found); expected a number from 0.000001 to 1000000 (leave an endpoint out that"
-                + " shall get no calls)")
+            "found \(found); expected a number from 0.000001 to 1000000 (remove an endpoint that"
+                + " must not get calls)")
     }
 
     /// The endpoints.
@@ -71,7 +71,7 @@ struct EndpointCheck {
         if let fault = target.fault { return faults.add(at: index, fault) }
         guard case .host(let host, _) = target, !host.contains(":") else { return }
         let last = host.utf8.split(separator: UInt8(ascii: ".")).last.map { Substring($0) } ?? ""
-        // A resolver reads 010.0.0.7 and 10.7 as other addresses than people do.
+        // A resolver reads 010.0.0.7 and 10.7 as other addresses than a person would.
         if IPAddress.readsAsNumber(last), IPAddress(host)?.description != host {
             faults.add(
                 at: index,
@@ -114,7 +114,7 @@ struct EndpointCheck {
         endpoints.append(endpoint)
     }
 
-    // Names are equal whatever their case (RFC 4343), and IPv6 addresses however they are written.
+    // Names are equal in any case (RFC 4343), and IPv6 addresses in any spelling.
     private static func compared(_ target: ConnectTarget) -> ConnectTarget {
         guard case .host(let host, let port) = target else { return target }
         if host.contains(":"), let address = IPAddress(host) {
@@ -124,7 +124,7 @@ struct EndpointCheck {
     }
 }
 
-/// The faults of a list: the first hundred with their paths, and the number of all.
+/// The faults of a list: the first hundred with their paths, and the total number.
 struct EndpointFaults {
     private static let maxKept = 100
     private static let maxShown = 3
@@ -139,7 +139,7 @@ struct EndpointFaults {
     /// Adds a fault of the list itself.
     mutating func add(_ message: String) { add(name) { message } }
 
-    /// Adds a fault of an entry, or of a member of it; the message is made only if it is kept.
+    /// Adds a fault of an entry or of its member. The message is made only if it is kept.
     mutating func add(
         at index: Int, in member: String = "", _ message: @autoclosure () -> String
     ) {
@@ -156,7 +156,7 @@ struct EndpointFaults {
         }
     }
 
-    /// Returns the error that says which list cannot be used, and why; nil without a fault.
+    /// Returns the error that says which list is unusable and why; nil without a fault.
     func error(in source: String) -> ClientError? {
         if count == 0 { return nil }
         var reasons = first.prefix(Self.maxShown).map { "\($0.path): \($0.message)" }
@@ -166,7 +166,7 @@ struct EndpointFaults {
     }
 }
 
-/// Reads a list of endpoints from JSON, as ``EndpointFile`` describes it.
+/// Reads a list of endpoints from JSON, in the form of ``EndpointFile``.
 struct EndpointReader {
     private static let members = ["address", "port", "weight", "zone", "labels"]
 
@@ -180,7 +180,7 @@ struct EndpointReader {
         return reader.check
     }
 
-    /// Reads a document: a list, or an object whose member `endpoints` is one.
+    /// Reads a document: a list, or an object whose member `endpoints` is a list.
     static func read(_ document: JSONValue) -> EndpointCheck {
         if let entries = document.array ?? document["endpoints"]?.array { return read(entries) }
         var check = EndpointCheck()

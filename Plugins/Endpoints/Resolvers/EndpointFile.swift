@@ -8,8 +8,8 @@ import TurnpikeSupport
 /// Endpoints in a JSON file that another program keeps up to date, such as a sidecar of Consul or
 /// Kubernetes.
 ///
-/// The file is an array of endpoints, or an object whose member `endpoints` is one; other members of
-/// that object are ignored. An endpoint is a text, or an object with details:
+/// The file is an array of endpoints, or an object whose member `endpoints` is such an array. Other
+/// members of that object are ignored. An endpoint is a text, or an object with details:
 ///
 /// ```json
 /// {
@@ -25,27 +25,27 @@ import TurnpikeSupport
 /// |---|---|
 /// | `address` | an IP address or a name; with its port, as in the texts, if there is no `port` |
 /// | `port` | from 1 to 65535 |
-/// | `weight` | the share of the load against the others': from 0.000001 to 1000000, 1 by default |
+/// | `weight` | the share of the load, relative to the others: 0.000001 to 1000000, 1 by default |
 /// | `zone` | the zone that the endpoint runs in |
-/// | `labels` | whatever the writer likes; it is not read |
+/// | `labels` | anything; this member is not read |
 ///
-/// A file has 1 to 100,000 endpoints and at most 16 MiB. It is used as a whole or not at all: one
-/// mistake anywhere, or a file that is half written, is an error with the path of each entry
-/// (`endpoints[17].port: found 99999; …`), and the last good list stays in use. An entry that repeats
-/// another one in all respects is dropped.
+/// A file has 1 to 100,000 endpoints and at most 16 MiB. The file is used as a whole or not at all.
+/// One mistake, or a half-written file, is an error with the path of each entry
+/// (`endpoints[17].port: found 99999; …`), and the last good list stays in use. An entry that
+/// equals an earlier one is dropped.
 ///
-/// The program that writes the file should write a new one and rename it over the old one. Links are
-/// followed anew each time, as the volumes of Kubernetes need it.
+/// The writing program should write a new file and rename it over the old one. Links are followed
+/// again each time, as the volumes of Kubernetes need it.
 public final class EndpointFile: EndpointResolver {
     private let path: String
     private let interval: Duration
     private let known = Mutex<Known?>(nil)
 
-    // What the last reading has found, and in which file.
+    // The result of the last reading, and the identity of the file.
     private struct Known {
         let identity: [Int64]
-        // A file may change once more within one tick of the file system's clock, and a new file
-        // may get the number of a removed one. So each version is read at two looks.
+        // A file may change again within one tick of the file system's clock, and a new file may
+        // get the inode of a removed one. So each version is read twice.
         let isSettled: Bool
         let result: Result<[Endpoint], any Error>
     }
@@ -53,9 +53,9 @@ public final class EndpointFile: EndpointResolver {
     /// Creates a resolver for a file, which need not exist yet.
     /// - Parameters:
     ///   - path: The file.
-    ///   - interval: How often the file is looked at, at least every 10 ms. A look costs three system
-    ///     calls, on a thread for blocking work; the file is read if it is another one (by device,
-    ///     number, size and times).
+    ///   - interval: How often the file is checked, at least every 10 ms. A check costs three
+    ///     system calls, on a thread for blocking work. The file is read if its device, inode, size
+    ///     or times have changed.
     public init(_ path: String, interval: Duration = .seconds(1)) {
         self.path = path
         self.interval = max(interval, .milliseconds(10))
@@ -64,9 +64,9 @@ public final class EndpointFile: EndpointResolver {
     /// Names the file.
     public var summary: String { "one of the endpoints in \(path)" }
 
-    /// Looks at the file, and reads it if it has changed.
-    /// - Throws: ``/TurnpikeCore/ClientError/Code/configuration`` if the file is missing or cannot be
-    ///   used, each time until it is repaired.
+    /// Checks the file, and reads it if it has changed.
+    /// - Throws: ``/TurnpikeCore/ClientError/Code/configuration`` if the file is missing or
+    ///   unusable, each time until it is repaired.
     public func endpoints(in context: Context) async throws -> EndpointList {
         let endpoints = try await BlockingExecutor.run { try self.look() }
         return EndpointList(endpoints, freshFor: interval)
@@ -80,7 +80,7 @@ public final class EndpointFile: EndpointResolver {
             unless: before?.isSettled == true ? before?.identity : nil)
         guard let data = found else { return try before?.result.get() ?? [] }
         var result = Result { try parse(data) }
-        // An unchanged list keeps its storage, so that to compare the two costs nothing.
+        // An unchanged list keeps its storage, so that comparing the two costs nothing.
         if case .success(let new) = result, case .success(let old)? = before?.result, new == old {
             result = .success(old)
         }
@@ -91,9 +91,9 @@ public final class EndpointFile: EndpointResolver {
         return try result.get()
     }
 
-    // Returns the content, unless the file is a known one, and what tells its version from others.
+    // Returns the identity of the version, and the content unless the version is known.
     private func content(unless known: [Int64]?) throws -> (identity: [Int64], data: Data?) {
-        // To open a pipe would otherwise wait for its other end.
+        // Otherwise, opening a pipe would wait for its other end.
         let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
         guard descriptor >= 0 else { throw unusable("\(FileFault("open it"))") }
         let file = FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
@@ -107,7 +107,7 @@ public final class EndpointFile: EndpointResolver {
         guard status.st_size <= Self.maxBytes else {
             throw unusable("found \(status.st_size) bytes; expected at most \(Self.maxBytes)")
         }
-        // A file that grows meanwhile is another one at the next look.
+        // If the file grows during that time, the next check notices the change.
         guard let data = try? file.read(upToCount: Self.maxBytes) ?? Data() else {
             throw unusable("it could not be read")
         }
@@ -116,7 +116,7 @@ public final class EndpointFile: EndpointResolver {
 
     private static let maxBytes = 16 << 20
 
-    // The time of change also tells of a writer that sets the time of modification back.
+    // The time of change also reveals a writer that sets back the time of modification.
     private static func identity(_ status: stat) -> [Int64] {
         #if canImport(Darwin)
         let (modified, changed) = (status.st_mtimespec, status.st_ctimespec)

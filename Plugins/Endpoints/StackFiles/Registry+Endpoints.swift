@@ -12,8 +12,8 @@ extension Registry {
             gate: "endpoints",
             description: PartDescription(
                 """
-                Sends the requests for one host to the endpoints that serve it, and leaves out those \
-                that fail. Only connections go elsewhere: URL, `Host` and certificate keep the name. \
+                Sends the requests for one host to its endpoints, and avoids endpoints that fail. \
+                Only the connections change: URL, `Host` and certificate keep the name. \
                 Place it inside `retry` and `hedge`, next to the transport, which must be `curl`.
                 """,
                 settings: [
@@ -26,21 +26,21 @@ extension Registry {
                         """, type: .list(of: .either(.string, .object))),
                     "list.address": "An address or a name; with its port, if there is no `port`.",
                     "list.port": "The port.",
-                    "list.weight": "The share of the load against the others'.",
+                    "list.weight": "The share of the load, relative to the others.",
                     "list.zone": "The zone that the endpoint runs in.",
                     "file": """
                     A JSON file with such a list, or with an object that has one as `endpoints`. It \
-                    is read again when it changes; a file with a mistake is not used.
+                    is read again when it changes; a file with a mistake is ignored.
                     """,
-                    "interval": "How often the file is looked at.",
+                    "interval": "How often the file is checked.",
                     "dns": "Takes the addresses of a name.",
-                    "dns.name": "The name. Without it, that of `for`.",
-                    "dns.port": "The port of the endpoints. Without it, that of `for`.",
+                    "dns.name": "The name. Without it, the name in `for` is used.",
+                    "dns.port": "The port of the endpoints. Without it, the port in `for` is used.",
                     "dns.refresh": "How long an answer is used.",
                     "dns.limit": "The longest time for a lookup.",
                     "policy": """
-                    How an endpoint is chosen: the less loaded of two, the sooner to answer of two, \
-                    one after the other, at random by weight, or by a key of the request.
+                    How an endpoint is chosen: the less loaded of two, the faster of two, one \
+                    after another, at random by weight, or by a key of the request.
                     """,
                     "hashHeader": """
                     With `"hash"`: the header field with the key. Without it, the key is the path.
@@ -48,19 +48,19 @@ extension Registry {
                     "zone": "Prefers the endpoints of a zone.",
                     "zone.name": "The zone that the client runs in.",
                     "zone.spill": """
-                    The share of its endpoints that must be usable; with fewer, requests leave the \
-                    zone.
+                    The share of the zone's endpoints that must be usable; with fewer, requests \
+                    leave the zone.
                     """,
                     "subset": "Uses a part of the endpoints, for fleets of hundreds.",
                     "subset.size": "How many endpoints the client uses.",
                     "subset.clientIndex": .init(
                         """
-                        The number of this client among all, from 0 on; a number, or a string that \
-                        has one, such as `{"env": "POD_INDEX"}`.
+                        The number of this client among all, from 0 on; a number, or a string \
+                        with a number, such as `{"env": "POD_INDEX"}`.
                         """, type: .either(.integer(0...1_000_000_000), .string), isRequired: true),
                     "health": "When an endpoint is ejected, and for how long.",
                     "health.consecutiveFailures": """
-                    The failures in a row after which an endpoint is ejected; 0 for no such rule.
+                    The failures in a row after which an endpoint is ejected; 0 turns this off.
                     """,
                     "health.interval": "The time over which success ratios are compared.",
                     "health.minimumRequests": """
@@ -76,10 +76,10 @@ extension Registry {
                     The share of the endpoints that may be ejected; 0 ejects none.
                     """,
                     "health.panic": """
-                    The share of endpoints that must be well; with fewer, all are used.
+                    The share of endpoints that must be healthy; with fewer, all are used.
                     """,
                     "health.slowStart": """
-                    The time in which a new or returned endpoint comes to its full share.
+                    The time until a new or returned endpoint has its full share.
                     """,
                     "check": "Sends checks to the endpoints, besides the requests.",
                     "check.path": "The path of a check, which is a GET.",
@@ -112,14 +112,14 @@ extension Endpoints {
             subset: settings.endpointSubset(), health: settings.endpointHealth(),
             meter: settings.meter())
         if let fault = new.fault, !host.isEmpty { settings.issue(at: "for", fault.message) }
-        // The endpoints keep their state whatever the rules, and their list until a new one comes.
+        // The endpoints keep their state under any rules, and their list until a new one comes.
         self = settings.reloadable(
             "endpoints", for: host.lowercased(), updating: { $0.update(to: new) }, { new })
     }
 }
 
 extension Settings {
-    // MARK: Where the endpoints come from
+    // MARK: The source of the endpoints
 
     fileprivate func endpointResolver(for host: String) -> any EndpointResolver {
         let entries = list("list")
@@ -139,7 +139,7 @@ extension Settings {
     private func fixedEndpoints(_ entries: [JSONValue]?) -> FixedEndpoints {
         let found = (entries ?? []).enumerated().map { endpoint($0.element, at: $0.offset) }
         let list = FixedEndpoints(found.compactMap(\.self))
-        // The places in the list count only if each entry is there.
+        // The positions in the list are right only if each entry is there.
         if entries != nil, !found.contains(nil) {
             for fault in list.faults {
                 issue(at: "list" + fault.path.trimmingPrefix("endpoints"), fault.message)
@@ -174,7 +174,7 @@ extension Settings {
         let port = optionalInt("port", in: 1...65_535)
         let weight = double("weight", default: 1, in: 0.000_001...1_000_000)
         let zone = string("zone")
-        // The mistake was told.
+        // The mistake was reported.
         let isPortWrong = port == nil && (value("port") ?? .null) != .null
         if address.isEmpty || isPortWrong { return nil }
         return try Endpoint(parsing: address, port: port, weight: weight, zone: zone)
@@ -196,7 +196,7 @@ extension Settings {
         return DNSEndpoints(name, port: port ?? 1, refresh: refresh, limit: limit)
     }
 
-    // MARK: How they are used
+    // MARK: The use of the endpoints
 
     private enum PolicyName: String, CaseIterable {
         case leastRequests, peakEWMA, roundRobin, weighted, hash
@@ -233,7 +233,7 @@ extension Settings {
             size: subset.int("size", default: 20, in: 1...100_000), of: subset.clientIndex())
     }
 
-    // Of a pod in a stateful set the number is known to its environment alone, as text.
+    // The number of a pod in a stateful set is available only in its environment, as text.
     private func clientIndex() -> Int {
         let key = "clientIndex"
         if case .number? = value(key) { return int(key, default: 0, in: 0...1_000_000_000) }

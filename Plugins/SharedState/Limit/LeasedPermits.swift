@@ -4,41 +4,41 @@ import TurnpikeCore
 public import TurnpikeMiddleware
 import TurnpikeSupport
 
-/// The permits of one key as a replica knows them: those that it has reserved in the store, and buckets
-/// for the time in which the store is away.
+/// The permits of one key that a replica has: those that it has reserved in the store, and buckets
+/// for the time in which the store cannot be reached.
 ///
-/// It decides; `QuotaDriver` acts. Times are nanoseconds of the monotonic clock.
+/// This type decides; `QuotaDriver` acts. Times are nanoseconds of the monotonic clock.
 public struct LeasedPermits: PermitSource {
-    /// What the driver of a key does next.
+    /// The driver's next action for a key.
     enum Step {
         case take(QuotaRequest)
-        /// Gives permits back; a negative number charges them.
+        /// Returns permits; a negative number charges them.
         case giveBack(Int)
-        /// Waits for a moment, if there is one, or until something has changed.
+        /// Waits until a time, if there is one, or until something has changed.
         case pause(until: Int64?)
         case end
     }
 
     let plan: QuotaPlan
-    // What decides instead of the store while it is away.
+    // The buckets that decide instead of the store while the store cannot be reached.
     private var buckets: TokenBuckets?
     private(set) var reserved: ReservedPermits
 
-    /// Whether a task asks the store for this key; see ``QuotaDriver/drive(_:_:by:)``.
+    /// Whether a driver task asks the store for this key; see ``QuotaDriver/drive(_:_:by:)``.
     var isDriven = false
-    /// Wakes it up while it pauses.
+    /// Wakes up the driver while it pauses.
     var wake: OneShot<Void>?
     private var isAsking = false
     private var forecast = RefillForecast()
     private var lease = QuotaLease()
-    // The permits that are to be given back; a negative number is to be charged.
+    // The number of permits to return; a negative number is to be charged.
     private var owed = 0
     private var replicas = 1
     private var lastCall = Int64.min
     private var loweredAt = Int64.min
     private var loweredTo = 0
 
-    // While the store is away and no call comes, it is not asked for longer than this.
+    // How long an unreachable store is asked while no call comes.
     private static let probeTime: Int64 = 1_000_000_000
 
     init(_ plan: QuotaPlan) {
@@ -46,15 +46,15 @@ public struct LeasedPermits: PermitSource {
         reserved = ReservedPermits(plan.rules)
     }
 
-    /// Whether the buckets decide, and not the store.
+    /// Whether the buckets decide instead of the store.
     var isLocal: Bool { buckets != nil }
 
-    /// Whether a task asks the store for it.
+    /// Whether a driver task asks the store for the key.
     public var isInUse: Bool { isDriven }
 
     // MARK: Calls
 
-    /// Takes the permits of a call, if they are there.
+    /// Takes the permits of a call, if they are available.
     public mutating func take(_ cost: Int, at now: Int64) -> Bool {
         if isLocal, reserved.isEmpty {
             lastCall = now
@@ -67,7 +67,7 @@ public struct LeasedPermits: PermitSource {
         return buckets?.take(cost, at: now) ?? false
     }
 
-    /// The earliest moment at which a call may start behind others that need a number of permits.
+    /// The earliest time at which a call may start if others before it need a number of permits.
     public func start(of cost: Int, behind permits: Int, at now: Int64) -> Int64 {
         if let due = reserved.due(of: cost, behind: permits) { return due }
         let behind = max(permits - reserved.count, 0)
@@ -83,7 +83,7 @@ public struct LeasedPermits: PermitSource {
     /// Whether a call may only have to wait for an answer of the store.
     public func mayStartSoon(at now: Int64) -> Bool { !isLocal && !forecast.isScarce(at: now) }
 
-    /// When the first call in line may start; nil if the store has not said so yet.
+    /// When the first waiting call may start; nil if the store has not said so yet.
     public func turn(of cost: Int) -> Int64? {
         let due = reserved.due(of: cost)
         guard let start = buckets?.turn(of: cost) else { return due }
@@ -92,15 +92,15 @@ public struct LeasedPermits: PermitSource {
 
     // MARK: Corrections
 
-    /// Changes how many permits are left; negative numbers charge permits.
+    /// Changes how many permits are left. A negative number charges permits.
     public mutating func correct(_ permits: Int, at now: Int64) {
         guard isLocal else { return owed += permits }
         buckets?.correct(permits, at: now)
     }
 
-    /// Lowers what is left under one rule.
-    /// - Returns: Whether the store is to be told. It is told of what has become less, and otherwise
-    ///   at most every 100 ms, so that not each response costs an operation.
+    /// Lowers the permits that are left under one rule.
+    /// - Returns: Whether to tell the store. The store is told if the number has halved, and
+    ///   otherwise at most every 100 ms. So not each response costs an operation.
     public mutating func lower(to permits: Int, rule: Int, at now: Int64) -> Bool {
         if isLocal { return buckets?.lower(to: permits, rule: rule, at: now) ?? false }
         if now < loweredAt.addingSaturating(100_000_000), permits * 2 > loweredTo { return false }
@@ -112,39 +112,39 @@ public struct LeasedPermits: PermitSource {
     /// Takes all permits that no waiting call needs.
     mutating func takeIdle(_ line: WaitingPermits) -> Int {
         defer { owed = 0 }
-        // Otherwise the next lease would be asked for at once.
+        // Otherwise the next lease would be requested at once.
         lease.forget()
         return owed + reserved.removeLast(reserved.count - line.all)
     }
 
     // MARK: The store
 
-    /// Whether the driver has something to do: a cheap test on the path of each call.
+    /// Whether the driver has something to do. The test is cheap, because each call makes it.
     public func wantsAttention(for line: WaitingPermits, at now: Int64) -> Bool {
-        // A driver that does not pause asks by itself what to do next.
+        // A driver that does not pause decides by itself what to do next.
         if isAsking || isDriven && wake == nil { return false }
         if isLocal { return !isDriven && forecast.mayAsk(at: now) }
         if owed != 0 { return true }
         let idle = reserved.count - line.all
-        // Without a driver nobody would ask later.
+        // Without a driver, no task would ask later.
         if idle < 0 { return !isDriven || forecast.mayAsk(at: now) && asks(for: line) }
         return idle > lease.most || lease.isLow(idle) && forecast.mayAsk(at: now)
     }
 
-    // The next portion is asked for while the first call, or half of the present portion, is covered.
+    // The next portion is requested when only the first call, or half of the portion, is covered.
     private func asks(for line: WaitingPermits) -> Bool {
         let count = reserved.count
         return count <= line.first ?? 1 || count * 2 <= plan.portion(replicas)
     }
 
-    /// Decides what the driver does next.
+    /// Decides the next action of the driver.
     mutating func nextStep(
         _ line: WaitingPermits, key: String, coolingUntil: Int64?, at now: Int64
     ) -> Step {
         let (access, isEmpty) = (plan.access, line.first == nil)
         replicas = access.replicas
         lease.measure(plan, replicas: access.confirmedReplicas, at: now)
-        // Permits are not used while a cool-down lasts.
+        // Permits are not used during a cool-down.
         owed += reserved.removeLast(
             coolingUntil == nil ? reserved.count - line.all - lease.most : reserved.count)
         let idle = isEmpty ? reserved.count : 0
@@ -186,7 +186,7 @@ public struct LeasedPermits: PermitSource {
             maximum: maximum, reach: plan.reach(replicas))
     }
 
-    /// Takes an answer of the store; nil if it had none.
+    /// Handles an answer of the store; nil if the store had none.
     mutating func answered(_ answer: QuotaAnswer?, at now: MonotonicInstant) {
         isAsking = false
         if answer != nil { buckets = nil }

@@ -2,10 +2,10 @@
 
 import Synchronization
 
-/// Lines for a log that belong to no call; the next call that passes takes them along.
+/// Log lines that belong to no call. The next call that passes writes them.
 final class LogThrottle: Sendable {
     private let lines = Mutex<[String]>([])
-    // Calls do not pay for the lock if there is nothing.
+    // Calls need no lock if there are no lines.
     private let isEmpty = Atomic(true)
 
     func add(_ line: String) {

@@ -5,13 +5,13 @@ import TurnpikeCore
 import TurnpikeMiddleware
 import TurnpikeSupport
 
-/// Asks the store for the permits of a limit, and gives back what is not used.
+/// Asks the store for the permits of a limit, and returns unused ones.
 final class QuotaDriver: Sendable {
     private struct State {
-        /// Operations on the store that are under way, and who waits for their end.
+        /// The number of running operations on the store, and the waiters for their end.
         var operations = 0
         var isDrained: [OneShot<Void>] = []
-        /// How many keys go on locally, because the store is away, of those that have a driver.
+        /// The number of keys with a driver and local limits (the store cannot be reached).
         var localKeys = 0
         var timeSource: (any TimeSource)?
     }
@@ -30,7 +30,7 @@ final class QuotaDriver: Sendable {
         self.figures = figures
     }
 
-    /// Whether a quota goes on locally.
+    /// Whether a quota uses local limits.
     var isLocal: Bool { state.withLock { $0.localKeys > 0 } }
 
     /// Starts the driver of a key, or wakes it up.
@@ -47,11 +47,12 @@ final class QuotaDriver: Sendable {
         if starts { drive(limiter, key, by: timeSource) }
     }
 
-    /// Runs the driver of a key: one task that asks the store for it, one request at a time.
+    /// Runs the driver of a key: one task that asks the store, one request at a time.
     ///
-    /// It belongs to no call, so that a call that is cancelled does not take the answer from the
-    /// others. It ends by itself when no call waits, no permit is held and nothing has to be given
-    /// back: at most a tenth of a second after the last call, or a second while the store is away.
+    /// The task belongs to no call, so a cancelled call does not take the answer from others. The
+    /// task ends by itself when no call waits, no permit is held and nothing has to be returned.
+    /// This is at most a tenth of a second after the last call, or a second while the store is
+    /// unreachable.
     private func drive(_ limiter: Limiter, _ key: QuotaKey, by timeSource: any TimeSource) {
         let text = key.text(in: access.group)
         let isLocal =
@@ -63,7 +64,7 @@ final class QuotaDriver: Sendable {
                 return permits.isLocal
             } ?? false
         if isLocal { tellOfLocalKeys() }
-        // Ends by itself; see above.
+        // The task ends by itself; see above.
         _ = Task.inheriting { [self] in
             while true {
                 let wake = OneShot<Void>()
@@ -77,10 +78,10 @@ final class QuotaDriver: Sendable {
         }
     }
 
-    /// Gives back what no call needs, and waits until the store has it.
+    /// Returns the permits that no call needs, and waits until the store has them.
     func drain(_ limiter: Limiter) async {
         guard let timeSource = state.withLock({ $0.timeSource }) else { return }
-        // A request that is under way may bring more.
+        // A running request may bring more permits.
         for _ in 0..<3 {
             for key in limiter.keys(where: { $0.isDriven }) {
                 let permits =
@@ -104,7 +105,7 @@ final class QuotaDriver: Sendable {
             return state.operations == 0
         }
         if isIdle { return }
-        // Each operation ends within its time limit, but calls in line may begin others.
+        // Each operation ends within its time limit, but waiting calls may begin others.
         let timer = timeSource.schedule(after: limit) { end.settle(.success(())) }
         defer { timer.cancel() }
         try? await end.value { end.settle(.success(())) }
@@ -208,12 +209,12 @@ final class QuotaDriver: Sendable {
         }
         let rules = plan.storedRules
         if access.nextAdmission(at: timeSource.now) != nil {
-            // A store that is slow would otherwise lose them, and nobody waits for it.
+            // With a time limit, a slow store would lose the permits. No call waits for this.
             access.run { store in try await store.giveBack(permits, to: key, rules: rules) }
             operationHasEnded()
             return
         }
-        // Nobody waits for it but the end of the gate.
+        // Only the gate's shutdown waits for this.
         tell("the return of permits", timeSource) { store in
             try await store.giveBack(permits, to: key, rules: rules)
         } ended: {
@@ -221,7 +222,7 @@ final class QuotaDriver: Sendable {
         }
     }
 
-    /// Lowers what is left under one rule in the store; nobody waits for it.
+    /// Lowers the permits that are left under one rule in the store. No call waits for this.
     func lower(
         to permits: Int, of key: QuotaKey, rule: Int, by timeSource: any TimeSource
     ) {
@@ -237,7 +238,7 @@ final class QuotaDriver: Sendable {
         ended: @escaping @Sendable () -> Void = {}
     ) {
         let (access, news) = (access, news)
-        // Ends by itself, within the time limit.
+        // The task ends by itself, within the time limit.
         _ = Task.inheriting {
             _ = try? await access.ask(
                 what, by: timeSource, tell: { news.add($0) }

@@ -2,17 +2,17 @@
 
 import TurnpikeSupport
 
-/// How many permits a replica holds without a call for them, by what its calls have used lately.
+/// How many idle permits a replica holds, depending on what its calls have used recently.
 ///
 /// Times are nanoseconds of the monotonic clock.
 struct QuotaLease {
-    /// How many permits it should hold.
+    /// The number of permits that the lease should hold.
     private(set) var size = 0
-    /// The most that it may hold.
+    /// The most permits that the lease may hold.
     private(set) var most = 0
-    /// When idle permits are looked at again.
+    /// When idle permits are checked again.
     private(set) var checkAt = Int64.max
-    // The permits used since a moment, to find the size, and since the latest look at idle permits.
+    // The permits used since a time, to find the size, and those since the last check.
     private var used = 0
     private var usedSince = Int64.min
     private var usedSinceCheck = 0
@@ -28,22 +28,22 @@ struct QuotaLease {
         latestCost = cost
     }
 
-    /// Holds nothing until permits are used again.
+    /// Holds no permits until permits are used again.
     mutating func forget() { (size, used, usedSinceCheck) = (0, 0, 0) }
 
-    /// Whether so few permits are idle that others may be asked for.
+    /// Whether so few permits are idle that more may be requested.
     func isLow(_ idle: Int) -> Bool { size > 0 && idle * 4 <= size }
 
-    /// How many permits are to be asked for when so many are idle; nil if none.
+    /// The number of permits to request if so many are idle; nil for none.
     func wanted(_ idle: Int) -> Int? {
         idle >= 0 && isLow(idle) && usedSinceCheck > 0 ? size - idle : nil
     }
 
-    /// Learns how many permits are used in the time of a lease.
+    /// Measures how many permits are used in the time of a lease.
     mutating func measure(_ plan: QuotaPlan, replicas: Int?, at now: Int64) {
         most = plan.maxLease(replicas)
         let (time, overflow) = now.subtractingReportingOverflow(usedSince)
-        // Too few permits for a call are of no use to it.
+        // Permits that are too few for one call are useless.
         let wanted = latestCost > most ? 0 : plan.lease(forUse: used, in: overflow ? .max : time)
         if overflow || time >= 10_000_000 {
             size = min(wanted, most)
@@ -54,7 +54,7 @@ struct QuotaLease {
         }
     }
 
-    /// How many of the idle permits were not needed for a while.
+    /// The number of idle permits that were not needed for a while.
     mutating func unneeded(of idle: Int, at now: Int64) -> Int {
         if idle > 0, now < checkAt { return 0 }
         checkAt = now.addingSaturating(Self.idleTime)

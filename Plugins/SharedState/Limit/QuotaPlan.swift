@@ -5,31 +5,31 @@ import TurnpikeCore
 import TurnpikeMiddleware
 import TurnpikeSupport
 
-/// The rules of a limit, and what follows from them for the use of a store.
+/// The rules of a limit, and how the limit uses the store because of them.
 struct QuotaPlan: Sendable {
     let rules: [QuotaRule]
     /// The state that is shared with other replicas.
     let access: SharedAccess
     /// The smallest burst.
     let burst: Int
-    /// The name that tells its quota from others in a store; nil if its place does.
+    /// The name of the quota in a store; nil if the limit's position in the stack identifies it.
     let key: String?
     private let places = QuotaPlaces()
-    // The time between two permits of the rule whose permits come fastest.
+    // The time between two permits of the fastest rule.
     private let fastest: Double
     private let slowest: Double
 
-    // So many permits are reserved at once for calls that wait: those of this time, divided by the
-    // replicas. It is short, so that replicas take turns and what a lost replica takes with it is
-    // little; and longer than a round trip, so that no permit is lost between two portions.
+    // The time that one reservation for waiting calls covers, divided by the replicas. The time is
+    // short, so that replicas take turns and a lost replica loses few permits. But it is longer
+    // than a round trip, so that no permit is lost between two reservations.
     private static let portionTime = 50e6
-    // A lease has the permits that this replica is likely to use within this time.
+    // A lease has the permits that this replica will probably use within this time.
     private static let leaseTime = 10e6
-    /// No permit is reserved further ahead.
+    /// The longest time ahead for which a permit is reserved.
     static let longestReach = Duration.seconds(10)
 
     init(_ rules: [QuotaRule], access: SharedAccess, key: String? = nil) {
-        // A rule that is given twice would be charged twice.
+        // A repeated rule would be charged twice.
         var known: Set<String> = []
         let rules = rules.filter { known.insert($0.identity).inserted }
         self.rules = rules
@@ -40,38 +40,38 @@ struct QuotaPlan: Sendable {
         slowest = rules.intervals.max() ?? 1e-3
     }
 
-    /// How many permits are reserved at once for calls that wait.
+    /// The number of permits that are reserved at once for waiting calls.
     ///
-    /// One is asked for while another is left, so that the round trip costs no quota.
+    /// The next portion is requested before the last one is used, so the round trip costs no quota.
     func portion(_ replicas: Int) -> Int {
         max(Int(min(Self.portionTime / fastest / Double(replicas), 1e6)), 2)
     }
 
-    /// How far ahead permits are reserved for calls that wait: each replica has room for two.
+    /// How far ahead permits are reserved for waiting calls. Each replica has space for two.
     ///
-    /// A replica that found none left would have to try again, and would not be in line meanwhile.
+    /// A replica without space would have to try again, and would not be in the queue until then.
     func reach(_ replicas: Int) -> Duration {
         let two = slowest.rounded(.up) * 2 * (Double(replicas) + 1)
         return min(.nanoseconds(Int64(min(max(two, 1e9), 1e10))), Self.longestReach)
     }
 
-    /// The most permits that this replica may hold without a call for them.
+    /// The most idle permits that this replica may hold.
     ///
-    /// All replicas together hold a quarter of the burst at most.
+    /// All replicas together hold at most a quarter of the burst.
     func maxLease(_ replicas: Int?) -> Int {
         replicas.map { Int(min(Double(burst) / (4 * Double($0)), 1e6)) } ?? 0
     }
 
     /// The size of a lease.
     /// - Parameters:
-    ///   - used: How many permits were used in a time.
+    ///   - used: The number of permits used in a time.
     ///   - time: The time, in nanoseconds.
-    /// - Returns: How many permits are likely to be used within the time of a lease.
+    /// - Returns: The number of permits that will probably be used within the time of a lease.
     func lease(forUse used: Int, in time: Int64) -> Int {
         Int(min(Double(used) * min(Self.leaseTime / Double(max(time, 1)), 1), 1e6))
     }
 
-    /// The rules as the store gets them, in the order of ``rules``.
+    /// The rules as sent to the store, in the order of ``rules``.
     var storedRules: [QuotaRule] {
         if let key { return rules.map { $0.identified(by: "/" + key) } }
         let places = places.all
@@ -81,18 +81,18 @@ struct QuotaPlan: Sendable {
         }
     }
 
-    /// The same, for a request: what may be held idle is not part of the burst.
+    /// The same, for a request. Idle permits of leases are not part of the burst.
     func sentRules(hasLeases: Bool) -> [QuotaRule] {
         let rules = storedRules
         return hasLeases ? rules.map { $0.grantingBurst(times: 0.75) } : rules
     }
 
-    /// Learns which limits of the same stack stand outside of this one.
+    /// Learns which limits of the same stack are outside of this one.
     ///
-    /// Of limits with the same rule, each has a state of its own for it, told by how many stand before
-    /// it; so the same ones share in all replicas, and other gates around them are of no matter. A limit
-    /// in the stacks of several clients keeps the place in the first one, so that its state never
-    /// becomes another one.
+    /// If limits have the same rule, each has its own state for the rule. The number of such limits
+    /// before it identifies the state. So the same limits of all replicas share, and other gates do
+    /// not matter. A limit in the stacks of several clients keeps its place in the first stack, so
+    /// that its state never changes.
     func place(after others: [QuotaPlan]) {
         guard places.all.isEmpty else { return }
         let others = others.filter { $0.key == nil && $0.access.group == access.group }
@@ -101,7 +101,7 @@ struct QuotaPlan: Sendable {
         }
     }
 
-    /// This replica's share of the quota, while the store has no answer.
+    /// This replica's share of the quota, for the time without an answer of the store.
     func share(_ replicas: Int) -> [QuotaRule] {
         rules.map { rule in
             let count = Double(max(replicas, 1))
@@ -109,9 +109,9 @@ struct QuotaPlan: Sendable {
         }
     }
 
-    /// An answer, with its times in a range in which they can be used.
-    /// - Throws: An error if no store may give this answer. If an offset were missing, a rule would
-    ///   not be kept. A permit that is due in a year would make calls wait for a year.
+    /// Checks an answer, and limits its times to a usable range.
+    /// - Throws: An error if a store must not give this answer. If an offset were missing, a rule
+    ///   would be violated. If a permit were due in a year, calls would wait for a year.
     func checked(_ answer: QuotaAnswer) throws -> QuotaAnswer {
         switch answer {
         case .granted(let grant):
@@ -129,16 +129,16 @@ struct QuotaPlan: Sendable {
     }
 
     private struct UnusableGrant: Error, CustomStringConvertible {
-        var description: String { "its permits do not belong to the request" }
+        var description: String { "its permits do not match the request" }
     }
 
-    /// The least time in which so many permits come.
+    /// The shortest time in which so many permits become available.
     func leastTime(for permits: Int) -> Int64 {
         Int64(nanoseconds: fastest * Double(max(permits, 0)))
     }
 }
 
-/// For each rule of a limit, how many limits with the same rule stand before it in its stack.
+/// For each rule of a limit, the number of limits with the same rule before it in its stack.
 private final class QuotaPlaces: Sendable {
     private let places = Mutex<[Int]>([])
 
@@ -157,12 +157,12 @@ extension [QuotaRule] {
 }
 
 extension Int64 {
-    /// A number of nanoseconds, clamped to a quarter of the range.
+    /// A number of nanoseconds, limited to a quarter of the range.
     init(nanoseconds: Double) {
         self = nanoseconds < 2e18 ? (nanoseconds > -2e18 ? Int64(nanoseconds) : .min / 4) : .max / 4
     }
 
-    /// The sum, clamped to half of the range.
+    /// The sum, limited to half of the range.
     func addingSaturating(_ other: Int64) -> Int64 {
         let (sum, overflow) = addingReportingOverflow(other)
         if overflow { return other > 0 ? .max / 2 : .min / 2 }

@@ -3,18 +3,18 @@
 import TurnpikeCore
 import TurnpikeSupport
 
-/// What the latest answer of the store lets a replica expect: when permits come, when it asks again,
-/// and for how many.
+/// What the last answer of the store says about the future: when permits come, when the replica
+/// asks again, and for how many.
 ///
 /// Times are nanoseconds of the monotonic clock.
 struct RefillForecast {
-    /// When the store is asked again, after it had no permits or no answer.
+    /// When the store is asked again, after it had no permits or did not answer.
     private(set) var retryAt = Int64.min
-    /// How many permits the next request may ask for beyond a portion, since there were enough.
+    /// How many permits the next request may ask for in addition to a portion, after a full answer.
     private(set) var grown = 0
-    /// Until when no permit comes.
+    /// The time until which no permit comes.
     private(set) var scarceUntil = Int64.min
-    // Until when that is believed: permits may be returned, or the store may begin anew.
+    // How long this is believed. Permits may be returned, or the store may restart.
     private var knownUntil = Int64.min
 
     private static let firstProbe: Int64 = 20_000_000
@@ -28,9 +28,9 @@ struct RefillForecast {
     /// Whether it is known that no permit comes yet.
     func isScarce(at now: Int64) -> Bool { scarceUntil > now && now < knownUntil }
 
-    /// The store has granted permits.
+    /// Handles granted permits.
     /// - Parameters:
-    ///   - permits: How many.
+    ///   - permits: The number of granted permits.
     ///   - last: When the last of all reserved permits is due.
     ///   - now: When the answer came.
     mutating func granted(_ permits: Int, last: Int64, at now: MonotonicInstant) {
@@ -41,25 +41,26 @@ struct RefillForecast {
         grown = isLater ? 0 : min(max(grown, permits) * 2, 1 << 20)
     }
 
-    /// The store has no permits before a time has passed, and can reserve them a little earlier.
+    /// Handles an answer without permits. The store can reserve permits `reach` before they are
+    /// due.
     mutating func exhausted(_ after: Duration, reach: Duration, at now: MonotonicInstant) {
         grown = 0
         scarceUntil = now.advanced(by: after).nanoseconds
         knownUntil = now.advanced(by: Self.longestPause).nanoseconds
-        // A store that could have reserved them has lied, and may go on to: it costs few commands.
+        // Otherwise the store could have reserved permits. Such a store is asked rarely.
         pause(
             after - reach, atLeast: after > reach ? .milliseconds(1) : Self.pauseAfterLie,
             from: now)
     }
 
-    /// The store grants nothing while a cool-down lasts.
+    /// Handles a cool-down, during which the store grants nothing.
     ///
-    /// What this replica has noted of the cool-down may be shorter.
+    /// This replica may know only of a shorter cool-down.
     mutating func coolingDown(_ left: Duration, at now: MonotonicInstant) {
         pause(left, atLeast: .milliseconds(10), from: now)
     }
 
-    /// The store had no answer, and may be asked again at a moment.
+    /// Handles a missing answer. The store may be asked again at the next admission.
     mutating func failed(nextAdmission: MonotonicInstant?, at now: MonotonicInstant) {
         grown = 0
         retryAt = max(

@@ -4,26 +4,26 @@ import TurnpikeCore
 import TurnpikeMiddleware
 import TurnpikeSupport
 
-/// Permits of a shared quota that a replica has reserved, in the order in which they become due.
+/// The permits of a shared quota that a replica has reserved, in the order of their times.
 struct ReservedPermits {
-    // The permits of one answer. Those from `next` to `end` are left.
+    // The permits of one answer. The unused ones are from `next` to `end`.
     private struct Grant {
         var next = 0
         var end: Int
-        /// How many of its permits were due when the answer came.
+        /// The number of its permits that were due when the answer came.
         let ready: Int
         let base: Int64
         let offsets: [Double]
     }
 
     private var grants: [Grant] = []
-    // The first grant that has permits left.
+    // The first grant with unused permits.
     private var head = 0
     private let intervals: [Double]
-    // A call never waits for more permits than a bucket holds.
+    // A call never waits for more permits than a bucket can hold.
     private let burst: Int
 
-    /// How many permits are left.
+    /// The number of unused permits.
     private(set) var count = 0
 
     init(_ rules: [QuotaRule]) {
@@ -35,8 +35,8 @@ struct ReservedPermits {
 
     /// Adds the permits of an answer.
     /// - Parameters:
-    ///   - answer: What the store has granted.
-    ///   - now: When the answer came: the decision was earlier, so that no permit is used too early.
+    ///   - answer: The grant of the store.
+    ///   - now: When the answer came. The decision was earlier, so no permit is used too early.
     mutating func add(_ answer: QuotaGrant, at now: Int64) {
         guard answer.permits > 0 else { return }
         let permits = min(answer.permits, 1 << 40)
@@ -63,8 +63,8 @@ struct ReservedPermits {
         return true
     }
 
-    /// When the permits of the next call are due, behind a number of others; nil if there are not
-    /// enough.
+    /// When the permits of a call are due if a number of others come first; nil if there are not
+    /// enough permits.
     func due(of cost: Int, behind permits: Int = 0) -> Int64? {
         guard permits <= count, cost <= count - permits else { return nil }
         var rank = permits + max(min(cost, burst), 1) - 1
@@ -78,8 +78,8 @@ struct ReservedPermits {
     /// When the last permit is due.
     var lastDue: Int64? { grants.last.map { due($0, $0.end - 1) } }
 
-    /// Takes out permits that come last.
-    /// - Returns: How many, at most those that are left.
+    /// Removes permits from the end.
+    /// - Returns: The number of removed permits.
     mutating func removeLast(_ permits: Int) -> Int {
         let removed = min(max(permits, 0), count)
         var left = removed

@@ -4,49 +4,49 @@ public import TurnpikeCore
 public import TurnpikeMiddleware
 import TurnpikeSupport
 
-/// Limits the number of requests per second over all replicas of a service, which draw on one quota.
+/// Limits the requests per second of all replicas of a service, which share one quota.
 ///
 /// ```swift
 /// let shared = SharedState(try ValkeyServer(url: "redis://cache.internal:6379/0"))
 /// let client = Client(stack: [.retry(), .sharedRateLimit(perSecond: 500, burst: 50, shared: shared)])
 /// ```
 ///
-/// It passes calls as ``/TurnpikeMiddleware/RateLimit`` does, but takes their permits from the store of
-/// a ``SharedState``: for calls that wait a portion ahead, and for calls that come regularly a few that
-/// it holds idle. What is not used is given back. While the store has no answer, each replica goes on
-/// with its share of the quota. It honours the cool-downs of the state.
+/// The gate passes calls as ``/TurnpikeMiddleware/RateLimit`` does, but takes their permits from
+/// the store of a ``SharedState``. For waiting calls it reserves a portion ahead. For regular calls
+/// it holds a few idle permits. Unused permits are returned. While the store does not answer, each
+/// replica uses its share of the quota. The gate honours the cool-downs of the state.
 ///
 /// Two limits of one stack with the same rules have two quotas, unless they have the same name. See
 /// <doc:OneQuotaForManyReplicas>.
 public struct SharedRateLimit: RateLimiting {
     /// The permits, and the calls that wait for them.
     public let limiter: KeyedLimiter<LeasedPermits>
-    /// What it asks of requests and responses.
+    /// The options for requests and responses.
     public var options: RateLimitOptions
     let driver: QuotaDriver
 
     private static let help = [
         "turnpike.rate_limit.local":
-            "Quotas that go on locally, because the store of shared state is away.",
-        "turnpike.rate_limit.taken": "Permits that were taken from shared quotas.",
-        "turnpike.rate_limit.given_back": "Permits that were given back to shared quotas unused.",
+            "Quotas with local limits, because the store of shared state cannot be reached.",
+        "turnpike.rate_limit.taken": "Permits taken from shared quotas.",
+        "turnpike.rate_limit.given_back": "Unused permits returned to shared quotas.",
     ]
 
     /// Creates a limit.
     /// - Parameters:
     ///   - perSecond: The average number of requests per second; fractions are allowed.
-    ///   - burst: How many requests may go at once after a pause.
-    ///   - queue: How many calls may wait in this process, over all origins.
-    ///   - scope: What shares one quota.
+    ///   - burst: How many requests may be sent at once after a pause.
+    ///   - queue: How many calls may wait in this process, for all origins together.
+    ///   - scope: The requests that share one quota.
     ///   - shared: The state of the replicas.
-    ///   - key: Names the quota in the store, no secret: limits with the same name, rules and origin
-    ///     draw on one quota. Without a name, a limit shares with those of other replicas and clients
-    ///     that have the same rules, but never with another limit of its stack.
-    ///   - cooldowns: Holds calls back while their origin has asked to wait; nil means those of
-    ///     `shared`.
-    ///   - meter: Receives what a ``/TurnpikeMiddleware/RateLimit`` tells, counts permits that were
-    ///     taken (`turnpike.rate_limit.taken`) and given back unused
-    ///     (`turnpike.rate_limit.given_back`), and receives the number of quotas that go on locally
+    ///   - key: Names the quota in the store; it must not be a secret. Limits with the same name,
+    ///     rules and origin share one quota. Without a name, a limit shares with limits of other
+    ///     replicas and clients with the same rules, but never with one of its stack.
+    ///   - cooldowns: Delays calls while their origin has asked to wait; nil means the cool-downs
+    ///     of `shared`.
+    ///   - meter: Receives the figures of a ``/TurnpikeMiddleware/RateLimit``, counts permits that
+    ///     were taken (`turnpike.rate_limit.taken`) and returned unused
+    ///     (`turnpike.rate_limit.given_back`), and receives the number of quotas with local limits
     ///     (`turnpike.rate_limit.local`).
     public init(
         perSecond: Double, burst: Int = 1, queue: Int = 1000, scope: RateLimit.Scope = .origin,
@@ -58,16 +58,16 @@ public struct SharedRateLimit: RateLimiting {
             scope: scope, shared: shared, key: key, cooldowns: cooldowns, meter: meter)
     }
 
-    /// Creates a limit with several rules, all of which must have room.
+    /// Creates a limit with several rules. A call needs permits of all of them.
     /// - Parameters:
-    ///   - rules: The rules. Without any, everything passes.
-    ///   - queue: How many calls may wait in this process, over all origins.
-    ///   - scope: What shares the quotas.
+    ///   - rules: The rules. Without rules, every call passes.
+    ///   - queue: How many calls may wait in this process, for all origins together.
+    ///   - scope: The requests that share the quotas.
     ///   - shared: The state of the replicas.
     ///   - key: Names the quota in the store
     ///     (``init(perSecond:burst:queue:scope:shared:key:cooldowns:meter:)``).
-    ///   - cooldowns: Holds calls back while their origin has asked to wait; nil means those of
-    ///     `shared`.
+    ///   - cooldowns: Delays calls while their origin has asked to wait; nil means the cool-downs
+    ///     of `shared`.
     ///   - meter: Receives the same figures as with one rule.
     public init(
         _ rules: [QuotaRule], queue: Int = 1000, scope: RateLimit.Scope = .origin,
@@ -85,16 +85,16 @@ public struct SharedRateLimit: RateLimiting {
         options = RateLimitOptions(scope: scope)
     }
 
-    /// Gives back what was reserved in the store, and has the meter pass on what it holds.
+    /// Returns reserved permits to the store, and flushes the meter.
     public func shutdown() async {
         await driver.drain(limiter)
         await driver.plan.access.flush()
         await limiter.figures.flush()
     }
 
-    /// What is true of this gate; see ``/TurnpikeCore/GateFacts``.
+    /// The facts of this gate; see ``/TurnpikeCore/GateFacts``.
     ///
-    /// Waits for the store are among those for a turn: they last for its time limit at most.
+    /// Waits for the store count as waits for a turn. The store's time limit ends them.
     public func facts(for request: Request?) -> GateFacts? {
         let plan = driver.plan
         var facts = limitFacts(
@@ -107,7 +107,7 @@ public struct SharedRateLimit: RateLimiting {
         return facts
     }
 
-    /// Waits for its permits.
+    /// Waits for the request's permits, then passes the request on.
     public func intercept(
         _ request: Request, context: Context, next: Next
     ) async throws -> Response {
@@ -115,7 +115,7 @@ public struct SharedRateLimit: RateLimiting {
         return try await pass(request, context: context, next: next)
     }
 
-    /// Lowers what is left under one rule, here and in the store.
+    /// Lowers the permits that are left under one rule, here and in the store.
     public func lower(
         to permits: Int, of key: QuotaKey, rule: Int, by timeSource: any TimeSource
     ) {
@@ -126,11 +126,11 @@ public struct SharedRateLimit: RateLimiting {
 }
 
 extension SharedRateLimit: PlacedGate {
-    /// Learns which limits stand before it, so that two with the same rules have two quotas.
+    /// Learns which limits come before it, so that two limits with the same rules have two quotas.
     public func place(after others: [any PlacedGate]) {
         var outside: [QuotaDriver] = []
         for case let other as SharedRateLimit in others {
-            // The place of a limit that stands in a stack twice is the first one.
+            // If a limit is in a stack twice, its first position counts.
             if other.driver === driver { return }
             if !outside.contains(where: { $0 === other.driver }) { outside.append(other.driver) }
         }
@@ -151,7 +151,7 @@ extension Gate where Self == SharedRateLimit {
             key: key, cooldowns: cooldowns, meter: meter)
     }
 
-    /// Limits requests over all replicas by several rules at once; see
+    /// Limits requests over all replicas by several rules; see
     /// ``SharedRateLimit/init(_:queue:scope:shared:key:cooldowns:meter:)``.
     public static func sharedRateLimit(
         _ rules: [QuotaRule], queue: Int = 1000, scope: RateLimit.Scope = .origin,

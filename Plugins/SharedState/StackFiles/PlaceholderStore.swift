@@ -4,16 +4,16 @@ import TurnpikeCore
 public import TurnpikeMiddleware
 public import TurnpikeSharedState
 
-/// Stands in for a store while a stack file is only checked, and keeps nothing: each operation fails.
+/// Replaces a store while a stack file is only checked. It stores nothing: each operation fails.
 ///
 /// A factory of a store (`register(sharedStore:)`) returns it if
-/// ``/TurnpikeStackFiles/Settings/isDryRun`` says so, because a check opens nothing.
+/// ``/TurnpikeStackFiles/Settings/isDryRun`` is true, because a check opens nothing.
 public struct PlaceholderStore: SharedStore {
-    /// Whether a secret can be read by nobody on its way to the store that the file describes.
+    /// Whether nobody can read a secret on its way to the store that the file describes.
     public let hidesTraffic: Bool?
 
-    /// Creates a store that keeps nothing.
-    /// - Parameter hidesTraffic: What the real store says of itself
+    /// Creates a store that stores nothing.
+    /// - Parameter hidesTraffic: The value of the real store
     ///   (``/TurnpikeSharedState/SharedStore/hidesTraffic``), for the linter.
     public init(hidesTraffic: Bool? = nil) { self.hidesTraffic = hidesTraffic }
 

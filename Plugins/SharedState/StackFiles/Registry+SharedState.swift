@@ -6,7 +6,7 @@ public import TurnpikeSharedState
 public import TurnpikeStackFiles
 
 extension Registry {
-    /// Adds or replaces a kind of store under a name that `shared.use` of a stack file may have.
+    /// Adds or replaces a kind of store. `shared.use` of a stack file selects it by name.
     ///
     /// ```swift
     /// registry.register(sharedStore: "postgres") { settings in
@@ -15,11 +15,12 @@ extension Registry {
     /// }
     /// ```
     ///
-    /// The store is made once for each file and kept over a reload that leaves `shared` as it is.
-    /// It is closed (``/TurnpikeSharedState/SharedStore/shutdown()``) when the client of the file shuts down. The settings
-    /// of ``/TurnpikeSharedState/SharedState`` (`timeLimit`, `replicas`, `group` and `metrics`) are read by this method.
-    /// A file that is only checked (``/TurnpikeStackFiles/Settings/isDryRun``) opens nothing: the factory
-    /// should then read its settings and return a ``PlaceholderStore``.
+    /// The store is made once for each file, and is kept over a reload that does not change
+    /// `shared`. It is closed (``/TurnpikeSharedState/SharedStore/shutdown()``) when the file's
+    /// client shuts down. This method itself reads the settings of
+    /// ``/TurnpikeSharedState/SharedState`` (`timeLimit`, `replicas`, `group` and `metrics`). A
+    /// file that is only checked (``/TurnpikeStackFiles/Settings/isDryRun``) opens nothing: its
+    /// factory should read its settings and return a ``PlaceholderStore``.
     /// - Parameters:
     ///   - name: The name.
     ///   - description: The description of the store, for the reference and the schema of stack
@@ -36,12 +37,12 @@ extension Registry {
         }
         register(shared: name, description: whole) { settings in
             let store = Result { try make(settings) }
-            // All mistakes are reported, also if the store cannot be made.
+            // All mistakes are reported, even if the store cannot be made.
             return SharedStatePart(try SharedState(settings) { try store.get() })
         }
     }
 
-    /// Adds the kind `memory` to what `shared` of stack files may use.
+    /// Adds the kind `memory` to the stores that `shared` of stack files may use.
     public mutating func registerSharedState() {
         register(
             sharedStore: "memory",
@@ -56,17 +57,17 @@ extension Registry {
 }
 
 extension Settings {
-    /// Returns the shared state of the file, if `shared` of this gate says that it uses it.
+    /// Returns the shared state of the file, if the setting `shared` of this gate uses it.
     ///
-    /// `true` and the name in `shared.use` of the file say so. A gate that names what the file does
-    /// not describe has a mistake. The same instance is returned to all gates of a file.
+    /// The setting uses it with `true`, or with the name in `shared.use` of the file. Another name
+    /// is a mistake. All gates of a file get the same instance.
     /// - Returns: The state; nil if the gate does not use it.
     public func sharedState() -> SharedState? {
         sharedPart("shared") { SharedStatePart(SharedState(PlaceholderStore())) }?.state
     }
 }
 
-/// Shared state that a stack file has described.
+/// The shared state that a stack file describes.
 private final class SharedStatePart: SharedGates {
     let state: SharedState
 
@@ -85,7 +86,7 @@ private final class SharedStatePart: SharedGates {
             meter: meter)
     }
 
-    // The file has said that secrets may be stored.
+    // The file allows storing secrets.
     func tokens(key: String) -> (any BearerTokenSharing)? {
         (try? SharedTokens(state, key: key, storesSecrets: true))?.sharing()
     }
@@ -101,17 +102,17 @@ extension SharedState {
         (
             "timeLimit",
             """
-            How long an operation on the store may take, in seconds, before a gate goes on locally.
+            How long an operation on the store may take, in seconds, before a gate decides locally.
             """
         ),
         (
             "replicas",
             """
             How many replicas share the state. Without it, they are counted by their heartbeats. A \
-            limit is divided by the number while the store does not answer.
+            limit is divided by this number while the store does not answer.
             """
         ),
-        ("group", "What the replicas are replicas of, if several services use one store."),
+        ("group", "The name of the service, if several services use one store."),
         ("metrics", .metrics),
     ]
 

@@ -2,43 +2,43 @@
 
 import TurnpikeCore
 
-/// How many replicas there are, as heartbeats have counted them.
+/// The number of replicas, counted by heartbeats.
 struct ReplicaCount {
     private var latest: Int?
     private var previous: Int?
     private var beatAt: MonotonicInstant?
     private var isBeating = false
 
-    /// How often a replica says that it is there.
+    /// How often a replica reports that it is running.
     static let interval = Duration.seconds(1)
-    /// The same while the count grows: replicas that start together do not see each other at first.
+    /// The same while the count grows: replicas that start together first miss each other.
     static let firstInterval = Duration.milliseconds(200)
     /// The number before the first count.
     ///
-    /// A replica that starts while the store is away must not take the whole quota.
+    /// A replica that starts while the store is unreachable must not take the whole quota.
     static let assumed = 10
-    /// The most replicas that are believed.
+    /// The highest number that is believed.
     ///
-    /// With more, the share of each would be next to nothing, and calls would wait for days.
+    /// With more, the share of each replica would be almost zero, and calls would wait for days.
     static let most = 10_000
-    /// How long a replica counts if it stops.
+    /// How long a replica still counts after its last heartbeat.
     static let lifetime = Duration.seconds(3)
 
     /// The number; nil before the first count.
     ///
-    /// It is the larger one of the latest two counts. After an outage of the store the first count
-    /// has only those replicas that came back first.
+    /// The number is the larger of the last two counts. After an outage of the store, the first
+    /// count contains only the replicas that came back first.
     var known: Int? { latest.map { max($0, previous ?? $0) } }
 
-    /// The number, if two counts have confirmed it; replicas that start together do not see each
+    /// The number, if two counts have confirmed it. Replicas that start together do not see each
     /// other at first.
     var confirmed: Int? { previous == nil ? nil : known }
 
     private var isSettled: Bool { latest != nil && previous.map { $0 >= latest ?? 0 } ?? false }
 
-    /// Whether a heartbeat is due, which must then be followed by ``end(_:)``.
+    /// Whether a heartbeat is due. If so, ``end(_:)`` must follow.
     mutating func begin(at now: MonotonicInstant) -> Bool {
-        // One that never ends must not keep all others from being sent.
+        // A heartbeat that never ends must not block all later ones.
         let pause = isBeating ? Self.lifetime : isSettled ? Self.interval : Self.firstInterval
         if let beatAt, beatAt.duration(to: now) < pause { return false }
         isBeating = true
@@ -47,8 +47,8 @@ struct ReplicaCount {
     }
 
     /// Ends a heartbeat.
-    /// - Parameter count: How many replicas there are; nil if the store had no answer. One
-    ///   beyond ``most`` is none.
+    /// - Parameter count: The number of replicas; nil if the store gave no answer. A number above
+    ///   ``most`` is ignored.
     mutating func end(_ count: Int?) {
         isBeating = false
         guard let count, count <= Self.most else { return }

@@ -4,15 +4,15 @@ import Synchronization
 import TurnpikeCore
 import TurnpikeSupport
 
-/// Uses a store within a time limit, and not at all while it is away.
+/// Uses a store within a time limit, and not at all while it cannot be reached.
 final class SharedAccess: Sendable {
     private struct State {
         var circuit = StoreCircuit()
         var toldAt: MonotonicInstant?
-        // Whether the latest line of the log says that the store is away.
+        // Whether the last log line says that the store cannot be reached.
         var hasToldFailure = false
         var replicas = ReplicaCount()
-        // Whether it is known whether the store can be reached.
+        // Whether the first contact has shown if the store can be reached.
         var hasMet = false
     }
 
@@ -30,12 +30,12 @@ final class SharedAccess: Sendable {
 
     private static let help = [
         "turnpike.shared_state.failures":
-            "Operations on shared state without an answer of its store, after which a gate went on"
+            "Operations on shared state without an answer of its store; the gate then decided"
             + " locally.",
         "turnpike.shared_state.skipped":
-            "Operations on shared state that were not tried, because its store was away.",
-        "turnpike.shared_state.away": "Stores of shared state that are not asked now.",
-        "turnpike.shared_state.replicas": "Replicas that share state, as far as is known.",
+            "Operations on shared state that were not tried, because its store failed.",
+        "turnpike.shared_state.away": "Stores of shared state that are not asked at present.",
+        "turnpike.shared_state.replicas": "Replicas that share state, as far as known.",
     ]
 
     init(
@@ -60,17 +60,17 @@ final class SharedAccess: Sendable {
         }
     }
 
-    /// How many replicas there are, as far as is known.
+    /// The number of replicas, as far as known.
     var replicas: Int {
         fixedReplicas ?? state.withLock { $0.replicas.known ?? ReplicaCount.assumed }
     }
 
-    /// How many replicas there are, once that is certain enough to hold permits ahead of demand.
+    /// The number of replicas, if it is certain enough to hold permits ahead of demand.
     var confirmedReplicas: Int? { fixedReplicas ?? state.withLock { $0.replicas.confirmed } }
 
     var isReachable: Bool { state.withLock { $0.circuit.isClosed } }
 
-    /// When the store may be asked next; nil if it may be now.
+    /// When the store may be asked next; nil if it may be asked now.
     func nextAdmission(at now: MonotonicInstant) -> MonotonicInstant? {
         state.withLock { $0.circuit.nextAdmission(at: now) }
     }
@@ -79,16 +79,17 @@ final class SharedAccess: Sendable {
 
     /// Asks the store, within the time limit.
     /// - Parameters:
-    ///   - what: What is asked for, for messages: `a permit`.
+    ///   - what: The object of the request, for messages: `a permit`.
     ///   - timeSource: The clock of the limit.
-    ///   - limit: Another limit than ``timeLimit``, for what nobody waits for.
-    ///   - firstLimit: The limit until the store has answered for the first time, which includes the time
-    ///     for its connection; the store is then asked whatever has failed before. Nil for no other one.
-    ///   - tell: Takes a line for the log.
-    ///   - late: Takes an answer that comes after the limit, or after the caller was cancelled.
+    ///   - limit: Another limit than ``timeLimit``, for requests that no call waits for.
+    ///   - firstLimit: The limit until the store has answered for the first time. This limit
+    ///     includes the time for the connection. The store is then asked despite earlier failures.
+    ///     Nil: no such limit.
+    ///   - tell: Receives a line for the log.
+    ///   - late: Receives an answer that comes after the limit or after the caller's cancellation.
     ///   - operation: Asks the store.
-    /// - Returns: The answer; nil if there is none, and the gate must go on locally.
-    /// - Throws: `CancellationError` alone.
+    /// - Returns: The answer; nil if there is none, so that the gate must decide locally.
+    /// - Throws: Only `CancellationError`.
     func ask<Answer: Sendable>(
         _ what: String, by timeSource: any TimeSource, limit: Duration? = nil,
         firstLimit: Duration? = nil, tell: @escaping @Sendable (String) -> Void,
@@ -124,7 +125,7 @@ final class SharedAccess: Sendable {
             ended(what, failure, isFirst: isFirst, timeSource, tell)
             return answer
         } catch let error as CancellationError {
-            // The caller was cancelled, which says nothing of the store.
+            // The caller was cancelled, which says nothing about the store.
             state.withLock { $0.circuit.abandon(at: timeSource.now) }
             throw error
         } catch {
@@ -133,12 +134,12 @@ final class SharedAccess: Sendable {
         }
     }
 
-    /// Sends something to the store that nobody waits for, whether or not the store has answered of
-    /// late.
+    /// Sends an operation to the store that no call waits for, whether or not the store has
+    /// answered recently.
     func run(_ operation: @escaping @Sendable (any SharedStore) async throws -> Void) {
         let store = store
-        // It ends by itself: a store promises that for each operation. It is not cancelled with the
-        // caller, for others wait for its answer, or its answer must be taken back.
+        // The task ends by itself, because every operation of a store does. The task is not
+        // cancelled with the caller: others wait for its answer, or its effect must be undone.
         _ = Task.inheriting { try? await operation(store) }
     }
 
@@ -164,15 +165,15 @@ final class SharedAccess: Sendable {
         guard isNews else { return }
         if let failure {
             tell(
-                "the store of shared state did not give \(what), and calls go on locally: \(failure)"
+                "the store of shared state did not give \(what); gates decide locally: \(failure)"
             )
         } else {
             tell("the store of shared state answers again")
         }
     }
 
-    // A failure is news every ten seconds, and so is the first answer after one that was told. That
-    // the store is not asked any more is always news: a short fault before it must not hide it.
+    // A failure is logged every ten seconds, and so is the first answer after a logged failure. The
+    // line that the store is not asked any more is always logged.
     private static func isNews(
         _ state: inout State, _ hasFailed: Bool, opens: Bool, _ now: MonotonicInstant
     ) -> Bool {
@@ -206,7 +207,7 @@ final class SharedAccess: Sendable {
 }
 
 extension SharedAccess {
-    /// What a gate states that asks the store so often in one pass.
+    /// The effect of a gate that asks the store so many times in one call.
     func use(_ content: GateSharedContent, times: Int = 1) -> GateEffect {
         .sharesState(content, isHidden: store.hidesTraffic, atMost: timeLimit * times)
     }

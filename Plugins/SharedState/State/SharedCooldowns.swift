@@ -14,7 +14,7 @@ struct SharedCooldowns: CooldownSharing {
 
     func tell(of duration: Duration, for key: QuotaKey, gate: String, in context: Context) {
         let (access, text) = (access, key.text(in: access.group))
-        // It ends by itself, within the time limit, and nobody waits for it.
+        // The task ends by itself, within the time limit. No call waits for it.
         _ = Task.inheriting {
             _ = try? await access.ask(
                 "a cool-down", by: context.timeSource, tell: { context.report($0, by: gate) }
@@ -40,11 +40,11 @@ struct SharedCooldowns: CooldownSharing {
 }
 
 extension Cooldowns {
-    /// Creates cool-downs that hold for all replicas.
+    /// Creates cool-downs for all replicas.
     /// - Parameters:
     ///   - shared: The state of the replicas.
-    ///   - longest: The longest cool-down; what a server asks for beyond that is cut.
-    ///   - key: Whose cool-down a request falls under besides its origin
+    ///   - longest: The longest cool-down. If a server asks for more, it is shortened.
+    ///   - key: The account or tenant of a request that shares a cool-down, besides its origin
     ///     (``/TurnpikeMiddleware/Cooldowns/init(sharing:longest:key:)``).
     public convenience init(
         shared: SharedState, longest: Duration = .seconds(300),
@@ -55,6 +55,6 @@ extension Cooldowns {
 }
 
 extension QuotaKey {
-    /// The key under which a group of replicas keeps it in a store.
+    /// The key in a store for a group of replicas.
     func text(in group: String) -> String { "\(group)|\(text)" }
 }

@@ -2,12 +2,13 @@
 
 public import TurnpikeCore
 
-/// Decides whether a store is asked at all, so that one that is away costs nothing for each call.
+/// Decides whether a store is asked at all, so that an unreachable store costs calls nothing.
 ///
-/// After three failures in a row nothing is asked for 100 ms. Then one operation tries; while it is
-/// under way, and for twice the time after it failed, nothing else is asked. The longest pause is a
-/// quarter of a second. It is short because all replicas must return to a store at nearly the same
-/// time: those that are back may use the whole quota while others still use their shares.
+/// After three failures in a row, no operation is sent for 100 ms. Then one operation is tried.
+/// While it runs, and for twice the pause after it failed, no other operation is sent. The longest
+/// pause is a quarter of a second. The longest pause is short because all replicas must return at
+/// nearly the same time: replicas that are back may use the whole quota while others still use
+/// shares.
 public struct StoreCircuit: Sendable {
     private enum State: Sendable {
         case closed(failures: Int)
@@ -24,12 +25,12 @@ public struct StoreCircuit: Sendable {
     /// Creates a closed circuit.
     public init() {}
 
-    /// Whether operations pass without being tries.
+    /// Whether operations pass without being tests of the store.
     public var isClosed: Bool { if case .closed = state { true } else { false } }
 
-    /// When an operation may be admitted next; nil if one may be now.
+    /// When an operation may be admitted next; nil if one may be admitted now.
     ///
-    /// While a try is under way, that is when the try counts as lost.
+    /// While a test runs, this is the time at which the test counts as lost.
     public func nextAdmission(at now: MonotonicInstant) -> MonotonicInstant? {
         let next: MonotonicInstant
         switch state {
@@ -42,8 +43,8 @@ public struct StoreCircuit: Sendable {
 
     /// Decides on an operation.
     ///
-    /// An admitted one must be followed by ``record(_:at:)`` or ``abandon(at:)``.
-    /// - Parameter now: The current time, which a closed circuit does not ask for.
+    /// After an admitted operation, call ``record(_:at:)`` or ``abandon(at:)``.
+    /// - Parameter now: The current time. A closed circuit does not evaluate it.
     /// - Returns: Whether the store may be asked.
     public mutating func admit(at now: @autoclosure () -> MonotonicInstant) -> Bool {
         if isClosed { return true }
@@ -55,24 +56,24 @@ public struct StoreCircuit: Sendable {
             state = .trying(since: now, pause: pause)
             return true
         case .trying(let since, let pause):
-            // A try that was never recorded must not keep the circuit open for ever.
+            // A test that was never recorded must not keep the circuit open forever.
             if since.duration(to: now) < Self.longestPause { return false }
             state = .trying(since: now, pause: pause)
             return true
         }
     }
 
-    /// Records that an admitted operation was given up before it said anything about the store, so
-    /// that another one may try at once.
+    /// Records that an admitted operation was abandoned before it showed anything about the store,
+    /// so that another operation may be tried at once.
     public mutating func abandon(at now: MonotonicInstant) {
         if case .trying(_, let pause) = state { state = .open(until: now, pause: pause) }
     }
 
-    /// Records how an admitted operation ended.
+    /// Records the end of an admitted operation.
     /// - Parameters:
-    ///   - hasAnswered: Whether the store answered, in time and without a fault of its own.
-    ///   - now: The current time, which matters only if it has not.
-    /// - Returns: Whether the circuit opens or closes by it.
+    ///   - hasAnswered: Whether the store answered in time and without an error.
+    ///   - now: The current time, needed only after a failure.
+    /// - Returns: Whether this opens or closes the circuit.
     @discardableResult
     public mutating func record(
         _ hasAnswered: Bool, at now: @autoclosure () -> MonotonicInstant

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Values under keys, each until its end; what has ended is removed.
+/// Values under keys, each with an end. Values that have ended are removed.
 ///
-/// The whole table is searched for ended values only when it has doubled, so that a change costs the
-/// same on average, however large it is.
+/// The whole table is searched for ended values only when it has doubled. So the average cost of a
+/// change does not depend on its size.
 struct ExpiringTable<Value: Sendable>: Sendable {
     private struct Entry {
         var value: Value
@@ -15,7 +15,7 @@ struct ExpiringTable<Value: Sendable>: Sendable {
 
     private static var smallest: Int { 64 }
 
-    /// How many values are kept, ended ones included.
+    /// The number of values, including ended ones.
     var count: Int { entries.count }
 
     /// The value under a key, and when it ends.
@@ -39,7 +39,7 @@ struct ExpiringTable<Value: Sendable>: Sendable {
     /// Removes a value.
     mutating func remove(_ key: String) { entries[key] = nil }
 
-    /// How many values have not ended.
+    /// The number of values that have not ended.
     mutating func countLeft(at now: Double) -> Int {
         sweep(at: now)
         return entries.count

@@ -12,9 +12,9 @@ import TurnpikeSupport
 /// let replicas = (0..<12).map { _ in SharedState(store, timeLimit: .milliseconds(20)) }
 /// ```
 ///
-/// It has a clock of its own, as a server has, so that the clocks of the replicas may differ from it.
-/// What has ended is removed: its memory grows with the keys that are in use, not with those that
-/// ever were.
+/// It has its own clock, as a server does, so the clocks of the replicas may differ from it. Ended
+/// values are removed, so its memory grows with the keys in use, not with all keys that were ever
+/// used.
 public final class MemorySharedStore: SharedStore {
     private struct State {
         var quotas = ExpiringTable<QuotaState>()
@@ -22,7 +22,7 @@ public final class MemorySharedStore: SharedStore {
         var tokens = ExpiringTable<StoredToken>()
         var locks = ExpiringTable<UInt64>()
         var groups: [String: ExpiringTable<Void>] = [:]
-        // One number for all keys: it grows for each of them, and needs no memory for each.
+        // One number for all keys, which needs no memory for each key. It grows for every key.
         var fence: UInt64 = 0
     }
 
@@ -33,7 +33,7 @@ public final class MemorySharedStore: SharedStore {
     private static let groupLimit = 64
 
     /// Creates an empty store.
-    /// - Parameter timeSource: The clock by which it decides.
+    /// - Parameter timeSource: The clock of the store.
     public init(timeSource: any TimeSource = SystemTimeSource()) {
         self.timeSource = timeSource
         start = timeSource.now
@@ -54,7 +54,7 @@ public final class MemorySharedStore: SharedStore {
         }
     }
 
-    /// Gives permits back, or charges more of them if the number is negative.
+    /// Returns permits, or charges more of them if the number is negative.
     public func giveBack(_ permits: Int, to key: String, rules: [QuotaRule]) async {
         update { state, now in
             Self.change(key, in: &state, at: now) { $0.giveBack(permits, rules: rules, at: now) }
@@ -131,7 +131,7 @@ public final class MemorySharedStore: SharedStore {
             if let (_, end) = state.locks.value(key, at: now) {
                 return .held(atMost: Self.duration(end - now))
             }
-            // A number per nanosecond lasts for 584 years.
+            // With a new number each nanosecond, they last for 584 years.
             state.fence &+= 1
             state.locks.put(
                 state.fence, key, until: now + Self.nanoseconds(duration), at: now)
@@ -139,7 +139,7 @@ public final class MemorySharedStore: SharedStore {
         }
     }
 
-    /// Ends a lock, if it has not ended.
+    /// Ends a lock, if it has not ended already.
     public func unlock(_ lock: SharedLock) async {
         update { state, now in
             if state.locks.value(lock.key, at: now)?.value == lock.fence {
@@ -148,14 +148,14 @@ public final class MemorySharedStore: SharedStore {
         }
     }
 
-    /// Whether somebody has the lock of a key.
+    /// Whether the lock of a key is taken.
     public func isLocked(_ key: String) -> Bool {
         update { state, now in state.locks.value(key, at: now) != nil }
     }
 
     // MARK: Replicas
 
-    /// Says that a replica is there, and counts those that have said so.
+    /// Reports that a replica is running, and counts the replicas that have reported.
     public func beat(_ replica: String, of group: String, for lifetime: Duration) async -> Int {
         update { state, now in
             state.groups[group, default: ExpiringTable()].put(
@@ -166,7 +166,7 @@ public final class MemorySharedStore: SharedStore {
         }
     }
 
-    /// How many keys it keeps, of all kinds.
+    /// The number of keys in the store, of all kinds.
     public var keyCount: Int {
         update { state, now in
             state.quotas.countLeft(at: now) + state.cooldowns.countLeft(at: now)

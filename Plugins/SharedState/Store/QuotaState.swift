@@ -3,21 +3,21 @@
 import TurnpikeMiddleware
 import TurnpikeSupport
 
-/// The state of a shared quota: for each rule, when it would be whole again (``QuotaStore``).
+/// The state of a shared quota: for each rule, when all its permits will be back (``QuotaStore``).
 ///
-/// All times are nanoseconds of the store's clock. An interval may be shorter than one nanosecond,
-/// so they are floating-point numbers.
+/// All times are nanoseconds of the store's clock. They are floating-point numbers, because an
+/// interval may be shorter than a nanosecond.
 struct QuotaState: Sendable {
-    // The theoretical arrival time of each rule by its identity; a rule without one is whole.
+    // The theoretical arrival time of each rule by identity; none if it has all permits.
     private var arrivals: [String: Double] = [:]
-    // When that was last changed.
+    // When the arrival times were last changed.
     private var changed = -Double.infinity
 
-    // Additions of intervals are not exact. What is due within a nanosecond counts as due, so that a
-    // caller that waits as long as it was told is not refused.
+    // Additions of intervals are inexact. A permit that is due within a nanosecond counts as due.
+    // So a caller that waits for the reported time is not refused.
     private static let tolerance = 1.0
 
-    /// When all rules are whole, and the state need not be kept.
+    /// When all rules have all their permits, so that the state can be removed.
     var end: Double { arrivals.values.max() ?? -.infinity }
 
     /// Takes permits, or none.
@@ -46,7 +46,7 @@ struct QuotaState: Sendable {
         return .granted(QuotaGrant(permits: permits, offsets: offsets.map(Self.duration)))
     }
 
-    /// Gives permits back, or charges more of them if the number is negative.
+    /// Returns permits, or charges more of them if the number is negative.
     mutating func giveBack(_ permits: Int, rules: [QuotaRule], at now: Double) {
         prepare(at: now)
         for rule in rules {
@@ -82,8 +82,8 @@ struct QuotaState: Sendable {
         arrivals[rule.identity] ?? now
     }
 
-    // A rule is whole from its arrival time on. If the clock has gone back, the arrival times go back
-    // with it.
+    // From its arrival time on, a rule has all its permits. If the clock has gone back, the arrival
+    // times go back too.
     private mutating func prepare(at now: Double) {
         let back = max(changed - now, 0)
         changed = now
@@ -94,7 +94,7 @@ struct QuotaState: Sendable {
         Double(duration.wholeNanoseconds)
     }
 
-    // Rounded up, because a permit must not be used early; but not because of an inexact addition.
+    // Rounded up, because no permit may be used early. Errors of additions do not count.
     private static func duration(_ nanoseconds: Double) -> Duration {
         let whole = (nanoseconds - 0.01).rounded(.up)
         return .nanoseconds(Int64(exactly: whole) ?? (whole < 0 ? .min : .max))

@@ -2,68 +2,70 @@
 
 public import TurnpikeMiddleware
 
-/// Keeps quotas on which several replicas draw.
+/// Stores quotas that several replicas share.
 ///
 /// The state of a rule is one number, the theoretical arrival time (TAT) of the generic cell rate
-/// algorithm (ITU-T I.371): when the quota would be whole again. With `i` the interval of the rule,
-/// `b` its burst, and `now` the time of the store's own clock:
+/// algorithm (ITU-T I.371): the time when all permits of the quota will be back. `i` is the
+/// interval of the rule, `b` its burst, and `now` the time of the store's own clock:
 ///
 /// - The permit number `k` of a request, from 0, is due at `max(TAT, now) + k·i - (b - 1)·i`. A
-///   request with several rules waits for the latest one.
-/// - If the first permit of a rule is due later than `now + reach`, nothing is taken, from no rule.
-/// - Otherwise as many permits are taken as are due within the reach, at least
-///   ``QuotaRequest/minimum`` and at most ``QuotaRequest/maximum``, and TAT becomes
-///   `max(TAT, now) + n·i` for each rule.
-/// - A cool-down of the same key (``CooldownStore``) comes first: while it holds, nothing is taken.
+///   request with several rules waits for the latest of these times.
+/// - If the first permit of a rule is due later than `now + reach`, no rule loses a permit.
+/// - Otherwise all permits that are due within the reach are taken, at least
+///   ``QuotaRequest/minimum`` and at most ``QuotaRequest/maximum``. TAT becomes `max(TAT, now) +
+///   n·i` for each rule.
+/// - During a cool-down of the same key (``CooldownStore``), nothing is taken.
 ///
-/// A request with a small reach leaves what other requests have reserved further ahead. If the store's
-/// clock has gone back, as after a failover to a server whose clock is behind, TAT goes back with it:
-/// a store keeps the time of the last change beside TAT, and subtracts the difference.
+/// A request with a small reach does not touch permits that other requests have reserved further
+/// ahead. If the store's clock has gone back, as after a failover to a slower clock, TAT goes back
+/// too. For this, a store keeps the time of the last change beside TAT, and subtracts the
+/// difference.
 ///
-/// The state belongs to the key of the quota and to the ``/TurnpikeMiddleware/QuotaRule/identity`` of the rule, not to the
-/// rule's place in a list. A rule with another period, number or burst is another rule and begins
-/// anew; the state of the old one ends when it is whole.
+/// The state belongs to the key of the quota and to the ``/TurnpikeMiddleware/QuotaRule/identity``
+/// of the rule, not to the rule's position in a list. A rule with another period, number or burst
+/// is another rule, and starts with all its permits. The old rule's state ends when all its permits
+/// are back.
 public protocol QuotaStore: Sendable {
     /// Takes permits, or none.
     func take(_ request: QuotaRequest) async throws -> QuotaAnswer
 
-    /// Changes how many permits are left, without a decision.
+    /// Changes how many permits are left, without making a decision.
     /// - Parameters:
-    ///   - permits: How many permits to give back, because they were not used; if negative, how many
-    ///     more to charge, because a call cost more than was thought. A charge puts TAT no further
-    ///     ahead than two bursts and a period, so that a wrong cost does not stop all calls for ever.
+    ///   - permits: How many unused permits to return. If negative, how many more to charge,
+    ///     because a call cost more than expected. A charge moves TAT at most two bursts and a
+    ///     period ahead, so that a wrong cost does not stop all calls forever.
     ///   - key: The key of the quota.
-    ///   - rules: Its rules. Given back, permits make none of them more than whole.
-    /// - Throws: An error if the store has no answer.
+    ///   - rules: Its rules. A return never exceeds the burst of a rule.
+    /// - Throws: An error if the store does not answer.
     func giveBack(_ permits: Int, to key: String, rules: [QuotaRule]) async throws
 
-    /// Lowers the permits that are left under one rule, as the server that sets the quota has told.
+    /// Lowers the permits that are left under one rule, after a report of the quota's server.
     ///
-    /// It has no effect if fewer are left.
+    /// Nothing changes if fewer permits are already left.
     /// - Parameters:
-    ///   - remaining: How many are left at most.
+    ///   - remaining: The most permits that are left.
     ///   - key: The key of the quota.
     ///   - rule: The index of the rule.
     ///   - rules: The rules of the quota.
-    /// - Throws: An error if the store has no answer.
+    /// - Throws: An error if the store does not answer.
     func lower(
         to remaining: Double, of key: String, rule: Int, rules: [QuotaRule]
     ) async throws
 }
 
-/// What a replica asks of a shared quota.
+/// A replica's request for permits of a shared quota.
 public struct QuotaRequest: Sendable, Hashable {
-    /// Whose quota it is: an origin, a tenant, an account.
+    /// The owner of the quota: an origin, a tenant, an account.
     ///
-    /// The store keeps one state for each key and rule. It may contain any text without secrets.
+    /// The store has one state for each key and rule. The key may be any text without secrets.
     public var key: String
-    /// The limits of the quota, each once; all must have room.
+    /// The limits of the quota, each once. All must have permits.
     ///
-    /// The store keeps the state of each by its ``/TurnpikeMiddleware/QuotaRule/identity``.
+    /// The store finds the state of each by its ``/TurnpikeMiddleware/QuotaRule/identity``.
     public var rules: [QuotaRule]
-    /// The fewest permits that are of use, such as the cost of one call; at least 1.
+    /// The smallest useful number of permits, such as the cost of one call; at least 1.
     public var minimum: Int
-    /// The most permits that are of use.
+    /// The largest useful number of permits.
     public var maximum: Int
     /// How far ahead permits may be reserved: the longest wait until the first permit may be used.
     public var reach: Duration
@@ -81,25 +83,25 @@ public struct QuotaRequest: Sendable, Hashable {
     }
 }
 
-/// How a shared quota answers a request.
+/// The answer of a shared quota to a request.
 public enum QuotaAnswer: Sendable, Hashable {
     /// Permits were taken.
     case granted(QuotaGrant)
-    /// Nothing was taken: the first permit would come later than the request's
-    /// ``QuotaRequest/reach``. It comes after this time.
+    /// Nothing was taken, because the first permit would come later than the request's
+    /// ``QuotaRequest/reach``. `retryAfter` is the time until that permit.
     case exhausted(retryAfter: Duration)
-    /// Nothing was taken: a cool-down of the same key holds for this time (``CooldownStore``).
+    /// Nothing was taken, because a cool-down of the same key lasts this long (``CooldownStore``).
     case coolingDown(Duration)
 }
 
-/// Permits that were taken from a shared quota, each of which may be used from a moment on.
+/// Permits that were taken from a shared quota. Each may be used from a certain time on.
 public struct QuotaGrant: Sendable, Hashable {
-    /// How many permits were taken.
+    /// The number of permits taken.
     public let permits: Int
     /// For each rule of the request, the time from the decision until the first permit is due.
     ///
-    /// It is negative if permits were left: with -5 intervals, five more permits after the first one
-    /// are due at once.
+    /// The time is negative if permits were left. With -5 intervals, five more permits after the
+    /// first one are due at once.
     public let offsets: [Duration]
 
     /// Creates a grant.

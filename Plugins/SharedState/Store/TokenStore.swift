@@ -2,27 +2,27 @@
 
 public import struct Foundation.Data
 
-/// Keeps one secret for each key, such as the tokens of an account, for all replicas.
+/// Stores one secret for each key, such as the tokens of an account, for all replicas.
 public protocol TokenStore: Sendable {
     /// The content under a key; nil if there is none.
     func token(_ key: String) async throws -> StoredToken?
 
     /// Replaces the content under a key, unless it was stored with a higher fencing number.
     /// - Parameters:
-    ///   - token: The content, and the number of the lock under which it was made
+    ///   - token: The content, and the number of the lock under which it was created
     ///     (``SharedLock/fence``).
     ///   - key: The key.
-    ///   - lifetime: After which time it is removed; nil keeps it.
-    /// - Returns: Whether it was stored. If not, somebody who came later has stored another one.
-    /// - Throws: Any error, if the store has no answer.
+    ///   - lifetime: The time after which the content is removed; nil keeps it.
+    /// - Returns: Whether `token` was stored. If not, a later lock owner has stored another one.
+    /// - Throws: Any error, if the store does not answer.
     func store(_ token: StoredToken, _ key: String, for lifetime: Duration?) async throws -> Bool
 }
 
-/// What a ``TokenStore`` keeps.
+/// The content of a ``TokenStore`` for one key.
 public struct StoredToken: Sendable, Hashable {
-    /// The content, in the format of who has stored it.
+    /// The content, in the format of the code that stored it.
     public var content: Data
-    /// The number of the lock under which it was made; higher numbers come later.
+    /// The number of the lock under which it was created. Later locks have higher numbers.
     public var fence: UInt64
 
     /// Creates a content.
@@ -33,6 +33,6 @@ public struct StoredToken: Sendable, Hashable {
 }
 
 extension StoredToken: CustomStringConvertible {
-    /// The size, and no secret.
+    /// The size and the number, without the secret.
     public var description: String { "\(content.count) bytes, fence \(fence)" }
 }

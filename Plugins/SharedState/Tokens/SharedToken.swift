@@ -4,15 +4,15 @@ import Foundation
 import TurnpikeCore
 import TurnpikeMiddleware
 
-/// A token as it is kept in a store for all replicas.
+/// A token as stored for all replicas.
 ///
 /// It is JSON: `{"version": 1, "access": …, "refresh": …, "expires": seconds since 1970, "scope": […]}`.
-/// Without `access` it says that there is no token any more. A version above 1 would mean that a reader
-/// of today must not use it; members that it does not know are ignored.
+/// Without `access`, there is no token any more. A version above 1 means that this code must not
+/// use it. Unknown members are ignored.
 struct SharedToken: Sendable {
-    /// Nil says that a token was removed.
+    /// Nil if the token was removed.
     let token: BearerToken?
-    /// The scope that was asked for.
+    /// The requested scope.
     let scope: [String]
     /// The number of the lock under which it was stored.
     let fence: UInt64
@@ -26,7 +26,7 @@ struct SharedToken: Sendable {
         self.fence = fence
     }
 
-    /// Reads a content; nil if it is not readable.
+    /// Reads a stored content; nil if it is unreadable.
     init?(_ stored: StoredToken) {
         guard stored.content.count <= Self.maxBytes,
             let value = (try? JSONValue(parsing: stored.content))?.object,
@@ -50,7 +50,7 @@ struct SharedToken: Sendable {
             && text.utf8.allSatisfy { (0x21...0x7E).contains($0) }
     }
 
-    /// What is stored.
+    /// The form in which the token is stored.
     var stored: StoredToken {
         var value: JSONObject = ["version": 1, "scope": .array(scope.map { .string($0) })]
         if let token {

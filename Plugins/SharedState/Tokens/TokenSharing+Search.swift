@@ -6,14 +6,14 @@ import TurnpikeMiddleware
 import TurnpikeSupport
 
 extension TokenSharing {
-    /// What one refresh has learnt of the store so far, and how long it waits before it asks again.
+    /// What one refresh has learnt from the store so far, and its wait before asking again.
     struct Search {
-        /// The last token that the store had.
+        /// The last token that was found in the store.
         private(set) var latest: SharedToken?
         private let job: Job
         private let begin: MonotonicInstant
         private var awaySince: MonotonicInstant?
-        // Until when another replica may be refreshing the token.
+        // The time until which another replica may be refreshing the token.
         private var heldUntil: MonotonicInstant?
         private var interval = Duration.milliseconds(50)
 
@@ -25,7 +25,7 @@ extension TokenSharing {
         }
 
         mutating func isAnswered(with found: Found) {
-            // A store that can be read may still be full or read-only: no lock can be had there.
+            // A readable store may still be full or read-only, so that no lock can be taken.
             latest = found.token ?? latest
         }
 
@@ -54,7 +54,7 @@ extension TokenSharing {
                     : "the store of the token had no answer for"
                 throw ClientError(.auth, "\(reason) \(waited.text)")
             }
-            // Jitter keeps the replicas from asking at the same moments.
+            // Jitter prevents the replicas from asking at the same time.
             let pause = interval * (0.5 + job.context.random.unit())
             interval = min(interval * 1.5, Self.longestInterval)
             try await job.context.sleep(for: min(pause, job.policy.timeLimit - waited))
@@ -63,18 +63,18 @@ extension TokenSharing {
 }
 
 extension SharedTokens {
-    /// Under this key something is stored for as long as the token is valid, by the store's clock.
+    /// A value is stored under this key for as long as the token is valid, by the store's clock.
     var validityKey: String { key + "/valid" }
 
     /// Stores a token.
-    /// - Returns: Whether it was stored; false if a later one is there.
+    /// - Returns: Whether the token was stored; false if the store has a later one.
     func put(
         _ token: SharedToken, in store: any SharedStore, at date: Date
     ) async throws -> Bool {
         let left = token.token?.expires.map { $0.timeIntervalSince(date) }
-        // Ten years; the conversion of what is not a number would trap.
+        // At most ten years. The comparison also handles a value that is not a number.
         let life = left.map { Duration.seconds($0 > 1 ? min($0, 3.2e8) : 1) }
-        // A refresh token outlives its access token.
+        // A refresh token lives longer than its access token.
         let isKept = token.token?.refreshToken != nil
         guard try await store.store(token.stored, key, for: isKept ? nil : life) else {
             return false

@@ -12,9 +12,9 @@ final class TokenSharing: BearerTokenSharing {
     @dynamicMemberLookup
     struct Job: Sendable {
         let refresh: SharedRefresh
-        /// The number under which the old token is in the store; nil if it is not there.
+        /// The number of the old token in the store; nil if it is not stored.
         let fence: UInt64?
-        /// What was to be stored when the refresh began.
+        /// The token that waited to be stored when the refresh began.
         let unsaved: UnsavedToken.ID?
 
         var timeSource: any TimeSource { refresh.context.timeSource }
@@ -25,17 +25,17 @@ final class TokenSharing: BearerTokenSharing {
     }
 
     struct State {
-        /// The number under which the present token is in the store; nil if it is not there.
+        /// The number of the present token in the store; nil if it is not stored.
         var fence: UInt64?
-        /// What is to be stored, because the store had no answer or the token came from outside.
+        /// The token to be stored, because the store did not answer or the token came from outside.
         var unsaved: UnsavedToken?
-        /// How to store it: from the latest call.
+        /// The clock and the log for storing it, from the last call.
         var saving: (timeSource: any TimeSource, tell: @Sendable (String) -> Void)?
         var isSaving = false
 
-        /// Whether a sign-in must be stored that came while this refresh was under way.
+        /// Whether a sign-in came during this refresh, so that the sign-in must be stored.
         ///
-        /// A refresh of the sign-in itself takes its place: the refresh token may be spent.
+        /// A refresh of the sign-in itself replaces it, because the refresh token may be spent.
         func mustKeepSignIn(for job: Job) -> Bool {
             guard let unsaved, unsaved.isFromOutside else { return false }
             return unsaved.id != job.unsaved
@@ -45,29 +45,29 @@ final class TokenSharing: BearerTokenSharing {
     let shared: SharedTokens
     let state = Mutex(State())
 
-    // The lock also lasts while the store is read and written.
+    // The lock also covers the time for reading and writing the store.
     private static let margin = Duration.seconds(5)
-    // How long a store has to be away before a refresh token is risked.
+    // How long a store must be unreachable before a refresh token is risked.
     private static let patience = Duration.seconds(1)
-    // Nobody refreshes more often than once a second, so that one operation may be slower than one of
-    // a rate limit.
+    // Each token is refreshed at most once a second. So an operation may be slower here than for a
+    // rate limit.
     private static let slowest = Duration.milliseconds(250)
-    // Replicas that start together must not sign in each by itself because their connections to the store
-    // are not made yet.
+    // Replicas that start together have no connection to the store yet. These replicas must not all
+    // sign in because of that.
     private static let firstLimit = Duration.seconds(2)
 
     init(_ shared: SharedTokens) { self.shared = shared }
 
-    /// The waits for the store are among those for a token.
+    /// The waits for the store count as waits for a token.
     var effect: GateEffect {
         .sharesState(.secrets, isHidden: shared.state.store.hidesTraffic, atMost: .zero)
     }
 
     /// Returns a new token: from the store, or else from the provider.
     ///
-    /// It is nil if the present one is to be used.
+    /// Nil means that the present token is still to be used.
     func token(for refresh: SharedRefresh) async throws -> BearerToken? {
-        // Another refresh of this replica may store a token while this one is under way.
+        // Another refresh of this replica may store a token while this one is running.
         let job = state.withLock {
             Job(refresh: refresh, fence: $0.fence, unsaved: $0.unsaved?.id)
         }
@@ -94,11 +94,11 @@ final class TokenSharing: BearerTokenSharing {
         }
     }
 
-    // Returns nil if the store must be asked again from the start.
+    // Returns nil if the store must be asked again from the beginning.
     private func token(under lock: SharedLock, _ job: Job) async throws -> BearerToken? {
         let found = try await read(job)
         if found == nil, job.spends {
-            // The refresh token of the store may be another one than that of this replica.
+            // The store may have another refresh token than this replica.
             await unlock(lock, job.timeSource, job.note)
             return nil
         }
@@ -111,7 +111,7 @@ final class TokenSharing: BearerTokenSharing {
             return try await save(token, under: lock, job)
         } catch {
             await unlock(lock, job.timeSource, job.note)
-            // A replica whose lock had ended may have been faster.
+            // If this replica's lock had ended, another one may have been faster.
             if let found = try await read(job), let token = try await adopt(found.token, job) {
                 return token
             }
@@ -130,7 +130,7 @@ final class TokenSharing: BearerTokenSharing {
                 id: id, token: token, scope: job.scope, lock: lock, base: state.fence,
                 isFromOutside: state.unsaved?.isFromOutside == true)
         }
-        // Whatever happens here, the token is there, and the old one may be spent.
+        // Whatever happens here, there is a new token, and the old one may be spent.
         let isStored = try? await ask(
             "a place for the token", job,
             late: { [self] isStored in
@@ -142,8 +142,8 @@ final class TokenSharing: BearerTokenSharing {
             isSaved(id, lock.fence)
             await unlock(lock, job.timeSource, job.note)
         case false?:
-            // A replica that came later has stored another token, which the others use, and with
-            // whose refresh token they will go on. A sign-in replaces that one too.
+            // A later replica has stored another token. The other replicas use this token, and will
+            // refresh with its refresh token. A sign-in replaces that token too.
             let isSignIn = state.withLock { state in
                 guard state.unsaved?.id == id else { return false }
                 if state.unsaved?.isFromOutside == true {
@@ -170,7 +170,7 @@ final class TokenSharing: BearerTokenSharing {
         return token
     }
 
-    // A refresh without a lock.
+    // Refreshes without a lock.
     private func sendAlone(_ latest: SharedToken?, _ job: Job) async throws -> BearerToken {
         job.note("the store has no answer; this replica refreshes the token by itself")
         let token = try await job.request(base(latest, job))
@@ -186,13 +186,13 @@ final class TokenSharing: BearerTokenSharing {
 
     // MARK: Decisions
 
-    // Returns the token of the store, if it is one to use instead of the present one.
+    // Returns the token of the store, if it should replace the present one.
     private func adopt(_ found: SharedToken?, _ job: Job) async throws -> BearerToken? {
         guard let found, let token = found.token, token.value != job.old?.value,
             found.scope == job.scope, isNewer(found, job), try await isValid(found, job)
         else { return nil }
         return state.withLock { state in
-            // A token from outside may have come meanwhile.
+            // A token from outside may have come during the check.
             if state.unsaved?.isFromOutside == true { return nil }
             state.fence = found.fence
             state.unsaved = nil
@@ -200,9 +200,9 @@ final class TokenSharing: BearerTokenSharing {
         }
     }
 
-    // Returns the token whose refresh token is the latest one.
+    // Returns the token with the latest refresh token.
     private func base(_ found: SharedToken?, _ job: Job) -> BearerToken? {
-        // A replica that has signed out has left no token: the old one must not be used.
+        // A replica that has signed out has removed the token, so the old one must not be used.
         if let found, isNewer(found, job) { return found.token }
         return job.old
     }
@@ -212,8 +212,8 @@ final class TokenSharing: BearerTokenSharing {
         return job.fence.map { found.fence > $0 } ?? true
     }
 
-    // The clocks of replicas may be wrong. So a token that has expired by the clock of this one counts
-    // as valid while the store says so, by its own clock.
+    // The clocks of replicas may be wrong. So if a token has expired by this replica's clock, it
+    // still counts as valid if the store says so, by its own clock.
     private func isValid(_ found: SharedToken, _ job: Job) async throws -> Bool {
         guard let expires = found.token?.expires, expires <= job.timeSource.date else {
             return true
@@ -226,7 +226,7 @@ final class TokenSharing: BearerTokenSharing {
 
     // MARK: The store
 
-    // The outer optional is nil if the store has no answer, the inner one if it has no token.
+    // The outer optional is nil if the store does not answer, the inner one if it has no token.
     private func read(_ job: Job) async throws -> Found? {
         let key = shared.key
         guard
@@ -250,9 +250,9 @@ final class TokenSharing: BearerTokenSharing {
         return try await ask(
             "the lock of the token", job,
             late: { [self] answer in
-                // Nobody knows of this lock, which would hold all replicas up.
+                // No task knows of this lock, which would delay all replicas.
                 guard case .taken(let lock) = answer else { return }
-                // It ends by itself: an operation of a store does.
+                // The task ends by itself, because every operation of a store does.
                 _ = Task.apart { [self] in await unlock(lock, job.timeSource, job.note) }
             }
         ) { store in try await store.lock(key, for: time) }
@@ -262,7 +262,7 @@ final class TokenSharing: BearerTokenSharing {
         _ lock: SharedLock, _ timeSource: any TimeSource,
         _ tell: @escaping @Sendable (String) -> Void
     ) async {
-        // A lock that is left ends by itself.
+        // A lock that remains ends by itself.
         _ = try? await shared.state.access.ask("the end of a lock", by: timeSource, tell: tell) {
             store in
             try await store.unlock(lock)
@@ -274,7 +274,7 @@ final class TokenSharing: BearerTokenSharing {
         _ operation: @escaping @Sendable (any SharedStore) async throws -> Answer
     ) async throws -> Answer? {
         let limit = max(shared.state.timeLimit, job.spends ? Self.slowest : .zero)
-        // A look holds calls up whose token may be used.
+        // A look delays calls whose token may still be used.
         let firstLimit = job.isLook ? nil : min(Self.firstLimit, job.policy.timeLimit)
         return try await shared.state.access.ask(
             what, by: job.timeSource, limit: limit, firstLimit: firstLimit, tell: job.note,

@@ -5,9 +5,9 @@ import TurnpikeCore
 import TurnpikeMiddleware
 import TurnpikeSupport
 
-/// A token of this replica that the store does not have yet.
+/// A token of this replica that is not in the store yet.
 struct UnsavedToken: Sendable {
-    /// Tells one of them from the next.
+    /// Distinguishes an unsaved token from the next one.
     final class ID: Sendable, Equatable {
         static func == (left: ID, right: ID) -> Bool { left === right }
     }
@@ -15,21 +15,21 @@ struct UnsavedToken: Sendable {
     let id: ID
     let token: BearerToken?
     let scope: [String]
-    /// The lock under which it was made, if there is one.
+    /// The lock under which it was created, if there is one.
     var lock: SharedLock?
-    /// The number of the token that it replaces; a higher one in the store is later than this token.
+    /// The number of the replaced token. A higher number in the store means a later token.
     let base: UInt64?
-    /// Whether it comes from a sign-in, and replaces whatever the store has.
+    /// Whether the token comes from a sign-in, and replaces any token of the store.
     var isFromOutside = false
 }
 
 extension TokenSharing {
     private static let shortLock = Duration.seconds(5)
-    // Short, because another replica may take the lock and spend the old refresh token. A try costs
-    // nothing while the store is away.
+    // The time is short, because another replica may take the lock and spend the old refresh token.
+    // Trying costs nothing while the store is unreachable.
     private static let longestPause = Duration.milliseconds(250)
 
-    /// Takes a token from outside, which replaces that of all replicas.
+    /// Accepts a token from outside, which replaces the token of all replicas.
     func replace(with token: BearerToken?, scope: [String]) {
         state.withLock { state in
             state.unsaved = UnsavedToken(
@@ -39,7 +39,7 @@ extension TokenSharing {
         saveUnsaved()
     }
 
-    /// Begins to store what is not stored yet, once there is a clock.
+    /// Begins to store the unsaved token, now that there is a clock.
     func use(_ timeSource: any TimeSource, tell: @escaping @Sendable (String) -> Void) {
         let isDue = state.withLock { state in
             state.saving = (timeSource, tell)
@@ -48,7 +48,7 @@ extension TokenSharing {
         if isDue { saveUnsaved() }
     }
 
-    /// Stores what is not stored yet, in the background.
+    /// Stores the unsaved token in the background.
     func saveUnsaved() {
         let saving = state.withLock { state in
             guard !state.isSaving, state.unsaved != nil, let saving = state.saving else {
@@ -58,8 +58,8 @@ extension TokenSharing {
             return saving
         }
         guard let (timeSource, tell) = saving else { return }
-        // It ends when the token is stored, when another one has taken its place, or when the tokens
-        // are released. Nobody waits for it.
+        // The task ends when the token is stored, when another token has replaced it, or when the
+        // tokens are released. No call waits for it.
         _ = Task.apart { [weak self] in
             var pause = Duration.milliseconds(100)
             while await self?.saveOnce(timeSource, tell) == false {
@@ -82,7 +82,7 @@ extension TokenSharing {
         }
         guard let unsaved else { return true }
         guard let lock = await lock(for: unsaved, timeSource, tell) else { return false }
-        // Another token may have taken its place, and may be stored by now.
+        // Another token may have replaced it, and may be stored by now.
         guard state.withLock({ $0.unsaved?.id == unsaved.id }) else {
             if unsaved.lock == nil { await unlock(lock, timeSource, tell) }
             return false
@@ -94,7 +94,7 @@ extension TokenSharing {
             if unsaved.lock == nil, !unsaved.isFromOutside,
                 let present = try await store.token(shared.key), present.fence > unsaved.base ?? 0
             {
-                // Another replica has refreshed the token since; the next refresh here finds it.
+                // Another replica has refreshed the token since. The next refresh here finds it.
                 return UInt64?.none
             }
             let new = SharedToken(unsaved.token, scope: unsaved.scope, fence: lock.fence)
@@ -105,7 +105,7 @@ extension TokenSharing {
         state.withLock { state in
             guard state.unsaved?.id == unsaved.id else { return }
             if isDone == nil, unsaved.isFromOutside {
-                // Its lock has ended, so it is stored under another one.
+                // The lock of this token has ended, so it is stored under another one.
                 state.unsaved?.lock = nil
                 return
             }
@@ -113,7 +113,7 @@ extension TokenSharing {
             if let fence = isDone { state.fence = fence }
         }
         await unlock(lock, timeSource, tell)
-        // There may be another one by now.
+        // There may be another unsaved token by now.
         return false
     }
 

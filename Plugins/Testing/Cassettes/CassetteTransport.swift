@@ -95,7 +95,7 @@ public final class CassetteTransport: Transport {
     /// How many exchanges were recorded.
     public var recordedCount: Int { tape?.recorded ?? 0 }
 
-    /// One report for each request without a recorded response. It has the request, and its
+    /// One report for each request without a recorded response. A report has the request, and its
     /// differences from the nearest exchange.
     public var unmatched: [String] { tape?.unmatched ?? [] }
 

@@ -15,9 +15,10 @@ import TurnpikeSupport
 /// }
 /// ```
 ///
-/// The subject is a list of clients of one server. One client is enough. With two clients, a check
-/// also finds state that a client does not share. Several checks may run at once, also on a server
-/// that others use, because each check has its own keys. It does not remove them.
+/// The subject is a list of clients of one server. One client is enough for all checks. With two
+/// clients, a check also finds state that a client does not share. Several checks may run at once,
+/// also on a server that others use, because each check has its own keys. A check does not remove
+/// its keys.
 ///
 /// The server's clock must run. Some checks wait for a few hundred milliseconds. Exact counts do
 /// not depend on the speed of the server, if a check takes less than a minute.

@@ -144,7 +144,7 @@ public final class FaultTransport: Transport {
 
     /// The faults that happened, sorted by call and send. Equal seeds give equal faults.
     ///
-    /// The first 100,000 are kept.
+    /// Only the first 100,000 faults are stored.
     public var events: [Event] {
         happened.withLock { $0 }.sorted { ($0.call, $0.send) < ($1.call, $1.send) }
     }

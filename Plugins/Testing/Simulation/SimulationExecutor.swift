@@ -61,7 +61,7 @@ final class SimulationExecutor: TaskExecutor {
     }
 }
 
-/// The clock of a ``Simulation``. It stands still while a task can run, and otherwise advances to
+/// The clock of a ``Simulation``. While a task can run it does not move. Otherwise it advances to
 /// the next timer.
 public final class SimulationClock: TimeSource {
     private struct State {
@@ -124,7 +124,8 @@ enum SystemThread {
     /// - Parameters:
     ///   - stackBytes: The size of its stack.
     ///   - body: The code to run.
-    /// - Returns: Whether it was started. Limits of the system or the process may prevent it.
+    /// - Returns: Whether the thread was started. Limits of the system or the process may prevent
+    ///   this.
     static func start(stackBytes: Int, _ body: @escaping @Sendable () -> Void) -> Bool {
         // Allocated without initialization, because its members are private to the C library.
         let attributes = UnsafeMutablePointer<pthread_attr_t>.allocate(capacity: 1)

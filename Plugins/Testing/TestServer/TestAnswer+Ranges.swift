@@ -8,9 +8,9 @@ extension TestAnswer {
     /// Serves content completely or in ranges (RFC 9110 §14).
     ///
     /// If a `GET` has a byte range, the response is 206 with one range, or with several as
-    /// `multipart/byteranges`. It is 416 if no range is within the content. An invalid range is
-    /// ignored, and so is a range whose `If-Range` has another tag or date: the response is 200
-    /// with all of the content.
+    /// `multipart/byteranges`. The status is 416 if no range is within the content. An invalid
+    /// range is ignored, and so is a range whose `If-Range` has another tag or date: the response
+    /// is 200 with all of the content.
     /// - Parameters:
     ///   - content: The content.
     ///   - type: Its media type.

@@ -109,7 +109,7 @@ public final class TestServer: Sendable {
 
     // MARK: The record
 
-    /// The received requests, in order. If it has content, after that was read.
+    /// The received requests in order. A request is added when it is answered.
     public var requests: [ReceivedRequest] { state.withLock { $0.received } }
 
     /// Returns the requests for a path, in order.

@@ -26,8 +26,8 @@ private let notWaiting = MSG_DONTWAIT
 /// A blocking TCP socket on loopback.
 final class TestSocket: Sendable {
     private let descriptor: CInt
-    // Locked while the descriptor is shut down or closed. Otherwise the call could affect a reused
-    // number.
+    // Locked while the descriptor is shut down or closed. Otherwise the call could affect another
+    // socket with the same number.
     private let isClosed = Mutex(false)
 
     private init(descriptor: CInt) { self.descriptor = descriptor }
@@ -151,7 +151,7 @@ final class TestSocket: Sendable {
         let milliseconds = max(1, Int(duration / .milliseconds(1)))
         var entry = pollfd(fd: descriptor, events: Int16(POLLIN) | Self.hangup, revents: 0)
         guard unsafe poll(&entry, 1, CInt(milliseconds)) > 0 else { return false }
-        // This is checked before the peek, which cannot see an end after unread bytes.
+        // The events are checked before the peek, which cannot see an end after unread bytes.
         if entry.revents & (Self.hangup | Int16(POLLHUP) | Int16(POLLERR)) != 0 { return true }
         var byte: UInt8 = 0
         let got = unsafe recv(descriptor, &byte, 1, peek | notWaiting)

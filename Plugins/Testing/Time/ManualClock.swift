@@ -5,7 +5,7 @@ import Synchronization
 public import TurnpikeCore
 public import TurnpikeSupport
 
-/// A time source that stands still until a test advances it.
+/// A time source that only a test advances.
 ///
 /// ```swift
 /// let clock = ManualClock()
@@ -97,7 +97,7 @@ public final class ManualClock: TimeSource {
 
     /// Waits until at least a number of timers are scheduled, or the task is cancelled.
     ///
-    /// All timers count, including those of time limits. ``waitForTimer(in:limit:)`` can name one.
+    /// All timers count, also those of time limits. ``waitForTimer(in:limit:)`` is more precise.
     /// - Parameters:
     ///   - count: The number of timers.
     ///   - limit: The longest wait, in real time. Time in which a busy machine does not run the
@@ -107,11 +107,10 @@ public final class ManualClock: TimeSource {
         try await wait(upTo: limit, for: Self.timers(count)) { $0.heap.count >= count }
     }
 
-    /// Waits until a timer is scheduled that is due after exactly this duration, or the task is
-    /// cancelled.
+    /// Waits until a timer is scheduled for exactly this duration, or the task is cancelled.
     ///
-    /// It waits for one particular timer. ``waitForTimers(_:limit:)`` also counts a timer that will
-    /// be cancelled soon.
+    /// The method waits for one particular timer. ``waitForTimers(_:limit:)`` also counts a timer
+    /// that will be cancelled soon.
     /// - Parameters:
     ///   - duration: The time until the timer is due, by this clock.
     ///   - limit: The longest wait, in real time. Time in which a busy machine does not run the

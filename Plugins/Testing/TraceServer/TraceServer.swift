@@ -24,8 +24,8 @@ import TurnpikeSupport
 ///
 /// Without a viewer, it uses one thread. Clients are limited: a head may have 16 KiB, and a
 /// connection has one request and ten seconds, including the reading of the response. At most eight
-/// connections are open. A ninth replaces the oldest one that has not sent its request, or else the
-/// oldest. So idle connections block nobody.
+/// connections are open. A ninth connection replaces the oldest one that has not sent its request,
+/// or else the oldest one. So idle connections block nobody.
 public final class TraceServer: Sendable {
     private struct State {
         // The connections in the order of their arrival.
@@ -99,7 +99,7 @@ public final class TraceServer: Sendable {
             guard !state.isStopped else { return nil }
             if state.connections.count >= Self.maxConnections {
                 let place = state.connections.firstIndex { !$0.hasAsked } ?? 0
-                // Its thread wakes up, and closes the socket.
+                // The thread of the socket wakes up and closes it.
                 state.connections.remove(at: place).socket.shutDown()
             }
             state.count += 1

@@ -42,7 +42,7 @@ typedef struct hiredis {
     void (*reader_free)(hiredis_reader *);
     int (*reader_feed)(hiredis_reader *, const char *, size_t);
     int (*reader_get_reply)(hiredis_reader *, void **);
-    // Whether it is 1.x.
+    // Whether the library is 1.x.
     bool is_one;
 } hiredis;
 

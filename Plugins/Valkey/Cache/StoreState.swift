@@ -102,7 +102,8 @@ enum StoreFault {
 
 /// The names of a cache key and of variants on a server.
 struct StoreKey: Sendable {
-    /// The name of the hash with the entries. Its digest is the hash tag, also of the claim.
+    /// The name of the hash with the entries. The digest of the key is the hash tag, also of the
+    /// claim.
     let name: String
     /// Finds all entries of the key.
     let lookUp: ValkeyCommand

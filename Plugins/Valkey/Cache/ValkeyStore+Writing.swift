@@ -48,8 +48,8 @@ extension ValkeyStore {
         }
     }
 
-    // The longest time for which a connection without replies is kept. It depends on the limit of
-    // its oldest command, which may be of this store or of shared state.
+    // The longest time for which a connection without replies stays open. It depends on the limit
+    // of its oldest command, which may be of this store or of shared state.
     private var latestArrival: Duration {
         max(server.configuration.stallLimit, options.timeLimit, .seconds(2))
     }
@@ -117,7 +117,7 @@ private final class ValkeyWriter: CacheWriter {
 }
 
 extension ValkeyStore {
-    // How long calls do not wait for one another after a response was not stored.
+    // After a response was not stored, calls do not wait for one another during this time.
     private static let openTime = Duration.seconds(10)
 
     /// Claims the request for a missing response.

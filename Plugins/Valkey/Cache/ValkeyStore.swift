@@ -31,7 +31,7 @@ public final class ValkeyStore: CacheStore {
     // A name that distinguishes this store from those of other replicas.
     let replica = Data(UUID().uuidString.utf8)
 
-    /// The most variants of one key. Above it, the oldest one is removed.
+    /// The most variants of one key. Above this number, the oldest one is removed.
     static let maxVariants = 16
 
     /// Creates a store.
@@ -224,8 +224,8 @@ extension ValkeyStore {
 
         /// The most bytes of all variants of a URL together, including heads.
         ///
-        /// They are sent together. Larger content is not stored. A new variant may remove the
-        /// oldest.
+        /// All variants are sent together. Larger content is not stored. A new variant may remove
+        /// the oldest.
         public var maxEntryBytes = 1 << 20
 
         /// How long a stale response is kept if it can be validated.

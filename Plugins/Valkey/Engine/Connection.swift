@@ -104,8 +104,8 @@ struct Writing {
 
 /// The socket of a connection. Only the engine's thread reads from it.
 ///
-/// One thread at a time writes. With TLS, that is the engine's thread, because OpenSSL works on
-/// one.
+/// Only one thread at a time writes. With TLS, that is the engine's thread, because OpenSSL works
+/// on one.
 final class Channel {
     let reader: ReplyReader
     let tls: TLSChannel?

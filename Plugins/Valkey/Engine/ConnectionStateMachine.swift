@@ -3,8 +3,8 @@
 /// The life of a connection to a node: its state, and how each event changes the state.
 ///
 /// This file does not use sockets and has no side effects. ``ValkeyEngine`` creates the events, and
-/// carries out the action that ``handle(_:)`` returns. It does both inside its lock, but writes and
-/// reads outside of the lock.
+/// carries out the action that ``handle(_:)`` returns. The engine does both inside its lock, but
+/// writes and reads outside of the lock.
 ///
 ///     resolving ── hostFound ──▶ connecting ── connected ──▶ securing ── secured ──▶ greeting
 ///      ── greeted ──▶ ready ── closed ──▶ ended
@@ -66,7 +66,7 @@ struct ConnectionStateMachine {
         case closed
     }
 
-    /// What is left after a write.
+    /// The state of the output after a write.
     enum Rest: Equatable {
         case nothing
         /// All bytes were sent, and more were added meanwhile.
@@ -85,7 +85,7 @@ struct ConnectionStateMachine {
         case handshake
         /// Put the first commands into the output.
         case greet
-        /// Take the output, and write.
+        /// Take the bytes of the output, and write them to the socket.
         case write
         /// Let the engine's thread wait until the socket accepts bytes.
         case poll
@@ -110,7 +110,7 @@ struct ConnectionStateMachine {
 
     /// Whether the connection accepts commands of callers.
     var isReady: Bool { if case .ready = state { true } else { false } }
-    /// Whether it was closed.
+    /// Whether the connection was closed.
     var isOver: Bool { state == .closing || state == .ended }
     /// Whether the output waits for a thread to write it.
     var isIdle: Bool { state == .ready(.idle) }

@@ -2,12 +2,13 @@
 
 /// Decides whether a command waits briefly for others, so that one system call sends them all.
 ///
-/// A command waits at two moments. One is while an earlier command has no reply yet, because a
-/// server runs them in order anyway. The other is just after several tasks got replies, because
-/// they will probably send again. If 64 tasks look up 1 KiB each in a store of responses, a look-up
-/// takes 31 % less processor time and 19 % less time than without this; with 16 KiB, 17 % less
-/// processor time. These are medians of five interleaved rounds of `bench fleet-cache` on two busy
-/// cores. A single task pays nothing. To remove: `holds` returns false, `replied` true.
+/// A command waits at two moments. One moment is while an earlier command has no reply yet, because
+/// a server runs commands in order anyway. The other moment is just after several tasks got
+/// replies, because they will probably send again. If 64 tasks look up 1 KiB each in a store of
+/// responses, a look-up takes 31 % less processor time and 19 % less time than without this; with
+/// 16 KiB, 17 % less processor time. These are medians of five interleaved rounds of `bench
+/// fleet-cache` on two busy cores. A single task pays nothing. To remove: `holds` returns false,
+/// `replied` true.
 ///
 /// At the latest, half of the running commands are sent together, so that the server works on them
 /// while other tasks run. Sending all at once took 15 % longer from any thread, and 40 % longer on

@@ -53,7 +53,7 @@ import TurnpikeSupport
     }
 }
 
-/// Callers that have a result. They are resumed when the lock is free.
+/// Callers that have a result and are resumed when the lock is free.
 // SAFETY: each continuation was taken from its caller, so no other code resumes it.
 @safe struct Outcomes {
     private var list: [UnsafeContinuation<Void, Never>]

@@ -16,7 +16,8 @@ struct SlotTable {
 
     /// Reads the reply of `CLUSTER SLOTS`. Invalid entries are skipped.
     ///
-    /// It runs under the engine's lock, so its cost is limited: each slot is in at most one range.
+    /// Reading runs under the engine's lock, so its cost is limited: each slot is in at most one
+    /// range.
     /// - Returns: Nil if the reply has another form.
     init?(_ reply: ValkeyValue, by server: NodeAddress) {
         guard case .array(let ranges) = reply, ranges.count <= KeySlot.count else { return nil }

@@ -3,7 +3,7 @@
 import CTurnpikeValkey
 import TurnpikeCore
 
-/// The certificates that a client trusts. All its TLS connections share them.
+/// The certificates that a client trusts. All TLS connections of the client share them.
 // SAFETY: the pointer is valid until `deinit`. OpenSSL counts the users of a context, and locks it.
 @safe final class TLSContext: @unchecked Sendable {
     private let pointer: UnsafeMutableRawPointer

@@ -101,7 +101,7 @@ extension ValkeyEngine {
         return .random(in: 5_000_000...limit, using: &state.random)
     }
 
-    /// Closes a connection. Its commands without a reply fail.
+    /// Closes a connection. The commands without a reply fail.
     func close(_ connection: Connection, _ state: inout State, _ fault: ClientError) {
         let wasReady = connection.life.isReady
         guard case .close(var failed, let isFree) = connection.life.handle(.closed) else { return }

@@ -15,7 +15,7 @@ struct ValkeyURL: Sendable {
     private static let schemes = ["redis": false, "valkey": false, "rediss": true, "valkeys": true]
 
     /// - Throws: ``/TurnpikeCore/ClientError/Code/configuration`` that says what to write instead.
-    ///   It does not quote the URL, which may contain a password.
+    ///   The text does not quote the URL, which may contain a password.
     init(_ text: String) throws {
         guard let colon = text.range(of: "://") else {
             throw Self.fault("it needs a scheme: write redis://host:6379/0")
@@ -200,7 +200,7 @@ struct NodeAddress: Hashable, Sendable, CustomStringConvertible {
     }
 }
 
-/// The user and the password of a connection. They are never printed.
+/// The user and the password of a connection, which are never printed.
 struct Credentials: Sendable, DescriptionReflectable {
     /// The user of an ACL; nil if there is only a password.
     let user: String?

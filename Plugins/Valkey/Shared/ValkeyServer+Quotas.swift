@@ -74,8 +74,8 @@ extension QuotaRule {
 /// Any other text counts as such a rule.
 enum QuotaScripts {
     // The time counts from 2026-01-01. If the server's clock has gone back, no time has passed, so
-    // TAT goes back too. That must be written. Otherwise the backlog would stay until the clock has
-    // caught up.
+    // TAT goes back too. The new time must be written. Otherwise the backlog would stay until the
+    // clock has caught up.
     private static let state = """
         local time = redis.call('TIME')
         local now = (time[1] - 1767225600) * 1000000 + time[2]

@@ -14,7 +14,7 @@ public import TurnpikeSharedState
 extension ValkeyServer: SharedStore {}
 
 extension ValkeyServer: CooldownStore {
-    // The key ends with the cool-down. Its content does not matter.
+    // The key ends with the cool-down. The content of the key does not matter.
     private static let coolDown = ValkeyScript(
         """
         if redis.call('PTTL', KEYS[1]) < tonumber(ARGV[1]) then
@@ -36,7 +36,7 @@ extension ValkeyServer: CooldownStore {
         let name = SharedKey.name(key, "cooldown")
         let reply = SharedReply(
             try await send(ValkeyCommand("PTTL", name, key: name), within: SharedReply.timeLimit))
-        // A negative number: there is no key, or one without an end, which is no cool-down.
+        // A negative number means that there is no key, or a key without an end.
         let left = try reply.integer(0, in: Int.min...Int.max)
         return left > 0 ? .milliseconds(left) : nil
     }

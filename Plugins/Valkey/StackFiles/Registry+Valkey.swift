@@ -57,8 +57,9 @@ extension Registry {
 extension Settings {
     /// Returns the server of the file's shared state, if the setting `shared` of this gate uses it.
     ///
-    /// Shared state of another kind is recorded as a mistake. This is for gates that store data on
-    /// the server that ``/TurnpikeSharedState/SharedStore`` does not handle, such as responses.
+    /// Shared state of another kind is recorded as a mistake. The method is for gates that store
+    /// data on the server that ``/TurnpikeSharedState/SharedStore`` does not handle, such as
+    /// responses.
     /// - Returns: The server; nil if the gate does not use it, or while a file is only checked
     ///   (``/TurnpikeStackFiles/Settings/isDryRun``).
     public func valkeyServer() -> ValkeyServer? {
@@ -87,7 +88,7 @@ extension Registry {
     /// Adds the gate `cache` to the names of stack files. The gate may store its entries on the
     /// server of the file's `shared`.
     ///
-    /// It replaces the gate of `registerCache(shared:)`, and has the same settings.
+    /// This gate replaces that of `registerCache(shared:)`, and has the same settings.
     public mutating func registerValkeyCache() {
         registerCache { store, settings in
             guard let server = store as? ValkeyServer else { return nil }

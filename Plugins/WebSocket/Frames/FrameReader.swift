@@ -2,7 +2,7 @@
 
 import Foundation
 
-/// What a frame is (RFC 6455 §11.8).
+/// The kind of a frame (RFC 6455 §11.8).
 enum Opcode: UInt8 {
     case continuation = 0
     case text = 1
@@ -25,14 +25,14 @@ struct Violation: Error, Equatable {
     }
 }
 
-/// Reads the frames of a server, from bytes that are cut anywhere (RFC 6455 §5).
+/// Reads the frames of a server from chunks that may end anywhere (RFC 6455 §5).
 ///
-/// It has no side effects. Content is returned as it comes, so that only the head of a frame and the
-/// content of a control frame, at most 125 bytes, are kept here. A head is checked before its content
-/// is waited for.
+/// It has no side effects. Content is returned as it arrives, so only the head of a frame and the
+/// content of a control frame (at most 125 bytes) are stored here. The head is checked as soon as
+/// it is complete.
 struct FrameReader {
     enum Event: Equatable {
-        /// Content of a message, as it is in the frame.
+        /// Content of a message as it is in the frame, still compressed if the message is.
         case content(Data, Message, isLast: Bool)
         case ping(Data)
         case pong(Data)
@@ -40,7 +40,7 @@ struct FrameReader {
         case close(WebSocket.CloseCode?, reason: String)
     }
 
-    /// The message that is under way.
+    /// The message that is being read.
     struct Message: Equatable {
         let isText: Bool
         let isCompressed: Bool
@@ -53,7 +53,7 @@ struct FrameReader {
     }
 
     private var state = State.head
-    // The head of a frame, or the content of a control frame, as far as it has come.
+    // The bytes that have arrived of the head of a frame or of a control frame.
     private var kept: [UInt8] = []
     private var input = Data()
     private var message: Message?
@@ -66,10 +66,10 @@ struct FrameReader {
         self.mayBeCompressed = mayBeCompressed
     }
 
-    /// Adds bytes, after all events of the bytes before were taken.
+    /// Adds bytes. All events of the previous bytes must have been taken.
     mutating func add(_ bytes: Data) { input = bytes }
 
-    /// Returns the next event, or nil if it needs more bytes.
+    /// Returns the next event, or nil if more bytes are needed.
     mutating func next() throws(Violation) -> Event? {
         while true {
             switch state {
@@ -124,7 +124,7 @@ struct FrameReader {
             throw Violation(.protocolError, "the peer sent a frame of 2^63 bytes or more")
         }
         if size == 4 && length < 126 || size == 10 && length < 65_536 {
-            throw Violation(.protocolError, "the peer did not write a length in the fewest bytes")
+            throw Violation(.protocolError, "the peer wrote a length in more bytes than necessary")
         }
         guard let opcode = Opcode(rawValue: kept[0] & 0x0F) else { return }
         let isFinal = kept[0] & 0x80 != 0
@@ -138,7 +138,7 @@ struct FrameReader {
             message = Message(isText: opcode == .text, isCompressed: isCompressed)
             messageBytes = 0
         }
-        // An empty fragment counts too, so that fragments that never end reach the limit.
+        // An empty fragment counts as one byte, so that endless fragments reach the limit.
         let size64 = max(length, isFinal ? 0 : 1)
         guard size64 <= UInt64(maxMessageBytes - messageBytes) else {
             throw Violation(
@@ -195,10 +195,10 @@ struct FrameReader {
         let code = WebSocket.CloseCode(rawValue: UInt16(content[0]) << 8 | UInt16(content[1]))
         guard code.mayBeSent else {
             throw Violation(
-                .protocolError, "the peer sent the close code \(code.rawValue), which no peer may")
+                .protocolError, "the peer sent the forbidden close code \(code.rawValue)")
         }
         guard let reason = String(validating: content.dropFirst(2), as: UTF8.self) else {
-            throw Violation(.invalidContent, "the peer sent a close reason that is no UTF-8")
+            throw Violation(.invalidContent, "the peer sent a close reason that is not UTF-8")
         }
         return .close(code, reason: reason)
     }

@@ -4,7 +4,7 @@ import Foundation
 
 /// Writes the frames of a client (RFC 6455 §5).
 enum FrameWriter {
-    /// Returns a frame, masked with four bytes of the system's generator (RFC 6455 §5.3).
+    /// Returns a frame, masked with four random bytes of the system (RFC 6455 §5.3).
     static func frame(
         _ opcode: Opcode, _ content: Data, isFinal: Bool = true, isCompressed: Bool = false
     ) -> Data {
@@ -38,7 +38,7 @@ enum FrameWriter {
         return frame
     }
 
-    // Eight bytes at a time: large messages would otherwise spend most of their time here.
+    // Works on eight bytes at a time; otherwise masking takes most of the time for a large message.
     private static func apply(_ mask: UInt32, to frame: inout Data, from start: Int) {
         let wide = (UInt64(mask) << 32 | UInt64(mask)).bigEndian
         unsafe frame.withUnsafeMutableBytes { bytes in
@@ -56,7 +56,7 @@ enum FrameWriter {
         }
     }
 
-    /// Returns the frame that closes, with at most 123 bytes of the reason, cut at a character.
+    /// Returns a close frame. The reason is cut to 123 bytes at the end of a character.
     static func close(_ code: WebSocket.CloseCode?, reason: String) -> Data {
         guard let code else { return frame(.close, Data()) }
         var content = Data([UInt8(code.rawValue >> 8), UInt8(code.rawValue & 0xFF)])

@@ -12,12 +12,12 @@ final class MessageDeflater: Sendable {
     }
 
     private let agreement: DeflateAgreement
-    // Made with the first message, because a stream takes 300 KiB.
+    // Created for the first message, because a stream takes 300 KiB.
     private let stream = Mutex(Stream())
 
     init(_ agreement: DeflateAgreement) { self.agreement = agreement }
 
-    /// Compresses a part of a message, so that the peer can inflate all of it.
+    /// Compresses a part of a message, so that the peer can decompress it without the next part.
     func deflate(_ part: Data, isLast: Bool) throws -> Data {
         try stream.withLock { stream in
             let deflater =
@@ -27,7 +27,7 @@ final class MessageDeflater: Sendable {
             var output = try deflater.add(part) + deflater.flush()
             guard isLast else { return output }
             if agreement.clientForgets { deflater.reset() }
-            // A flush without new content adds nothing; an empty block then stands for it.
+            // A flush without new content adds nothing. An empty block is sent in its place.
             if output.isEmpty { return Data([0]) }
             output.removeLast(4)
             return output.isEmpty ? Data([0]) : output
@@ -35,23 +35,23 @@ final class MessageDeflater: Sendable {
     }
 }
 
-/// Inflates the messages of the server (RFC 7692 §7.2.2), a bounded piece at a time.
+/// Decompresses the messages of the server in pieces of bounded size (RFC 7692 §7.2.2).
 final class MessageInflater {
     private let agreement: DeflateAgreement
     private let maxMessageBytes: Int
-    // Made with the first compressed message, so that an idle socket stays small.
+    // Created for the first compressed message, so that an idle socket uses little memory.
     private var inflater: Inflater?
     private var input = Data()
     private var isLast = false
     private var mayHaveMore = false
-    // Of the message: the bytes that came, and those that they inflated to.
+    // Of the current message: its bytes before and after decompression.
     private var encodedBytes = 0
     private var messageBytes = 0
 
-    /// The most bytes of one piece.
+    /// The most bytes of a piece.
     static let pieceBytes = 65_536
 
-    // Like the limits of contents: a message may inflate to so many times its size, but to 1 MiB always.
+    // As for contents: the ratio bounds a decompressed message, but 1 MiB is always allowed.
     private static let ratio = 100
     private static let freeBytes = 1_048_576
 
@@ -60,7 +60,7 @@ final class MessageInflater {
         self.maxMessageBytes = maxMessageBytes
     }
 
-    /// Adds content, after all pieces of the content before were taken.
+    /// Adds content. All pieces of the previous content must have been taken.
     func add(_ content: Data, isLast: Bool) {
         // The sender leaves out the end of the flush (RFC 7692 §7.2.1).
         input = isLast ? content + [0, 0, 0xFF, 0xFF] : content
@@ -69,7 +69,7 @@ final class MessageInflater {
         mayHaveMore = true
     }
 
-    /// Returns the next piece, and whether it is the last of its message; nil if content is needed.
+    /// Returns the next piece and whether it ends its message, or nil if content is missing.
     func next() throws(Violation) -> (piece: Data, isLast: Bool)? {
         guard mayHaveMore else { return nil }
         do {
@@ -84,7 +84,7 @@ final class MessageInflater {
     private func nextPiece() throws -> (piece: Data, isLast: Bool) {
         let inflater = try inflater ?? Inflater(rawWindowBits: agreement.serverWindowBits)
         self.inflater = inflater
-        // One byte more than is allowed shows that the message is too large, and no more is inflated.
+        // One byte beyond the bound shows that a message is too large; then inflating stops.
         let bound = min(maxMessageBytes, max(Self.ratio * encodedBytes, Self.freeBytes))
         var output = Data(count: min(Self.pieceBytes, bound - messageBytes + 1))
         let step = try unsafe input.withUnsafeBytes { input in
@@ -99,7 +99,7 @@ final class MessageInflater {
             throw Violation(
                 .messageTooBig, "the peer sent a message that inflates to more than \(bytes)")
         }
-        // A sender may end the stream with a message; the next one then begins another.
+        // A sender may end the stream with a message. The next message then begins another stream.
         if step.hasEnded { try inflater.reset() }
         mayHaveMore = step.produced == output.count || step.hasEnded && !input.isEmpty
         let endsMessage = isLast && !mayHaveMore

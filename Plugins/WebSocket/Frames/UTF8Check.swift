@@ -2,16 +2,16 @@
 
 import Foundation
 
-/// Checks that text is UTF-8, from pieces that may cut a character (RFC 3629 §4).
+/// Checks that pieces of text, which may end within a character, are UTF-8 (RFC 3629 §4).
 struct UTF8Check {
-    // How many bytes the character still needs, and what the next of them may be.
+    // How many bytes the current character still needs, and the allowed values of the next one.
     private var needed = 0
     private var allowed: ClosedRange<UInt8> = 0x80...0xBF
 
-    /// Whether no character is incomplete.
+    /// Whether the text ends with a complete character.
     var isComplete: Bool { needed == 0 }
 
-    /// Returns false as soon as the text cannot become UTF-8.
+    /// Adds bytes, and returns false if the text is not UTF-8.
     mutating func add(_ bytes: Data) -> Bool {
         unsafe bytes.withUnsafeBytes { bytes in unsafe bytes.allSatisfy { add($0) } }
     }
@@ -27,7 +27,7 @@ struct UTF8Check {
         case ..<0x80: return true
         case 0xC2...0xDF: needed = 1
         case 0xE0: (needed, allowed) = (2, 0xA0...0xBF)
-        // The surrogates are no characters.
+        // Surrogates are not characters.
         case 0xED: (needed, allowed) = (2, 0x80...0x9F)
         case 0xE1...0xEF: needed = 2
         case 0xF0: (needed, allowed) = (3, 0x90...0xBF)

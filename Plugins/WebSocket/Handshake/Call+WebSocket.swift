@@ -5,17 +5,17 @@ public import TurnpikeCore
 import TurnpikeSupport
 
 extension Call {
-    /// Opens a socket with the request, which must be a GET.
+    /// Opens a socket with the request, whose method must be GET.
     ///
     /// The handshake passes the gates like any other call. A `wss` URL is sent as `https`, and a `ws`
     /// URL as `http`.
     /// - Parameters:
-    ///   - protocols: What is offered to the server, most wanted first.
+    ///   - protocols: The protocols to offer to the server, the preferred one first.
     ///   - options: The limits of the socket.
     /// - Returns: The open socket.
-    /// - Throws: ``/TurnpikeCore/ClientError/Code/validation`` if the server answers with another
-    ///   status than 101, ``/TurnpikeCore/ClientError/Code/protocol`` for a wrong answer, or an
-    ///   error of the call.
+    /// - Throws: ``/TurnpikeCore/ClientError/Code/validation`` if the server answers with a status
+    ///   other than 101, ``/TurnpikeCore/ClientError/Code/protocol`` if its answer is invalid, or
+    ///   an error of the call.
     public func webSocket(
         protocols: [String] = [], options: WebSocket.Options = WebSocket.Options()
     ) async throws -> WebSocket {
@@ -45,7 +45,7 @@ extension Call {
 extension Client {
     /// Opens a socket; see ``TurnpikeCore/Call/webSocket(protocols:options:)``.
     ///
-    /// `Origin` and other fields of the handshake are header fields.
+    /// Set `Origin` and other fields of the handshake in `headers`.
     public func webSocket(
         _ target: some TargetConvertible, protocols: [String] = [], headers: HTTPHeaders = [:],
         options: WebSocket.Options = WebSocket.Options()

@@ -2,23 +2,23 @@
 
 import TurnpikeSupport
 
-/// What client and server agreed on for compressed messages (RFC 7692 §7).
+/// The parameters of compression that client and server agreed on (RFC 7692 §7).
 struct DeflateAgreement: Equatable {
-    /// Whether each message of the server begins a new stream.
+    /// Whether the server begins a new stream for each message.
     var serverForgets = false
-    /// Whether each message of the client begins a new stream.
+    /// Whether the client begins a new stream for each message.
     var clientForgets = false
     var serverWindowBits = 15
     var clientWindowBits = 15
 
     static let name = "permessage-deflate"
 
-    /// What the client offers; the server may choose everything else.
+    /// The offer of the client; it leaves all other parameters to the server.
     static let offer = "\(name); client_max_window_bits"
 
     /// Reads the server's answer.
     /// - Returns: The agreement; nil if the server chose no extension.
-    /// - Throws: A violation for what was not offered, or what the client cannot do.
+    /// - Throws: A violation if the answer was not offered or the client does not support it.
     static func read(
         _ field: String?, wasOffered: Bool
     ) throws(Violation) -> DeflateAgreement? {
@@ -51,18 +51,18 @@ struct DeflateAgreement: Equatable {
             clientWindowBits = try Self.bits(value)
             if clientWindowBits == 8 {
                 throw Self.refusal(
-                    "the server asks for a window of 8 bits, with which zlib cannot compress")
+                    "the server asks for a window of 8 bits, which zlib does not support")
             }
-        default: throw Self.refusal("the server set a parameter of \(Self.name) that is not valid")
+        default: throw Self.refusal("the server sent an invalid parameter of \(Self.name)")
         }
     }
 
     private static func bits(_ value: String) throws(Violation) -> Int {
-        // A value may stand in quotes (RFC 6455 §9.1).
+        // A value may be in quotes (RFC 6455 §9.1).
         let isQuoted = value.count > 2 && value.hasPrefix("\"") && value.hasSuffix("\"")
         let text = isQuoted ? String(value.dropFirst().dropLast()) : value
         guard let bits = (8...15).first(where: { String($0) == text }) else {
-            throw refusal("the server named a window that is not of 8 to 15 bits")
+            throw refusal("the server chose a window outside of 8 to 15 bits")
         }
         return bits
     }

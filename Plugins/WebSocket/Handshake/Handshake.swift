@@ -4,13 +4,13 @@ import Foundation
 import TurnpikeCore
 import TurnpikeSupport
 
-/// The opening handshake (RFC 6455 §4): what is asked, and what the answer must say.
+/// The opening handshake (RFC 6455 §4): creates its request and checks its response.
 struct Handshake {
     let protocols: [String]
     let offersDeflate: Bool
     let key: String
 
-    /// What the answer agreed on.
+    /// The result of the negotiation.
     struct Agreement: Equatable {
         let protocolName: String?
         let deflate: DeflateAgreement?
@@ -22,20 +22,20 @@ struct Handshake {
         self.key = key
     }
 
-    /// Sixteen bytes of the system's generator.
+    /// Sixteen random bytes of the system in base64.
     static func newKey() -> String {
         var generator = SystemRandomNumberGenerator()
         return Data((0..<16).map { _ in UInt8(truncatingIfNeeded: generator.next()) })
             .base64EncodedString()
     }
 
-    /// What the server answers to a key (RFC 6455 §4.2.2).
+    /// The value of `Sec-WebSocket-Accept` that the server must send for a key (RFC 6455 §4.2.2).
     static func accept(for key: String) -> String {
         SHA1.digest(of: Data((key + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11").utf8))
             .base64EncodedString()
     }
 
-    /// Returns the call of the handshake.
+    /// Returns the call that requests the upgrade.
     func call(_ call: Call) -> Call {
         var call = call.streaming()
             .header("Sec-WebSocket-Version", "13")
@@ -49,7 +49,7 @@ struct Handshake {
         return call
     }
 
-    /// The same URI with http for ws and https for wss, so that all gates know the scheme.
+    /// The same URI with http for ws and https for wss, because the gates know only these schemes.
     static func overHTTP(_ uri: TargetURI) -> TargetURI {
         let lowercased = uri.text.prefix(6).lowercased()
         for (name, other) in [("wss:", "https:"), ("ws:", "http:")]
@@ -60,15 +60,15 @@ struct Handshake {
         return uri
     }
 
-    /// Checks the head of an answer that switches to a protocol (101).
+    /// Checks the head of a 101 response.
     func check(
         _ headers: HTTPHeaders, switchingTo upgrade: String
     ) throws(Violation) -> Agreement {
         guard Grammar.equalsIgnoringCase(upgrade, "websocket") else {
-            throw refusal("the server switched to another protocol than websocket")
+            throw refusal("the server switched to a protocol other than websocket")
         }
         guard headers["Sec-WebSocket-Accept"].map({ Grammar.trimmed($0) }) == Self.accept(for: key)
-        else { throw refusal("the server's Sec-WebSocket-Accept does not belong to the key") }
+        else { throw refusal("the server's Sec-WebSocket-Accept does not match the key") }
         let protocolName = headers["Sec-WebSocket-Protocol"]
         if let protocolName, !protocols.contains(protocolName) {
             throw refusal("the server chose a protocol that was not offered")

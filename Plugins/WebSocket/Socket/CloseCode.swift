@@ -9,19 +9,19 @@ extension WebSocket {
         /// Creates a code; those of an application are 4000 to 4999.
         public init(rawValue: UInt16) { self.rawValue = rawValue }
 
-        /// 1000: all was said.
+        /// 1000: nothing more is to be sent.
         public static let normal = Self(rawValue: 1000)
-        /// 1001: the server shuts down, or the client leaves.
+        /// 1001: the server is shutting down, or the client is leaving.
         public static let goingAway = Self(rawValue: 1001)
         /// 1002: a violation of the protocol.
         public static let protocolError = Self(rawValue: 1002)
-        /// 1003: content of a type that the receiver does not take.
+        /// 1003: content of a type that the receiver does not accept.
         public static let unsupportedContent = Self(rawValue: 1003)
-        /// 1007: text that is no UTF-8, or content that cannot be inflated.
+        /// 1007: text that is not UTF-8, or content that cannot be decompressed.
         public static let invalidContent = Self(rawValue: 1007)
-        /// 1008: a rule of the receiver.
+        /// 1008: a message violates a rule of the receiver.
         public static let policyViolation = Self(rawValue: 1008)
-        /// 1009: a message larger than the receiver takes.
+        /// 1009: a message is larger than the receiver accepts.
         public static let messageTooBig = Self(rawValue: 1009)
         /// 1011: a failure of the server.
         public static let serverError = Self(rawValue: 1011)
@@ -30,8 +30,8 @@ extension WebSocket {
         /// 1013: the server is overloaded.
         public static let tryAgainLater = Self(rawValue: 1013)
 
-        /// Whether the code may stand in a frame: 1005, 1006 and 1015 are only names for what no
-        /// frame says, and others are not assigned.
+        /// Whether the code is allowed in a frame. 1005, 1006 and 1015 name situations without a
+        /// frame, and others are not assigned.
         var mayBeSent: Bool {
             switch rawValue {
             case 1000...1003, 1007...1014, 3000...4999: true
@@ -39,7 +39,7 @@ extension WebSocket {
             }
         }
 
-        /// Whether a new connection may serve where this one was closed.
+        /// Whether the cause is temporary, so that a new connection may succeed.
         var isPassing: Bool {
             switch rawValue {
             case 1001, 1011...1014: true
@@ -50,9 +50,9 @@ extension WebSocket {
 
     /// How the peer closed a socket.
     public struct Closure: Sendable, Hashable {
-        /// The code of the peer; nil if it sent none.
+        /// The code in the close frame; nil if it has none.
         public let code: CloseCode?
-        /// What the peer said.
+        /// The reason in the close frame.
         public let reason: String
     }
 }

@@ -4,20 +4,20 @@ import Synchronization
 import TurnpikeCore
 import TurnpikeSupport
 
-/// The content that has arrived and was not read yet, and how it ends.
+/// The content that has arrived and has not been read, and the result at its end.
 ///
 /// While it is full, nothing is read from the connection.
 final class Inbox: Sendable {
     private struct State {
         var fragments: [WebSocket.Fragment] = []
-        // Those before it were taken.
+        // The index of the first fragment that has not been taken.
         var start = 0
         var bytes = 0
         var end: Result<Void, any Error>?
-        // Whether content that does not fit is dropped, instead of waited with; then all behind it is.
+        // Whether content beyond the limit is dropped; from then on, all content is dropped.
         var dropsExcess = false
         var dropsContent = false
-        // Settled when there is something to read, and when there is room.
+        // `reader` is settled when there is something to read, `writer` when there is space.
         var reader: OneShot<Void>?
         var writer: OneShot<Void>?
 
@@ -40,16 +40,16 @@ final class Inbox: Sendable {
 
     static let maxBytes = 65_536
 
-    // Small messages must not count for nothing.
+    // The constant makes small messages count too.
     private static func size(_ fragment: WebSocket.Fragment) -> Int { fragment.content.count + 64 }
 
-    /// Whether the reader is so slow that nothing is read from the connection.
+    /// Whether so much is unread that nothing is read from the connection.
     var isFull: Bool { state.withLock { $0.isFull } }
 
     /// Whether a reader waits.
     var hasReader: Bool { state.withLock { $0.reader?.isSettled == false } }
 
-    /// Adds content, unless it ended.
+    /// Adds content, unless the content has ended.
     func put(_ fragment: WebSocket.Fragment) {
         let reader = state.withLock { state -> OneShot<Void>? in
             if state.dropsExcess, state.bytes >= Self.maxBytes { state.dropsContent = true }
@@ -61,7 +61,7 @@ final class Inbox: Sendable {
         reader?.settle(.success(()))
     }
 
-    /// Waits no longer for a slow reader, and drops what does not fit from now on.
+    /// From now on, drops content beyond the limit instead of waiting for a slow reader.
     func dropExcess() {
         let writer = state.withLock { state in
             state.dropsExcess = true
@@ -70,7 +70,7 @@ final class Inbox: Sendable {
         writer?.settle(.success(()))
     }
 
-    /// Ends the content; the first end counts.
+    /// Ends the content. Only the first call has an effect.
     func end(_ result: Result<Void, any Error>) {
         let waiters = state.withLock { state in
             if state.end == nil { state.end = result }
@@ -79,7 +79,7 @@ final class Inbox: Sendable {
         for waiter in waiters { waiter?.settle(.success(())) }
     }
 
-    /// Waits while it is full.
+    /// Waits while the inbox is full.
     func waitForRoom() async throws {
         let moment = state.withLock { state -> OneShot<Void>? in
             guard state.isFull else { return nil }
@@ -90,14 +90,14 @@ final class Inbox: Sendable {
         try await moment?.value { moment?.settle(.failure(CancellationError())) }
     }
 
-    /// Takes the next content; nil at the end.
-    /// - Throws: The error at the end, `CancellationError`, or the error of a second reader.
+    /// Takes the next content; returns nil at the end.
+    /// - Throws: The error of the end, `CancellationError`, or an error if another task is reading.
     func next() async throws -> WebSocket.Fragment? {
         while true {
             let (fragment, end, writer, moment) = try state.withLock { state in
                 if state.reader?.isSettled == false {
                     throw ClientError(
-                        .unsupported, "another task reads the messages of this socket already")
+                        .unsupported, "another task is already reading the messages of this socket")
                 }
                 let fragment = state.takeFirst()
                 let moment = fragment == nil && state.end == nil ? OneShot<Void>() : nil
@@ -116,7 +116,7 @@ final class Inbox: Sendable {
     }
 }
 
-/// A place that one task has at a time; the others wait in line.
+/// A lock that tasks obtain in the order of their calls.
 final class Turn: Sendable {
     private struct State {
         var isTaken = false
@@ -125,8 +125,8 @@ final class Turn: Sendable {
 
     private let state = Mutex(State())
 
-    /// Runs an operation when all that came before are done.
-    /// - Throws: `CancellationError` if the task is cancelled in line, or the operation's error.
+    /// Runs an operation after all earlier ones have ended.
+    /// - Throws: `CancellationError` if the waiting task is cancelled, or the operation's error.
     func run<Value>(_ operation: () async throws -> Value) async throws -> Value {
         let moment = state.withLock { state -> OneShot<Void>? in
             guard state.isTaken else {
@@ -151,7 +151,7 @@ final class Turn: Sendable {
                 }
                 return state.line.removeFirst()
             }
-            // One that was cancelled in line is passed over.
+            // A waiting task that was cancelled is skipped.
             guard let next, !next.settle(.success(())) else { return }
         }
     }

@@ -12,7 +12,7 @@ extension SocketCore {
         try await messageTurn.run { try await write(opcode, content, isFirst: true, isLast: true) }
     }
 
-    /// Sends a message of fragments, and calls a closure for each until it returns nil.
+    /// Sends a message of fragments. The closure returns the next fragment, or nil at the end.
     func send(
         _ opcode: Opcode, fragments next: () async throws -> Data?
     ) async throws {
@@ -25,7 +25,7 @@ extension SocketCore {
                 }
                 try await write(opcode, Data(), isFirst: isFirst, isLast: true)
             } catch {
-                // A message that was begun cannot be given up.
+                // A message cannot be abandoned after its first fragment.
                 if !isFirst { close(.serverError, reason: "") }
                 throw error
             }
@@ -43,7 +43,7 @@ extension SocketCore {
                 let frame = FrameWriter.frame(
                     isFirst ? opcode : .continuation, content, isFinal: isLast,
                     isCompressed: isFirst && deflater != nil)
-                // Pings that came before the message that may have caused this one are answered first.
+                // Answers pings first: this message may react to a message that came after them.
                 let pongs = takePongs()
                 try await connection.write(pongs.isEmpty ? frame : pongs + frame)
             } catch let error as CancellationError {
@@ -58,7 +58,7 @@ extension SocketCore {
         let closure = closure
         let error = ClientError(
             .webSocketClosed,
-            "the socket is closed, and sends nothing more" + (closure.map { " (\($0))" } ?? ""))
+            "the socket is closed and sends nothing more" + (closure.map { " (\($0))" } ?? ""))
         return closure.map { error.attaching($0) } ?? error
     }
 
@@ -67,13 +67,13 @@ extension SocketCore {
             defer { state.isWritingControls = true }
             return !state.isWritingControls
         }
-        // Not awaited: it ends when no control frame is left, or when the connection is closed, which
-        // ends each write.
+        // Not awaited: it ends when no control frame is left, or when the connection is closed,
+        // which ends each write.
         if isFirst { Task { await writeAllControls() } }
     }
 
     private func writeAllControls() async {
-        // A frame is taken in its turn, so that no message goes before it.
+        // The frame is taken inside the turn, so that no message overtakes it.
         while let control = try? await frameTurn.run({
             let control = takeControl()
             if let control { try? await connection.write(control.frame) }
@@ -136,7 +136,7 @@ extension SocketCore {
 
     private func checkPong() {
         guard state.withLock({ $0.awaitedPong != nil }) else { return }
-        // The pong may lie in what was not read, because nobody reads the messages.
+        // The pong may be among the unread bytes, because no task reads the messages.
         if inbox.isFull { return schedule(after: options.pongLimit) { $0.checkPong() } }
         handle(
             .pongMissed,

@@ -5,13 +5,13 @@ import Synchronization
 import TurnpikeCore
 import TurnpikeSupport
 
-/// The socket without its owner: reads frames, writes frames, and carries out what the state machine
-/// decides.
+/// The part of a socket that does not know its owner. It reads and writes frames, and performs the
+/// actions of the state machine.
 final class SocketCore: Sendable {
     struct State {
         var machine = SocketStateMachine()
         var closure: WebSocket.Closure?
-        // Control frames that are to be written.
+        // Control frames that wait to be written.
         var pongs: [Data] = []
         var ping: Data?
         var close: Data?
@@ -30,8 +30,8 @@ final class SocketCore: Sendable {
     let deflater: MessageDeflater?
     let state = Mutex(State())
     private let end = SharedValue<Void>()
-    // Messages are written one after the other; so are frames, and a control frame may stand between
-    // two fragments of a message.
+    // Messages are written one after another, and so are frames. A control frame may be written
+    // between two fragments of a message.
     let messageTurn = Turn()
     let frameTurn = Turn()
 
@@ -54,10 +54,10 @@ final class SocketCore: Sendable {
 
     var isOpen: Bool { state.withLock { $0.machine.state == .open } }
 
-    /// Begins to read.
+    /// Starts reading.
     func start() {
-        // Not awaited: it ends when the connection does, which `WebSocket.deinit`, the end of the
-        // client, or a time limit closes at the latest.
+        // Not awaited: it ends with the connection. `WebSocket.deinit`, the end of the client or a
+        // time limit closes that at the latest.
         Task { await read() }
         schedulePing()
     }
@@ -75,7 +75,7 @@ final class SocketCore: Sendable {
             while true {
                 try await inbox.waitForRoom()
                 guard let bytes = try await connection.read(upTo: Self.readBytes) else { break }
-                // What follows a close frame or a violation is not looked at.
+                // Bytes after a close frame or a violation are ignored.
                 guard mayReceive else { continue }
                 do {
                     reader.add(bytes)
@@ -104,7 +104,7 @@ final class SocketCore: Sendable {
         switch event {
         case .ping(let content):
             state.withLock { state in
-                // Of many pings, the last ones suffice (RFC 6455 §5.5.3).
+                // If there are many pings, it is enough to answer the last ones (RFC 6455 §5.5.3).
                 if state.pongs.count == Self.maxPongs { state.pongs.removeFirst() }
                 state.pongs.append(content)
             }
@@ -127,7 +127,7 @@ final class SocketCore: Sendable {
     ) async throws {
         if isText {
             guard check.add(content), !isLast || check.isComplete else {
-                throw Violation(.invalidContent, "the peer sent text that is no UTF-8")
+                throw Violation(.invalidContent, "the peer sent text that is not UTF-8")
             }
         }
         if content.isEmpty && !isLast { return }
@@ -167,7 +167,7 @@ final class SocketCore: Sendable {
         }
         if actions.contains(.dropExcess) { inbox.dropExcess() }
         if actions.contains(.endMessages) {
-            // Whoever closes a socket need not learn how the server took it.
+            // If this side has asked to close, the server's close code is not an error.
             let isAsked = before == .closing && event != .violated
             inbox.end(isAsked ? .success(()) : result)
         }
@@ -200,13 +200,13 @@ final class SocketCore: Sendable {
 
     static func lost(_ error: (any Error)?) -> ClientError {
         ClientError(
-            .connection, "the connection ended without a close frame of the server",
+            .connection, "the connection ended before the server sent a close frame",
             underlying: error)
     }
 }
 
 extension Violation {
-    /// The error that the reader of the messages gets.
+    /// The error for the reader of the messages.
     var error: ClientError {
         ClientError(code == .messageTooBig ? .tooLarge : .protocol, message)
     }
@@ -219,7 +219,7 @@ extension WebSocket.Closure: CustomStringConvertible {
         return reason.isEmpty ? code : "\(code): \(Grammar.escaped(reason))"
     }
 
-    /// The error for it; nil if all was said.
+    /// The error for the closure; nil if the server closed normally.
     var error: ClientError? {
         guard let code, code != .normal else { return nil }
         return ClientError(

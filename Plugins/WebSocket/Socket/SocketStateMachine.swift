@@ -1,25 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The life of a socket: the state it is in, and what each event makes of it.
+/// The life of a socket: its state, and how each event changes the state.
 ///
-/// This file has no side effects. ``SocketCore`` turns what happens into events, and carries out the
-/// actions that ``handle(_:)`` returns.
+/// This file has no side effects. ``SocketCore`` reports events, and performs the actions that
+/// ``handle(_:)`` returns.
 ///
 ///     open ── closeAsked ──▶ closing ── peerClosed ──▶ draining ── connectionEnded ──▶ ended
 ///     open ── peerClosed, violated ──▶ answering ── closeWritten ──▶ draining
 ///
-/// A client lets the server close the connection (RFC 6455 §7.1.1). A time limit leads to `ended` from
-/// every state but `open`, and the end of the connection or a socket that is given up from all.
+/// A client lets the server close the connection (RFC 6455 §7.1.1). A time limit leads to `ended`
+/// from every state but `open`, and the end of the connection or the release of the socket from
+/// every state.
 struct SocketStateMachine {
     enum State: Equatable {
-        /// Messages go both ways.
+        /// Messages are sent and received.
         case open
-        /// The client closes, and the server has not answered.
+        /// The client has begun to close, and the server has not answered.
         case closing
-        /// The server has closed or violated the protocol, and the close frame of the client is not
-        /// written yet.
+        /// The server has closed or violated the protocol. The client's close frame is not written
+        /// yet.
         case answering
-        /// Nothing more is to be said; the server closes the connection.
+        /// Both close frames are sent. The server closes the connection.
         case draining
         /// The connection is closed.
         case ended
@@ -38,21 +39,21 @@ struct SocketStateMachine {
         case limitPassed
         /// No pong came in time.
         case pongMissed
-        /// Nobody has the socket any more.
+        /// The owner has released the socket.
         case abandoned
     }
 
     /// The actions to carry out, in the order of this list.
     struct Actions: OptionSet {
         let rawValue: UInt8
-        /// Drop content for which the inbox has no room from now on.
+        /// From now on, drop content for which the inbox has no space.
         static let dropExcess = Actions(rawValue: 1 << 0)
-        /// Tell the reader how the socket ended; it may be an error.
+        /// End the messages, possibly with an error.
         static let endMessages = Actions(rawValue: 1 << 1)
-        /// Begin the time limit of the closing handshake.
+        /// Start the time limit of the closing handshake.
         static let startLimit = Actions(rawValue: 1 << 2)
         static let sendClose = Actions(rawValue: 1 << 3)
-        /// Close the connection, end all timers, and tell those who wait for the end.
+        /// Close the connection, cancel all timers, and resume the tasks that wait for the end.
         static let closeConnection = Actions(rawValue: 1 << 4)
     }
 
@@ -60,7 +61,7 @@ struct SocketStateMachine {
 
     /// Moves to the next state.
     ///
-    /// An event that means nothing in the current state changes nothing.
+    /// An event without a meaning in the current state has no effect.
     /// - Returns: The actions to carry out.
     mutating func handle(_ event: Event) -> Actions {
         switch (state, event) {

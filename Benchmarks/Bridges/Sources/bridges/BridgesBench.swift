@@ -10,14 +10,14 @@ import TurnpikeMetrics
 import TurnpikeTesting
 import TurnpikeTracing
 
-/// What the bridges to logging, metrics and tracing add to a call over a mock, beside back ends that
-/// do nothing: medians of interleaved rounds, each minus the call without them.
+/// The cost of the bridges to logging, metrics and tracing for a call over a mock. The back ends do
+/// nothing. Prints medians of interleaved rounds, minus the call without bridges.
 @main
 enum BridgesBench {
     private struct Row {
         let name: String
         let stack: Stack
-        /// How many microseconds it may add, if there is an aim.
+        /// The most microseconds that it should add; nil without such an aim.
         var aim: Double?
     }
 
@@ -82,7 +82,7 @@ enum BridgesBench {
     }
 }
 
-/// A handler that takes an entry as a real one does, and throws it away.
+/// A handler that accepts entries like a real one, but discards them.
 struct CountingHandler: LogHandler {
     var metadata = Logger.Metadata()
     var metadataProvider: Logger.MetadataProvider?

@@ -12,7 +12,7 @@
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
-// The used part of libcurl's interface, declared here so that the build needs neither its headers nor the library.
+// The used part of libcurl's interface. It is declared here so that the build needs neither the headers nor the library.
 
 typedef void CURL;
 typedef void CURLM;
@@ -62,10 +62,10 @@ enum {
     CURLINFO_RESPONSE_CODE = 0x200000 + 2,
 };
 
-// The values of CurlTransport.
+// The same values as in CurlTransport.
 enum { RECEIVE_BUFFER = 131072, SEND_BUFFER = 262144, LOOPBACK_BUFFER = 131072 };
 
-// The system provides memory only for pages that are written.
+// The arrays may be large, because the system provides memory only for pages that are written.
 enum { LATENCIES = 4000000, DESCRIPTORS = 4096, EVENTS = 64 };
 
 static struct {

@@ -7,7 +7,7 @@ import Synchronization
 import FoundationNetworking
 #endif
 
-/// Downloads with URLSession alone, one at a time, and counts the bytes without keeping them.
+/// Downloads with URLSession alone, one at a time, and counts the bytes without storing them.
 final class ByteCounter: NSObject, URLSessionDataDelegate {
     private typealias Waiter = CheckedContinuation<Int, any Error>
 

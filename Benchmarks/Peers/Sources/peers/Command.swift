@@ -4,7 +4,7 @@ import ChildProcess
 import Foundation
 import Synchronization
 
-/// Runs other programs, and this one again.
+/// Runs other programs, and this program in new processes.
 enum Command {
     private static let folders =
         (ProcessInfo.processInfo.environment["PATH"] ?? "").split(separator: ":").map(String.init)
@@ -24,7 +24,7 @@ enum Command {
         return path
     }
 
-    /// This program.
+    /// The path of this program.
     static var own: String {
         get throws {
             guard let path = Bundle.main.executablePath else { throw PeerError("no executable") }
@@ -33,8 +33,8 @@ enum Command {
     }
 
     /// Runs a program to its end and returns its output.
-    /// - Throws: ``PeerError`` with its standard error, if its exit status is not 0 or it does not
-    ///   end in time; it is then killed.
+    /// - Throws: ``PeerError``, with the program's standard error if its exit status is not 0. If
+    ///   the program does not end in time, it is killed.
     static func output(
         of path: String, _ arguments: [String], within seconds: Double
     ) throws -> String {
@@ -48,7 +48,7 @@ enum Command {
         let (end, data, _) = process.finish()
         Cleanup.remove(process.id)
         if end == .killed(signal: SIGKILL) {
-            throw PeerError("\(path) was killed; it may take \(Int(seconds)) s")
+            throw PeerError("\(path) was killed, because it took more than \(Int(seconds)) s")
         }
         guard end.status == 0 else {
             let text = (try? String(contentsOfFile: log, encoding: .utf8)) ?? ""
@@ -68,9 +68,9 @@ enum Cleanup {
     static func add(folder: String) { state.withLock { _ = $0.folders.insert(folder) } }
     static func remove(folder: String) { state.withLock { _ = $0.folders.remove(folder) } }
 
-    /// Ends the started processes, each by its id, when this one is interrupted.
+    /// On an interruption of this process, ends the started processes, each by its id.
     ///
-    /// Call it before any other thread is started.
+    /// Call this before any other thread is started.
     static func onInterruption() {
         var signals = sigset_t()
         sigemptyset(&signals)

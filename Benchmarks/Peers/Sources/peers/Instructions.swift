@@ -2,10 +2,10 @@
 
 import Foundation
 
-/// The user-mode instructions of one GET of 1 KiB, counted by valgrind, which do not depend on the
+/// The user-mode instructions of one GET of 1 KiB, counted by valgrind. They do not depend on the
 /// load of the machine.
 ///
-/// Each client is run with some requests, and again with a thousand more; the difference is the
+/// Each client runs once with some requests, and once with a thousand more. The difference is the
 /// cost of the thousand.
 struct Instructions {
     static let subcommand = "send"
@@ -30,7 +30,7 @@ struct Instructions {
     func run() throws {
         let valgrind = try Command.require("valgrind", package: "valgrind")
         let strip = try Command.require("strip", package: "binutils")
-        // valgrind cannot read the debug information of Swift's linker.
+        // valgrind cannot read the debug information that Swift's linker writes.
         let program =
             FileManager.default.temporaryDirectory.path + "/turnpike-peers-stripped-\(getpid())"
         Cleanup.add(folder: program)
@@ -72,11 +72,11 @@ struct Instructions {
         let text = try String(contentsOfFile: log, encoding: .utf8)
         let line = text.components(separatedBy: "Collected :").dropFirst().first ?? ""
         guard let number = line.split(whereSeparator: \.isWhitespace).first.flatMap({ Int($0) })
-        else { throw PeerError("valgrind gave no count") }
+        else { throw PeerError("valgrind printed no count") }
         return number
     }
 
-    /// Sends the requests that are counted.
+    /// Sends the requests whose instructions are counted.
     static func send(_ arguments: [String]) async throws {
         guard arguments.count == 3, let url = URL(string: arguments[1]),
             let count = Int(arguments[2])
@@ -91,7 +91,7 @@ struct Instructions {
         try await withTaskExecutorPreference(sender.executor) {
             for _ in 0..<count {
                 guard try await sender.send() == workload.bytes else {
-                    throw PeerError("another answer came")
+                    throw PeerError("the answer has a wrong size")
                 }
             }
         }

@@ -3,10 +3,10 @@
 import ChildProcess
 import Foundation
 
-/// nginx with one worker on loopback, with its own folder and certificates.
+/// nginx on loopback, with one worker, and its own folder and certificates.
 final class Nginx {
-    /// The certificate of the TLS port and of its authority; nil without openssl, and therefore
-    /// without a TLS port.
+    /// The certificate of the TLS port, which is also its authority. Nil if openssl is missing;
+    /// then there is no TLS port.
     let authority: String?
     private let folder: String
     private var port = 0
@@ -39,12 +39,12 @@ final class Nginx {
 
     /// The number of connections accepted so far.
     func connections() throws -> Int {
-        // Three numbers follow the line that names them; the first is the number of accepted
-        // connections.
+        // After the line that names them, there are three numbers. The first one counts the
+        // accepted connections.
         let text = try Socket.get("/status", port: port)
         let line = text.components(separatedBy: "requests").dropFirst().first ?? ""
         guard let count = line.split(whereSeparator: \.isWhitespace).first.flatMap({ Int($0) })
-        else { throw PeerError("nginx does not tell its connections") }
+        else { throw PeerError("nginx does not report its connections") }
         return count
     }
 
@@ -57,7 +57,7 @@ final class Nginx {
     private func prepare() throws {
         let files = FileManager.default
         try files.createDirectory(atPath: folder + "/www", withIntermediateDirectories: true)
-        // The worker runs as another user; the folder may be outside Debian's own.
+        // The worker runs as another user. The folder may be outside of Debian's own folders.
         try files.setAttributes([.posixPermissions: 0o755], ofItemAtPath: folder)
         try Data(repeating: 0x61, count: 1024).write(to: URL(filePath: folder + "/www/1k"))
         try Data(repeating: 0x62, count: 65_536).write(to: URL(filePath: folder + "/www/64k"))
@@ -77,22 +77,22 @@ final class Nginx {
     private static let keptMemory =
         "glibc.malloc.trim_threshold=1073741824:glibc.malloc.mmap_threshold=1073741824"
 
-    // Another process may have taken a port that was free before.
+    // A port that was free before may be taken by now. Then the start fails.
     private func start(_ program: String) throws -> Bool {
         let ports = try Socket.freePorts(2)
         (port, securePort) = (ports[0], ports[1])
         try configuration.write(
             toFile: folder + "/nginx.conf", atomically: true, encoding: .utf8)
         try Data().write(to: URL(filePath: folder + "/start.log"))
-        // With these settings the system does not clear the pages of each body's buffer again, as it
-        // does in some runs; that is a third of the cost of an upload, for every client.
+        // Without these settings, the system clears the buffer pages of each body again in some
+        // runs. Clearing them is a third of the cost of an upload for every client.
         let process = try ChildProcess(
             program, ["-c", folder + "/nginx.conf", "-p", folder],
             environment: ["GLIBC_TUNABLES": Self.keptMemory],
             errors: .handle(FileHandle(forWritingTo: URL(filePath: folder + "/start.log"))))
         self.process = process
         Cleanup.add(process.id)
-        // nginx writes its process id when it listens on its ports.
+        // nginx writes its process id after it has begun to listen on its ports.
         for _ in 0..<100 where process.isRunning {
             if FileManager.default.fileExists(atPath: folder + "/nginx.pid") { return true }
             Thread.sleep(forTimeInterval: 0.05)
@@ -134,7 +134,7 @@ final class Nginx {
         """
     }
 
-    // A client that does not use HTTP/2 there gets no content, and therefore no results.
+    // A client that does not use HTTP/2 here gets no content, and so no results.
     private var secureServer: String {
         guard let authority else { return "" }
         return """

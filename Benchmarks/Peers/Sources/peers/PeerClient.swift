@@ -35,12 +35,12 @@ enum Peer: String, CaseIterable {
         return peer
     }
 
-    /// Names separated by commas.
+    /// Parses names that are separated by commas.
     static func list(_ names: String) throws -> [Peer] {
         try names.split(separator: ",").map { try named(String($0)) }
     }
 
-    /// What the client needs and this machine lacks, or nil.
+    /// What this machine lacks for the client; nil if nothing is missing.
     var reasonToLeaveOut: String? {
         switch self {
         case .curl, .curlStandard, .curlExecutor, .curlStandardExecutor, .libcurl:
@@ -53,10 +53,10 @@ enum Peer: String, CaseIterable {
 
     func takesPart(in workload: Workload) -> Bool {
         switch self {
-        // No support for a custom certificate authority.
+        // These do not support a custom certificate authority.
         case .urlSessionRaw, .clientURLSession: !workload.isSecure
-        // No HTTP/2; and it counts complete requests in a time, of which there would be only two or
-        // three.
+        // wrk has no HTTP/2. It counts complete requests in a period, and there would be only two
+        // or three large ones.
         case .wrk: !workload.isSecure && !workload.isLarge
         default: true
         }
@@ -67,7 +67,7 @@ enum Peer: String, CaseIterable {
 struct Sender {
     /// Sends one request and returns the number of bytes received.
     let send: @Sendable () async throws -> Int
-    /// The executor of its tasks; nil for the system's threads.
+    /// The executor of its tasks; nil for the threads of the system.
     var executor: (any TaskExecutor)?
 }
 
@@ -110,7 +110,7 @@ extension Peer {
         case .ahc1, .ahc2:
             return try Self.asyncHTTPClient(
                 loops: self == .ahc1 ? 1 : 2, workload, url, content, authority)
-        case .libcurl, .wrk: throw PeerError("\(rawValue) is no client of this process")
+        case .libcurl, .wrk: throw PeerError("\(rawValue) is not a client of this process")
         }
     }
 

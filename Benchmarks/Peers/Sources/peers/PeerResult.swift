@@ -40,7 +40,7 @@ struct PeerResult: Codable {
             rps, cpuPer1000, p50us, p99us, peakRSS, mbps, connections)
     }
 
-    /// Parses the output of `--json`, skipping other lines.
+    /// Parses the output of `--json`. Skips other lines.
     static func read(_ file: String) throws -> [PeerResult] {
         guard let text = try? String(contentsOfFile: file, encoding: .utf8) else {
             throw PeerError("\(file) cannot be read")
@@ -62,7 +62,7 @@ extension [PeerResult] {
         }
     }
 
-    /// The better result of AsyncHTTPClient for one workload.
+    /// The result of AsyncHTTPClient with the most requests per second.
     var bestOfAHC: PeerResult? {
         filter { $0.client.hasPrefix("ahc") }.max { $0.rps < $1.rps }
     }
@@ -91,8 +91,8 @@ extension [PeerResult] {
     private static let head =
         "client                 req/s  cpu/1000   p50 µs   p99 µs  RSS MiB     MB/s  conns  × ahc  × cpu"
 
-    /// A table for the README: requests per second and CPU milliseconds per request, for all
-    /// clients.
+    /// Tables for the README with all clients: requests per second, and CPU milliseconds per
+    /// request.
     var markdown: String {
         let clients = Peer.allCases.map(\.rawValue).filter { name in
             contains { $0.client == name }

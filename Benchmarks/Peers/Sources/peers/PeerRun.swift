@@ -5,8 +5,8 @@ import Foundation
 
 /// One client under one workload, in its own process.
 ///
-/// Unless the number of requests is fixed, each client first sends for half a second without being
-/// measured, over the connections that it then continues to use.
+/// Each client first sends for half a second without being measured, and then continues on the same
+/// connections. There is no such warm-up if the number of requests is fixed.
 struct PeerRun {
     static let subcommand = "run"
     private static let warmUp = 0.5
@@ -69,7 +69,7 @@ struct PeerRun {
                 return latencies
             }
             for _ in 0..<workload.concurrency {
-                // A preference of none would cost each switch of a task a lock.
+                // A task executor preference of nil would cost a lock at each switch of a task.
                 if let executor = sender.executor {
                     group.addTask(executorPreference: executor, operation: caller)
                 } else {

@@ -9,11 +9,11 @@ import Foundation
 /// `peers instructions [--json] [--clients curl,…]`, or `peers chart FILE… [--svg FILE]`
 @main
 enum Peers {
-    // Blocks, because a tool that watches the process ends with the main thread.
+    // This blocks the main thread, because tools that watch the process end with it.
     static func main() {
         Cleanup.onInterruption()
         let done = DispatchSemaphore(value: 0)
-        // Ends with the process, which waits for it.
+        // This task ends with the process, which waits for it.
         Task.detached {
             do {
                 let arguments = Array(CommandLine.arguments.dropFirst())

@@ -2,7 +2,7 @@
 
 import Foundation
 
-/// All clients under all workloads, in turns, each run in its own process.
+/// Runs all clients under all workloads in turns, each run in its own process.
 struct PeersBench {
     private var json = false
     private var rounds = 5
@@ -25,7 +25,7 @@ struct PeersBench {
             case "--clients": clients = try Peer.list(value)
             case "--rounds":
                 guard let count = Int(value), count > 0 else {
-                    throw PeerError("--rounds is a number from 1 on")
+                    throw PeerError("--rounds needs a number of at least 1")
                 }
                 rounds = count
             case "--seconds":
@@ -41,7 +41,7 @@ struct PeersBench {
 
     func run() throws {
         #if DEBUG
-        note("this is a debug build, and its figures tell nothing")
+        note("this is a debug build, so its figures are meaningless")
         #endif
         let server = try Nginx()
         defer { server.stop() }
@@ -68,14 +68,14 @@ struct PeersBench {
             }
             let new = results.filter { $0.workload == workload.name }
             print(json ? new.map(\.json).joined(separator: "\n") : new.table)
-            // To a pipe or file, each as soon as it is known.
+            // Flushes each result at once, even to a pipe or a file.
             fflush(nil)
         }
         if let chart { try Chart(results).write(to: chart) }
-        if faults > 0 { throw PeerError("\(faults) times a client failed; see above") }
+        if faults > 0 { throw PeerError("\(faults) measurements failed; see above") }
     }
 
-    /// The samples of each client; fewer than rounds if runs failed.
+    /// Returns the samples of each client. There are fewer than rounds if runs failed.
     private func measure(
         _ clients: [Peer], _ workload: Workload, _ server: Nginx
     ) -> [Peer: [Sample]] {
@@ -108,7 +108,7 @@ struct PeersBench {
                 server.authority ?? "", String(seconds),
             ], within: seconds + 120)
         var sample = try JSONDecoder().decode(Sample.self, from: Data(text.utf8))
-        // Minus the connection of the query itself.
+        // The query itself also took a connection.
         sample.connections = try server.connections() - before - 1
         return sample
     }

@@ -11,9 +11,9 @@ struct Sample: Codable {
     let p99us: Double
     /// In MiB.
     let peakRSS: Double
-    /// Content in either direction, in 10⁶ bytes per second.
+    /// The larger of the contents of request and response, in 10⁶ bytes per second.
     let mbps: Double
-    /// The number of connections, including the warm-up; counted by the measuring process.
+    /// The number of connections, including the warm-up. The measuring process counts them.
     var connections = 0
 
     /// Creates a sample from the requests of this process, with latencies in microseconds.
@@ -40,7 +40,7 @@ struct Sample: Codable {
 
 /// The resources that this process has used so far.
 enum Usage {
-    /// CPU time (user and system) in seconds, of this process or of its ended children.
+    /// The CPU time (user and system) in seconds of this process, or of its ended children.
     static func cpuSeconds(children: Bool = false) -> Double {
         var usage = rusage()
         #if canImport(Glibc)

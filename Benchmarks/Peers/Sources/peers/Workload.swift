@@ -9,7 +9,7 @@ struct Workload: Sendable {
     /// The number of content bytes in the response.
     let bytes: Int
     var postBytes = 0
-    /// A fixed number of requests instead of a time.
+    /// If it is not 0, this number of requests is sent, instead of requests for a period.
     var count = 0
     var isSecure = false
 
@@ -37,6 +37,6 @@ struct Workload: Sendable {
         return workload
     }
 
-    /// Whether it transfers so much that bytes per second say more than requests per second.
+    /// Whether bytes per second are more meaningful than requests per second.
     var isLarge: Bool { bytes > 1 << 20 }
 }

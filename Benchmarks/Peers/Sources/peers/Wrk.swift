@@ -2,7 +2,7 @@
 
 import Foundation
 
-/// wrk, which does little more than count, to measure the limit of the server.
+/// wrk, which does little more than counting. It shows the limit of the server.
 ///
 /// It needs no warm-up.
 struct Wrk {
@@ -26,7 +26,7 @@ struct Wrk {
         let used = Usage.cpuSeconds(children: true) - cpu
         let words = text.components(separatedBy: "result:").last?.split(separator: " ") ?? []
         let numbers = words.compactMap { Double($0.trimmingCharacters(in: .newlines)) }
-        guard numbers.count == 7 else { throw PeerError("wrk gave no result") }
+        guard numbers.count == 7 else { throw PeerError("wrk printed no result") }
         let count = Int(numbers[0])
         guard numbers[2] == 0, numbers[3] >= numbers[0] * Double(workload.bytes) else {
             throw PeerError("wrk: \(Int(numbers[2])) errors, \(Int(numbers[3])) bytes")
@@ -36,8 +36,8 @@ struct Wrk {
             p99us: numbers[5], peakRSS: numbers[6] / 1024)
     }
 
-    // It reads its peak memory itself, because the value of `wait4` includes the pages that the
-    // child shared with its parent before it became wrk.
+    // The script reads the peak memory itself. The value of `wait4` would include the pages that
+    // the child shared with its parent before it became wrk.
     private var lua: String {
         let post =
             workload.postBytes > 0

@@ -6,8 +6,8 @@ import Turnpike
 import TurnpikeCache
 import TurnpikeCurl
 
-/// The cost of the cache: hits compared with a bare call over a mock transport, and misses compared
-/// with a plain call over loopback.
+/// The cost of the cache. Hits are compared with a bare call over a mock transport, and misses with
+/// a plain call over loopback.
 struct CacheBench {
     private let report: Report
     private let folder = FileManager.default.temporaryDirectory.appending(
@@ -65,8 +65,8 @@ struct CacheBench {
 
     // MARK: Misses
 
-    // Rounds are longer than the delay of the disk store's writes, so it writes during most rounds,
-    // as it would during the calls of a program. The rest is written between rounds.
+    // A round is longer than the delay of the disk store's writes. So the store writes during most
+    // rounds, as it does during the calls of a program. The rest is written between rounds.
     private func misses(
         _ prefix: String, calls: Int, rounds: Int, bound: Double?,
         _ client: (Stack) throws -> Client
@@ -94,7 +94,7 @@ struct CacheBench {
                     number += 1
                     return Request(.get, "\(url)fresh?\(number)")
                 }
-                // Not at the expense of the next client.
+                // The next client must not pay for these writes.
                 await disk.flush()
                 used[index] = Usage.cpuSeconds - before
             }
@@ -108,7 +108,7 @@ struct CacheBench {
         for (index, client) in clients.enumerated() {
             let (name, time) = (prefix + client.0, median(times[index]))
             let ratio = median(ratios[index])
-            // The process without the server, including everything that was written.
+            // The CPU time of this process, without the server, but with all writes.
             let used = ("cpuRatio", Report.Value.number(median(cpu[index])))
             if let bound, index > 0 {
                 line(name, time, "ratio", ratio, .atMost(bound), [used])

@@ -5,7 +5,7 @@ import MallocCounter
 import Turnpike
 import TurnpikeInspection
 
-/// The cost of the chain: one call over a mock transport, including its context and reading the
+/// The cost of the chain: one call over a mock transport, including the context and reading the
 /// body.
 enum ChainBench {
     private struct Case {

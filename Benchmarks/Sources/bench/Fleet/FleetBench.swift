@@ -2,7 +2,7 @@
 
 import Foundation
 
-/// What state costs that replicas share: over a store in memory, and over a real server if one is
+/// The cost of state that replicas share, with a store in memory, and with a real server if one is
 /// installed.
 enum FleetBench {
     static func run(_ report: Report, only names: Set<String>) async throws {

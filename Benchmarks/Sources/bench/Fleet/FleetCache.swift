@@ -7,11 +7,11 @@ import TurnpikeCache
 import TurnpikeValkey
 import TurnpikeValkeyCache
 
-/// A hit in a cache on a server, beside a GET of as many bytes through libhiredis in C: one at a time, and
-/// 64 at once beside 64 commands in one pipeline.
+/// The cost of a hit in a cache on a server, compared with a GET of equal size by libhiredis in C.
+/// There is one hit at a time, or 64 at once, which are compared with 64 commands in one pipeline.
 ///
-/// The peer does all of its work on one thread, so 64 at once are measured on the client's own
-/// (`ValkeyServer.executor`), and besides, without a bound, on the threads of the system (`pool`).
+/// The peer does all its work on one thread. So 64 at once are measured on the client's own thread
+/// (`ValkeyServer.executor`), and also on the threads of the system (`pool`), without a bound.
 enum FleetCache {
     private static let callers = 64
     private static let rounds = 15
@@ -31,13 +31,13 @@ enum FleetCache {
     static func run(_ report: Report) async throws {
         guard hiredis_peer_load() != 0, let server = try await RedisProcess.start() else {
             report.line([
-                ("bench", "fleet-cache"), ("skipped", "no libhiredis or no server is found"),
+                ("bench", "fleet-cache"), ("skipped", "libhiredis or a server is missing"),
             ])
             return
         }
         defer { server.end() }
-        // glibc gives freed memory at the end of a thread's heap back to the system from 128 KiB on. In a
-        // third of the runs, values of 64 KiB would otherwise cost 15 page faults each.
+        // glibc returns freed memory at the end of a thread's heap to the system from 128 KiB on.
+        // Without this call, a value of 64 KiB costs 15 page faults in a third of the runs.
         hiredis_peer_keep_memory()
         for bytes in [1024, 16_384, 65_536] { try await run(report, server, bytes) }
         await server.client.shutdown()
@@ -93,7 +93,7 @@ enum FleetCache {
             figures.poolMany.append(poolMany)
             figures.clientPoolMany.append(clientPoolMany)
         }
-        // Apart, since the scheduler may leave threads on other cores behind it.
+        // Measured separately, because the scheduler may leave threads on other cores after it.
         for round in 0..<rounds {
             let commandMany = try command(server, many, callers)
             let (storeMany, clientMany) = try await withTaskExecutorPreference(
@@ -146,14 +146,14 @@ enum FleetCache {
     private static func command(_ server: RedisProcess, _ count: Int, _ depth: Int) throws -> Double
     {
         let time = hiredis_peer_get(Int32(server.port), "plain", Int32(count), Int32(depth))
-        guard time > 0 else { throw BenchError("libhiredis got nothing") }
+        guard time > 0 else { throw BenchError("libhiredis received nothing") }
         return time
     }
 
     private static func hits(_ store: ValkeyStore, _ key: CacheKey, _ count: Int) async throws {
         for _ in 0..<count {
             guard try await store.entry(for: key, where: { _ in true }) != nil else {
-                throw BenchError("no hit")
+                throw BenchError("the entry was not found")
             }
         }
     }
@@ -164,7 +164,7 @@ enum FleetCache {
         }
     }
 
-    // Nanoseconds for each, by so many callers at once; an operation is told the caller, and how often.
+    // Returns nanoseconds per operation. The closure gets the caller's number and a count.
     private static func time(
         _ count: Int, at callers: Int,
         _ operation: @escaping @Sendable (Int, Int) async throws -> Void

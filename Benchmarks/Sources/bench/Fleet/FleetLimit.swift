@@ -5,12 +5,12 @@ import Turnpike
 import TurnpikeSharedState
 import TurnpikeValkey
 
-/// A shared limit of 50,000 permits a second, whose replica takes them in leases, beside the same
-/// limit of one process.
+/// A shared limit of 50,000 permits a second, compared with the same limit in one process. The
+/// replica takes permits in leases.
 ///
-/// Two loads are measured in interleaved rounds. `paced` has one caller at four fifths of the quota:
-/// no call waits for its turn, so the time is what the gate costs. `full` has 64 callers that want more
-/// than the quota: it shows how much of the quota is used, and the CPU for it.
+/// Two loads are measured in interleaved rounds. `paced` has one caller at four fifths of the
+/// quota. No call waits for a permit, so the time is the cost of the gate. `full` has 64 callers
+/// that want more than the quota. It shows how much of the quota is used, and its CPU time.
 enum FleetLimit {
     private static let perSecond = 50_000.0
     private static let burst = 5000
@@ -59,11 +59,11 @@ enum FleetLimit {
         }
         for round in 0...rounds {
             for number in cases.indices {
-                // The first case changes with each round.
+                // Each round begins with another case.
                 let index = (number + round) % cases.count
                 let paced = try await paced(cases[index].client)
                 let full = try await full(cases[index].client)
-                // The first round warms up.
+                // The first round is a warm-up.
                 if round == 0 { continue }
                 cases[index].paced.append(paced)
                 cases[index].full.append(full)
@@ -89,7 +89,7 @@ enum FleetLimit {
         }
     }
 
-    /// One caller, at a pace at which nobody waits.
+    /// One caller, at a pace at which no call waits.
     private static func paced(_ client: Client) async throws -> Sample {
         var sample = Sample()
         let (begin, cpu) = (ContinuousClock.now, Usage.cpuSeconds)
@@ -107,7 +107,7 @@ enum FleetLimit {
         return sample
     }
 
-    /// Many callers, as fast as they are let.
+    /// Many callers, as fast as the limit permits.
     private static func full(_ client: Client) async throws -> Sample {
         var sample = Sample()
         let (begin, cpu) = (ContinuousClock.now, Usage.cpuSeconds)

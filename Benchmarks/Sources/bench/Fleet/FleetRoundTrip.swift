@@ -5,8 +5,8 @@ import Turnpike
 import TurnpikeSharedState
 import TurnpikeValkey
 
-/// A shared limit without leases, whose every call asks the server, beside what `redis-benchmark`
-/// reaches with one connection for the same script call and for a GET.
+/// A shared limit without leases: each call asks the server. It is compared with the same script
+/// call and with a GET of `redis-benchmark` over one connection.
 enum FleetRoundTrip {
     private static let calls = 3000
     private static let rounds = 5
@@ -14,7 +14,7 @@ enum FleetRoundTrip {
     static func run(_ report: Report, _ server: RedisProcess) async throws {
         let state = SharedState(server.client, timeLimit: .seconds(1), replicas: 1)
         let transport = MockTransport(recordLimit: 0) { _ in .status(204) }
-        // A burst of one leaves nothing to hold in a lease.
+        // A burst of one leaves no permits for a lease.
         let shared = Client(
             transport: transport, stack: [.sharedRateLimit(perSecond: 1e6, shared: state)])
         let plain = Client(transport: transport, stack: [])
@@ -42,7 +42,7 @@ enum FleetRoundTrip {
         return (ContinuousClock.now - begin) / .microseconds(1) / Double(calls)
     }
 
-    /// The command that a call sends, as the server has seen it.
+    /// The command that a call sends, read from the log of the server.
     private static func script(_ server: RedisProcess, _ client: Client) async throws -> [Data]? {
         func send(_ command: ValkeyCommand) async throws -> ValkeyValue {
             try await server.client.send(command, within: .seconds(1))

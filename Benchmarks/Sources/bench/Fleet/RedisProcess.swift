@@ -5,7 +5,7 @@ import Foundation
 import TurnpikeSupport
 import TurnpikeValkey
 
-/// A `redis-server` or `valkey-server` of this benchmark alone, on a free loopback port.
+/// A `redis-server` or `valkey-server` only for this benchmark, on a free loopback port.
 final class RedisProcess {
     let port: Int
     let client: ValkeyServer
@@ -30,7 +30,7 @@ final class RedisProcess {
     private init(_ path: String) throws {
         port = try Self.freePort()
         client = try ValkeyServer(url: "redis://127.0.0.1:\(port)/0")
-        // The server ends with the pipe, and so with this process.
+        // The server ends when the pipe ends, and so it ends with this process.
         process = try ChildProcess(
             "/bin/sh",
             [
@@ -39,7 +39,7 @@ final class RedisProcess {
             ], input: .pipe, output: .null)
     }
 
-    // Before the shell is killed, which would leave the server.
+    // Waits for the end before the shell could be killed, because that would leave the server.
     deinit { end() }
 
     func end() {
@@ -47,8 +47,8 @@ final class RedisProcess {
         process.wait()
     }
 
-    /// What `redis-benchmark` reaches with one connection: the time of a command in microseconds;
-    /// nil if it is not installed.
+    /// The time of a command in microseconds with `redis-benchmark` over one connection; nil if
+    /// that is not installed.
     func benchmark(_ count: Int, _ command: [Data]) throws -> Double? {
         guard let path = Self.path(of: ["valkey-benchmark", "redis-benchmark"]) else { return nil }
         let arguments = command.map { String(decoding: $0, as: UTF8.self) }

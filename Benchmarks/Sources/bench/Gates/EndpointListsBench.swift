@@ -5,11 +5,11 @@ import Synchronization
 import Turnpike
 import TurnpikeEndpoints
 
-/// How long calls take while a file of 10,000 endpoints is replaced every 100 ms.
+/// The time of calls while a file with 10,000 endpoints is replaced every 100 ms.
 ///
-/// Each file has 10,000 others than the one before, which is the worst case. Beside the calls, a
-/// program that rewrites the file and this process, which reads it, take CPU from them; so the
-/// same calls are measured with a file that does not change, too.
+/// Each file has 10,000 other endpoints than the previous one, which is the worst case. Writing and
+/// reading the file takes CPU time from the calls. So the same calls are also measured with a file
+/// that does not change.
 enum EndpointListsBench {
     private static let count = 10_000
     private static let seconds = 10
@@ -21,7 +21,7 @@ enum EndpointListsBench {
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(at: folder) }
         let file = folder.appending(path: "endpoints.json")
-        // Written before, so that only the renaming is left.
+        // The contents are created before, so that little work remains.
         let files = (0..<2).map { Data(text(of: $0).utf8) }
         try files[0].write(to: file)
         for isReplaced in [false, true] {
@@ -85,7 +85,7 @@ enum EndpointListsBench {
             if begin >= end { return latencies }
             _ = try await client.get("http://users.internal/").data()
             latencies.append((ContinuousClock.now - begin) / .nanoseconds(1))
-            // The callers leave half of the machine to the lists.
+            // The pauses leave half of the machine for the lists.
             try await Task.sleep(for: .microseconds(500))
         }
     }

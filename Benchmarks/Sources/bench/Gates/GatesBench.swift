@@ -14,9 +14,9 @@ enum GatesBench {
         let stack: Stack
         /// Why the gate may cost more than a microsecond.
         var reason: String?
-        /// The challenge of the server before it responds.
+        /// The challenge that the server sends before it responds.
         var challenge: String?
-        /// The request, if it is not the usual one.
+        /// The request; nil for the usual one.
         var request: Request?
     }
 
@@ -33,14 +33,14 @@ enum GatesBench {
     }
 
     private static let ownTask =
-        "each attempt has a task and a context of its own, so that the slower one holds up nobody"
+        "each attempt has its own task and context, so that a slow one does not delay the call"
 
     private static let origin = Origin(scheme: "http", host: "example.com", port: 80)
     private static let timer =
-        "a timer is set and taken back, and a scope made that can be cancelled"
-    private static let chance = "random numbers come from the kernel, for they must not be guessed"
+        "a timer is set and cancelled, and a cancellable scope is created"
+    private static let chance = "random numbers come from the kernel, as they must be unpredictable"
 
-    // What the host of the calls has set, as a server that knows its client has.
+    // The cookies that the server has set, as if the client had called it before.
     private static func cookies() -> CookieJar {
         let jar = CookieJar()
         if let url = URL(string: "http://example.com/") {
@@ -63,7 +63,7 @@ enum GatesBench {
         return Request(.post, "http://example.com/users", body: .data(Data(pattern)))
     }
 
-    // The choice is what a row takes beyond that with a single endpoint, which leaves none.
+    // The cost of the choice is the time above that with a single endpoint, which leaves no choice.
     private static func endpoints(
         _ count: Int, _ policy: BalancingPolicy = .leastRequests, name: String = ""
     ) -> Row {
@@ -71,7 +71,7 @@ enum GatesBench {
         return Row(
             name: "endpoints-\(count)\(name)",
             stack: [.endpoints(for: "example.com", from: .list(list), policy: policy)],
-            reason: "the choice is noted, counted as under way, and judged when the body has ended",
+            reason: "the choice is reported, counted as running, and rated at the end of the body",
             request: Request(.get, "http://example.com/users/1", headers: ["X-User": "7"]))
     }
 
@@ -96,32 +96,32 @@ enum GatesBench {
         Row(
             name: "urlPolicy-denyPrivate",
             stack: [.urlPolicy(denyPrivate: .always, resolver: NoLookUp())],
-            reason: "the host is read in every spelling, and its addresses are asked for and judged"
+            reason: "every form of the host is parsed, and its addresses are looked up and checked"
         ),
         Row(
             name: "cookies", stack: [.cookies(cookies())],
-            reason: "two cookies are found, put in order and written into the request"),
+            reason: "two cookies are found, sorted and written into the request"),
         Row(
             name: "hsts", stack: [.hsts(hosts())],
-            reason: "each URL is written anew, with https for http"),
+            reason: "each URL is rewritten from http to https"),
         Row(name: "basic", stack: [.basic(user: "u", password: "p")]),
         Row(name: "bearer", stack: [.bearer(token: "t")]),
         Row(
             name: "digest", stack: [.digest(user: "u", password: "p")],
-            reason: "each request is hashed, in two blocks and a half, and counted",
+            reason: "each request is counted, and hashed in two and a half blocks",
             challenge: #"Digest realm="r", nonce="n", algorithm=SHA-256, qop="auth""#),
         Row(
             name: "log", stack: [.log(to: NoSink())],
-            reason: "a line is written for each pass, its URL redacted"),
+            reason: "a line with a redacted URL is written for each pass"),
         Row(
             name: "log-sampled", stack: [.log(to: NoSink(), sampling: 0.01)],
-            reason: "a call's share is a random number, and its end is awaited"),
+            reason: "each call takes a random number, and its end is awaited"),
         Row(
             name: "metrics", stack: [.metrics(MetricsStore())],
             reason: "three series are found by their labels, and the body's end is awaited"),
         Row(
             name: "compressBodies", stack: [.compressBodies()],
-            reason: "4 KiB are compressed, which is what it is for", request: post(4096)),
+            reason: "4 KiB are compressed, which is the gate's task", request: post(4096)),
         Row(name: "circuitBreaker", stack: [.circuitBreaker()]),
         Row(name: "admissionControl", stack: [.admissionControl()]),
         Row(name: "rateLimit", stack: [.rateLimit(perSecond: 1e9, burst: 1_000_000)]),
@@ -136,13 +136,13 @@ enum GatesBench {
             stack: [.hedge(after: .percentile(initially: .seconds(5)))], reason: ownTask),
         Row(
             name: "coalesce", stack: [.coalesce()],
-            reason: "the exchange outlives its caller, so it has a task and a context of its own"),
+            reason: "the exchange outlives its caller, so it has its own task and context"),
         Row(name: "fallback", stack: [.fallback(status: .ok)]),
         Row(name: "switched-off", stack: [.switched(by: Switch(share: 0), [.retry()])]),
         Row(name: "chaos-off", stack: [.chaos(.droppedBody)]),
         Row(
             name: "propagateDeadline", stack: [.deadline(), .propagateDeadline()],
-            reason: "beside that of a deadline: the time left is written"),
+            reason: "includes that of the deadline; the remaining time is written"),
         Row(
             name: "concurrencyLimit-latency", stack: [.concurrencyLimit(adaptive: .latency)]),
         endpoints(1), endpoints(10), endpoints(1000),
@@ -160,12 +160,12 @@ enum GatesBench {
         }
     }
 
-    // Runs the rows of the named gates, or all rows if none is named.
+    // Runs the rows of the named gates, or all rows if no gate is named.
     static func run(_ report: Report, only: Set<String>) async throws {
         let content = Data(repeating: 0x61, count: 1024)
         let chosen = only.isEmpty ? rows : rows.filter { only.contains($0.name) }
         let pass = Row(name: "pass", stack: [Pass()])
-        // A row with its own request is followed by a pass-through of that request.
+        // After a row with its own request comes a pass-through of that request.
         let all =
             [pass]
             + chosen.flatMap { row in
@@ -199,8 +199,8 @@ enum GatesBench {
                 ("added", .number(added)),
                 ("mallocs", .number(((mallocs[index] - mallocs[plain]) * 10).rounded() / 10)),
             ]
-            // A gate may cost a microsecond, or has a reason why it costs more.
-            if let reason = row.reason ?? (added > 1000 ? "no reason: mend it" : nil) {
+            // A gate may cost one microsecond. If it costs more, it needs a reason.
+            if let reason = row.reason ?? (added > 1000 ? "no reason: fix it" : nil) {
                 fields.append(("because", .text(reason)))
             }
             report.line(fields)

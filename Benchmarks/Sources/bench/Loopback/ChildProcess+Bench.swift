@@ -4,11 +4,11 @@ import ChildProcess
 import Foundation
 
 extension ChildProcess {
-    /// Starts this program with other arguments.
+    /// Starts this program again with other arguments.
     static func again(_ arguments: [String]) throws -> ChildProcess {
         guard let program = Bundle.main.executablePath else { throw BenchError("no executable") }
-        // When this process ends, for whatever reason, the pipe of the input ends too, and with it a
-        // child that waits for it.
+        // When this process ends for any reason, the input pipe ends. The end of the pipe ends a
+        // child that reads from it.
         return try ChildProcess(program, arguments, input: .pipe, output: .pipe)
     }
 

@@ -5,9 +5,9 @@ import Foundation
 
 /// The cost of a GET over loopback, compared with direct use of URLSession.
 ///
-/// Each client has a process of its own, so that memory and CPU time are its own. Clients take
-/// turns of a fraction of a second and are compared within a round, because the load of the machine
-/// changes between rounds.
+/// Each client has its own process, so that its memory and CPU time can be measured. Clients take
+/// turns of a fraction of a second. They are compared within a round, because the load of the
+/// machine changes between rounds.
 struct LoopbackBench {
     private var url: String?
     private var rounds = 25
@@ -67,7 +67,7 @@ struct LoopbackBench {
             LoopbackClient.subcommand, cell.client.rawValue, String(cell.concurrency), url,
             String(seconds),
         ])
-        // The first turn is the warm-up.
+        // The first turn is a warm-up.
         _ = try measure(cell, child)
         return child
     }
@@ -107,7 +107,7 @@ struct LoopbackBench {
 /// The measurements of one client in one process.
 struct LoopbackSample: Codable {
     let rps: Double
-    /// CPU-seconds of the client's process, user and system, for 1000 requests.
+    /// CPU seconds (user and system) of the client's process per 1000 requests.
     let cpuPer1000: Double
     let p50us: Double
     let p99us: Double

@@ -8,9 +8,9 @@ import TurnpikeCurl
 import FoundationNetworking
 #endif
 
-/// One client under load, in a process of its own: `loopback-client KIND CONCURRENCY URL SECONDS`.
+/// One client under load, in its own process: `loopback-client KIND CONCURRENCY URL SECONDS`.
 ///
-/// Each line of its input starts a turn of that many seconds, after which it prints a line of
+/// Each line of its input starts a turn of so many seconds. After the turn, it prints a line of
 /// measurements.
 struct LoopbackClient {
     static let subcommand = "loopback-client"

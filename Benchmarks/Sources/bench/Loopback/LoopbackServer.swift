@@ -5,14 +5,14 @@ import Turnpike
 import TurnpikeSupport
 import TurnpikeTesting
 
-/// The server of `bench loopback`, in a process of its own: prints its URL and serves until its
+/// The server of `bench loopback`, in its own process. It prints its URL, and serves until its
 /// input ends.
 enum LoopbackServer {
     static let subcommand = "serve"
 
     static func run() throws {
         let server = try TestServer(keepsRecord: false)
-        // As many field lines as an ordinary server sends, because each adds to the cost of
+        // As many field lines as an ordinary server sends, because each line adds to the cost of
         // URLSession.
         var headers: HTTPHeaders = [
             "Server": "bench", "Date": "Sat, 21 Nov 2026 08:00:00 GMT",
@@ -26,7 +26,7 @@ enum LoopbackServer {
         headers[.date] = HTTPDate.format(Date())
         server.route("/fresh", .ok(data: content, headers: headers))
         print(server.url.absoluteString)
-        // Standard output is a pipe here, and the URL must not remain in a buffer.
+        // Standard output is a pipe here, so the URL could remain in a buffer.
         fflush(nil)
         while readLine() != nil {}
         server.stop()

@@ -6,8 +6,8 @@ import Turnpike
 import TurnpikeCurl
 import TurnpikeWebSocket
 
-/// What clients of WebSockets do in `bench sockets`: they send a batch of messages on each socket, wait until it
-/// has come back, and send the next.
+/// The load of `bench sockets`: a client sends a batch of messages on each socket, waits until the
+/// batch has come back, and sends the next one.
 enum SocketLoad: String, CaseIterable {
     case roundTrip, many
 
@@ -20,15 +20,15 @@ enum SocketLoad: String, CaseIterable {
 struct SocketSample: Codable {
     let messages: Double
     let seconds: Double
-    /// Of the client's process, user and system.
+    /// The CPU time of the client's process (user and system).
     let cpuSeconds: Double
 }
 
-/// A client of `bench sockets` in a process of its own.
+/// A client of `bench sockets`, in its own process.
 enum SocketClient {
     static let subcommand = "socket-client"
 
-    /// Runs with the client's name, the load, the port and the seconds.
+    /// Runs the client. The arguments are its name, the load, the port and the seconds.
     static func run(_ arguments: [String]) async throws {
         guard arguments.count == 4, let load = SocketLoad(rawValue: arguments[1]),
             let seconds = Double(arguments[3])
@@ -39,7 +39,7 @@ enum SocketClient {
         let messages =
             arguments[0] == "turnpike"
             ? try await turnpike(load, url, seconds, &elapsed) : curl(load, url, seconds, &elapsed)
-        guard messages >= 0 else { throw BenchError("the loop in C has failed") }
+        guard messages >= 0 else { throw BenchError("the loop in C failed") }
         let sample = SocketSample(
             messages: Double(messages), seconds: elapsed, cpuSeconds: Usage.cpuSeconds - before)
         print(String(decoding: try JSONEncoder().encode(sample), as: UTF8.self))
@@ -93,7 +93,7 @@ enum SocketClient {
         return messages
     }
 
-    /// The same client in Python, over `websockets`; its arguments are those of the others.
+    /// The same client in Python with `websockets`. Its arguments: the port, the load, the seconds.
     static let python = """
         import asyncio, json, resource, sys, time
         from websockets.asyncio.client import connect

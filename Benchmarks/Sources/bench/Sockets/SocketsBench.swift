@@ -5,11 +5,11 @@ import Foundation
 import TurnpikeSupport
 import TurnpikeTesting
 
-/// Messages of WebSockets over `CurlTransport`, beside a loop in C on the same functions of libcurl, and beside
-/// `websockets` in Python.
+/// Messages of WebSockets over `CurlTransport`, compared with a loop in C on the same functions of
+/// libcurl, and with `websockets` in Python.
 ///
-/// Each client has a process of its own, and they take turns of a second. The server is a `TestServer` with a
-/// thread for each socket.
+/// Each client has its own process. The clients take turns of a second. The server is a
+/// `TestServer` with a thread for each socket.
 enum SocketsBench {
     private static let rounds = 3
     private static let seconds = 1.0
@@ -84,7 +84,7 @@ enum SocketsBench {
 
     static let serverSubcommand = "serve-sockets"
 
-    /// Prints its port, and echoes until its input ends.
+    /// Prints its port, and echoes messages until its input ends.
     static func serve() throws {
         let server = try TestServer(keepsRecord: false)
         server.route(
@@ -102,7 +102,7 @@ enum SocketsBench {
         server.stop()
     }
 
-    // Messages of up to 125 bytes; all that came together go back together.
+    // Echoes messages of up to 125 bytes. Messages that arrive together are sent back together.
     private static func echo(_ peer: TestPeer) {
         var kept: [UInt8] = []
         while let more = peer.read() {

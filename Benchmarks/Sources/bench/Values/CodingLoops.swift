@@ -3,10 +3,10 @@
 import Foundation
 import TurnpikeSupport
 
-/// The smallest loops over the libraries of Brotli and Zstandard, as one would write them in C.
+/// Minimal loops over the libraries of Brotli and Zstandard, as a C program would have them.
 ///
-/// They are what decoding costs without the framework, and find the functions of the same libraries
-/// themselves.
+/// They show the cost of decoding without the framework. They look up the functions of the
+/// libraries themselves.
 enum CodingLoops {
     static let brotli: CodingLoop? = {
         typealias Create =
@@ -33,7 +33,7 @@ enum CodingLoops {
         return CodingLoop(name: "br") { content in
             var count = content.count + 1024
             var output = [UInt8](repeating: 0, count: count)
-            // The level and the window of most servers.
+            // The quality and the window of most servers.
             _ = encode(5, 22, 0, content.count, [UInt8](content), &count, &output)
             return Data(output[..<count])
         } decode: { input, room in
@@ -81,7 +81,7 @@ enum CodingLoops {
                 var sink = Buffer(start: room.baseAddress, size: room.count)
                 let code = decode(context, &sink, &source)
                 produced += sink.position
-                // The end, or an error.
+                // The content has ended, or there is an error.
                 if code == 0 || code < 0 { return produced }
             }
         }
@@ -99,7 +99,7 @@ enum CodingLoops {
 struct CodingLoop: Sendable {
     let name: String
     let encode: @Sendable (Data) throws -> Data
-    /// Decodes all of the input, piece by piece into the same room; returns the size of the content.
+    /// Decodes all input piece by piece into one buffer, and returns the size of the content.
     let decode: @Sendable (UnsafeRawBufferPointer, UnsafeMutableRawBufferPointer) -> Int
 
     init(

@@ -3,8 +3,8 @@
 import Foundation
 import Turnpike
 
-/// The cost of converting bytes in memory into values: JSON compared with Foundation, lines and
-/// events; and of decoding content, compared with a loop over the same library.
+/// The cost of converting bytes in memory into values. JSON is compared with Foundation, lines and
+/// events are not compared, and decoding content is compared with a loop over the same library.
 enum ValuesBench {
     private struct Item: Codable, Sendable {
         let id: Int
@@ -139,7 +139,7 @@ enum ValuesBench {
         ]
     }
 
-    // The best of several runs; the others were disturbed.
+    // Returns the best of several runs, because the others were disturbed.
     private static func time(_ body: () throws -> Void) rethrows -> Double {
         var best = Double.infinity
         for _ in 0..<rounds {
@@ -161,14 +161,14 @@ enum ValuesBench {
     }
 }
 
-/// Bytes in chunks as large as those from a network.
+/// Bytes in chunks of the size that a network delivers.
 private struct Chunks: Sendable {
     let data: Data
 
     func source() -> any ResponseBodySource { Source(data: data) }
 
     private final class Source: ResponseBodySource, @unchecked Sendable {
-        // SAFETY: pulled by one reader at a time.
+        // SAFETY: only one reader at a time calls `next`.
         private let data: Data
         private var position = 0
 

@@ -19,7 +19,7 @@ public struct CSVSerializer: ContentSerializer {
     /// - Throws: ``CSVFault``.
     public func serialize(_ content: Data, of head: ResponseHead) throws -> [[String]] {
         guard let text = Charset(label: head.csvCharset)?.decode(content) else {
-            throw CSVFault(description: "the bytes are not valid in the encoding")
+            throw CSVFault(description: "the content is not valid in its encoding")
         }
         var rows: [[String]] = []
         for line in text.split(whereSeparator: \.isNewline) {
@@ -39,7 +39,7 @@ public struct CSVSerializer: ContentSerializer {
 
 /// Why content is not valid comma-separated values.
 public struct CSVFault: Error, CustomStringConvertible {
-    /// The reason; it quotes no value.
+    /// The reason. It contains no value of the content.
     public let description: String
 }
 

@@ -30,18 +30,18 @@ public struct PreferRegion: Interceptor {
         do {
             return try await next(request.to(region))
         } catch let error as ClientError where isWorthAnother(error, request) {
-            context.report("asks \(other), for \(region) cannot be reached", by: gateName)
+            context.report("tries \(other), because \(region) cannot be reached", by: gateName)
             return try await next.attempt(request.to(other))
         }
     }
 
-    // No byte of the request was sent, so it may be sent again whatever its method.
+    // If no byte of the request was sent, it may be sent again, whatever its method.
     private func isWorthAnother(_ error: ClientError, _ request: Request) -> Bool {
         error.transfer?.isUnsent == true && request.body.isReplayable
     }
 }
 
-// It awaits only `next`, so a time limit needs no task of its own for it.
+// It awaits only `next`, so a time limit around it needs no separate task.
 extension PreferRegion: PromptlyCancellable {}
 
 extension Request {

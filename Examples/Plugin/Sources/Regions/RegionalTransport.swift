@@ -11,7 +11,7 @@ public final class RegionalTransport: Transport {
 
     /// Creates a transport.
     /// - Parameters:
-    ///   - home: The transport for requests that name no region.
+    ///   - home: The transport for requests that do not name a region.
     ///   - regions: The transports by the names of their regions.
     public init(home: any Transport, regions: [String: any Transport] = [:]) {
         self.home = home
@@ -34,7 +34,7 @@ public final class RegionalTransport: Transport {
     }
 
     /// Sends a request with the transport of its region.
-    /// - Throws: ``ClientError`` with the code `unsupported` if there is no such region, and the
+    /// - Throws: ``ClientError`` with the code `unsupported` if the region is unknown, or the
     ///   errors of its transport.
     public func send(_ request: Request, context: Context) async throws -> Response {
         try context.checkCancellation()
@@ -57,7 +57,7 @@ public final class RegionalTransport: Transport {
         return try await transport.send(plain, context: context)
     }
 
-    /// Shuts all transports down; later sends fail.
+    /// Shuts down all transports. Later sends fail.
     public func shutdown() async {
         isShutDown.store(true, ordering: .releasing)
         await home.shutdown()

@@ -4,8 +4,8 @@ import Turnpike
 
 /// Ends a call that takes longer than a limit, as Turnpike's own `Deadline` does.
 ///
-/// Whoever wants other words, or a limit that comes from elsewhere, can write one: it uses nothing that
-/// a gate of yours could not.
+/// Use it as a template for your own text or another source of the limit. This gate needs nothing
+/// that your own gates could not use.
 ///
 /// ```swift
 /// let client = Client(transport: transport, stack: [.budget(.seconds(10)), .retry()])
@@ -14,13 +14,13 @@ public struct TimeBudget: Interceptor {
     private let limit: Duration
 
     /// Creates the gate.
-    /// - Parameter limit: The longest time a call may take, its body included.
+    /// - Parameter limit: The longest time that a call may take, including its body.
     public init(_ limit: Duration) { self.limit = limit }
 
     /// A call's own `.deadline(_:)` replaces the limit.
     public var handledOptions: [any RequestOptionKey.Type] { [DeadlineOption.self] }
 
-    /// What is true of this gate.
+    /// States the effects of the gate.
     public func facts(for request: Request?) -> GateFacts? {
         let limit = request?.options[DeadlineOption.self] ?? limit
         return GateFacts(
@@ -43,9 +43,9 @@ public struct TimeBudget: Interceptor {
     }
 }
 
-// Whatever stands inside, it returns soon after its call was cancelled.
+// It returns soon after the cancellation of its call, whatever gates are inside.
 extension TimeBudget: PromptlyCancellable {
-    /// Always.
+    /// Always prompt.
     public var promptness: Promptness { .always }
 }
 

@@ -7,7 +7,7 @@ import Turnpike
 import TurnpikeRegions
 import TurnpikeTesting
 
-/// Holds a deadline by another hand to what Turnpike's own does.
+/// Compares this deadline with Turnpike's own.
 @Suite("A time budget")
 struct TimeBudgetTests {
     private let clock = ManualClock()
@@ -16,7 +16,7 @@ struct TimeBudgetTests {
         let outcome: String
         let elapsed: Duration
         let sends: Int
-        // How long something of the call went on after its caller had the outcome.
+        // How long a part of the call continued after its caller had the outcome.
         let rest: Duration
     }
 
@@ -125,7 +125,7 @@ struct TimeBudgetTests {
             stack: [.budget(.seconds(10))], timeSource: clock)
         let body = try await endless.get("http://a.example/").streaming().response().body
         let content = Task { try await body.collect(upTo: 10) }
-        // One wait for the chunk, and one for the end.
+        // One wait is for the chunk, and one for the end.
         for _ in 0..<2 {
             try await clock.waitForTimer(in: .seconds(60))
             clock.advance(by: .seconds(60))

@@ -3,18 +3,18 @@ import Hummingbird
 import Turnpike
 import TurnpikeHTTPTypes
 
-/// What `/cities/:name` answers.
+/// The answer to `/cities/:name`.
 struct City: ResponseCodable, Sendable {
     struct Weather: Codable, Sendable { let celsius: Int }
     struct Place: Codable, Sendable { let inhabitants: Int }
 
     let name: String
     let place: Place
-    /// Nil if it could not be had in time: a city without its weather is better than no city.
+    /// Nil if it did not arrive in time: a city without its weather is better than no city.
     let weather: Weather?
 }
 
-/// Asks both upstreams for a city, within the time that the caller still has.
+/// Asks both upstreams about a city within the caller's remaining time.
 struct Cities: Sendable {
     let weather, places: Client
 
@@ -24,14 +24,14 @@ struct Cities: Sendable {
         let name = try context.parameters.require("name")
         do {
             let caller = try HTTPHeaders(request.headers)
-            // A tenth of the time is for the way back.
+            // A tenth of the time is left for the way back.
             let left = Self.patience.timeLeft(in: caller).map { $0 * 9 / 10 }
             let end = left.map { self.weather.timeSource.now.advanced(by: $0) }
-            // The language may change what an upstream answers. Nothing else goes on.
+            // The answer of an upstream may depend on the language. No other field is passed on.
             var headers = HTTPHeaders()
             headers["Accept-Language"] = caller["Accept-Language"]
-            // Both calls are children of this task: they inherit its logger, with the ID of the
-            // request, and its trace; and if one fails for good, the other is cancelled.
+            // Both calls are children of this task, so they inherit its trace, and its logger with
+            // the ID of the request. If `place` fails, the other call is cancelled.
             async let weather = weather.request(
                 .get, .path("weather/{city}", ["city": name]), headers: headers
             ).deadline(until: end).decode(City.Weather.self)
@@ -45,14 +45,14 @@ struct Cities: Sendable {
         }
     }
 
-    /// How Envoy tells how long the caller waits.
+    /// The field in which Envoy states how long the caller waits.
     ///
-    /// The clients' own deadlines hold whatever it says.
+    /// The deadlines of the clients apply in any case.
     private static let patience = DeadlineField.milliseconds("X-Envoy-Expected-Rq-Timeout-Ms")
 
-    /// Says whose fault it is, and when to come again.
+    /// Converts an error into an answer: who caused it, and when to try again.
     ///
-    /// The error itself is in the log: it may name what is not the caller's to know.
+    /// The log has the error itself, because it may contain what the caller must not know.
     private static func answer(to error: ClientError) -> HTTPError {
         let status: HTTPResponse.Status =
             switch error.code {

@@ -11,13 +11,13 @@ import TurnpikeMetrics
 
 /// A service that answers `/cities/:name` by asking two slow and flaky upstreams.
 ///
-/// Read `main` from above: what reports, what is configured, whom is asked, who answers, and in
-/// which order all of it starts and ends.
+/// Read `main` from the top: the reporting systems, the configuration, the upstreams, the server,
+/// and the order in which all of these start and end.
 @main
 struct CityService {
     static func main() async throws {
-        // Three systems, each bootstrapped once. The server, the clients and their bridges report to
-        // them, and know nothing of what is behind.
+        // These three systems are each bootstrapped once. The server, the clients and their bridges
+        // report to them without knowing the back ends.
         let figures = Prometheus()
         let spans = SpanStore(capacity: 20_000)
         LoggingSystem.bootstrap(
@@ -30,16 +30,16 @@ struct CityService {
         InstrumentationSystem.bootstrap(spans)
         let logger = Logger(label: "cities")
 
-        // The environment stands above the file: HTTP_PORT is above http.port. The file is read again
-        // on SIGHUP; one that comes too early must not end the process.
+        // The environment overrides the file: HTTP_PORT overrides http.port. SIGHUP reads the file
+        // again. A signal that comes too early must not end the process.
         signal(SIGHUP, SIG_IGN)
         let file = try await ReloadingFileProvider<JSONSnapshot>(filePath: .init(configurationPath))
         let providers: [any ConfigProvider] = [EnvironmentVariablesProvider(), file]
         let config = ConfigReader(providers: providers)
 
         try await withUpstreams(config) { weatherURL, placesURL in
-            // One client for each upstream: each has its own circuit, limits and token. They share
-            // a recorder, because its figures have the server as a label.
+            // One client for each upstream, so that each has its own circuit, limits and token.
+            // They share a recorder, because its figures have the server as a label.
             let recorder = MetricsSystemRecorder()
             let weather = try UpstreamClient(
                 of: weatherURL, providers, recorder: recorder, logger: logger)
@@ -57,13 +57,13 @@ struct CityService {
                 },
                 logger: logger)
 
-            // They start in this order and end in the reverse one. So on SIGTERM the server ends
-            // first: it takes no more connections, and answers what it has. The clients, which
-            // these answers need, end after it.
+            // Services start in this order and end in the reverse order. So on SIGTERM, the server
+            // ends first: it accepts no more connections and finishes its answers. The clients end
+            // after it, because these answers need them.
             var lifecycle = ServiceGroupConfiguration(
                 services: [file] + weather.services + places.services + [server],
                 gracefulShutdownSignals: [.sigterm, .sigint], logger: logger)
-            // A caller that does not read its answer must not hold up the end.
+            // A caller that does not read its answer must not delay the end.
             lifecycle.maximumGracefulShutdownDuration = .seconds(25)
             try await ServiceGroup(configuration: lifecycle).run()
         }
@@ -74,8 +74,8 @@ struct CityService {
         _ cities: Cities, _ figures: Prometheus, _ spans: SpanStore
     ) -> Router<BasicRequestContext> {
         let router = Router()
-        // The span is outermost, so that lines of the log have the ID of the trace. The server has
-        // bound a logger with the ID of the request to the task; the clients log through it.
+        // The tracing span is outermost, so that log lines have the ID of the trace. The server has
+        // bound a logger with the ID of the request to the task. The clients log with it.
         router.add(middleware: TracingMiddleware())
         router.add(middleware: MetricsMiddleware())
         router.add(middleware: LogRequestsMiddleware(.info))
@@ -87,7 +87,7 @@ struct CityService {
         return router
     }
 
-    /// The file that the environment names, or that of the example.
+    /// The configuration file that the environment names, or by default that of the example.
     private static var configurationPath: String {
         let example = URL(filePath: #filePath).resolvingSymlinksInPath()
             .appending(path: "../../../service.json")

@@ -2,17 +2,17 @@
 import Metrics
 import Synchronization
 
-/// Keeps the figures of swift-metrics, and renders them in Prometheus' text format.
+/// Stores the figures of swift-metrics, and renders them in the text format of Prometheus.
 ///
-/// A service of your own takes a finished back end, such as swift-prometheus. This one is short
-/// enough to be read. Whoever makes the labels bounds its memory: the server's middleware and the
-/// bridge of Turnpike have a fixed set of them, and never a query or a path.
+/// For your own service, use a finished back end such as swift-prometheus. This one is short enough
+/// to read. Its memory is bounded because the labels are: the server's middleware and the bridge of
+/// Turnpike have a fixed set of labels, without queries or paths.
 final class Prometheus: MetricsFactory {
     private struct Identity: Hashable { let name, labels: String }
 
     private let series = Mutex<[Identity: Series]>([:])
 
-    /// What `/metrics` answers.
+    /// The answer to `/metrics`.
     var text: String {
         let all = series.withLock { $0 }.sorted {
             ($0.key.name, $0.key.labels) < ($1.key.name, $1.key.labels)
@@ -29,7 +29,7 @@ final class Prometheus: MetricsFactory {
         return text
     }
 
-    /// The sum of all series of a name.
+    /// The sum of all series with a name.
     func total(_ name: String) -> Double {
         series.withLock { $0 }.reduce(0) { $1.key.name == name ? $0 + $1.value.number : $0 }
     }
@@ -39,7 +39,7 @@ final class Prometheus: MetricsFactory {
     ) -> Series {
         var name = Self.escaped(label)
         if !name.hasSuffix(suffix) { name += suffix }
-        // A label without a value is none.
+        // A label without a value is left out.
         let labels = labels.filter { !$0.1.isEmpty }.map { name, value in
             let value = value.replacing("\\", with: "\\\\").replacing("\"", with: "\\\"")
             return "\(Self.escaped(name))=\"\(value.replacing("\n", with: "\\n"))\""
@@ -57,7 +57,7 @@ final class Prometheus: MetricsFactory {
         name.replacing(/[^a-zA-Z0-9_]/, with: "_")
     }
 
-    // MARK: What swift-metrics asks for
+    // MARK: The factory's methods
 
     func makeCounter(label: String, dimensions: [(String, String)]) -> any CounterHandler {
         find(label, "_total", dimensions)
@@ -72,7 +72,7 @@ final class Prometheus: MetricsFactory {
     }
 
     func makeTimer(label: String, dimensions: [(String, String)]) -> any TimerHandler {
-        // The bounds that OpenTelemetry gives the durations of requests.
+        // The bounds that OpenTelemetry recommends for the durations of requests.
         let bounds = [0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10]
         return find(label, "_seconds", dimensions, bounds: bounds)
     }
@@ -84,7 +84,7 @@ final class Prometheus: MetricsFactory {
         return find(label, label.hasSuffix(".size") ? "_bytes" : "", dimensions, bounds: bounds)
     }
 
-    // Nothing is forgotten: a counter that begins anew would look like a restart.
+    // Nothing is removed, because a counter that begins again looks like a restart.
     func destroyCounter(_ handler: any CounterHandler) {}
     func destroyFloatingPointCounter(_ handler: any FloatingPointCounterHandler) {}
     func destroyMeter(_ handler: any MeterHandler) {}
@@ -92,7 +92,7 @@ final class Prometheus: MetricsFactory {
     func destroyRecorder(_ handler: any RecorderHandler) {}
 }
 
-/// One series: a number, or how many values lie within each bound.
+/// One series: a number, or a histogram with counts for its bounds.
 private final class Series: CounterHandler, FloatingPointCounterHandler, MeterHandler,
     RecorderHandler, TimerHandler
 {

@@ -4,10 +4,10 @@ import Synchronization
 import Tracing
 import Turnpike
 
-/// A tracer that keeps the latest spans in memory and speaks W3C Trace Context.
+/// A tracer that stores the latest spans in memory and uses W3C Trace Context.
 ///
-/// A service of your own takes a finished back end, such as swift-otel, which sends spans to a
-/// collector. Nothing else changes: the middleware of the server and the gates of the clients know
+/// For your own service, use a finished back end such as swift-otel, which sends spans to a
+/// collector. Nothing else changes: the middleware of the server and the gates of the clients use
 /// only `Tracer`.
 final class SpanStore: Tracer {
     private struct State {
@@ -18,7 +18,7 @@ final class SpanStore: Tracer {
     private let capacity: Int
     private let state = Mutex(State())
 
-    /// - Parameter capacity: The most spans that are kept; the oldest makes room for a new one.
+    /// - Parameter capacity: The most stored spans. A new span then replaces the oldest one.
     init(capacity: Int) { self.capacity = capacity }
 
     func startSpan<Instant: TracerInstant>(
@@ -48,7 +48,7 @@ final class SpanStore: Tracer {
 
     private func end(_ span: FinishedInMemorySpan, _ number: Int) {
         state.withLock { state in
-            // A newer span may have its place already.
+            // A newer span may already have taken its place.
             if state.started - number <= capacity { state.entries[number % capacity].ended = span }
         }
     }
@@ -66,7 +66,7 @@ final class SpanStore: Tracer {
         _ carrier: Carrier, into context: inout ServiceContext, using extractor: Extract
     ) where Extract.Carrier == Carrier {
         let text = extractor.extract(key: "traceparent", from: carrier)
-        // An invalid position is ignored, and a new trace begins.
+        // If the field is invalid, it is ignored, and a new trace begins.
         guard let parent = text.flatMap({ TraceParent(parsing: $0) }) else { return }
         context.inMemorySpanContext = InMemorySpanContext(
             traceID: parent.traceID, spanID: parent.spanID, parentSpanID: nil)
@@ -80,19 +80,19 @@ final class SpanStore: Tracer {
         injector.inject(text, forKey: "traceparent", into: &carrier)
     }
 
-    // MARK: What /traces/:id answers
+    // MARK: The answer to /traces/:id
 
     struct Row: Codable, Sendable {
         let span, name, kind: String
         let parent: String?
         let startNanoseconds: UInt64
-        /// Nil while the span is open.
+        /// The duration; nil while the span is open.
         let milliseconds: Double?
         let attributes: [String: String]
         let events: [String]
     }
 
-    /// The spans of a trace in the order of their starts, as far as they are still kept.
+    /// The stored spans of a trace in the order of their starts.
     func rows(of traceID: String) -> [Row] {
         let entries = state.withLock { $0.entries.filter { $0.span.traceID == traceID } }
         return entries.map { span, ended in

@@ -14,13 +14,13 @@ import TurnpikeMetrics
 import TurnpikeStackFiles
 import TurnpikeTracing
 
-/// A client for one upstream, whose stack follows the configuration and which ends with the service.
+/// A client for one upstream. Its stack follows the configuration, and it ends with the service.
 struct UpstreamClient {
     private let reloading: ReloadingClient
 
     var client: Client { reloading.client }
 
-    /// What runs with the server: it follows the configuration, and ends the client.
+    /// The services that follow the configuration and end the client.
     var services: [any Service] {
         [Following(reloading: reloading), ClientService(client, grace: .seconds(5))]
     }
@@ -29,7 +29,7 @@ struct UpstreamClient {
         of url: URL, _ providers: [any ConfigProvider], recorder: MetricsSystemRecorder,
         logger: Logger
     ) throws {
-        // What the file cannot know: the system has chosen the port of the upstream.
+        // The file cannot contain these values, because the system chooses the upstream's port.
         let places: [AbsoluteConfigKey: String] = [
             "client.baseURL": "\(url)", "client.gate.bearer.refreshURL": "\(url)token",
         ]
@@ -40,19 +40,19 @@ struct UpstreamClient {
             var outcome = "done"
             if case .failure(let error) = result {
                 outcome = "failed"
-                logger.error("The old stack stays in force", metadata: ["error": "\(error)"])
+                logger.error("The old stack stays in use", metadata: ["error": "\(error)"])
             }
             Counter(label: "config.reloads", dimensions: [("outcome", outcome)]).increment()
         }
     }
 
-    /// The names of gates that the configuration may list: those of Turnpike and of its plugins.
+    /// The gates that the configuration may list: those of Turnpike and of its plugins.
     private static func registry(_ recorder: MetricsSystemRecorder) -> Registry {
         var registry = Registry.standard
         registry.registerCurl()
         registry.registerCache()
         registry.registerTracing()
-        // Replaced, so that lines and figures of the clients go where those of the server go.
+        // Replaces these two, so that the clients use the same log and metrics as the server.
         registry.register(gate: "log") { _ in LoggerSink() }
         registry.register(gate: "metrics") { _ in recorder }
         return registry

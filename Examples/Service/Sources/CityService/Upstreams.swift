@@ -6,23 +6,23 @@ import Logging
 import Metrics
 import NIOCore
 
-/// One of the servers that the service asks: here only so that the example needs no network.
+/// One of the servers that the service calls. Because of it, the example needs no network.
 ///
-/// It behaves as others' servers do. Some answers are 503, some are late, some break off in the
-/// middle, some do not come at all, and a token is good for a few seconds. How many, the
-/// configuration says, and SIGHUP changes it while the server runs.
+/// It behaves like the servers of others. Some answers are 503, some are late, some break off, and
+/// some never come. A token is valid for a few seconds. The configuration sets the shares of these
+/// faults, and SIGHUP changes them while the server runs.
 struct Upstream: Sendable {
     let config: ConfigReader
     let path: RouterPath
     let content: String
 
-    /// Serves until the task is cancelled, and tells the URL once it listens.
+    /// Serves until the task is cancelled. Reports the URL when the server listens.
     func run(_ didStart: @escaping @Sendable (URL) -> Void) async throws {
         let router = Router()
-        // The server's side of the trace: its span becomes a child of the attempt's span.
+        // The server's part of the trace: its span becomes a child of the attempt's span.
         router.add(middleware: TracingMiddleware())
         router.post("/token") { _, _ in
-            // Whoever issues real tokens signs them; these only say when they end.
+            // A real issuer signs its tokens. The tokens here contain only the time of their end.
             let token = #""access_token": "\#(Self.now + 5)", "token_type": "Bearer""#
             return Self.json("{\(token), \"expires_in\": 5}")
         }
@@ -71,13 +71,13 @@ struct Upstream: Sendable {
 }
 
 extension Channel {
-    /// Where a server on loopback listens; the system may have chosen the port.
+    /// The URL of a server on loopback, whose port the system may have chosen.
     var loopback: URL {
         URL(string: "http://127.0.0.1:\(localAddress?.port ?? 0)/") ?? URL(filePath: "/")
     }
 }
 
-/// Runs both upstreams as long as `body` runs, and tells it where they are.
+/// Runs both upstreams while `body` runs, and passes their URLs to it.
 func withUpstreams(
     _ config: ConfigReader, _ body: @Sendable (_ weather: URL, _ places: URL) async throws -> Void
 ) async throws {
@@ -90,7 +90,7 @@ func withUpstreams(
         for upstream in upstreams {
             let (started, continuation) = AsyncStream<URL>.makeStream()
             group.addTask {
-                // One that cannot start has no URL to wait for.
+                // If an upstream cannot start, its URL is not awaited.
                 defer { continuation.finish() }
                 try await upstream.run { continuation.yield($0) }
             }

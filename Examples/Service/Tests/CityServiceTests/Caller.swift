@@ -5,7 +5,7 @@ import Synchronization
 import Turnpike
 import TurnpikeCurl
 
-/// Calls the service, and keeps count of what it answers.
+/// Calls the service, and counts its answers.
 final class Caller: Sendable {
     struct Span: Decodable, Sendable {
         let span: String
@@ -17,20 +17,20 @@ final class Caller: Sendable {
     }
 
     struct Count: Sendable {
-        /// All answers, whatever was asked.
+        /// All answers, to any request.
         var answers = 0
-        /// Those of cities, by status.
+        /// Answers about cities, by status.
         var cities: [Int: Int] = [:]
-        /// Answers that came too late, with how late.
+        /// For each answer that came too late, by how much.
         var late: [Duration] = []
-        /// Answers that a client could not give, because it had been shut down.
+        /// Answers with an error because a client of the service was shut down.
         var cancelled = 0
         var failures: [String] = []
     }
 
-    /// How much later than its deadline an answer may come.
+    /// How long after its deadline an answer may come.
     ///
-    /// A busy machine may take seconds, but without the deadline an upstream that hangs would take
+    /// A busy machine may take seconds. Without the deadline, an upstream that hangs would take
     /// half a minute.
     static let slack = Duration.seconds(10)
 
@@ -38,14 +38,14 @@ final class Caller: Sendable {
     private let state = Mutex(Count())
 
     init(_ url: URL) throws {
-        // No gate that sends twice, and a limit only against a hang of the whole test.
+        // The stack never sends twice. The time limit only prevents a hang of the whole test.
         client = Client(
             baseURL: Target(url), transport: try CurlTransport(), stack: [.deadline(.seconds(90))])
     }
 
     var count: Count { state.withLock { $0 } }
 
-    /// Asks for a city, as a caller that waits for `deadline`.
+    /// Asks for a city as a caller that waits for `deadline`.
     /// - Returns: The status; nil if there was no answer.
     @discardableResult
     func city(
@@ -76,14 +76,14 @@ final class Caller: Sendable {
         }
     }
 
-    /// Asks for many cities, 32 at a time, until enough were asked for or one has no answer.
+    /// Asks for many cities, 32 at a time, until the count is reached or a request gets no answer.
     func cities(_ total: Int, named prefix: String = "city") async {
         await withTaskGroup(of: Int?.self) { group in
             var hasEnded = false
             for number in 0..<total {
                 if number >= 32, await group.next() == .some(nil) { hasEnded = true }
                 if hasEnded { break }
-                // Some are asked for again, some only once.
+                // Some cities are requested several times, some only once.
                 let name = number % 3 == 0 ? "\(prefix)-\(number)" : "\(number % 50)"
                 group.addTask { await self.city(name) }
             }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What `/metrics` says.
+/// The content of `/metrics`.
 struct Figures {
     private struct Line {
         let name: Substring
@@ -20,7 +20,7 @@ struct Figures {
         }
     }
 
-    /// The sum of the series of a name whose labels have all parts.
+    /// The sum of the series with a name, of those whose labels contain all parts.
     func sum(_ name: String, _ parts: String...) -> Int {
         Int(
             lines.filter { line in

@@ -3,7 +3,7 @@
 import ChildProcess
 import Foundation
 
-/// The service as a child, with files of its own in a temporary folder.
+/// The service as a child process, with its own files in a temporary folder.
 final class ServiceProcess {
     struct Late: Error, CustomStringConvertible { let description: String }
 
@@ -21,9 +21,9 @@ final class ServiceProcess {
         try? FileManager.default.removeItem(at: folder)
     }
 
-    /// Starts it and waits for the URL that it prints.
+    /// Starts the service, and waits for the URL that it prints.
     func start() async throws -> URL {
-        // Files, because a pipe that nobody reads holds up the child.
+        // Files, because a pipe that nobody reads would block the child.
         let process = try ChildProcess(
             Self.program().path(percentEncoded: false),
             environment: [
@@ -35,7 +35,7 @@ final class ServiceProcess {
         var found: URL?
         try await until("the service prints its URL") {
             if !process.isRunning { throw Late(description: "the service has ended: \(log)") }
-            // Only whole lines.
+            // Only complete lines count.
             let line = output.split(separator: "\n", omittingEmptySubsequences: false).dropLast()
                 .first { $0.hasPrefix("try http") }
             found = line.flatMap { URL(string: String($0.dropFirst(4))) }
@@ -44,14 +44,14 @@ final class ServiceProcess {
         return URL(string: "/", relativeTo: found)?.absoluteURL ?? URL(filePath: "/")
     }
 
-    /// Writes a file of the service; the old content stays until the new one is complete.
+    /// Replaces a file of the service at once.
     func write(_ name: String, _ text: String) throws {
         try Data(text.utf8).write(to: folder.appending(path: name), options: .atomic)
     }
 
     func signal(_ signal: Int32) { process?.signal(signal) }
 
-    /// Waits for its end.
+    /// Waits for the end of the service.
     func end() async throws -> Int32 {
         try await until("the service ends") { process?.isRunning != true }
         return process?.wait().status ?? -1
@@ -71,7 +71,7 @@ final class ServiceProcess {
         return try FileHandle(forWritingTo: url)
     }
 
-    /// The program beside the tests.
+    /// The program, which is in the same folder as the tests.
     private static func program() throws -> URL {
         let tests = CommandLine.arguments.first.map { URL(filePath: $0) }
         let folders =
@@ -90,7 +90,7 @@ final class ServiceProcess {
     }
 }
 
-/// Waits for something that another process does, for at most two minutes.
+/// Waits at most two minutes for a condition in another process.
 func until(
     _ what: String, isolation: isolated (any Actor)? = #isolation,
     _ condition: () async throws -> Bool

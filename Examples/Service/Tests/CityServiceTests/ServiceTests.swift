@@ -17,7 +17,7 @@ final class ServiceTests {
         try configure("", agent: "cities/1")
         let caller = try Caller(try await service.start())
 
-        // While all is well, a trace leads from the edge to the upstreams.
+        // Without faults, a trace leads from the edge to the upstreams.
         let id = "0af7651916cd43dd8448eb211c80319c"
         let traceparent = "00-\(id)-b7ad6b7169203331-01"
         let first = await caller.city(
@@ -28,11 +28,11 @@ final class ServiceTests {
         #expect(agents(spans) == ["cities/1"])
         try expectRequestID(of: "traced")
 
-        // The upstreams begin to fail under load, and the clients get another stack.
+        // The upstreams begin to fail under load, and the clients get a new stack.
         async let load: Void = caller.cities(3000)
         try configure(Self.failing, agent: "cities/2")
         try await reload("done", 2, caller)
-        // A mistake leaves the old stack in force, and is named.
+        // After a mistake the old stack stays in use, and the log names the mistake.
         try configure(Self.failing, agent: "cities/mistake", gates: #""retyr","#)
         try await reload("failed", 2, caller)
         #expect(service.log.contains(#"there is no gate "retyr""#))
@@ -41,7 +41,7 @@ final class ServiceTests {
         #expect(caller.count.cities.values.reduce(0, +) == 5001)
         #expect(caller.count.cities[200, default: 0] > 0)
 
-        // The new stack is in force, and the metrics add up once nothing is under way.
+        // The new stack is in use. The metrics add up when nothing is running.
         try configure("", agent: "cities/3")
         try await reload("done", 4, caller)
         try await until("a city is served again") {
@@ -52,7 +52,7 @@ final class ServiceTests {
         #expect(agents(spans) == ["cities/3"])
         try await expectSums(caller)
 
-        // A caller's deadline holds, although the upstreams hang.
+        // The deadline of a caller applies, although the upstreams hang.
         try configure(#""hanging": 1.0"#, agent: "cities/4")
         try await reload("done", 6, caller)
         for number in 0..<3 {
@@ -60,7 +60,7 @@ final class ServiceTests {
             #expect(status == 504)
         }
 
-        // It ends under load: what it has begun to answer, it answers.
+        // The service ends under load, and finishes each answer that it has begun.
         try configure(Self.failing, agent: "cities/5")
         try await reload("done", 8, caller)
         #expect(caller.count.failures.isEmpty, "\(caller.count.failures)")
@@ -75,15 +75,15 @@ final class ServiceTests {
         let count = caller.count
         #expect(service.output.contains("answered \(count.answers) requests"), "\(service.output)")
         #expect(count.late.isEmpty, "\(count.late)")
-        // The clients ended after the server that needs them.
+        // The clients ended after the server, which needs them.
         #expect(count.cancelled == 0)
         #expect(Set(count.cities.keys).isSubset(of: [200, 502, 503, 504]), "\(count.cities)")
     }
 
     // MARK: Configuration
 
-    /// The file that the example ships, with other faults, and a name by which the upstreams see
-    /// which stack is in force.
+    /// Writes the shipped file with other faults, and with a user agent by which the upstreams see
+    /// which stack is in use.
     private func configure(_ faults: String, agent: String, gates: String? = nil) throws {
         let shipped = URL(filePath: #filePath).resolvingSymlinksInPath()
             .appending(path: "../../../service.json")
@@ -91,7 +91,7 @@ final class ServiceTests {
             .replacing(/"upstreams": {[^}]*}/, with: #""upstreams": {\#(faults)}"#)
             .replacing(/"cities\/[^"]*"/, with: "\"\(agent)\"")
             .replacing(#""port": 8080"#, with: #""port": 0"#)
-            // Without the deadline of its caller a call could take half a minute.
+            // Without the caller's deadline, a call could take half a minute.
             .replacing(#""deadline": {"seconds": 2}"#, with: #""deadline": {"seconds": 60}"#)
             .replacing(
                 #""attemptTimeout": {"seconds": 1}"#, with: #""attemptTimeout": {"seconds": 30}"#)
@@ -101,7 +101,7 @@ final class ServiceTests {
 
     private static let failing = #""failing": 0.2, "slow": 0.1, "torn": 0.1, "hanging": 0.01"#
 
-    /// Sends SIGHUP until both clients have counted an outcome that often.
+    /// Sends SIGHUP until both clients together have counted an outcome so many times.
     private func reload(_ outcome: String, _ count: Int, _ caller: Caller) async throws {
         try await until("\(count) reloads: \(outcome)") {
             service.signal(SIGHUP)
@@ -115,7 +115,7 @@ final class ServiceTests {
 
     // MARK: What must hold
 
-    /// The spans of a trace once they have all ended.
+    /// Returns the spans of a trace after all of them have ended.
     private func ended(_ id: String, _ caller: Caller) async throws -> [Caller.Span] {
         var spans: [Caller.Span] = []
         try await until("all spans of the trace end") {
@@ -125,7 +125,7 @@ final class ServiceTests {
         return spans
     }
 
-    /// From the edge over calls and attempts to the upstreams, each span has its parent.
+    /// Each span has its parent, from the edge over calls and attempts to the upstreams.
     private func expectOneTrace(_ spans: [Caller.Span]) throws {
         let byID = Dictionary(uniqueKeysWithValues: spans.map { ($0.span, $0) })
         func route(_ span: Caller.Span) -> String { span.attributes["http.route"] ?? "" }
@@ -143,14 +143,14 @@ final class ServiceTests {
             spans.allSatisfy { $0.parent == "b7ad6b7169203331" || byID[$0.parent ?? ""] != nil })
     }
 
-    /// The user agents that the upstreams have seen in a trace.
+    /// The user agents that the upstreams saw in a trace.
     private func agents(_ spans: [Caller.Span]) -> Set<String> {
         Set(
             spans.filter { $0.kind == "server" && $0.attributes["http.route"] != "/cities/{name}" }
                 .compactMap { $0.attributes["user_agent.original"] })
     }
 
-    /// The clients log with the ID of the request that they work for.
+    /// The log lines of the clients contain the ID of the request for which they work.
     private func expectRequestID(of city: String) throws {
         let lines = service.log.split(separator: "\n")
         let request = try #require(lines.first { $0.contains("hb.request.path=/cities/\(city)") })
@@ -164,7 +164,7 @@ final class ServiceTests {
     }
 
     private func expectSums(_ caller: Caller) async throws {
-        // A figure is counted after its answer has been written, so the last ones may be late.
+        // A figure is counted after its answer was written, so the last figures may come late.
         var figures = try await caller.figures()
         try await until("nothing is under way, and each answer is counted") {
             figures = try await caller.figures()
@@ -176,7 +176,7 @@ final class ServiceTests {
             #expect(
                 figures.sum("hb_requests_total", "/cities/", #"status_code="\#(status)""#) == count)
         }
-        // What the upstreams saw was sent, and what has a status was seen.
+        // The clients sent all requests that upstreams saw, and these saw all with a status.
         let sent = figures.sum("http_client_request_duration_seconds_count", #"method="GET""#)
         let answered = figures.sum(
             "http_client_request_duration_seconds_count", #"method="GET""#, "status_code=")

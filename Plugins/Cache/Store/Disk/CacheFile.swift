@@ -34,7 +34,7 @@ final class CacheFile: Sendable {
         }
     }
 
-    /// Creates a file with mode 0600. It is an error if the file exists.
+    /// Creates a file with mode 0600. Throws if the file exists.
     static func new(_ name: String, in folder: Folder) throws -> CacheFile {
         CacheFile(descriptor: try folder.openFile(name, O_RDWR | O_CREAT | O_EXCL))
     }

@@ -12,7 +12,7 @@ final class DiskBacklog: Sendable {
     struct Change: Sendable {
         typealias Action = @Sendable (DiskStore) throws -> Void
 
-        /// The change. Until it is written, it decides what look-ups of the key find.
+        /// The change. Until a change is written, it decides what look-ups of the key find.
         enum Work: Sendable {
             /// An entry is stored, unless other processes have removed an entry of its bucket since
             /// this count of removals. Look-ups find the new entry.
@@ -56,7 +56,7 @@ final class DiskBacklog: Sendable {
 
     private struct State {
         var queue: [Change] = []
-        // Changes that failed. They are queued again before the next change.
+        // Failed changes, which are queued again before the next change.
         var postponed: [Change] = []
         // All changes by key, in order: queued, being written, or postponed.
         var changes: [CacheKey: [Change]] = [:]
@@ -103,7 +103,7 @@ final class DiskBacklog: Sendable {
     var isFull: Bool { state.withLock { $0.bytes > maxBytes } }
 
     /// Accepts an entry, if there is space.
-    /// - Returns: Whether it was accepted, and a task for the store if it has none yet.
+    /// - Returns: Whether the change was accepted, and a task for the store if it has none yet.
     func addEntry(_ change: Change) -> (isTaken: Bool, Start?) {
         state.withLock { state in
             if state.bytes + change.bytes > maxBytes { return (false, nil) }
@@ -168,8 +168,8 @@ final class DiskBacklog: Sendable {
     /// Removes changes that were written or have failed.
     /// - Parameters:
     ///   - changes: The changes, as `take` returned them.
-    ///   - others: Replacements for failed changes, to be written the next time. Those above a
-    ///     limit are dropped.
+    ///   - others: Replacements for failed changes, to be written the next time. Replacements above
+    ///     a limit are dropped.
     func finish(_ changes: some Sequence<Change>, postponing others: [Change]) {
         state.withLock { state in
             for change in changes { state.release(change) }

@@ -53,7 +53,7 @@ extension DiskFolder {
     ) throws {
         let room = Self.room(bytes)
         guard try makeRoom(room, index, &usage) else {
-            // The entries that they should replace are out of date.
+            // The entries that these should replace are out of date.
             for entry in entries { try removeAll(entry.mark, index, &usage) }
             return
         }
@@ -102,8 +102,8 @@ extension DiskFolder {
         }
     }
 
-    // Frees the space of an entry that the index does not contain any more. If that fails, the
-    // space is freed when its file is removed.
+    // Frees the space of an entry that the index does not contain any more. If freeing fails, the
+    // space is freed when the file is removed.
     private func release(_ place: DiskIndex.Place, _ usage: inout CacheUsage) {
         usage.entries -= 1
         let name = Self.name(place.file)

@@ -20,7 +20,7 @@ final class DiskFolder: @unchecked Sendable {
     let maxBytes: Int64
     private let directory: String
     private let patience: Duration
-    // False after another process has kept the lock for too long, until the lock was taken again.
+    // False after another process has held the lock for too long. True again after taking the lock.
     private var isPatient = true
     private var lockFile: CacheFile?
     private var temporaries: UInt64 = 0
@@ -89,7 +89,7 @@ final class DiskFolder: @unchecked Sendable {
         }
     }
 
-    /// The folder of entry files, for new ones. It is created if there is none.
+    /// The folder of entry files, for new ones. A missing folder is created.
     func packs() throws -> Folder {
         try opened.withLock { opened in
             if let packs = opened?.packs, packs.isStillThere { return packs }
@@ -134,7 +134,7 @@ final class DiskFolder: @unchecked Sendable {
         defer { lock.unlock() }
         noted = try read(lock)
         var usage = try noted ?? census(index).usage
-        // If that fails, the next count corrects it.
+        // If noting fails, the next count corrects the size.
         defer { if usage != noted { try? write(usage, lock) } }
         let value = try action(index, &usage)
         return (value, usage)

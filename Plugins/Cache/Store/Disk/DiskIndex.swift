@@ -16,7 +16,7 @@ final class DiskIndex: Sendable {
         let file: UInt32
         /// The position in the file where the entry begins: a multiple of ``unit``.
         let offset: Int
-        /// The bytes that it takes, a multiple of ``unit``; 0 if it is not read at once.
+        /// The bytes of the entry, a multiple of ``unit``; 0 if it is not read at once.
         let bytes: Int
         /// The digest of its key.
         let mark: UInt64
@@ -31,7 +31,7 @@ final class DiskIndex: Sendable {
 
     private let file: CacheFile
     private let bucketCount: UInt64
-    /// The seed of the digests. It also distinguishes this index from an earlier one.
+    /// The seed of the digests. The seed also distinguishes this index from an earlier one.
     let seed: UInt64
     let removals = Mutex(Removals())
 
@@ -57,7 +57,7 @@ final class DiskIndex: Sendable {
     /// - Throws: An error if the file cannot be opened or created.
     static func opened(in folder: Folder, maxBytes: Int64) throws -> DiskIndex {
         if let index = try existing(in: folder), index.leavesRoom(in: maxBytes) { return index }
-        // One place for about each KiB, half of a small response. So few buckets are full.
+        // One place for about each KiB, half of a small response, so that few buckets are full.
         let wanted = UInt64(clamping: maxBytes >> 14)
         var buckets = bucketRange.lowerBound
         while buckets < wanted, buckets < bucketRange.upperBound { buckets *= 2 }
@@ -114,7 +114,6 @@ final class DiskIndex: Sendable {
     /// - Parameters:
     ///   - seen: The removals by other processes when the response was requested; nil to add it in
     ///     any case.
-    ///     case.
     ///   - replaced: Returns the places of the key that the new place replaces.
     /// - Returns: The removed places: the replaced ones, or the oldest of a full bucket. nil if
     ///   others have removed entries since, so nothing was added.

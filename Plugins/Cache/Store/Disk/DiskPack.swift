@@ -14,7 +14,7 @@ struct DiskPack {
         /// The removals by other processes at the time of the request; nil for no check.
         let removals: UInt64?
         let offset: Int
-        /// The number of bytes that it takes, or 0 if it is too large to be read at once.
+        /// The bytes of the entry, or 0 if it is too large to be read at once.
         let bytes: Int
     }
 
@@ -24,7 +24,7 @@ struct DiskPack {
     /// file may be removed later.
     static let maxSharingBytes = 96 << 10
 
-    /// The most bytes of a file that several entries share. They are all removed together.
+    /// The most bytes of a file that several entries share. The entries are all removed together.
     static let maxSharedBytes = 512 << 10
 
     private let maxBytes: Int

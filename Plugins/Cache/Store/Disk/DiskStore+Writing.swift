@@ -28,7 +28,7 @@ extension DiskStore {
     }
 
     /// Queues an entry, unless too many bytes wait already.
-    /// - Returns: Whether it was queued.
+    /// - Returns: Whether the change was queued.
     func store(_ key: CacheKey, _ work: DiskBacklog.Change.Work, bytes: Int) -> Bool {
         let change = DiskBacklog.Change(key: key, work: work, bytes: bytes)
         let (isTaken, start) = backlog.addEntry(change)
@@ -105,8 +105,8 @@ extension DiskStore {
         return changes.count
     }
 
-    // Returns the keys whose changes failed. Their old entries must not be found, because they
-    // should have been removed or replaced.
+    // Returns the keys whose changes failed. The old entries of these keys must not be found,
+    // because they should have been removed or replaced.
     private func write(_ changes: [DiskBacklog.Change], _ index: DiskIndex) -> [CacheKey] {
         var failed: [CacheKey] = []
         func attempt(_ keys: [CacheKey], _ action: () throws -> Void) {

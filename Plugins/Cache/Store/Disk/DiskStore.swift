@@ -26,9 +26,9 @@ import TurnpikeCore
 /// later, or by ``flush()``, as in the client's `shutdown(grace:)`. A killed process loses what it
 /// has not written, and the next process removes its unfinished files. Content of up to 256 KiB
 /// stays in memory until it is written. At most 8 MiB wait: if the disk is slower, new responses
-/// are not stored. A removal is never lost if the disk works. It cancels earlier entries that this
-/// process is still storing. It also cancels look-ups and entries that other processes began before
-/// it was written.
+/// are not stored. A removal is never lost if the disk works. A removal cancels earlier entries
+/// that this process is still storing. It also cancels look-ups and entries that other processes
+/// began before it was written.
 ///
 /// Nothing is opened before the first call. The store has its own queues for reading and writing
 /// files. If a write failed, the next look-up throws its error. Another process may keep the
@@ -41,7 +41,7 @@ public final class DiskStore: CacheStore {
         case open
         /// Entries could not be stored. The next writer tries again.
         case failed(any Error)
-        /// One writer tries again. Meanwhile the others fail with the last error.
+        /// One writer tries again. During that time, the other writers fail with the last error.
         case retrying(any Error)
     }
 
@@ -154,7 +154,7 @@ public final class DiskStore: CacheStore {
     ) {
         let removal: DiskBacklog.Change.Action = { store in
             try store.change { index, usage in
-                // It may have been removed, or read while its head was being written.
+                // The file may have been removed, or read while its head was being written.
                 if let entry = try store.folder.entry(place),
                     let content = try entry.content(store.reads[0], onDamage: {}),
                     (content as? DiskContent)?.isWhole ?? true

@@ -18,7 +18,7 @@ final class DiskWriter: CacheWriter {
         case open(Content)
         /// The content is too large for an entry.
         case tooLarge
-        /// It was committed or abandoned.
+        /// The writing was committed or abandoned.
         case ended
     }
 
@@ -105,15 +105,15 @@ final class DiskWriter: CacheWriter {
 
     private func isTaken(_ content: Content) -> Bool {
         let (response, removals) = (self.response, self.removals)
-        // Including everything around the content.
+        // The size on disk, including everything around the content.
         let bytes = content.buffer.count + response.headBytes + 1024
         guard let temporary = content.temporary else {
             return store.store(
                 response.key, .entry(response, content.buffer, removals), bytes: bytes)
         }
         let update = DiskBacklog.Change.Work.update { store in
-            // It has no effect if the file was moved. A file that remains is removed at the next
-            // count.
+            // Removing has no effect if the file was moved. A file that remains is removed at the
+            // next count.
             defer { try? temporary.remove() }
             var beginning = DiskPack.opening(of: 1)
             let layout = EntryFile.addHead(

@@ -34,7 +34,7 @@ struct EntryFile {
     let response: StoredResponse
     let sequence: UInt64
     let slot: Int
-    // The first bytes of the entry; all of it, unless it is large.
+    // The first bytes of a large entry; all bytes of a small one.
     private let beginning: Data
     private let used: Int
 

@@ -80,7 +80,7 @@ void tpc_loop_wait(tpc_loop *loop, int milliseconds);
 void tpc_loop_wait_for_wakeup(tpc_loop *loop, int milliseconds);
 
 /// Polls the sockets without sleeping, for at most `busy_polling`, and lets libcurl act on the events. Call it within an
-/// iteration. Returns false if there were no events. On a thread that belongs to another loop, it does not poll.
+/// iteration. Returns false if there were no events. On a thread that belongs to another loop, the function does not poll.
 bool tpc_loop_poll(tpc_loop *loop);
 /// Returns whether recent polls have paid off, so that another one probably will.
 bool tpc_loop_may_poll(tpc_loop *loop);
@@ -89,7 +89,7 @@ void tpc_loop_interrupt_poll(tpc_loop *loop);
 /// Cancels an interrupt that no poll has used.
 void tpc_loop_clear_interrupt(tpc_loop *loop);
 
-/// Returns whether libcurl waits for no socket. It may still wait for one after all transfers have ended.
+/// Returns whether libcurl waits for no socket. libcurl may still wait for a socket after all transfers have ended.
 bool tpc_loop_is_idle(tpc_loop *loop);
 /// Begins an iteration on this thread. No other thread may use the loop until the iteration ends.
 void tpc_loop_begin_iteration(tpc_loop *loop);
@@ -113,7 +113,7 @@ tpc_transfer *tpc_loop_next_ready(tpc_loop *loop);
 
 /// Receives what happens to the connections of a loop, within its iterations. The argument `transfer` is the transfer's owner.
 typedef struct tpc_pool_watcher {
-    /// The first argument of the functions; NULL if nobody watches.
+    /// The first argument of the functions; NULL if there is no watcher.
     void *watcher;
     /// A socket was made for a transfer. The address is an IP address, or the path of a Unix socket, which has port 0.
     void (*opening)(void *watcher, void *transfer, int descriptor, const char *address, int port);
@@ -183,7 +183,7 @@ enum { TPC_RUNNING = -1 };
 struct tpc_transfer {
     /// The argument of the callbacks.
     void *owner;
-    /// Memory that libcurl refers to. It is kept when the transfer ends.
+    /// Memory that libcurl refers to. The end of the transfer does not free it.
     void *trust;
     tpc_phase phase;
     /// The status of the final head.
@@ -261,7 +261,8 @@ enum {
     TPC_FRESH = 1,
     /// The request's connection uses TLS.
     TPC_SECURE = 2,
-    /// Other transfers wait until this one has a connection, which they may share. It has news when it is about to be sent.
+    /// Other transfers wait until this one has a connection, which they may share. It has news when its request is about to be
+    /// sent.
     TPC_SHARED = 4,
     /// Trailer lines follow the content; the content's length must not be set. Afterwards the transfer cannot be used again.
     TPC_TRAILERS = 8,
@@ -309,7 +310,7 @@ void tpc_transfer_pause(tpc_transfer *transfer, int directions);
 /// Makes libcurl try the next address for a transfer that is connecting.
 void tpc_transfer_nudge(tpc_transfer *transfer);
 
-// A connection for another protocol. Its transfer has a loop of its own. In the loop of other transfers, libcurl would count the
+// A connection for another protocol. Its transfer has its own loop. In the loop of other transfers, libcurl would count the
 // connection with theirs, and might close it to make space.
 
 /// Makes the transfer connect only, through a tunnel if there is an HTTP proxy.
@@ -333,8 +334,8 @@ void tpc_trim(void);
 /// Returns the size of the memory in use that malloc's statistics do not count.
 size_t tpc_blocks_bytes(void);
 
-/// Returns whether the TLS connection of a finished transfer ended without the peer's close_notify. If that cannot be known, it
-/// returns false.
+/// Returns whether the TLS connection of a finished transfer ended without the peer's close_notify. If it is unknown, returns
+/// false.
 bool tpc_transfer_was_cut(tpc_transfer *transfer);
 /// Returns the content length that the head announces; -1 for none.
 int64_t tpc_transfer_length(tpc_transfer *transfer);

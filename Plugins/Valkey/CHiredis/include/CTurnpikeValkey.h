@@ -116,7 +116,7 @@ typedef struct tpv_poller tpv_poller;
 
 tpv_poller *tpv_poller_create(void);
 void tpv_poller_free(tpv_poller *poller);
-/// Waits for sockets, a wake-up or the alarm. Without `sleeps`, it checks them and returns at once.
+/// Waits for sockets, a wake-up or the alarm. Without `sleeps`, the function checks them and returns at once.
 void tpv_poller_wait(tpv_poller *poller, tpv_poll *polls, size_t count, bool sleeps);
 /// Ends a wait; any thread may call it.
 void tpv_poller_wake(tpv_poller *poller);

@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-// Requests with libcurl's multi interface alone: the upper limit for any client over libcurl.
+// Requests with libcurl's multi interface alone: the upper limit for any client that uses libcurl.
 
 typedef struct curl_loop curl_loop;
 
@@ -32,7 +32,7 @@ typedef struct curl_loop_result {
 /// Loads libcurl and creates a loop with its handles; returns NULL if libcurl is not installed.
 curl_loop *curl_loop_create(const curl_loop_job *job);
 
-/// Sends the job's requests until the time is over or, if `count` is not 0, until `count` were started.
+/// Sends the requests of a job until the time is over. If `count` is not 0, sends that number of requests instead.
 ///
 /// Connections stay open between runs. The pointers in the result are valid until the next run.
 curl_loop_result curl_loop_run(curl_loop *loop, double seconds, long count);

@@ -3,7 +3,7 @@
 import TurnpikeAsyncHTTPClient
 import TurnpikeCommandLine
 
-/// The command `turnpike`, whose stack files may name the transport `async-http-client`.
+/// The command `turnpike` with the transport `async-http-client` for stack files.
 @main
 struct Program {
     static func main() async {

@@ -5,54 +5,54 @@ public import NIOCore
 import Synchronization
 public import TurnpikeEssentials
 
-/// A transport over async-http-client, for services that have an `HTTPClient` already.
+/// A transport over async-http-client, for services that already have an `HTTPClient`.
 ///
-/// The connections, their limits, the proxy, TLS and the versions of HTTP are those of the
-/// `HTTPClient`. All else is done by gates, once:
+/// The `HTTPClient` provides the connections, their limits, the proxy, TLS and the versions of
+/// HTTP. Gates do everything else, and do it once:
 ///
 /// ```swift
 /// let http = HTTPClient(eventLoopGroup: group)
 /// let client = Client(
 ///     baseURL: "https://api.example.com/", transport: AsyncHTTPClientTransport(http))
-/// // At the end of the service, the client comes first:
+/// // At the end of the service, shut down the client first:
 /// await client.shutdown()
 /// try await http.shutdown()
 /// ```
 ///
-/// - Bodies stream both ways with back-pressure.
+/// - Request and response bodies are streamed with back-pressure.
 /// - A failure says whether a byte of the request may have been written, so that a retry is safe.
-/// - No redirect is followed, whatever the configuration of the `HTTPClient` says
+/// - Redirects are not followed, whatever the configuration of the `HTTPClient`
 ///   (``ClientTraits/returnsRedirects``).
-/// - Content is decoded by the transport (Brotli, Zstandard, gzip and deflate, as far as the system
-///   can), or by the `HTTPClient` (gzip and deflate; ``ClientTraits/decodesContent``). A request with
-///   an `Accept-Encoding` of its own gets the bytes as they come.
-/// - The transport sets no time limit. Those of the `HTTPClient` stay in force; they fail as
+/// - The transport decodes content (Brotli, Zstandard, gzip and deflate, if the system supports
+///   them), or the `HTTPClient` does (gzip and deflate; ``ClientTraits/decodesContent``). If a
+///   request has its own `Accept-Encoding`, the content is not decoded.
+/// - The transport sets no time limits. The limits of the `HTTPClient` apply; they fail as
 ///   `connectTimeout` and `idleTimeout`.
-/// - Spans are those of a gate. The `HTTPClient` would make its own on an event loop, where the
-///   caller's task-local service context does not hold: set the `tracing.tracer` of its configuration
-///   to nil.
+/// - A gate creates the spans. The `HTTPClient` would create its own spans on an event loop,
+///   without the caller's task-local service context, so set the `tracing.tracer` of its
+///   configuration to nil.
 public final class AsyncHTTPClientTransport: Transport {
     let holder: ClientHolder
     private let traits: ClientTraits
     private let running = RunningExchanges()
 
-    /// Creates a transport over an `HTTPClient` of the caller, which the caller shuts down.
+    /// Creates a transport over an `HTTPClient` that the caller owns and shuts down.
     /// - Parameters:
     ///   - client: The `HTTPClient`; any number of transports may share it.
     ///   - traits: Parts of its configuration that cannot be read from the `HTTPClient`. The
-    ///     default is right for a configuration that its caller has not changed;
-    ///     `HTTPClient.shared` needs `.decodesContent`.
+    ///     default is right for an unchanged configuration; `HTTPClient.shared` needs
+    ///     `.decodesContent`.
     public init(_ client: HTTPClient, traits: ClientTraits = []) {
         holder = ClientHolder(client, isOwned: false)
         self.traits = traits
     }
 
-    /// Creates a transport with its own `HTTPClient`, which ends with the transport.
+    /// Creates a transport with its own `HTTPClient`, which it shuts down at its end.
     /// - Parameters:
-    ///   - configuration: The configuration. Four parts of it are ignored: redirects are not
-    ///     followed, content is decoded by the transport, connecting is not repeated
-    ///     (`retryConnectionEstablishment`), because that is the task of a retry, and there is no
-    ///     tracer, because its spans would have no parent.
+    ///   - configuration: The configuration. Four parts are ignored. Redirects are not followed.
+    ///     The transport decodes content. Connecting is not repeated
+    ///     (`retryConnectionEstablishment`), because a retry does that. There is no tracer, because
+    ///     its spans would have no parent.
     ///   - group: The event loops.
     public init(
         configuration: HTTPClient.Configuration = HTTPClient.Configuration(),
@@ -68,10 +68,10 @@ public final class AsyncHTTPClientTransport: Transport {
         traits = .returnsRedirects
     }
 
-    /// Live uploads, and sizes of encoded content where the transport decodes it.
+    /// Live uploads, and the sizes of encoded content if the transport decodes it.
     ///
-    /// async-http-client has no trailer fields in either direction. It reports no phases of a
-    /// connection, only the moment at which a request is sent.
+    /// async-http-client supports no trailer fields. It does not report the phases of a connection,
+    /// only the time at which a request is sent.
     public var capabilities: TransportCapabilities {
         traits.contains(.decodesContent) ? .liveUpload : [.liveUpload, .encodedSizes]
     }
@@ -91,9 +91,8 @@ public final class AsyncHTTPClientTransport: Transport {
 
     /// Ends all exchanges at once, and returns when they have ended.
     ///
-    /// What it ends, and later sends, fail as `cancelled`. An `HTTPClient` of the transport's own is
-    /// shut down, with its connections. A caller's `HTTPClient` is not shut down: do that
-    /// afterwards.
+    /// The exchanges and all later sends fail as `cancelled`. The transport's own `HTTPClient` and
+    /// its connections are shut down. A caller's `HTTPClient` is not: shut it down afterwards.
     public func shutdown() async {
         let exchanges = running.close()
         for exchange in exchanges { exchange.shutDown() }
@@ -103,6 +102,6 @@ public final class AsyncHTTPClientTransport: Transport {
 }
 
 extension AsyncHTTPClientTransport: PromptlyCancellable {
-    /// It ends soon.
+    /// A cancelled exchange always ends promptly.
     public var promptness: Promptness { .always }
 }

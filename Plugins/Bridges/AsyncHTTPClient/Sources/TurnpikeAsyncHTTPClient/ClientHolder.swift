@@ -3,7 +3,7 @@
 import AsyncHTTPClient
 import Synchronization
 
-/// An `HTTPClient`, which is shut down with its transport and its last exchange if it is theirs.
+/// Holds an `HTTPClient`. If the transport owns it, it is shut down with the last holder.
 final class ClientHolder: Sendable {
     let client: HTTPClient
     private let mustShutDown: Atomic<Bool>
@@ -13,14 +13,14 @@ final class ClientHolder: Sendable {
         mustShutDown = Atomic(isOwned)
     }
 
-    // async-http-client traps in debug builds if an `HTTPClient` is released before its shutdown.
+    // async-http-client traps in debug builds if an `HTTPClient` is released without a shutdown.
     deinit {
         if mustShutDown.load(ordering: .acquiring) { client.shutdown { [client] _ in _ = client } }
     }
 
     func shutdown() async {
         guard mustShutDown.exchange(false, ordering: .acquiringAndReleasing) else { return }
-        // It fails only if it was shut down before.
+        // The shutdown fails only if the `HTTPClient` was shut down before.
         try? await client.shutdown()
     }
 }

@@ -10,13 +10,12 @@ import NIOPosix
 import NIOSSL
 import TurnpikeEssentials
 
-/// Converts an error of async-http-client, or of SwiftNIO below it, into one that says what
-/// happened.
+/// Converts an error of async-http-client, or of SwiftNIO below it, into a `ClientError`.
 enum Fault {
     private struct Kind {
         let code: ClientError.Code
         let message: String
-        // Facts that the error shows better than the delegate's calls.
+        // The error shows these facts better than the calls of the delegate.
         var phase: TransferState.Phase?
         var proxyStatus: HTTPStatus?
     }
@@ -24,16 +23,16 @@ enum Fault {
     /// Returns the error that the caller gets.
     /// - Parameters:
     ///   - error: The error.
-    ///   - transfer: How far the exchange had come.
+    ///   - transfer: The progress of the exchange.
     /// - Returns: The error; an error of the request's content is returned unchanged.
     static func of(_ error: any Error, _ transfer: TransferState) -> any Error {
-        // Errors of the request's content.
+        // These errors come from the request's content.
         if error is ClientError || error is CancellationError { return error }
         let kind = kind(of: error, transfer.phase)
         let phase = kind.phase ?? transfer.phase
         return ClientError(
             kind.code, kind.message,
-            // The refused value may be a secret.
+            // The underlying error may show the refused value, which may be a secret.
             underlying: kind.code == .invalidRequest ? nil : error,
             transfer: TransferState(
                 phase, bodyBytesSent: phase == .connecting ? 0 : transfer.bodyBytesSent),
@@ -87,7 +86,7 @@ enum Fault {
         case HTTPClientError.readTimeout:
             return Kind(
                 code: .idleTimeout,
-                message: "nothing came for longer than the HTTPClient's read timeout")
+                message: "nothing was received for longer than the HTTPClient's read timeout")
         case HTTPClientError.writeTimeout:
             return Kind(
                 code: .idleTimeout,
@@ -96,7 +95,7 @@ enum Fault {
             return Kind(
                 code: .connection,
                 message: "the proxy refused to connect; give the HTTPClient's proxy a user and a"
-                    + " password that it takes",
+                    + " password that the proxy accepts",
                 phase: .connecting, proxyStatus: 407)
         case HTTPClientError.invalidProxyResponse:
             return Kind(
@@ -171,7 +170,7 @@ enum Fault {
             return Kind(code: .tooLarge, message: "the response's header section is too large")
         case is NIOHTTP2Errors.ContentLengthViolated:
             return Kind(
-                code: .incomplete, message: "the body does not have the length that it should")
+                code: .incomplete, message: "the body does not have the length in its head")
         case is NIOHTTP2Errors.IOOnClosedConnection, is NIOHTTP2Errors.NoSuchStream:
             return lost(phase)
         default: return garbled
@@ -185,10 +184,10 @@ enum Fault {
             return Kind(
                 code: .tls,
                 message:
-                    "the TLS handshake failed, or the certificate was refused; check that its name"
-                    + " and dates are right, and that tlsConfiguration.trustRoots has its authority"
+                    "the TLS handshake failed, or the certificate was refused; check its name"
+                    + " and dates, and whether tlsConfiguration.trustRoots contains its authority"
             )
-        // TLS 1.3 lets the client send before the server has judged its certificate.
+        // In TLS 1.3, the client may send before the server has checked the client's certificate.
         case .sending: return Kind(code: .tls, message: "the server ended TLS with an alert")
         case .receiving: return lost(phase)
         }
@@ -231,12 +230,12 @@ enum Fault {
 }
 
 extension Fault {
-    /// The error if an `HTTPClient` does not behave as its traits say.
+    /// The error if the `HTTPClient` follows redirects despite the trait.
     static var followedRedirect: ClientError {
         ClientError(.configuration, followsRedirects, transfer: TransferState(.receiving))
     }
 
-    /// For the content of a redirect that had to be cut off.
+    /// The error for reading the content of a redirect that was stopped.
     static var unreadRedirect: ClientError {
         ClientError(
             .unsupported,
@@ -246,7 +245,7 @@ extension Fault {
             transfer: TransferState(.receiving))
     }
 
-    /// The error for a call after the shutdown of the transport, or one that the shutdown ends.
+    /// The error for a call that the shutdown of the transport ends, or that begins after it.
     static func wasShutDown(_ phase: TransferState.Phase) -> ClientError {
         ClientError(
             .cancelled, "the transport was shut down; make a new client",

@@ -8,15 +8,15 @@ import Synchronization
 import TurnpikeEssentials
 import TurnpikeSupport
 
-/// One exchange: joins async-http-client's task with the ``Exchange`` that the caller waits for.
+/// One exchange: connects async-http-client's task with the ``Exchange`` that the caller awaits.
 ///
-/// async-http-client holds it until the task has ended, and calls it on one event loop.
+/// async-http-client holds the exchange until the task has ended, and calls it on one event loop.
 final class HTTPExchange: Sendable {
     private let request: TurnpikeEssentials.Request
     private let traits: AsyncHTTPClientTransport.ClientTraits
     private let context: Context
     private let upload: Upload?
-    // An `HTTPClient` of the transport's own lives as long as its exchanges.
+    // Keeps the transport's own `HTTPClient` alive until the exchange has ended.
     private let holder: ClientHolder
     private let state = Mutex(HTTPExchangeState())
     private let end = SharedValue<Void>()
@@ -42,10 +42,10 @@ final class HTTPExchange: Sendable {
 
     private var exchange: Exchange? { state.withLock { $0.exchange } }
 
-    /// Starts async-http-client's task, unless the exchange was given up before.
+    /// Starts async-http-client's task, unless the exchange was abandoned before.
     /// - Parameters:
     ///   - wire: The request.
-    ///   - onEnd: Called when the task has ended.
+    ///   - onEnd: Called after the task has ended.
     func start(_ wire: WireRequest, onEnd: @escaping @Sendable (HTTPExchange) -> Void) {
         let mayBegin = state.withLock { state in
             guard case .starting = state.run else { return false }
@@ -67,7 +67,7 @@ final class HTTPExchange: Sendable {
         }
         if !isWanted { task.fail(reason: CancellationError()) }
         task.futureResult.whenComplete { [self] result in
-            // This also handles errors that async-http-client does not report to a delegate.
+            // This also handles errors that async-http-client does not report to the delegate.
             if case .failure(let error) = result { fail(error) }
             end.settle(.success(()))
             onEnd(self)
@@ -80,7 +80,7 @@ final class HTTPExchange: Sendable {
         return try await exchange.response()
     }
 
-    /// Ends the exchange, because its transport was shut down.
+    /// Ends the exchange because of the transport's shutdown.
     func shutDown() {
         let givenUp = state.withLock { $0.giveUp() }
         exchange?.fail(Fault.wasShutDown(givenUp.phase))
@@ -92,7 +92,7 @@ final class HTTPExchange: Sendable {
 
     // MARK: Ends
 
-    /// Tells async-http-client to stop; its connection is closed.
+    /// Tells async-http-client to stop, which closes the connection.
     private func stop(_ reason: any Error) {
         stop(state.withLock { $0.giveUp() }, reason)
     }
@@ -108,7 +108,7 @@ final class HTTPExchange: Sendable {
         exchange?.fail(Fault.of(error, transfer))
     }
 
-    // async-http-client reports nothing more.
+    // Called when async-http-client reports nothing more.
     private func close() -> (Exchange?, TransferState) {
         let (exchange, transfer, promise) = state.withLock { state in
             state.run = .ended
@@ -155,7 +155,7 @@ extension HTTPExchange: HTTPClientResponseDelegate {
 
     func didSendRequest(task: HTTPClient.Task<Void>) { state.withLock { $0.sending = .done } }
 
-    // Before async-http-client follows a redirect, or else calls `didReceiveHead`.
+    // Called before async-http-client follows a redirect, or before `didReceiveHead`.
     func didVisitURL(
         task: HTTPClient.Task<Void>, _: HTTPClient.Request, _ head: HTTPResponseHead
     ) {
@@ -164,7 +164,7 @@ extension HTTPExchange: HTTPClientResponseDelegate {
         if let length = receive(head) {
             if length == 0 { exchange?.finish() } else { exchange?.fail(Fault.unreadRedirect) }
         }
-        // After its task has failed, no redirect is followed.
+        // After its task has failed, async-http-client does not follow the redirect.
         task.fail(reason: CancellationError())
     }
 
@@ -183,9 +183,9 @@ extension HTTPExchange: HTTPClientResponseDelegate {
         return task.eventLoop.makeSucceededVoidFuture()
     }
 
-    /// Passes a head on.
-    /// - Returns: The length of the content, -1 if it is not known; nil if the head is not valid,
-    ///   which then has ended the exchange.
+    /// Passes a head to the ``Exchange``.
+    /// - Returns: The length of the content, or -1 if it is unknown. Nil if the head is invalid and
+    ///   has ended the exchange.
     private func receive(_ head: HTTPResponseHead) -> Int64? {
         switch WireHead.head(head, to: request, traits) {
         case .success(let head):
@@ -218,7 +218,7 @@ extension HTTPExchange: HTTPClientResponseDelegate {
             state.demand = .awaited(promise)
             return true
         }
-        // If the exchange was abandoned in between, there was no promise to fail.
+        // If the exchange was abandoned meanwhile, there was no promise to complete.
         if !mustWait {
             promise.succeed()
         } else if exchange.hasEnded {
@@ -227,8 +227,7 @@ extension HTTPExchange: HTTPClientResponseDelegate {
         return promise.futureResult
     }
 
-    // The refusal is complete, and its connection cannot be used again, because the upload was cut
-    // off.
+    // The refusal is complete. Its connection cannot be used again, because the upload was cut off.
     private func finishRefusal(_ task: HTTPClient.Task<Void>) {
         close().0?.finish()
         task.fail(reason: CancellationError())

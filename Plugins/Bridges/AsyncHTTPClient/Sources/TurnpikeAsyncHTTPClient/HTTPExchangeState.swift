@@ -4,39 +4,39 @@ import AsyncHTTPClient
 import NIOCore
 import TurnpikeEssentials
 
-/// The progress of an ``HTTPExchange``; accessed under its lock.
+/// The progress of an ``HTTPExchange``, protected by its lock.
 struct HTTPExchangeState {
     enum Run {
         case starting
-        /// async-http-client has been started, and may send.
+        /// async-http-client was started and may send, but its task is not known yet.
         case executing
         case running(HTTPClient.Task<Void>)
         case ended
-        /// The exchange was given up before there was a task.
+        /// The exchange was abandoned before its task was known.
         case givenUp
     }
 
-    /// Whether the end of an early refusal must be counted.
+    /// Whether the content of an early refusal must be counted to find its end.
     ///
-    /// async-http-client stops the upload at a status of 300 or more, and may then not report the
+    /// async-http-client stops the upload at a status of 300 or more. It may then not report the
     /// end of the response.
     enum Sending {
         case underWay
-        /// A refusal came first; this is the number of bytes of its content that are left.
+        /// A refusal came before the end of the upload; `rest` bytes of its content are left.
         case refused(rest: Int64)
         case done
     }
 
-    /// Whether the reader wants more; see `didReceiveBodyPart`.
+    /// Whether the reader wants more content; see `didReceiveBodyPart`.
     enum Demand {
         case open
-        /// The reader asked for more before the connection waited for it.
+        /// The reader asked for more before the connection waited for that.
         case resumed
         case awaited(EventLoopPromise<Void>)
     }
 
     struct GivenUp {
-        /// How far the exchange may have come.
+        /// The furthest phase that the exchange may have reached.
         var phase: TransferState.Phase
         let promise: EventLoopPromise<Void>?
         var task: HTTPClient.Task<Void>?
@@ -57,7 +57,7 @@ struct HTTPExchangeState {
         return promise
     }
 
-    /// Ends the exchange from this side.
+    /// Abandons the exchange.
     mutating func giveUp() -> GivenUp {
         var givenUp = GivenUp(phase: reached, promise: takeDemand())
         switch run {
@@ -68,21 +68,21 @@ struct HTTPExchangeState {
         case .running(let task): givenUp.task = task
         case .ended, .givenUp: break
         }
-        // The head may have been sent before that was told.
+        // The head may have been sent before the delegate was told.
         if reached == .connecting { givenUp.phase = .sending }
         return givenUp
     }
 
-    /// Takes the head of a refusal.
-    /// - Returns: Whether the refusal ends with it, before the upload has ended.
+    /// Records the head of a refusal.
+    /// - Returns: Whether the refusal ends with its head and the upload has not ended.
     mutating func receiveRefusal(_ length: Int64) -> Bool {
         guard case .underWay = sending else { return false }
         sending = .refused(rest: length)
         return length == 0
     }
 
-    /// Takes content of the response.
-    /// - Returns: Whether it is the rest of a refusal, before the upload has ended.
+    /// Records content of the response.
+    /// - Returns: Whether it ends a refusal and the upload has not ended.
     mutating func receive(_ count: Int) -> Bool {
         guard case .refused(let rest) = sending else { return false }
         sending = .refused(rest: rest - Int64(count))

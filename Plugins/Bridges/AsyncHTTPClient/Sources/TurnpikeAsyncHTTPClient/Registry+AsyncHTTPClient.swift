@@ -11,7 +11,7 @@ import TurnpikeSupport
 extension Registry {
     /// Adds the transport `async-http-client` to the names of stack files.
     ///
-    /// Each has an `HTTPClient` of its own, which ends with its client.
+    /// Each transport has its own `HTTPClient`, which ends with the client.
     public mutating func registerAsyncHTTPClient() {
         register(transport: "async-http-client", description: Self.asyncHTTPClient) { settings in
             let configuration = try HTTPClient.Configuration(settings)
@@ -34,7 +34,7 @@ extension Registry {
                 "trust.ca": "A PEM file with the authorities, in place of the system's.",
                 "trust.clientCertificate": "A PEM file with the client's certificate.",
                 "trust.clientKey": """
-                A PEM file with its key; without one, the key is in the file of the certificate.
+                A PEM file with the client's key. By default the key is in the certificate's file.
                 """,
                 "trust.minimumTLS": "The oldest version of TLS.",
             ],
@@ -51,7 +51,7 @@ extension HTTPClient.Configuration {
 
     init(_ settings: Settings) throws {
         self.init()
-        // Time limits of a stack file are set by its gates.
+        // Other time limits of a stack file are set by its gates.
         timeout = Timeout(
             connect: TimeAmount(settings.seconds("connectTimeout", default: .seconds(10))))
         connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = settings.int(
@@ -78,7 +78,7 @@ extension HTTPClient.Configuration {
         tlsConfiguration = tls
     }
 
-    // A missing file is reported with its place.
+    // Reports a missing file with its place in the stack file.
     private static func file(_ key: String, _ settings: Settings) -> String? {
         guard let path = settings.string(key) else { return nil }
         if FileManager.default.isReadableFile(atPath: path) { return path }

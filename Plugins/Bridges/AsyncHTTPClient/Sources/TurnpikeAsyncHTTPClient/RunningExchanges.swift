@@ -16,7 +16,7 @@ final class RunningExchanges: Sendable {
     func add(_ exchange: HTTPExchange) -> Bool {
         state.withLock { state in
             guard case .open(var exchanges) = state else { return false }
-            state = .closed  // Keeps the dictionary unique.
+            state = .closed  // Avoids a copy of the dictionary.
             exchanges[ObjectIdentifier(exchange)] = exchange
             state = .open(exchanges)
             return true
@@ -26,14 +26,14 @@ final class RunningExchanges: Sendable {
     func remove(_ exchange: HTTPExchange) {
         state.withLock { state in
             guard case .open(var exchanges) = state else { return }
-            state = .closed  // Keeps the dictionary unique.
+            state = .closed  // Avoids a copy of the dictionary.
             exchanges[ObjectIdentifier(exchange)] = nil
             state = .open(exchanges)
         }
     }
 
-    /// Lets no exchange start any more.
-    /// - Returns: Those that have not ended.
+    /// Prevents further exchanges from starting.
+    /// - Returns: The exchanges that have not ended.
     func close() -> [HTTPExchange] {
         state.withLock { state in
             guard case .open(let exchanges) = state else { return [] }

@@ -7,17 +7,17 @@ import Synchronization
 import TurnpikeEssentials
 import TurnpikeSupport
 
-/// A request's content on its way to async-http-client, which asks for it once.
+/// Passes a request's content to async-http-client, which asks for it once.
 final class Upload: Sendable {
     private enum State {
         case unread(Reading)
         case reading(Task<Void, Never>)
-        /// A piece has been handed over, and is not sent yet.
+        /// A piece was passed on, and is not sent yet.
         case writing(Task<Void, Never>, piece: OneShot<Void>)
         case closed
     }
 
-    // SAFETY: the reader is taken once, by the task that reads.
+    // SAFETY: the reader is taken once, by the task that reads the content.
     private struct Reading: @unchecked Sendable { let reader: RequestBodyReader }
 
     private let inMemory: Data?
@@ -38,7 +38,7 @@ final class Upload: Sendable {
         state = Mutex(inMemory == nil ? .unread(Reading(reader: try body.open())) : .closed)
     }
 
-    /// The content as async-http-client takes it.
+    /// The content in the form that async-http-client accepts.
     var body: HTTPClient.Body {
         if let inMemory { return .byteBuffer(ByteBuffer(bytes: inMemory)) }
         return .stream(contentLength: length) { [self] writer in start(writer) }
@@ -48,8 +48,8 @@ final class Upload: Sendable {
         let promise = group.any().makePromise(of: Void.self)
         let isOpen = state.withLock { state in
             guard case .unread(let reading) = state else { return false }
-            // Ends with the content, or is cancelled by `close`, which every end of the exchange
-            // calls.
+            // Ends with the content, or when `close` cancels it. Every end of the exchange calls
+            // `close`.
             let task = Task.inheriting(immediately: false) {
                 do {
                     while let chunk = try await reading.reader.nextToSend() {
@@ -67,9 +67,9 @@ final class Upload: Sendable {
         return promise.futureResult
     }
 
-    // One piece at a time, until it is sent. async-http-client itself signals with a promise that
-    // more can be sent. It makes the promise for a piece that comes while the connection is full,
-    // and never completes it if the exchange then ends. SwiftNIO traps on that in debug builds.
+    // Sends one piece at a time and waits until it is sent. If a piece arrives while the connection
+    // is full, async-http-client creates a promise. It never completes the promise if the exchange
+    // ends, and SwiftNIO traps on that in debug builds.
     private func write(
         _ chunk: Data, to writer: HTTPClient.Body.StreamWriter
     ) async throws {
@@ -91,7 +91,7 @@ final class Upload: Sendable {
         }
     }
 
-    /// Called when a piece was sent.
+    /// Called after a piece was sent.
     func didSend() {
         let piece = state.withLock { state -> OneShot<Void>? in
             guard case .writing(let task, let piece) = state else { return nil }

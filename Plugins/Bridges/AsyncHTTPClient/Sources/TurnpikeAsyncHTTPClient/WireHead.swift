@@ -19,7 +19,7 @@ enum WireHead {
         if let defect = headers.defect { return .failure(broken(defect)) }
         let status = HTTPStatus(Int(head.status.code))
         let hasContent = request.method != .head && !status.endsWithHead
-        // A length beside it has no meaning (RFC 9112 §6.3).
+        // Beside it, a Content-Length has no meaning (RFC 9112 §6.3).
         if headers.contains(.transferEncoding) { headers.remove(.contentLength) }
         if hasContent, let fault = codingFault(headers) { return .failure(fault) }
         let declared: Int64?
@@ -29,7 +29,7 @@ enum WireHead {
         }
         var length = declared
         if hasContent, traits.contains(.decodesContent), isDecoded(headers) {
-            // async-http-client has left the fields about the coding.
+            // async-http-client decodes the content, but keeps the fields about the coding.
             headers.remove(.contentEncoding)
             headers.remove(.contentLength)
             length = nil
@@ -42,7 +42,7 @@ enum WireHead {
                 encodedLength: hasContent ? declared : nil))
     }
 
-    /// Whether async-http-client, if so configured, would follow the redirect; it also follows some
+    /// Whether async-http-client would follow the redirect if configured to. It also follows some
     /// statuses that are not redirects.
     static func mayBeFollowed(_ head: HTTPResponseHead) -> Bool {
         switch head.status.code {
@@ -51,7 +51,7 @@ enum WireHead {
         }
     }
 
-    /// The codings that async-http-client decodes; it does not decode lists of codings.
+    /// The codings that async-http-client decodes. It does not decode lists of codings.
     static let codings = ["gzip", "deflate"]
 
     private static func isDecoded(_ headers: TurnpikeEssentials.HTTPHeaders) -> Bool {
@@ -62,7 +62,7 @@ enum WireHead {
         version.major > 1 ? "\(version.major)" : "\(version.major).\(version.minor)"
     }
 
-    // Equal lengths are one; different ones are a sign of smuggling (RFC 9112 §6.3).
+    // Equal lengths count as one. Different ones are a sign of request smuggling (RFC 9112 §6.3).
     private static func length(
         _ headers: TurnpikeEssentials.HTTPHeaders
     ) -> Result<Int64?, ClientError> {
@@ -81,7 +81,7 @@ enum WireHead {
         return .success(length)
     }
 
-    // The message is coded then (RFC 9112 §6.1), which is not asked for.
+    // Returns an error for a coded message (RFC 9112 §6.1), because none was asked for.
     private static func codingFault(_ headers: TurnpikeEssentials.HTTPHeaders) -> ClientError? {
         let codings = headers.values(of: .transferEncoding).flatMap { $0.split(separator: ",") }
             .map { Grammar.trimmed($0).lowercased() }

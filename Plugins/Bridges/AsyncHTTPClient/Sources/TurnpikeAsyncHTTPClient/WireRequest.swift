@@ -6,7 +6,7 @@ import NIOHTTP1
 import TurnpikeEssentials
 import TurnpikeSupport
 
-/// A request in the form that async-http-client takes.
+/// A request in the form that async-http-client accepts.
 struct WireRequest {
     let request: HTTPClient.Request
     /// Whether the transport decodes the content of the response.
@@ -18,13 +18,13 @@ struct WireRequest {
     ) throws {
         if let fault = Self.fault(of: request) { throw fault }
         let uri = request.targetURI
-        // Without user and fragment, which are not sent.
+        // Without user and fragment, because they are not sent.
         guard let origin = uri.origin, let url = URL(string: uri.absoluteForm) else {
-            throw ClientError(.invalidRequest, "Foundation does not take this URL")
+            throw ClientError(.invalidRequest, "Foundation does not accept this URL")
         }
         var headers = NIOHTTP1.HTTPHeaders()
         headers.reserveCapacity(request.headers.count + 3)
-        // The host of async-http-client has no brackets around an IPv6 address.
+        // async-http-client would send an IPv6 address without its brackets.
         headers.add(name: "Host", value: Self.host(origin))
         var hasAgent = false
         var hasAcceptEncoding = false

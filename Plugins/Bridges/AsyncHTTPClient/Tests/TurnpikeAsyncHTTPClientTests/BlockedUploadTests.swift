@@ -9,10 +9,10 @@ import TurnpikeAsyncHTTPClient
 import TurnpikeSupport
 import TurnpikeTesting
 
-/// SwiftNIO traps in debug builds where a promise is dropped, so these tests pass if they return.
+/// SwiftNIO traps in debug builds if a promise is dropped. So these tests pass if they return.
 @Suite("Uploads that the server does not take", .timeLimit(.minutes(2)))
 struct BlockedUploadTests {
-    /// Tells that a connection takes no more for now.
+    /// Reports that a connection accepts no more bytes for now.
     private final class Observer: ChannelInboundHandler, Sendable {
         typealias InboundIn = NIOAny
 
@@ -41,7 +41,7 @@ struct BlockedUploadTests {
             let content = RequestBody.data(Data(count: 1 << 23))
             let call = Task { try await bridge.client.post("/", body: content).response() }
             try await filled.value()
-            // In the meantime, a second piece would be handed over.
+            // During this call, a faulty upload would pass on a second piece.
             #expect(try await bridge.content(bridge.client.get("ok")) == Data("x".utf8))
             try await body(bridge, call)
             #expect(try await bridge.content(bridge.client.get("ok")) == Data("x".utf8))

@@ -9,7 +9,7 @@ import TurnpikeTesting
 
 @Suite("Live bodies over async-http-client", .timeLimit(.minutes(2)))
 struct LiveUploadTests {
-    /// A body that gives one chunk and then waits, and whose end is told of.
+    /// A body that returns one chunk and then waits. It reports its end.
     private struct Source {
         let body: RequestBody
         let ended = SharedValue<Void>()

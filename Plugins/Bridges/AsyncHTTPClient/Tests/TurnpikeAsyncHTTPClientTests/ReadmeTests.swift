@@ -22,7 +22,7 @@ struct ReadmeTests {
             contentsOf: Self.tests.appending(path: "../../README.md"), encoding: .utf8)
         let example = try String(
             contentsOf: Self.tests.appending(path: "Example.swift"), encoding: .utf8)
-        // Below its licence.
+        // The code begins after the license.
         let code = try #require(example.range(of: "\n\n")).upperBound
         #expect(readme.contains("```swift\n\(example[code...])```"))
     }

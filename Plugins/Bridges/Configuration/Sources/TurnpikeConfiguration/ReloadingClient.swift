@@ -15,34 +15,34 @@ public import TurnpikeStackFiles
 /// try await upstream.run()  // in a task or a service of its own
 /// ```
 ///
-/// The configuration is checked as a whole before anything changes. A stack without mistakes
-/// replaces the old one at once; calls under way keep the old stack until they end. With a mistake
-/// the old stack stays in force. Circuits, budgets, limits, cookies and tokens survive
-/// (``/TurnpikeStackFiles/ConfiguredClient``): by the scope of the gate where the configuration
-/// lists gates, and by its `id`, or its name and place, in a stack file. The base URL cannot
-/// change.
+/// The configuration is checked as a whole before anything changes. A valid stack replaces the old
+/// one at once; running calls keep the old stack until they end. If there is a mistake, the old
+/// stack stays in use. Circuits, budgets, limits, cookies and tokens survive
+/// (``/TurnpikeStackFiles/ConfiguredClient``). They belong to the scope of a gate if the
+/// configuration lists gates; in a stack file they belong to its `id`, or to its name and place.
+/// The base URL cannot change.
 public final class ReloadingClient: Sendable {
     private let config: ConfigReader
     private let registry: Registry
     private let configured: ConfiguredClient
     private let onReload: @Sendable (Result<StackFile, any Error>) -> Void
-    // The error that was passed to `onReload` for the configuration that is not in force. The lock
-    // is held while a configuration is read and put in force, so that an older one cannot replace a
-    // newer one.
+    // The last error that was passed to `onReload`; nil if the configuration is in use. The lock is
+    // held while a configuration is read and applied, so that an older one cannot replace a newer
+    // one.
     private let refusal = Mutex<String?>(nil)
 
-    /// Creates a client from the present configuration.
+    /// Creates a client from the current configuration.
     /// - Parameters:
     ///   - config: The configuration, scoped to the client;
     ///     ``TurnpikeStackFiles/StackFile/init(from:registry:)`` names the keys.
     ///   - registry: The names that the stack may use.
     ///   - serializers: The serializers for response values.
-    ///   - trace: Reads all calls, such as a `TraceStore`; nil for none.
-    ///   - timeSource: The source of all times in calls.
-    ///   - randomSource: The source of all randomness in calls.
-    ///   - onReload: Called by ``run()`` after each change of the stack, with what is in force now,
-    ///     or with the error for which the old one stays; once for the same error. Also called when
-    ///     a wrong configuration is changed back to the one in force.
+    ///   - trace: Reads all calls, such as a `TraceStore`; nil if nothing does.
+    ///   - timeSource: The source of time for calls.
+    ///   - randomSource: The source of randomness for calls.
+    ///   - onReload: Called by ``run()`` after each change of the stack with the new stack file, or
+    ///     with the error because of which the old stack stays. The same error is reported once.
+    ///     Also called if a wrong configuration is changed back to the one in use.
     /// - Throws: `ClientError.Code.configuration` with every mistake, or
     ///   `ClientError.Code.unsupported`.
     public init(
@@ -61,18 +61,18 @@ public final class ReloadingClient: Sendable {
             randomSource: randomSource)
     }
 
-    /// The client, which stays the same.
+    /// The client. It is the same object after a reload.
     public var client: Client { configured.client }
 
-    /// The stack in force, as a stack file.
+    /// The stack in use, as a stack file.
     public var file: StackFile { configured.file }
 
-    /// Reads the configuration now, and replaces the stack even if it is unchanged.
+    /// Reads the configuration now, and replaces the stack even if the configuration is unchanged.
     ///
-    /// So a file that `stackFile` names is read again, and so are files and variables that it
+    /// The method also reads the file that `stackFile` names, and the files and variables that it
     /// refers to. A service calls this on SIGHUP. `onReload` is not called.
     /// - Throws: `ClientError.Code.configuration` with every mistake, or
-    ///   `ClientError.Code.unsupported`. The old stack then stays in force.
+    ///   `ClientError.Code.unsupported`. The old stack then stays in use.
     public func reload() throws {
         try refusal.withLock { refusal in
             try configured.reload(StackFile(from: config.snapshot(), registry: registry))
@@ -80,30 +80,30 @@ public final class ReloadingClient: Sendable {
         }
     }
 
-    /// Watches the configuration until the task is cancelled, and replaces a changed stack.
+    /// Watches the configuration until the task is cancelled, and applies each change.
     ///
-    /// Only the configuration is watched: a change in the file that `stackFile` names is not
-    /// noticed (``reload()``). A provider that does not watch its source reports no changes either.
+    /// Only the configuration is watched. For a change in the file that `stackFile` names, call
+    /// ``reload()``. A provider that does not watch its source reports no changes either.
     ///
-    /// The method has the shape of a service of swift-service-lifecycle, whose graceful shutdown
-    /// must cancel it: `cancelWhenGracefulShutdown { try await upstream.run() }`. It does not shut
-    /// the client down.
-    /// - Throws: The error of a provider when its watch begins.
+    /// The method has the form of a service of swift-service-lifecycle. Its graceful shutdown must
+    /// cancel it: `cancelWhenGracefulShutdown { try await upstream.run() }`. The method does not
+    /// shut down the client.
+    /// - Throws: The error of a provider that cannot begin to watch.
     public func run() async throws {
         try await config.watchSnapshot { snapshots in
-            // The newest configuration counts, which may be newer than the one that is reported.
+            // The newest configuration counts. The newest one may be newer than the reported one.
             for await _ in snapshots {
                 if let result = followed() { onReload(result) }
             }
         }
-        // A provider without changes may end its updates.
+        // The updates of a provider without changes may end.
         if Task.isCancelled { return }
         let (never, continuation) = AsyncStream<Never>.makeStream()
         for await _ in never {}
         continuation.finish()
     }
 
-    /// The result of a change; nil if there is nothing new to report.
+    /// Applies a change and returns its result; nil if there is nothing new to report.
     private func followed() -> Result<StackFile, any Error>? {
         refusal.withLock { refusal in
             do {
@@ -116,7 +116,7 @@ public final class ReloadingClient: Sendable {
                 refusal = nil
                 return .success(file)
             } catch {
-                // Other parts of the configuration may change while this one is wrong.
+                // Other parts of the configuration may change while this part is wrong.
                 let text = String(describing: error)
                 if refusal == text { return nil }
                 refusal = text

@@ -4,11 +4,11 @@ import Turnpike
 
 /// A form in which a configuration can hold a setting of a stack file.
 ///
-/// Forms are read from the schema of stack files (`Registry.schema()`), which is observed from what
-/// the factories of gates and transports read.
+/// The forms follow from the schema of stack files (`Registry.schema()`). The schema is observed
+/// from what the factories of gates and transports read.
 enum SettingForm: Equatable {
     case boolean, integer, number
-    /// One of several names, which are no secrets; any name if the list is empty.
+    /// One of several names that are not secret; any name if the list is empty.
     case choice([String])
     /// A list of names.
     case choices
@@ -17,17 +17,17 @@ enum SettingForm: Equatable {
     case integers, numbers, texts
     /// Header fields, each as `Name: value`.
     case headers
-    /// An object, whose members stand in a scope of their own.
+    /// An object. Its members have their own scope.
     case scope([JSONObject.Member])
-    /// Any other value, as the text of its JSON.
+    /// Any other value, as a string with JSON.
     case json
 
-    /// The forms of a value that a schema describes; the most specific one first.
+    /// The forms of a value that a schema describes, the most specific form first.
     static func forms(of schema: JSONValue) -> [SettingForm] {
         var forms: [SettingForm] = []
         for form in unordered(schema) where !forms.contains(form) { forms.append(form) }
-        // A setting that may only be null is read too, so that the check can say why a value is
-        // refused.
+        // A setting that may only be null is read too, so that the check can explain why a value is
+        // rejected.
         return forms.isEmpty ? [.text] : forms.sorted { $0.rank < $1.rank }
     }
 
@@ -36,7 +36,7 @@ enum SettingForm: Equatable {
             return switch reference {
             case "#/$defs/text": [.text]
             case "#/$defs/headers": [.headers]
-            // A configuration has no need of references to the environment and to files.
+            // A configuration does not need references to the environment or to files.
             case "#/$defs/reference": []
             default: [.json]
             }
@@ -72,7 +72,7 @@ enum SettingForm: Equatable {
         }
     }
 
-    // A provider of strings reads each of them as a text, and some names, such as yes, as Booleans.
+    // A provider of strings reads every value as a text, and some texts, such as yes, as Booleans.
     private var rank: Int {
         switch self {
         case .scope: 0
@@ -90,7 +90,7 @@ enum SettingForm: Equatable {
         }
     }
 
-    /// Whether a value of this form, or in place of one, may be a secret.
+    /// Whether a value of this form, or a value in its place, may be a secret.
     var mayBeSecret: Bool {
         switch self {
         case .text, .texts, .headers, .json, .scope: true
@@ -98,7 +98,7 @@ enum SettingForm: Equatable {
         }
     }
 
-    /// The form in the words of messages.
+    /// The name of the form in messages.
     var words: String {
         switch self {
         case .boolean: "true or false"

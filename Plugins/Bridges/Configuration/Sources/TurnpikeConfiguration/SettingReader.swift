@@ -4,22 +4,22 @@ import Configuration
 import Turnpike
 import TurnpikeStackFiles
 
-/// Reads from a configuration the values that a schema describes, and collects the mistakes.
+/// Reads the values that a schema describes from a configuration, and collects the mistakes.
 struct SettingReader {
     let config: ConfigSnapshotReader
     private(set) var issues: [ConfigurationIssue] = []
 
     init(_ config: ConfigSnapshotReader) { self.config = config }
 
-    /// Notes a mistake at a key.
+    /// Adds a mistake at a key.
     mutating func add(_ message: String, at key: [String]) {
         issues.append(ConfigurationIssue(path: key.joined(separator: "."), message: message))
     }
 
     /// Returns the value at a key, or nil if there is none.
     ///
-    /// A value of a form that the schema does not know is returned as it is, so that the check of
-    /// the stack file names what was expected.
+    /// If the value has a form that the schema does not know, it is returned unchanged. The check
+    /// of the stack file then names what was expected.
     mutating func value(_ schema: JSONValue, at key: [String]) -> JSONValue? {
         value(SettingForm.forms(of: schema), at: key)
     }
@@ -30,7 +30,7 @@ struct SettingReader {
         for case .scope(let members) in forms {
             if let object = object(members, at: key) { return .object(object) }
         }
-        // An integer is also a number, and written without a fraction.
+        // An integer is also a number, and is written without a fraction.
         let known: [SettingForm] = forms.flatMap { form -> [SettingForm] in
             switch form {
             case .scope: []
@@ -66,9 +66,9 @@ struct SettingReader {
     private enum Finding {
         case found(JSONValue)
         case missing
-        /// A value of another form, or one that the provider could not read.
+        /// A value of another form, or a value that the provider could not read.
         case otherForm
-        /// A value with a mistake that was noted.
+        /// A value with a mistake, which was recorded.
         case mistaken
     }
 
@@ -111,7 +111,7 @@ struct SettingReader {
         }
     }
 
-    // JSON files of the library give 2 and 0.5 as true. They keep no kind of true, 1, false and 0.
+    // JSON files of the library return 2 and 0.5 as true, and treat true as 1, and false as 0.
     private func isOtherNumber(_ key: ConfigKey, _ isSecret: Bool) -> Bool {
         if let integer = try? config.requiredInt(forKey: key, isSecret: isSecret) {
             return integer != 0 && integer != 1
@@ -119,7 +119,7 @@ struct SettingReader {
         return (try? config.requiredDouble(forKey: key, isSecret: isSecret)) != nil
     }
 
-    // JSON has no number that is not finite.
+    // JSON has only finite numbers.
     private func found(
         _ values: [Double], _ make: ([JSONValue]) -> JSONValue
     ) -> Finding {
@@ -153,7 +153,7 @@ struct SettingReader {
     }
 
     // The library's error for a missing value is not public. If its case is renamed, each missing
-    // setting becomes a mistake, so a wrong stack is never made.
+    // setting becomes a mistake, and no wrong stack is created.
     static func isMissing(_ error: any Error) -> Bool {
         Mirror(reflecting: error).children.first?.label == "missingRequiredConfigValue"
     }

@@ -8,22 +8,22 @@ public import TurnpikeStackFiles
 extension StackFile {
     /// Reads a client from a configuration, in one of three ways.
     ///
-    /// - `stack` holds the JSON of a stack file.
-    /// - `stackFile` holds the path of a stack file.
-    /// - `gates` lists the names of the gates, the outermost first, and `gate.NAME` is the scope of
-    ///   the settings of each; `baseURL`, `transport.use` and `shared.use` with their settings below
-    ///   `transport` and `shared`, and `lint.ignore` may stand beside it. If two gates have the
-    ///   same name, an entry `NAME/SCOPE` names the scope.
+    /// - `stack` contains the JSON of a stack file.
+    /// - `stackFile` contains the path of a stack file.
+    /// - `gates` lists the names of the gates, the outermost first. `gate.NAME` is the scope of the
+    ///   settings of a gate. If two gates have the same name, an entry `NAME/SCOPE` names the
+    ///   scope. Beside it, `baseURL`, `transport.use` and `shared.use` with their settings below
+    ///   `transport` and `shared`, and `lint.ignore` are allowed.
     ///
-    /// All texts but names and the path are read as secrets, so that access reporters redact them.
-    /// A configuration can only be asked for keys, not listed: in the third way a key that is
-    /// misspelled is not seen.
+    /// All texts except names and the path are read as secrets, so that access reporters redact
+    /// them. The keys of a configuration cannot be listed, so a misspelled key in the third way is
+    /// not noticed.
     /// - Parameters:
     ///   - config: The configuration, scoped to the client.
     ///   - registry: The names that the stack may use.
     /// - Throws: `ClientError.Code.configuration` with every mistake, or
-    ///   `ClientError.Code.unsupported`. The paths are those of the configuration in the third way,
-    ///   and those of the stack file in the others.
+    ///   `ClientError.Code.unsupported`. In the third way, the paths are keys of the configuration;
+    ///   otherwise, they are paths in the stack file.
     public init(from config: ConfigSnapshotReader, registry: Registry) throws {
         var reader = SettingReader(config)
         let text = reader.value([.text], at: [Key.stack])
@@ -104,7 +104,7 @@ extension StackFile {
             }
             scopes.append(scope)
             var gate = Self.part(named: name, "gate", schema, &reader, at: [Key.gate, scope])
-            // The state of the gate belongs to its scope, not to its place.
+            // The state of the gate belongs to its scope, not to its position.
             gate["id"] = .string(scope)
             stack.append(.object(gate))
         }
@@ -117,7 +117,7 @@ extension StackFile {
         try throwIfNeeded(reader.issues + found)
     }
 
-    /// The settings of a gate, a transport or shared state, of which the schema has a definition.
+    /// The settings of a gate, a transport or shared state that the schema defines.
     private static func part(
         named name: String, _ kind: String, _ schema: JSONValue, _ reader: inout SettingReader,
         at key: [String]
@@ -128,7 +128,7 @@ extension StackFile {
         return part
     }
 
-    /// The key of a path in the file: `gate.retry.attempts` for `stack[1].attempts`.
+    /// The key for a path in the file: `gate.retry.attempts` for `stack[1].attempts`.
     private static func key(of path: String, _ scopes: [String]) -> String {
         guard path.hasPrefix("stack["), let end = path.firstIndex(of: "]"),
             let number = Int(path[path.index(path.startIndex, offsetBy: 6)..<end]),

@@ -14,7 +14,7 @@ func config(
     ConfigReader(provider: InMemoryProvider(values: values), accessReporter: reporter)
 }
 
-/// A reader of a JSON file, and of what stands below it.
+/// A reader of a JSON file, and of the providers below it.
 func jsonFile(
     _ text: String, over below: any ConfigProvider...
 ) async throws -> ConfigReader {
@@ -37,7 +37,7 @@ extension StackFile {
     }
 }
 
-/// Keeps what was read, as it would be logged.
+/// Records accesses in the form in which they would be logged.
 final class Accesses: AccessReporter {
     private let events = Mutex<[String]>([])
 
@@ -65,12 +65,12 @@ final class TemporaryFolder {
         url.appending(path: name).path(percentEncoded: false)
     }
 
-    /// Replaces a file as a whole, as tools that distribute configurations do.
+    /// Replaces a file at once, as tools that distribute configurations do.
     func write(_ text: String, to name: String) throws {
         try Data(text.utf8).write(to: url.appending(path: name), options: .atomic)
     }
 
-    /// Makes or replaces a symbolic link at once.
+    /// Creates or replaces a symbolic link at once.
     func link(_ name: String, to target: String) throws {
         let new = path(name + ".new")
         try FileManager.default.createSymbolicLink(atPath: new, withDestinationPath: target)

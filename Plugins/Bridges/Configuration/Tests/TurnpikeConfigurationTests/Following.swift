@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// What the README shows. The module comes with swift-configuration, whose trait needs it.
+// The example of the README. The module comes with swift-configuration, whose trait needs it.
 #if canImport(ServiceLifecycle)
 import ServiceLifecycle
 import TurnpikeConfiguration

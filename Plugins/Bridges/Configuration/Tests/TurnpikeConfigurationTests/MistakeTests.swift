@@ -92,19 +92,19 @@ struct MistakeTests {
                 "baseURL": "https://u:SECRET@h/",
                 "gate.basic.user": "SECRET", "gate.basic.password": "SECRET",
                 "gate.retry.attempts": 4, "gate.setHeaders.set": names("X-Key: SECRET"),
-                // Of a wrong kind, and so read in each of the others.
+                // Values of a wrong kind, which are read in each of the other kinds.
                 "gate.bearer.token": names("SECRET"), "gate.retry.statuses": "SECRET",
             ], reporter: accesses)
         _ = try? StackFile(scopes)
         #expect(accesses.text.contains("gate.retry.attempts -> \"4\""))
         #expect(accesses.text.contains("gate.basic.password"))
         let lines = accesses.text.split(separator: "\n").filter { $0.contains("SECRET") }
-        // A list of numbers is no secret; what was written there by mistake is.
+        // A list of numbers is not secret, but a text in its place is.
         #expect(lines.allSatisfy { $0.contains("gate.retry.statuses") }, "\(lines)")
     }
 }
 
-/// A provider whose source is not there.
+/// A provider whose source is missing.
 private struct FailingProvider: ConfigProvider, ConfigSnapshot {
     struct Failure: Error {}
 

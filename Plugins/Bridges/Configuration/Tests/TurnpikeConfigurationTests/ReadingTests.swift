@@ -102,14 +102,14 @@ struct ReadingTests {
         #expect(try StackFile(reader) == StackFile(file))
     }
 
-    /// The names of the root, and the store in memory.
+    /// The standard names, and the store in memory.
     private static let registry: Registry = {
         var registry = Registry.standard
         registry.registerSharedState()
         return registry
     }()
 
-    /// Each gate, transport and store that it knows, with the example of its reference.
+    /// The example of each gate, transport and store that the registry knows.
     static let examples: [JSONValue] = {
         let definitions = registry.schema()["$defs"]?.object ?? [:]
         return definitions.compactMap { $0.value["examples"]?[0] }
@@ -129,7 +129,7 @@ struct ReadingTests {
         var part = try #require(Self.plain(example).object)
         var values: [AbsoluteConfigKey: ConfigContent] = [:]
         Self.write(part, definition, isGate ? ["gate", name] : [kind], into: &values)
-        // The mock can do what any gate needs of a transport.
+        // The mock has every capability that a gate may need.
         values["transport.use"] = .string("mock")
         values["gates"] = .stringArray(isGate ? [name] : [])
         var expected: JSONObject = ["transport": ["use": "mock"]]
@@ -165,7 +165,7 @@ struct ReadingTests {
         #expect(try read == StackFile(.object(expected)))
     }
 
-    // A reference to the environment is the text itself in a configuration.
+    // In place of a reference to the environment, a configuration contains the text itself.
     private static func plain(_ value: JSONValue) -> JSONValue {
         if let array = value.array { return .array(array.map(plain)) }
         guard let object = value.object else { return value }
@@ -211,7 +211,7 @@ struct ReadingTests {
         }
     }
 
-    // As the provider of the environment spells keys and values.
+    // Spells keys and values like the provider of the environment.
     private static func variables(
         _ values: [AbsoluteConfigKey: ConfigContent]
     ) -> [String: String] {

@@ -3,7 +3,7 @@
 import Foundation
 import Testing
 
-// What the README shows; a test holds its code against this file.
+// The example of the README. A test compares the README with this file.
 import Configuration
 import Turnpike
 import TurnpikeConfiguration
@@ -31,7 +31,7 @@ private func readme(_ path: String) async throws {
 struct ReadmeTests {
     @Test("Its code is compiled here, and runs with its file")
     func code() async throws {
-        // Where a line breaks is the formatter's choice, and the README's.
+        // The README and the formatter may break lines in different places.
         func bare(_ text: String) -> String { text.filter { !$0.isWhitespace } }
         let here = URL(filePath: #filePath)
         let service = here.deletingLastPathComponent().appending(path: "Following.swift")
@@ -57,7 +57,7 @@ struct ReadmeTests {
 
         let json = try #require(blocks("json", in: text).first)
         let folder = try TemporaryFolder()
-        // No request leaves the machine.
+        // Sends no request from the machine.
         try folder.write(json.replacing("urlsession", with: "mock"), to: "config.json")
         try await readme(folder.path("config.json"))
     }

@@ -10,7 +10,7 @@ import TurnpikeTesting
 
 @Suite("A client that follows its configuration", .timeLimit(.minutes(2)))
 struct ReloadTests {
-    /// The outcomes of reloads, and the client.
+    /// A client, and the outcomes of its reloads.
     private struct Followed {
         let client: ReloadingClient
         let outcomes: AsyncStream<Result<StackFile, any Error>>
@@ -67,7 +67,7 @@ struct ReloadTests {
         provider.setValue("https://other.example/", forKey: "up.baseURL")
         let moved = try #require(await outcomes.next())
         #expect(throws: ClientError.self) { try moved.get() }
-        // What is wrong is told once, and so is that it is well again.
+        // A mistake is reported once, and so is its end.
         provider.setValue("other", forKey: "unrelated")
         provider.setValue("https://api.example.com/", forKey: "up.baseURL")
         let again = try #require(await outcomes.next())
@@ -131,7 +131,7 @@ struct ReloadTests {
             }
             var outcomes = followed.outcomes.makeAsyncIterator()
             for number in 1...20 {
-                // Each third configuration is wrong.
+                // Every third configuration is wrong.
                 let gates = number % 3 == 0 ? names("wrong") : names("limits", "retry/r\(number)")
                 provider.setValue(gates, forKey: "up.gates")
                 let outcome = try #require(await outcomes.next())
@@ -162,7 +162,7 @@ struct ReloadTests {
         try folder.write("{", to: "stack.json")
         #expect(throws: ClientError.self) { try followed.client.reload() }
         #expect(followed.names().count == 1)
-        // This provider never changes, and its watch may end by itself.
+        // This provider never changes, and its updates may end.
         let run = Task { [client = followed.client] in try await client.run() }
         run.cancel()
         try await run.value
@@ -178,8 +178,8 @@ struct ReloadTests {
                     "gate": {"retry": {"attempts": \(attempts)}}}}
             """
         }
-        // The provider sees a new time of the file, or a new path. Two writes may be within one tick
-        // of the file system's clock, so the path changes, as with a ConfigMap.
+        // The provider notices a new modification time of the file, or a new path. Two writes may
+        // have the same time, so the path changes, as with a ConfigMap.
         try folder.write(stack(2), to: "first.json")
         try folder.write(stack(5), to: "second.json")
         try folder.link("config.json", to: "first.json")

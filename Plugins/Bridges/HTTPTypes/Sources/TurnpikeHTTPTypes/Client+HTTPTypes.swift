@@ -14,24 +14,24 @@ extension Client {
     /// let trailers = try HTTPFields(body.trailers)
     /// ```
     ///
-    /// A request that has neither scheme nor authority, such as a generator of OpenAPI makes, goes
-    /// below the base URL: `/users/1` below `https://api.example.com/v1` is
+    /// A request without scheme and authority, such as one of an OpenAPI generator, is relative to
+    /// the base URL: `/users/1` below `https://api.example.com/v1` is
     /// `https://api.example.com/v1/users/1`.
     ///
     /// The request's content is read when the transport asks for it, and the response's content
-    /// when the caller reads it. Cancelling the task ends both: before the head `send` throws
-    /// `CancellationError`, and later the reader does. Dropping the body ends the transfer, and so
-    /// does its `AsyncIterator`.
+    /// when the caller reads it. Cancelling the task ends both: `send` throws `CancellationError`,
+    /// or the reader does if the head has arrived. Releasing the body or its `AsyncIterator` ends
+    /// the transfer.
     /// - Parameters:
-    ///   - request: The request, whose parts are sent as they are written.
+    ///   - request: The request. Its parts are sent unchanged.
     ///   - body: The content; `RequestBody.followed(by:)` adds trailers.
-    ///   - baseURL: Where a relative request goes; nil for the base URL of the client.
+    ///   - baseURL: The base of a relative request; nil for the base URL of the client.
     ///   - options: The options for gates and the transport.
-    /// - Returns: The head and the content. The trailer fields are there when the content was read
-    ///   to its end.
+    /// - Returns: The head and the content. The trailer fields are available after the content was
+    ///   read to its end.
     /// - Throws: The errors of ``TurnpikeCore/Request/init(_:body:options:)``, before anything is
     ///   sent; the errors of the gates and the transport; `ClientError.Code.protocol` for a head
-    ///   that `HTTPResponse` cannot hold, and the transfer is ended.
+    ///   that `HTTPResponse` cannot hold, which ends the transfer.
     public func send(
         _ request: HTTPRequest, body: RequestBody = .empty, baseURL: URL? = nil,
         options: RequestOptions = RequestOptions()

@@ -4,15 +4,15 @@ public import HTTPTypes
 public import TurnpikeEssentials
 
 extension HTTPHeaders {
-    /// Creates a section of the same fields, in the same order, with their names as written.
+    /// Creates a section with the same fields, in the same order, with unchanged names.
     ///
-    /// Whitespace around a value is not part of it (RFC 9110 §5.5) and is dropped. A control
-    /// character inside of a value is kept, as in a response, but a request with one is refused
-    /// when it is sent. Turnpike has no place for `HTTPField.indexingStrategy`: the transport
-    /// decides which fields a table of HPACK may hold.
+    /// Whitespace around a value is not part of it and is dropped (RFC 9110 §5.5). A control
+    /// character inside a value is kept, as in a response, but a request with one is rejected when
+    /// it is sent. `HTTPField.indexingStrategy` is dropped: the transport decides which fields
+    /// enter a table of HPACK.
     /// - Parameter fields: The fields of a header or trailer section.
-    /// - Throws: `ClientError.Code.invalidRequest`, naming the field but not its value, for a value
-    ///   that is not UTF-8.
+    /// - Throws: `ClientError.Code.invalidRequest` for a value that is not UTF-8. The error names
+    ///   the field, but not its value.
     public init(_ fields: HTTPFields) throws {
         self.init()
         reserveCapacity(fields.count)
@@ -30,12 +30,12 @@ extension HTTPHeaders {
 }
 
 extension HTTPFields {
-    // `HTTPFields` ends the program at 65,535 fields.
+    // At 65,535 fields, `HTTPFields` ends the program.
     private static let maxCount = 65_534
 
-    /// Creates the same fields, in the same order, with their names as written.
+    /// Creates the same fields, in the same order, with unchanged names.
     ///
-    /// A received value keeps its control characters. No field has an indexing strategy.
+    /// A received value keeps its control characters. No field gets an indexing strategy.
     /// - Parameter headers: A header or trailer section.
     /// - Throws: `ClientError.Code.protocol` if the section has a field that `HTTPFields` cannot
     ///   hold, if it has a defect (`HTTPHeaders.defect`), or if it has more than 65,534 fields. The
@@ -62,8 +62,7 @@ extension HTTPFields {
 }
 
 extension HTTPField {
-    // The library replaces NUL, CR and LF by blanks, so that a changed value would pass for this
-    // one.
+    // The library replaces NUL, CR and LF by blanks, which would change the value unnoticed.
     fileprivate init(name: Name, received value: String) throws {
         if Self.isValidValue(value) {
             self.init(name: name, value: value)
@@ -81,7 +80,7 @@ extension HTTPField {
     fileprivate var utf8Value: String? {
         let value = value
         guard value.unicodeScalars.contains("\u{FFFD}") else { return value }
-        // The mark may replace other bytes, or may be the text that was sent.
+        // U+FFFD may stand for invalid bytes, or may be part of the text that was sent.
         var sent = HTTPField(name: name, lenientValue: value.utf8)
         sent.indexingStrategy = indexingStrategy
         return sent == self ? value : nil

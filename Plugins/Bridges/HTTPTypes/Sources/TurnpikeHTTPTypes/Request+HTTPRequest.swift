@@ -4,22 +4,22 @@ public import HTTPTypes
 public import TurnpikeEssentials
 
 extension Request {
-    /// Creates a request from one of swift-http-types, and content.
+    /// Creates a request from a request of swift-http-types and content.
     ///
-    /// Method, scheme, authority, path and fields are sent as they are written, or refused here. A
-    /// request that has neither scheme nor authority is relative: its path goes below the base URL
-    /// of the stack (``/TurnpikeMiddleware/BaseURL``), and
-    /// ``TurnpikeCore/Client/send(_:body:baseURL:options:)`` has one too. The path `*` of OPTIONS
-    /// asks the server as a whole. Without an authority the field `Host` names it; one that differs
-    /// from the authority fails the call.
+    /// Method, scheme, authority, path and fields are sent unchanged or rejected here. A request
+    /// without scheme and authority is relative to the base URL of the stack
+    /// (``/TurnpikeMiddleware/BaseURL``) or of
+    /// ``TurnpikeCore/Client/send(_:body:baseURL:options:)``. OPTIONS with the path `*` is about
+    /// the server as a whole. Without an authority, the field `Host` names it. If both exist and
+    /// differ, the call fails.
     /// - Parameters:
     ///   - request: The request.
     ///   - body: The content.
     ///   - options: The options for gates and the transport.
-    /// - Throws: `ClientError.Code.invalidRequest` for parts that would not be sent unchanged: dot
+    /// - Throws: `ClientError.Code.invalidRequest` for parts that would be sent changed: dot
     ///   segments, a fragment, characters that must be percent-encoded, user information, a value
-    ///   that is not UTF-8. `ClientError.Code.unsupported` for CONNECT, extended or not. No error
-    ///   shows a path or a value.
+    ///   that is not UTF-8. `ClientError.Code.unsupported` for CONNECT and extended CONNECT. No
+    ///   error shows a path or a value.
     public init(
         _ request: HTTPRequest, body: RequestBody = .empty,
         options: RequestOptions = RequestOptions()
@@ -33,12 +33,12 @@ extension Request {
 extension HTTPRequest {
     /// Creates the head of a request.
     ///
-    /// The content is not part of it; its media type and its length are not either, unless header
-    /// fields name them. Nor are the options. The path is `*` if the request asks the server as a
-    /// whole.
+    /// The content and the options are not part of the head. The media type and the length of the
+    /// content are part of it only if header fields name them. If the request is about the server
+    /// as a whole, the path is `*`.
     /// - Parameter request: A request with an absolute URL.
-    /// - Throws: `ClientError.Code.invalidRequest` for an invalid or relative URL or method and for
-    ///   user information in the URL, which `:authority` has no place for (RFC 9113 §8.3.1);
+    /// - Throws: `ClientError.Code.invalidRequest` for an invalid or relative URL, an invalid
+    ///   method, and user information in the URL, which `:authority` cannot hold (RFC 9113 §8.3.1);
     ///   `ClientError.Code.unsupported` for CONNECT; `ClientError.Code.protocol` for fields that
     ///   `HTTPFields` cannot hold.
     public init(_ request: Request) throws {

@@ -3,10 +3,10 @@
 import HTTPTypes
 import TurnpikeEssentials
 
-/// The parts of a request, as an `HTTPRequest` names them.
+/// The parts of a request in the form of Turnpike, from those of an `HTTPRequest`.
 struct RequestParts {
     let method: HTTPMethod
-    /// Absolute, or below a base URL.
+    /// Absolute, or relative to a base URL.
     let target: Target
     let headers: HTTPHeaders
 
@@ -28,18 +28,18 @@ struct RequestParts {
         if let place {
             target = Target(place + path)
         } else {
-            // The dot keeps an absolute path below the base, also one that begins with two slashes.
+            // The dot keeps the path below the base URL, even if it begins with two slashes.
             target = path.isEmpty ? .server : Target("." + path)
         }
     }
 
-    /// The scheme and the authority, or nil for a request that names neither.
+    /// The scheme and the authority; nil if the request has neither.
     private static func place(of request: HTTPRequest, _ headers: HTTPHeaders) throws -> String? {
         switch (request.scheme, request.authority) {
         case (nil, nil): return nil
         case (nil, .some): throw refused("found an authority without a scheme", "both, or neither")
         case (.some(let scheme), let authority):
-            // A message that was HTTP/1.1 has its authority in Host alone (RFC 9113 §8.3.1).
+            // A message that came as HTTP/1.1 has its authority only in Host (RFC 9113 §8.3.1).
             guard let authority = authority ?? headers.first(.host) else {
                 throw refused("found a scheme without an authority", "both, or neither")
             }
@@ -56,7 +56,7 @@ struct RequestParts {
         }
     }
 
-    // RFC 3986 §3.2; some parsers of URLs read a backslash as a slash.
+    // RFC 3986 §3.2. Some URL parsers treat a backslash as a slash.
     private static func endsAuthority(_ byte: UInt8) -> Bool {
         switch byte {
         case UInt8(ascii: "/"), UInt8(ascii: "?"), UInt8(ascii: "#"), UInt8(ascii: "\\"): true
@@ -79,7 +79,7 @@ struct RequestParts {
         throw refused("found a path without a slash at its start", "one that begins with a slash")
     }
 
-    /// Throws if the request would not be sent unchanged.
+    /// Throws if the request would be sent changed.
     private static func check(_ method: HTTPMethod, _ place: String, _ path: String) throws {
         let request = Request(method, Target(place + path))
         if let fault = request.fault { throw ClientError(.invalidRequest, fault) }

@@ -4,7 +4,7 @@ public import HTTPTypes
 public import TurnpikeEssentials
 
 extension HTTPResponse {
-    /// Creates the head of a response, with the registered phrase of its status.
+    /// Creates the head of a response, with the standard phrase for its status.
     /// - Parameter head: The head.
     /// - Throws: `ClientError.Code.protocol` for a status of more than three digits, and for fields
     ///   that `HTTPFields` cannot hold.
@@ -21,12 +21,12 @@ extension HTTPResponse {
 }
 
 extension Response {
-    /// Creates a response to a request, from a head of swift-http-types and content.
+    /// Creates a response to a request from a head of swift-http-types and content.
     ///
-    /// The reason phrase is dropped: it has no meaning (RFC 9112 §4).
+    /// The reason phrase is dropped, because it has no meaning (RFC 9112 §4).
     /// - Parameters:
     ///   - response: The head.
-    ///   - request: The request that it answers.
+    ///   - request: The request that the response answers.
     ///   - body: The content.
     /// - Throws: `ClientError.Code.invalidRequest` for a value that is not UTF-8.
     public init(_ response: HTTPResponse, to request: Request, body: ResponseBody = .empty) throws {

@@ -33,7 +33,7 @@ struct FieldTests {
         let error = try #require(throws: ClientError.self) { try HTTPHeaders(HTTPFields([field])) }
         #expect(error.code == .invalidRequest)
         #expect(error.message.contains("X-Name"))
-        // The mark itself may be sent.
+        // U+FFFD itself may be sent.
         let mark = HTTPField(name: try name("X-Name"), value: "a\u{FFFD}")
         #expect(try HTTPHeaders(HTTPFields([mark]))["X-Name"] == "a\u{FFFD}")
         var avoided = mark

@@ -7,7 +7,7 @@ import Turnpike
 import TurnpikeHTTPTypes
 import TurnpikeTesting
 
-// The shape of `ClientTransport` and `HTTPBody` in OpenAPIRuntime, which generated clients call.
+// Like `ClientTransport` and `HTTPBody` in OpenAPIRuntime, which generated clients use.
 protocol ClientTransport: Sendable {
     func send(
         _ request: HTTPRequest, body: HTTPBody?, baseURL: URL, operationID: String

@@ -4,7 +4,7 @@ import Foundation
 import Testing
 import TurnpikeTesting
 
-// What the README shows; a test holds its code against this file.
+// The example of the README. A test compares the README with this file.
 import HTTPTypes
 import Turnpike
 import TurnpikeHTTPTypes
@@ -26,7 +26,7 @@ struct ReadmeTests {
 
     @Test("Its code is compiled here, and runs")
     func code() async throws {
-        // Where a line breaks is the formatter's choice, and the README's.
+        // The README and the formatter may break lines in different places.
         func bare(_ text: String) -> String { text.filter { !$0.isWhitespace } }
         let compiled = bare(try String(contentsOf: here, encoding: .utf8))
         let root = here.deletingLastPathComponent().deletingLastPathComponent()

@@ -40,7 +40,7 @@ struct RequestTests {
             #expect(back == request)
             #expect(back.authority == parts.authority)
         } catch let error as ClientError where parts.path?.contains("|") == true {
-            // Whether it must be escaped is the URL's parser's to say.
+            // The URL parser decides whether it must be escaped.
             #expect(error.code == .invalidRequest)
         }
     }
@@ -92,7 +92,7 @@ struct RequestTests {
         #expect(back.headerFields == request.headerFields)
 
         request.authority = "other.example"
-        // The call fails: which of the two is meant is not for us to say.
+        // The call fails, because it is unclear which of the two is meant.
         #expect(try Request(request).fault?.contains("Host") == true)
     }
 

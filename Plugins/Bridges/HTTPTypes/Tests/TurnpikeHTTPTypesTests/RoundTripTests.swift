@@ -8,7 +8,7 @@ import TurnpikeHTTPTypes
 
 @Suite("Round trips of random messages")
 struct RoundTripTests {
-    /// What messages are made of: valid parts, and some that must be refused.
+    /// Makes messages from valid parts and from parts that must be rejected.
     private struct Maker {
         var random: SeededGenerator
 
@@ -50,7 +50,7 @@ struct RoundTripTests {
         }
     }
 
-    // What Turnpike has no place for: a strategy, and blanks around a value.
+    // Removes what Turnpike does not keep: the indexing strategy, and blanks around a value.
     private func known(_ fields: HTTPFields) -> HTTPFields {
         HTTPFields(
             fields.map { field in

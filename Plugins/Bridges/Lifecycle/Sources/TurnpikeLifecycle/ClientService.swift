@@ -4,7 +4,7 @@ public import ServiceLifecycle
 public import TurnpikeEssentials
 import TurnpikeSupport
 
-/// A client as a service of swift-service-lifecycle: its end is part of the end of the program.
+/// A client as a service of swift-service-lifecycle, which shuts it down.
 ///
 /// ```swift
 /// let group = ServiceGroup(
@@ -13,21 +13,21 @@ import TurnpikeSupport
 /// try await group.run()
 /// ```
 ///
-/// A group ends its services in reverse order. Name the client before the services that use it, so
-/// that they end first and can still make calls while they do.
+/// A group ends its services in reverse order. Name the client before the services that use it.
+/// These then end first, and can make calls until they have ended.
 ///
-/// On graceful shutdown the service:
+/// On a graceful shutdown, the service does the following:
 ///
 /// 1. refuses new calls as ``/TurnpikeCore/ClientError/Code/cancelled``;
-/// 2. lets calls under way end, for at most the grace time;
-/// 3. cancels the other calls, and closes bodies that nobody has read to their ends. Their readers
-///    get a ``/TurnpikeCore/ClientError/Code/cancelled`` that names the grace time;
-/// 4. flushes the gates: caches, logs and meters write what they hold;
+/// 2. lets running calls end within the grace time;
+/// 3. cancels the remaining calls, and closes bodies that were not read to their end. Their readers
+/// get a ``/TurnpikeCore/ClientError/Code/cancelled`` that names the grace time;
+/// 4. flushes the gates, so that caches, logs and meters write their data;
 /// 5. closes the connections.
 ///
-/// If the task is cancelled, before or during the grace time, step 2 ends at once. Either way
-/// ``run()`` returns when everything is closed, and throws nothing: an error would make a group
-/// cancel the services that still end gracefully.
+/// If the task is cancelled before or during the grace time, step 2 ends at once. ``run()`` always
+/// returns after everything is closed, and throws nothing, because after an error a group would
+/// cancel the services that are still ending gracefully.
 public struct ClientService: Service {
     private let client: Client
     private let grace: Duration
@@ -35,27 +35,26 @@ public struct ClientService: Service {
     /// Creates a service.
     /// - Parameters:
     ///   - client: The client. Nothing else should shut it down.
-    ///   - grace: How long calls under way may continue. The shutdown takes at most the sum of the
-    ///     grace time, one second if a response is held without being read, and the times of all
-    ///     gates, which flush one after the other: up to `RefreshPolicy.timeLimit` (30 seconds) for
-    ///     each bearer gate whose refresh is under way, up to 5 seconds for each output of logs or
-    ///     metrics that is stuck, and for a cache as long as its refreshes and its store take. The
-    ///     sum must fit into the time that the supervisor gives the program to end, together with
-    ///     the times of the other services.
+    ///   - grace: How long running calls may continue. The shutdown may take longer: one second
+    ///     more if a response is held without being read, and the time of all gates, which flush
+    ///     one after another. A bearer gate whose refresh is running takes up to
+    ///     `RefreshPolicy.timeLimit` (30 seconds). An output of logs or metrics that is stuck takes
+    ///     up to 5 seconds. A cache takes as long as its refreshes and its store. The supervisor
+    ///     must give the program enough time for this sum and for the other services.
     public init(_ client: Client, grace: Duration) {
         self.client = client
         self.grace = grace
     }
 
-    /// Waits for the shutdown of the service, then ends the client.
+    /// Waits for the shutdown of the service, and then ends the client.
     public func run() async {
-        // It throws only if the task is cancelled, and then there is no grace.
+        // The wait throws only if the task is cancelled. Then there is no grace time.
         try? await gracefulShutdown()
         await client.shutdown(
             grace: grace,
             cancellingWith: ClientError(
                 .cancelled,
-                "the client's service was shut down, and the call had not ended within the grace"
+                "the client's service was shut down, and the call did not end within the grace"
                     + " time of at most \(grace.text)"))
     }
 }

@@ -3,7 +3,7 @@
 import Synchronization
 import Turnpike
 
-/// What happened, in order.
+/// The events of a test in order.
 final class Notes: Sendable {
     private let notes = Mutex<[String]>([])
 
@@ -12,7 +12,7 @@ final class Notes: Sendable {
     func add(_ note: String) { notes.withLock { $0.append(note) } }
 }
 
-/// Notes when it is shut down.
+/// Adds a note when it is shut down.
 struct Closing: SynchronousRequestAdapter {
     let gateName: String
     let notes: Notes
@@ -22,7 +22,7 @@ struct Closing: SynchronousRequestAdapter {
     func shutdown() async { notes.add(gateName) }
 }
 
-/// Notes when it is shut down, and with how many calls under way.
+/// Adds a note with the number of running calls when it is shut down.
 final class ClosingTransport: Transport {
     let base: any Transport
     let notes: Notes

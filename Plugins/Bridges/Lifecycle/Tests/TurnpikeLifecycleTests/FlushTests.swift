@@ -10,7 +10,7 @@ import TurnpikeTesting
 
 @Suite("What ClientService flushes", .timeLimit(.minutes(5)))
 struct FlushTests {
-    /// Notes its flushes.
+    /// Adds a note when it is flushed.
     private struct Meter: GateMeter {
         let notes: Notes
         func add(_ amount: Double, to name: String, labels: [String: String]) {}

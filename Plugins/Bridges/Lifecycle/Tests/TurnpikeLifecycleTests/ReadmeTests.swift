@@ -20,7 +20,7 @@ private func readme(_ transport: any Transport, _ server: any Service) async thr
 
 @Suite("README of the bridge")
 struct ReadmeTests {
-    /// A server that ends by itself, and so ends its group.
+    /// A server that ends at once, and thereby ends its group.
     private struct Server: Service {
         func run() async {}
     }
@@ -31,7 +31,7 @@ struct ReadmeTests {
         return try String(contentsOf: package.appending(path: path), encoding: .utf8)
     }
 
-    // Where a line breaks is the formatter's choice, and the README's.
+    // The README and the formatter may break lines in different places.
     private func bare(_ text: String) -> String { text.filter { !$0.isWhitespace } }
 
     @Test("Its code is compiled here, and runs")

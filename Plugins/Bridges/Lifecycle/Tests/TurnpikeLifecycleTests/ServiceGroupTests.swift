@@ -13,7 +13,7 @@ import TurnpikeTesting
 struct ServiceGroupTests {
     private let notes = Notes()
 
-    /// A service that makes a last call while it ends.
+    /// A service that makes one more call during the shutdown.
     private struct LastCall: Service {
         let client: Client
         let notes: Notes
@@ -70,7 +70,7 @@ struct ServiceGroupTests {
         let run = Task { try await group.run() }
         try await started.value()
         run.cancel()
-        // Whether a group throws for its cancellation is the group's matter.
+        // The result does not matter: the group decides whether a cancellation is an error.
         _ = await run.result
         #expect(notes.all.sorted() == ["first", "second"])
     }

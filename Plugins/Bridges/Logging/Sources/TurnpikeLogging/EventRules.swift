@@ -6,8 +6,8 @@ import TurnpikeSupport
 
 /// The parts of an event that are logged, and their names.
 ///
-/// The names are those of OpenTelemetry's semantic conventions (registry of attributes: `http`,
-/// `server`, `url`, `error`, `exception`, `network`); those that it lacks begin with `turnpike.`.
+/// The names come from OpenTelemetry's semantic conventions (registry of attributes: `http`,
+/// `server`, `url`, `error`, `exception`, `network`). Other names begin with `turnpike.`.
 final class EventRules: Sendable {
     let level: @Sendable (CallEvent) -> Logger.Level?
     private let redaction: Redaction
@@ -19,7 +19,7 @@ final class EventRules: Sendable {
         let attribute: String
     }
 
-    // Limits on texts from a peer, in bytes; they are the same as in `Log`.
+    // The limits on texts from a peer in bytes, as in `Log`.
     private static let maxMethod = 64
     private static let maxText = 4096
     private static let maxValue = 1024
@@ -117,13 +117,13 @@ final class EventRules: Sendable {
         for field in fields {
             let values = headers.values(of: field.name)
             if values.isEmpty { continue }
-            // A server may send a field as often as it likes.
+            // A server may send a field any number of times.
             metadata[field.attribute] = .array(
                 values.prefix(16).map { .string(Self.cut($0, to: Self.maxValue)) })
         }
     }
 
-    // The methods that the conventions name.
+    // Returns the name of a method in the conventions.
     private static func registered(_ method: HTTPMethod) -> String? {
         switch method {
         case .get, .head, .post, .put, .patch, .delete, .options, .trace, .connect, .query:

@@ -3,12 +3,12 @@
 public import Logging
 public import TurnpikeEssentials
 
-/// Logs each pass of a request through swift-log, as structured metadata with the attribute names of
-/// OpenTelemetry's semantic conventions.
+/// Logs each pass of a request with swift-log, as structured metadata. The names of the attributes
+/// come from OpenTelemetry's semantic conventions.
 ///
-/// It is a gate, and stands where `Log` would: outermost it logs calls, with their retries and
-/// redirects; inside a retry it logs attempts. The messages are constant (`HTTP request completed`),
-/// and everything that varies is metadata.
+/// It is a gate, for the places of `Log`: outermost, it logs calls with their retries and
+/// redirects; inside a retry, it logs attempts. The messages are constant (`HTTP request
+/// completed`), and everything that varies is metadata.
 ///
 /// ```swift
 /// let client = Client(baseURL: "https://api.example.com/", stack: [
@@ -19,18 +19,19 @@ public import TurnpikeEssentials
 /// }
 /// ```
 ///
-/// The logger is chosen when a request reaches the gate, in the task of its caller, and its
-/// metadata provider is called there once. Events of the pass carry both, even if the body ends in
-/// another task. Metadata of an event overrides metadata of the logger that has the same key.
+/// The logger is chosen in the caller's task when a request reaches the gate. Its metadata provider
+/// is called there once. All events of the pass have this logger and this metadata, even if
+/// the body ends in another task. If an event and the logger have the same key, the event's value
+/// is logged.
 ///
-/// A `MultiplexLogHandler`, and a handler that is a class, keep their providers and ask them again
-/// for each event. In a task where the providers return the same, the event relies on them. In
-/// another task the event carries the values of the caller's providers. Then a key that only the
-/// later task has is added, and each child of a multiplexer gets the values of the providers of all
-/// its children.
+/// A `MultiplexLogHandler`, and a handler that is a class, keep their providers and call them again
+/// for each event. If these return the same metadata as in the caller's task, the event adds none.
+/// Otherwise, the event carries the metadata of the caller's providers. Keys that only the current
+/// task has are then added, and each child of a multiplexer gets the metadata of the providers of
+/// all children.
 ///
-/// Secrets are hidden by the rules of `Log` (`Redaction.standard`); names can be added. The length of
-/// each value is bounded, whatever a peer sends. Contents of bodies are never logged.
+/// Secrets are hidden by the rules of `Log` (`Redaction.standard`). More names can be added. The
+/// length of each value is bounded, whatever a peer sends. Contents of bodies are never logged.
 public struct LoggerSink: RequestLogger {
     private let logger: Logger?
     private let rules: EventRules
@@ -38,12 +39,12 @@ public struct LoggerSink: RequestLogger {
     /// Creates a gate that logs to a logger.
     /// - Parameters:
     ///   - logger: The logger; nil for the caller's `Logger.current`.
-    ///   - fields: Header fields of requests and responses that are logged, as
-    ///     `http.request.header.<name>` and `http.response.header.<name>`; none by default, as the
-    ///     conventions demand. Fields with secrets show `REDACTED`.
+    ///   - fields: The header fields of requests and responses to log, as
+    ///     `http.request.header.<name>` and `http.response.header.<name>`. The default is none, as
+    ///     the conventions demand. Fields with secrets show `REDACTED`.
     ///   - redaction: The rules for hiding secrets.
-    ///   - level: Returns the level of an event, or nil to log nothing. Called for each event, so it
-    ///     must be quick; ``level(of:)`` by default.
+    ///   - level: Returns the level of an event, or nil to log nothing. It is called for each
+    ///     event, so it must be fast. The default is ``level(of:)``.
     public init(
         _ logger: Logger? = nil, fields: [HTTPHeaders.Name] = [],
         redaction: Redaction = .standard,
@@ -57,9 +58,9 @@ public struct LoggerSink: RequestLogger {
     ///
     /// | event | level |
     /// |---|---|
-    /// | the pass fails otherwise, its body breaks off, or its status is 500 or above | error |
+    /// | the pass fails for another reason, its body breaks off, or its status is 500 or above | error |
     /// | its status is 400 to 499, also if `Validate` rejects it | warning |
-    /// | it ends otherwise, also by cancellation or a dropped body; a retry, a redirect, a note of a gate | info |
+    /// | it ends in another way, such as cancellation or a dropped body; a retry, a redirect, a note of a gate | info |
     /// | a request is sent, a response is received | debug |
     /// | a request reaches the gate, a response leaves it | trace |
     public static func level(of event: CallEvent) -> Logger.Level {
@@ -69,7 +70,7 @@ public struct LoggerSink: RequestLogger {
         case .retrying, .redirecting, .note: return .info
         case .failed:
             if event.isCancellation { return .info }
-            // A status is the same outcome whether it is rejected or not.
+            // A rejected status has the same level as an accepted one.
             let isRejection = event.errorType == ClientError.Code.validation.rawValue
             return isRejection && hasClientError(event) ? .warning : .error
         case .bodyEnded(let end):
@@ -83,13 +84,13 @@ public struct LoggerSink: RequestLogger {
         400..<500 ~= event.status?.code ?? 0
     }
 
-    /// Logs an event that belongs to no pass, with the logger and the provider of the current task.
+    /// Logs an event outside of a pass, with the logger and the provider of the current task.
     public func log(_ event: CallEvent) { passLogger().log(event) }
 
-    /// Returns a logger that holds the caller's logger and its provider's metadata.
+    /// Returns a logger with the caller's logger and the metadata of its provider.
     public func loggerForPass() -> (any RequestLogger)? { passLogger() }
 
-    /// States that the gate logs events without contents.
+    /// States that the gate logs events, but no contents.
     public func facts(for request: Request?) -> GateFacts? {
         GateFacts("logs events with swift-log", .logs(content: 0))
     }
@@ -100,9 +101,9 @@ public struct LoggerSink: RequestLogger {
             return PassLogger(logger: logger, provided: [:], rules: rules)
         }
         let provided = provider.get()
-        // Later the provider would see the task in which the body ends. A multiplexer would lose which
-        // child has which provider, and a handler that is a class would lose its own for everybody:
-        // in another task, the metadata of the event overrides what their providers say.
+        // Removes the provider, which would later return the metadata of the task in which the body
+        // ends. A multiplexer keeps it, because its children differ; so does a class, because it is
+        // shared. In another task, the metadata of the event then overrides that of the providers.
         let handler = logger.handler
         if !(handler is MultiplexLogHandler), !(type(of: handler) is AnyClass) {
             logger.handler.metadataProvider = nil

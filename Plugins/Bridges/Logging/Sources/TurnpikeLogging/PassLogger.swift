@@ -3,9 +3,9 @@
 import Logging
 import TurnpikeEssentials
 
-/// The logger of one pass, with the metadata of the caller's task when the pass began.
+/// The logger of a pass, with the metadata of the caller's task at the beginning of the pass.
 ///
-/// Its size is three words, so the plan stores it without an allocation.
+/// It has a size of three words, so the plan stores it without an allocation.
 struct PassLogger: RequestLogger {
     let logger: Logger
     /// The metadata that the provider returned.
@@ -21,11 +21,11 @@ struct PassLogger: RequestLogger {
                 : rules.metadata(of: event))
     }
 
-    /// Whether the handler does not add the provider's metadata by itself.
+    /// Whether the events must carry the provider's metadata.
     ///
-    /// A handler that keeps its provider calls it again in the current task. In a multiplexer each
-    /// child does, so metadata that is passed to it reaches children whose own providers do not
-    /// have it.
+    /// A handler that keeps its provider calls it again in the current task. In a multiplexer, each
+    /// child does so. Metadata of an event also reaches children whose own providers do not return
+    /// it.
     private var needsProvided: Bool {
         if provided.isEmpty { return false }
         guard let provider = logger.metadataProvider else { return true }

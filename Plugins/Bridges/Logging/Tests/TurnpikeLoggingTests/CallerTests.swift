@@ -8,7 +8,7 @@ import Turnpike
 import TurnpikeLogging
 import TurnpikeTesting
 
-/// The caller's logger and metadata provider hold for all events of a pass.
+/// All events of a pass use the caller's logger and metadata provider.
 @Suite("LoggerSink and its caller")
 struct CallerTests {
     private let transport = MockTransport { _ in .stream([Data("ab".utf8), Data("cd".utf8)]) }
@@ -116,7 +116,7 @@ struct CallerTests {
         #expect(two.lines.count == 1 && two.entries.first?.metadata["trace_id"] == nil)
         #expect(two.values("child") == [])
         #expect(three.values("child") == ["three"] && three.values("trace_id") == [])
-        // In another task the metadata is whole, but mixed.
+        // In another task, the metadata is complete, but mixed.
         try await Trace.$id.withValue("reader") {
             _ = try await response.body.collect(upTo: 100)
         }
@@ -149,8 +149,8 @@ struct CallerTests {
     }
 }
 
-// SAFETY: its members are written before it is shared, and never again.
-/// A handler that all its loggers share, against the advice of swift-log.
+// SAFETY: its members are written before it is shared, and not after that.
+/// A handler that all its loggers share, which swift-log advises against.
 private final class SharedHandler: LogHandler, @unchecked Sendable {
     private let inner: InMemoryLogHandler
     var metadataProvider: Logger.MetadataProvider?

@@ -8,19 +8,19 @@ import Turnpike
 import TurnpikeLogging
 import TurnpikeTesting
 
-/// The names and values of metadata against a table of OpenTelemetry's semantic conventions
+/// Compares the names and values of metadata with a table of OpenTelemetry's semantic conventions
 /// (registry of attributes, version 1.37).
 @Suite("Conventions of logs")
 struct ConventionsTests {
-    /// Names that the conventions have, with a pattern that their values match.
+    /// The names of the conventions, with patterns for their values.
     private static let table: [(name: String, values: String)] = [
         ("http.request.method", "[A-Z]+|_OTHER"),
         ("http.request.method_original", ".+"),
         ("http.request.resend_count", "[1-9][0-9]*"),
         ("http.response.status_code", "[1-9][0-9]{2}"),
         ("http.response.body.size", "[0-9]+"),
-        // The name of a metric, in its unit: seconds. A number that a fast machine may write with an
-        // exponent: 9.6e-05.
+        // The name of a metric, in seconds. On a fast machine, the number may have an exponent:
+        // 9.6e-05.
         ("http.client.request.duration", "[0-9]+(\\.[0-9]+)?(e-[0-9]+)?"),
         ("server.address", "[^/:@]+"),
         ("server.port", "[0-9]+"),

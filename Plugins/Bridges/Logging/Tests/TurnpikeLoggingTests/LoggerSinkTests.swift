@@ -144,7 +144,7 @@ struct LoggerSinkTests {
     }
 }
 
-/// An end of a call, and what is logged of it.
+/// An end of a call, and the entry that is logged for it.
 struct Ending: Sendable, CustomTestStringConvertible {
     enum How { case read, dropped, cancelled }
 

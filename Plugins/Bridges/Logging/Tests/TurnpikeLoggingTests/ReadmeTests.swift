@@ -7,7 +7,7 @@ import Testing
 import Turnpike
 import TurnpikeLogging
 
-// What the README shows; a test holds its code against this file.
+// The example of the README. A test compares the README with this file.
 
 struct User: Codable, Sendable { var id: Int; var name: String }
 
@@ -29,7 +29,7 @@ func user(_ id: Int) async throws -> User {
 struct ReadmeTests {
     @Test("Its code is compiled here")
     func code() throws {
-        // Where a line breaks is the formatter's choice.
+        // The formatter may break lines in different places.
         func bare(_ text: String) -> String { text.filter { !$0.isWhitespace } }
         let here = URL(filePath: #filePath)
         let readme = here.deletingLastPathComponent().appending(path: "../../README.md")

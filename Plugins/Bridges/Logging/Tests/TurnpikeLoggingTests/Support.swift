@@ -5,7 +5,7 @@ import InMemoryLogging
 import Logging
 import Turnpike
 
-/// What a metadata provider of the tests reads.
+/// The value that the metadata provider of the tests reads.
 enum Trace {
     @TaskLocal static var id: String?
 
@@ -14,7 +14,7 @@ enum Trace {
     }
 }
 
-/// A logger that keeps what it gets in memory.
+/// A logger that stores its entries in memory.
 struct Journal {
     let handler: InMemoryLogHandler
     let logger: Logger
@@ -32,7 +32,7 @@ struct Journal {
     /// The level and the message of each entry.
     var lines: [String] { entries.map { "\($0.level): \($0.message)" } }
 
-    /// The values of a key, in order; entries without it are left out.
+    /// The values of a key in order, without entries that lack it.
     func values(_ key: String) -> [String] { entries.compactMap { $0.metadata[key]?.description } }
 }
 
@@ -47,7 +47,7 @@ func makeClient(
     Client(transport: transport, stack: Stack(gates), timeSource: clock)
 }
 
-/// A transport that knows the version of the protocol.
+/// A transport that reports the version of the protocol.
 struct Versioned: Transport {
     var capabilities: TransportCapabilities { [] }
 
@@ -58,7 +58,7 @@ struct Versioned: Transport {
     func shutdown() async {}
 }
 
-/// Stands for a transport that has removed a coding, and counted or not.
+/// Replaces a transport that has removed a coding, with or without counting the encoded bytes.
 struct Coded: Interceptor {
     let size: Int64?
 

@@ -3,7 +3,7 @@
 import CoreMetrics
 import TurnpikeEssentials
 
-/// The instruments for the figures of gates, each of which is made once, within the bounds.
+/// The instruments for the figures of gates. Each is created once, and their number is bounded.
 struct FigureInstruments {
     enum Instrument {
         case counter(any FloatingPointCounterHandler)
@@ -17,15 +17,15 @@ struct FigureInstruments {
         let dimensions: [String]
     }
 
-    /// Labels that gates of the library set on only some series of a name.
+    /// Labels that gates of the library set only on some series of a name.
     private static let commonDimensions = ["server.address", "server.port", "turnpike.gate.id"]
 
     private let factory: any MetricsFactory
     private let maxSeries: Int
     private var shapes: [String: Shape] = [:]
-    /// The instruments, by the figure with all dimensions of its name.
+    /// The instruments by figures that have all dimensions of their name.
     private var made: [GateFigure: Instrument] = [:]
-    /// The instruments, by the figure as its gate reports it.
+    /// The instruments by figures as gates report them.
     private var known: [GateFigure: Instrument] = [:]
 
     init(factory: any MetricsFactory, maxSeries: Int) {
@@ -33,7 +33,7 @@ struct FigureInstruments {
         self.maxSeries = maxSeries
     }
 
-    /// The instrument of a figure, which is the same each time; nil if the figure is not recorded.
+    /// Returns the instrument of a figure, always the same one; nil if the figure is not recorded.
     mutating func instrument(for figure: GateFigure) -> Instrument? {
         if let instrument = known[figure] { return instrument }
         guard let shape = shape(of: figure) else { return nil }
@@ -48,7 +48,7 @@ struct FigureInstruments {
 
     private mutating func shape(of figure: GateFigure) -> Shape? {
         if let shape = shapes[figure.name] { return shape.kind == figure.kind ? shape : nil }
-        // Each name may have one series beyond the bound; further names are not recorded.
+        // Each name may have one series beyond the bound. After that, new names are not recorded.
         if made.count >= 2 * maxSeries || PassInstruments.names.contains(figure.name) { return nil }
         let own = figure.labels.keys.filter { !Self.commonDimensions.contains($0) }
         let shape = Shape(kind: figure.kind, dimensions: Self.commonDimensions + own.sorted())

@@ -5,12 +5,11 @@ import Synchronization
 public import TurnpikeEssentials
 import TurnpikeSupport
 
-/// Records passes, and the figures of gates, in swift-metrics, with the names of OpenTelemetry's
+/// Records passes and the figures of gates in swift-metrics, with the names of OpenTelemetry's
 /// semantic conventions for HTTP clients.
 ///
-/// It is a gate, like `Metrics`, and a meter for gates with figures. Placed inside a retry it measures
-/// attempts, which is the meaning of `http.client.request.duration`; placed outermost it measures
-/// calls.
+/// It is a gate, like `Metrics`, and a meter for gates with figures. Inside a retry it measures
+/// attempts, as `http.client.request.duration` is defined; outermost it measures calls.
 ///
 /// ```swift
 /// let recorder = MetricsSystemRecorder()  // after MetricsSystem.bootstrap
@@ -29,33 +28,33 @@ import TurnpikeSupport
 /// | gauges of gates | `Meter` | the same |
 /// | durations of gates and transports, such as `http.client.connection.duration` | `Timer`, which displays seconds | the same |
 ///
-/// The size of a response is the number of bytes of content that were transferred, before decoding.
-/// If the transport does not know it, it is the size after decoding. A pass that failed before its
-/// response was returned records none.
+/// The size of a response is the number of transferred bytes of content, before decoding. If the
+/// transport does not know that number, it is the size after decoding. If a pass fails before its
+/// response is returned, no size is recorded.
 ///
-/// All series of a metric have the same dimensions in the same order; a dimension without a value is
-/// an empty string, which Prometheus takes for an absent label. Some back ends end the process
-/// otherwise (swift-prometheus 2.0). For the same reason a name keeps its first kind: counter,
-/// gauge or timer. A name that is a metric of this type cannot be used for a figure. A label that
-/// the first series of a figure did not have is left out, except for the server's and
-/// `turnpike.gate.id`.
+/// All series of a metric have the same dimensions in the same order, because some back ends end
+/// the process otherwise (swift-prometheus 2.0). A dimension without a value is an empty string,
+/// which Prometheus treats as an absent label. For the same reason, a name keeps its first kind:
+/// counter, gauge or timer. A figure cannot have the name of a metric of this type. A label that
+/// the first series of a figure did not have is left out, except `turnpike.gate.id` and the labels
+/// of the server.
 ///
-/// Neither a peer nor a path creates dimensions at will: servers beyond `maxServers` share the
-/// address `_OTHER`, and series beyond `maxSeries` are one.
+/// The number of dimensions is bounded, whatever a peer or a path is called. Servers beyond
+/// `maxServers` share the address `_OTHER`, and all series beyond `maxSeries` are one series.
 ///
-/// The back end keeps the instruments when the recorder goes away, because another recorder may use
-/// the same ones, and a counter that vanishes looks like a restart. A process has one recorder for
-/// each factory.
+/// The back end keeps the instruments after the recorder is released, because another recorder may
+/// use them, and a counter that vanishes looks like a restart. A process has one recorder for each
+/// factory.
 public final class MetricsSystemRecorder: MetricsRecorder {
     private let passes: Mutex<PassInstruments>
     private let figures: Mutex<FigureInstruments>
 
     /// Creates a recorder.
     /// - Parameters:
-    ///   - factory: Makes the instruments. The default is the factory of the moment, so
+    ///   - factory: Creates the instruments. The default is the current factory of the process, so
     ///     bootstrap the metrics system first.
-    ///   - maxServers: The most servers that have dimensions of their own.
-    ///   - maxSeries: The most series, and separately the most figures of gates.
+    ///   - maxServers: The most servers with their own dimensions.
+    ///   - maxSeries: The most series of passes, and also the most figures of gates.
     public init(
         factory: any MetricsFactory = MetricsSystem.factory, maxServers: Int = 100,
         maxSeries: Int = 1000
@@ -65,7 +64,7 @@ public final class MetricsSystemRecorder: MetricsRecorder {
         figures = Mutex(FigureInstruments(factory: factory, maxSeries: maxSeries))
     }
 
-    /// Counts a pass that begins.
+    /// Counts a pass at its beginning.
     public func passBegins(_ request: Request) {
         passes.withLock { $0.active(request.method, request.origin) }.increment(by: 1)
     }
@@ -89,17 +88,17 @@ public final class MetricsSystemRecorder: MetricsRecorder {
 }
 
 extension MetricsSystemRecorder: GateMeter {
-    /// Adds to a counter; an amount that is negative, infinite or not a number is ignored.
+    /// Adds to a counter. An amount that is negative, infinite or not a number is ignored.
     public func add(_ amount: Double, to name: String, labels: [String: String]) {
         guard amount >= 0, amount.isFinite else { return }
         let figure = GateFigure(name: name, kind: .counter, labels: labels)
         guard case .counter(let counter)? = figures.withLock({ $0.instrument(for: figure) })
         else { return }
-        // Making the instrument is enough for the counter to exist.
+        // An amount of zero only creates the counter.
         if amount > 0 { counter.increment(by: amount) }
     }
 
-    /// Changes a gauge; an amount that is infinite or not a number is ignored.
+    /// Changes a gauge. An amount that is infinite or not a number is ignored.
     public func change(_ name: String, by amount: Double, labels: [String: String]) {
         guard amount.isFinite else { return }
         let figure = GateFigure(name: name, kind: .gauge, labels: labels)

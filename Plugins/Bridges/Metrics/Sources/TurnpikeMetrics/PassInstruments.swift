@@ -3,12 +3,12 @@
 import CoreMetrics
 import TurnpikeEssentials
 
-/// The instruments for passes, each of which is made once, within the bounds.
+/// The instruments for passes. Each is created once, and their number is bounded.
 struct PassInstruments {
     /// The instruments of one series.
     struct Series {
         let duration: any TimerHandler
-        // Made when they are first needed, so that a back end shows no empty histograms.
+        // Created when they are first needed, so that a back end shows no empty histograms.
         var responseSize: (any RecorderHandler)?
         var requestSize: (any RecorderHandler)?
         var resends: (any CounterHandler)?
@@ -41,10 +41,10 @@ struct PassInstruments {
         self.maxSeries = maxSeries
     }
 
-    /// The meter of the passes under way with a method to a server.
+    /// Returns the meter of running passes for a method and a server.
     ///
-    /// A server that is not admitted when a pass begins is not admitted at its end either, so each
-    /// pass is subtracted where it was added.
+    /// A server that is beyond the bound when a pass begins is beyond it at its end, too. So each
+    /// pass is subtracted from the meter to which it was added.
     mutating func active(_ method: HTTPMethod, _ origin: Origin?) -> any MeterHandler {
         let labels = bounded(MetricLabels(method: method, origin: origin), origin)
         if let known = active[labels] { return known }
@@ -55,7 +55,7 @@ struct PassInstruments {
         return made
     }
 
-    /// The instruments that a measurement needs.
+    /// Returns the instruments that a measurement needs.
     mutating func series(of measurement: CallMeasurement) -> Series {
         var labels = bounded(MetricLabels(measurement), measurement.origin)
         if series[labels] == nil, series.count >= maxSeries { labels = .overflow }

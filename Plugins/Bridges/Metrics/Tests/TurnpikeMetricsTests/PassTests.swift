@@ -14,7 +14,7 @@ struct PassTests {
 
     private var recorder: MetricsSystemRecorder { MetricsSystemRecorder(factory: metrics) }
 
-    /// The names of the conventions, with a pattern of the values.
+    /// The names of the conventions, with patterns for their values.
     private static let table: [(name: String, values: String)] = [
         ("http.request.method", "[A-Z]+|_OTHER"), ("server.address", "[^/:@]+"),
         ("server.port", "[0-9]+"), ("http.response.status_code", "[1-9][0-9]{2}"),
@@ -210,7 +210,7 @@ struct PassTests {
     }
 }
 
-/// The ends of a call.
+/// How a call may end.
 enum Ending: CaseIterable, Sendable {
     case read, refused, broken, dropped, cancelled, otherTask
 

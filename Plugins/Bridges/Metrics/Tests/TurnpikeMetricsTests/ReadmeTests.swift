@@ -6,7 +6,7 @@ import Testing
 import Turnpike
 import TurnpikeMetrics
 
-// What the README shows; a test holds its code against this file.
+// The example of the README. A test compares the README with this file.
 
 func makeClient(factory: any MetricsFactory) -> Client {
     MetricsSystem.bootstrap(factory)  // once in a process, before the recorder
@@ -24,7 +24,7 @@ func makeClient(factory: any MetricsFactory) -> Client {
 struct ReadmeTests {
     @Test("Its code is compiled here")
     func code() throws {
-        // Where a line breaks is the formatter's choice.
+        // The formatter may break lines in different places.
         func bare(_ text: String) -> String { text.filter { !$0.isWhitespace } }
         let here = URL(filePath: #filePath)
         let readme = here.deletingLastPathComponent().appending(path: "../../README.md")

@@ -17,10 +17,10 @@ func makeClient(
 }
 
 extension TestMetrics {
-    /// The values of the meters of a name.
+    /// The values of the meters with a name.
     func levels(_ label: String) -> [Double] { meters(label: label).compactMap(\.lastValue) }
 
-    /// The dimensions of each series of the durations that have a value.
+    /// The dimensions of each recorded duration, without those that have no value.
     var passes: [[String: String]] {
         timers(label: "http.client.request.duration").flatMap { timer in
             timer.values.map { _ in
@@ -30,7 +30,7 @@ extension TestMetrics {
     }
 }
 
-/// A transport that knows the version of the protocol.
+/// A transport that reports the version of the protocol.
 struct Versioned: Transport {
     var capabilities: TransportCapabilities { [] }
 
@@ -41,7 +41,7 @@ struct Versioned: Transport {
     func shutdown() async {}
 }
 
-/// Stands for a transport that has removed a coding, and counted or not.
+/// Replaces a transport that has removed a coding, with or without counting the encoded bytes.
 struct Coded: Interceptor {
     let size: Int64?
 

@@ -3,7 +3,7 @@
 import Tracing
 import TurnpikeEssentials
 
-/// Makes the span of one request that is sent, and injects its context.
+/// Creates a span for each request that is sent, and injects the context of the span.
 struct AttemptSpan: Interceptor, PromptlyCancellable {
     let spans: SpanMaker
 

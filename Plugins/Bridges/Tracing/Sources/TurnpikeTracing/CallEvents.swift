@@ -4,7 +4,7 @@ import Tracing
 import TurnpikeEssentials
 import TurnpikeSupport
 
-/// Adds what happens between the requests of a call to its span.
+/// Adds the events between the requests of a call to the span of the call.
 struct CallEvents: RequestLogger {
     let spans: SpanMaker
 
@@ -17,7 +17,7 @@ struct CallEvents: RequestLogger {
         case .began, .sent, .received, .responded, .failed, .bodyEnded: return
         case .retrying, .redirecting, .note: break
         }
-        // Redaction takes time, so nothing is written for a span that is not sampled.
+        // Redaction takes time, so a span that is not sampled gets no events.
         guard let span = event[CallTrace.InCall.self]?.span, span.isRecording,
             let (name, attributes) = content(of: event)
         else { return }

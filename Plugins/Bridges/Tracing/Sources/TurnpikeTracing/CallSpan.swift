@@ -3,7 +3,7 @@
 import Tracing
 import TurnpikeEssentials
 
-/// The parts of the gate that stand outside of the traced gates.
+/// The parts of the gate that are outside of the traced gates.
 struct CallSpans: GateGroup {
     let gates: [any Gate]
 
@@ -14,7 +14,7 @@ struct CallSpans: GateGroup {
     var handledOptions: [any RequestOptionKey.Type] { gates.flatMap(\.handledOptions) }
 }
 
-/// Makes the span of the call.
+/// Creates the span of a call.
 struct CallSpan: Interceptor, PromptlyCancellable {
     let spans: SpanMaker
 
@@ -36,10 +36,10 @@ struct CallSpan: Interceptor, PromptlyCancellable {
     ) async throws -> Response {
         var request = request
         let template = request.options[URLTemplate.self]
-        // Calls that differ in an option do not share an exchange, and this one is done with.
+        // Removed, because calls that differ in an option do not share an exchange.
         if template != nil { request.options[URLTemplate.self] = nil }
         if Suppression.isOn { return try await next(request) }
-        // A redirect outside of this gate has led the request away from the URL of the template.
+        // After a redirect outside of this gate, the URL is no longer that of the template.
         let own = request.options[RedirectTrail.self] == nil ? template : nil
         let span = spans.begin(.internal, for: request, own)
         let trace = CallTrace(context.id, span: span, of: request, template: own)

@@ -21,7 +21,7 @@ final class CallTrace: Sendable {
         path = template == nil ? "" : request.targetURI.path
     }
 
-    /// Returns the template if it is that of a request's URL: a redirect may lead elsewhere.
+    /// Returns the template if it belongs to the request's URL. After a redirect it may not.
     func template(for request: Request) -> String? {
         guard let template, request.origin == origin, request.targetURI.path == path else {
             return nil
@@ -30,12 +30,12 @@ final class CallTrace: Sendable {
     }
 
     /// Counts a request of the call.
-    /// - Returns: The number of requests before it, also if several begin at once.
+    /// - Returns: The number of earlier requests, which is exact even if several begin at once.
     func nextSend() -> Int { sends.add(1, ordering: .relaxed).oldValue }
 
-    /// Returns the trace of the call that a context belongs to.
+    /// Returns the trace of the call to which a context belongs.
     ///
-    /// The task's own comes first. A gate that does its work in a detached task has none there.
+    /// The trace of the task has precedence. In a gate's detached task, there is none.
     static func current(in context: Context) -> CallTrace? {
         if let trace = ServiceContext.current?[InTask.self], trace.call == context.id {
             return trace
@@ -43,19 +43,19 @@ final class CallTrace: Sendable {
         return context[InCall.self]
     }
 
-    /// The trace of the call that the task works for.
+    /// The trace of the call for which the task works.
     enum InTask: ServiceContextKey {
         typealias Value = CallTrace
         static var nameOverride: String? { "turnpike-call" }
     }
 
-    /// The trace of a call, for its events.
+    /// The trace of the call, for events outside of its task.
     enum InCall: ContextKey {
         static let defaultValue: CallTrace? = nil
     }
 }
 
-/// Whether calls get no span.
+/// Whether calls create no spans.
 enum Suppression: ServiceContextKey {
     typealias Value = Bool
     static var nameOverride: String? { "turnpike-tracing-suppressed" }

@@ -6,8 +6,8 @@ public import TurnpikeStackFiles
 extension Registry {
     /// Adds the gate `tracing` to the names of stack files.
     ///
-    /// A stack file has one list, so there the gate stands twice: `{"use": "tracing"}` outermost,
-    /// and `{"use": "tracing", "spans": "attempts"}` last. The linter reports an entry in the wrong
+    /// A stack file has only one list, so it names the gate twice: `{"use": "tracing"}` first, and
+    /// `{"use": "tracing", "spans": "attempts"}` last. The linter reports an entry in the wrong
     /// place. The tracer is that of `InstrumentationSystem`.
     public mutating func registerTracing() {
         register(
@@ -30,7 +30,7 @@ extension Registry {
     }
 }
 
-/// The things that have a span.
+/// What a span is created for.
 private enum TracedPart: String, CaseIterable {
     case call
     case attempts

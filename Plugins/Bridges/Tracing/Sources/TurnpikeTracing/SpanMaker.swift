@@ -4,14 +4,14 @@ import Tracing
 import TurnpikeEssentials
 import TurnpikeSupport
 
-/// Begins and ends spans, with the attributes of OpenTelemetry's semantic conventions for HTTP
+/// Begins and ends spans. Their attributes follow OpenTelemetry's semantic conventions for HTTP
 /// client spans.
 struct SpanMaker: Sendable {
-    /// Nil for that of `InstrumentationSystem` when a span begins.
+    /// The tracer. With nil, it is the tracer of `InstrumentationSystem` when a span begins.
     let tracer: (any Tracer)?
     let redaction: Redaction
 
-    /// The longest message that a span gets, in bytes.
+    /// The longest message of a span in bytes.
     private static let maxText = 1000
 
     // MARK: The beginning
@@ -21,7 +21,7 @@ struct SpanMaker: Sendable {
     ///   - kind: The kind.
     ///   - request: The request.
     ///   - template: The template of its URL.
-    ///   - outer: The span of the call, for a task that has no context of its own.
+    ///   - outer: The span of the call. It is the parent if the task has no context.
     /// - Returns: The span.
     func begin(
         _ kind: SpanKind, for request: Request, _ template: String?, inside outer: (any Span)? = nil
@@ -31,7 +31,7 @@ struct SpanMaker: Sendable {
         let span = (tracer ?? InstrumentationSystem.tracer).startSpan(
             template.map { "\(method ?? "HTTP") \($0)" } ?? method ?? "HTTP",
             context: parent, ofKind: kind)
-        // Nobody sees the attributes of a span that is not sampled.
+        // The attributes of a span that is not sampled are not needed.
         guard span.isRecording else { return span }
         span.updateAttributes { attributes in
             attributes["http.request.method"] = method ?? "_OTHER"
@@ -57,7 +57,7 @@ struct SpanMaker: Sendable {
             context, into: &request.headers, using: HeaderInjector(isForeign: isForeign ?? false))
     }
 
-    // The methods that the conventions name.
+    // Returns the name of a method in the conventions.
     private static func known(_ method: HTTPMethod) -> String? {
         switch method {
         case .get, .head, .post, .put, .patch, .delete, .options, .trace, .connect, .query:
@@ -108,11 +108,11 @@ struct SpanMaker: Sendable {
         switch reason {
         case .failed(let error): fail(span, error, message)
         case .cancelled: fail(span, CancellationError(), message)
-        // A reader may have seen enough.
+        // A reader may have read enough and dropped the rest.
         case .finished, .dropped:
             if let type = Self.errorType(of: status) {
                 span.attributes["error.type"] = type
-                // Without a description, because the status says it.
+                // There is no description, because the status is enough.
                 span.setStatus(SpanStatus(code: .error))
             }
         }
@@ -124,7 +124,7 @@ struct SpanMaker: Sendable {
     ) {
         guard span.isRecording else { return }
         if ClientError.isCancellation(error) {
-            // Somebody gave it up, which is no failure.
+            // A cancellation is not a failure.
             span.attributes["error.type"] = "cancelled"
             return
         }
@@ -134,11 +134,11 @@ struct SpanMaker: Sendable {
         span.setStatus(SpanStatus(code: .error, message: text(message(error))))
     }
 
-    /// The error that a status is for a client: from 400 on.
+    /// Returns the type of error that a status means for a client, from 400 on.
     static func errorType(of status: HTTPStatus) -> String? {
         status.code >= 400 ? String(status.code) : nil
     }
 
-    /// Returns the beginning of a text that was redacted and escaped, of a bounded length.
+    /// Returns the beginning of a text that is already redacted and escaped.
     func text(_ shown: String) -> String { Grammar.beginning(of: shown, upTo: Self.maxText) }
 }

@@ -3,11 +3,11 @@
 public import Tracing
 public import TurnpikeEssentials
 
-/// Makes spans of swift-distributed-tracing for calls: one for the call, and one for each request
+/// Creates spans of swift-distributed-tracing for calls: one for the call, and one for each request
 /// that is sent for it.
 ///
-/// The gate is a group. It takes the traced gates, and puts its own parts around and inside them,
-/// so that no part can stand in the wrong place:
+/// The gate is a group. It puts its own parts around and inside the traced gates, so that no part
+/// can be in the wrong place:
 ///
 /// ```swift
 /// let client = Client(transport: transport, stack: [
@@ -15,29 +15,29 @@ public import TurnpikeEssentials
 /// ])
 /// ```
 ///
-/// - The span of the call has the kind `internal`. Its parent is `ServiceContext.current` where the
-///   call begins. Its events are the back-offs, the redirects and the notes of gates.
-/// - Each request that is sent has a span of the kind `client`: each attempt of a retry, each
-///   copy of a hedge, each hop of a redirect, each replay. Its context is injected into that
-///   request by the tracer's own propagator. If a redirect leads to another origin, only
-///   `traceparent` and `tracestate` go there, which W3C Trace Context asks for, and no baggage.
-/// - A span ends with the body of its response, in the task in which the body ends: when it was
+/// - The span of the call has the kind `internal`. Its parent is the `ServiceContext.current` in
+///   which the call begins. Its events are the back-offs, the redirects and the notes of gates.
+/// - Each request that is sent has a span of the kind `client`: each attempt of a retry, each copy
+///   of a hedge, each hop of a redirect, each replay. The tracer's propagator injects the context
+///   of the span into the request. If a redirect leads to another origin, only `traceparent` and
+///   `tracestate` are sent there, as W3C Trace Context demands, and no baggage.
+/// - A span ends with the body of its response, in the task in which the body ends: after it was
 ///   read, dropped, cancelled, or broken off.
 ///
-/// `ServiceContext.current` is the context of the span for everything inside, so the spans of other
-/// gates, and of the clients that gates use, become its children.
+/// Inside the gate, `ServiceContext.current` is the context of the span. So the spans of other
+/// gates, and those of clients that gates use, become its children.
 ///
 /// The attributes are those of OpenTelemetry's semantic conventions for HTTP clients. URLs and
 /// messages are redacted.
 public struct Tracing: GateGroup {
-    /// The gates, outermost first, with those that make the spans.
+    /// The gates, the outermost first, including those that create the spans.
     public let gates: [any Gate]
 
-    /// Creates a gate that traces what passes the gates of a stack.
+    /// Creates a gate that traces the requests through a stack.
     /// - Parameters:
     ///   - stack: The gates inside the span of the call. Gates outside are not part of it.
-    ///   - tracer: Makes the spans. With nil it is, for each call, the tracer of
-    ///     `InstrumentationSystem`, and all bootstrapped instruments are injected.
+    ///   - tracer: Creates the spans. With nil, each call uses the tracer of
+    ///     `InstrumentationSystem`, and injects with all bootstrapped instruments.
     ///   - redaction: The rules for hiding secrets.
     public init(
         _ stack: Stack, tracer: (any Tracer)? = nil, redaction: Redaction = .standard
@@ -46,7 +46,7 @@ public struct Tracing: GateGroup {
         gates = CallSpans(spans: spans).gates + stack.gates + [AttemptSpan(spans: spans)]
     }
 
-    /// Creates a gate that traces what passes the gates of a builder; see
+    /// Creates a gate that traces the requests through the gates of a builder; see
     /// ``init(_:tracer:redaction:)``.
     public init(
         tracer: (any Tracer)? = nil, redaction: Redaction = .standard,
@@ -58,14 +58,14 @@ public struct Tracing: GateGroup {
     /// States that the gate traces the gates inside of it.
     public func facts(for request: Request?) -> GateFacts? { GateFacts("traces its gates") }
 
-    /// The options that the gates handle, because the group always applies.
+    /// The options of all gates of the group, because the group always applies.
     public var handledOptions: [any RequestOptionKey.Type] { gates.flatMap(\.handledOptions) }
 
-    /// Runs an operation whose calls get no span and send no context.
+    /// Runs an operation whose calls create no spans and send no context.
     ///
-    /// The exporter of a tracer uses it around its own calls. Otherwise each export would make
-    /// spans, which would be exported in turn. It holds for the tasks that the operation starts,
-    /// except for detached ones; the refresh of a token by `BearerTokens` is one.
+    /// The exporter of a tracer uses it for its own calls. Otherwise each export would create
+    /// spans, which would be exported in turn. It also applies to tasks that the operation starts,
+    /// except detached tasks such as the refresh of a token by `BearerTokens`.
     /// - Parameters:
     ///   - isolation: The isolation of the caller.
     ///   - operation: The operation.
@@ -82,7 +82,7 @@ public struct Tracing: GateGroup {
 }
 
 extension Gate where Self == Tracing {
-    /// Traces what passes the gates of a stack; see ``Tracing/init(_:tracer:redaction:)``.
+    /// Traces the requests through a stack; see ``Tracing/init(_:tracer:redaction:)``.
     public static func tracing(
         _ stack: Stack, tracer: (any Tracer)? = nil, redaction: Redaction = .standard
     ) -> Self {

@@ -2,7 +2,7 @@
 
 public import TurnpikeEssentials
 
-/// The option with the template of a call's URL, which names its spans.
+/// The option with the template of a call's URL, after which its spans are named.
 public enum URLTemplate: RequestOptionKey {
     /// The template: `/users/{id}`.
     public typealias Value = String
@@ -11,7 +11,7 @@ public enum URLTemplate: RequestOptionKey {
 extension Call {
     /// Names the spans of this call after a template of its URL (`url.template`).
     ///
-    /// A span is then named `GET /users/{id}` instead of `GET`. Text with IDs in it makes as many
-    /// names as there are IDs, which few systems accept.
+    /// A span is then named `GET /users/{id}` instead of `GET`. Do not pass a text with IDs: it
+    /// creates one name for each ID, and few tracing systems accept so many names.
     public func urlTemplate(_ template: String) -> Call { option(URLTemplate.self, template) }
 }

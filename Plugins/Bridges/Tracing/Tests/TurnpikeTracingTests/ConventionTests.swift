@@ -19,9 +19,9 @@ struct ConventionTests {
         var template: String?
         var response = MockResponse.status(200)
         var name = "GET"
-        /// Beside those that each span has.
+        /// The attributes besides those that every span has.
         var attributes: [String: String]
-        /// The description of an error; empty if the status says it.
+        /// The description of an error; empty if the status is enough.
         var error: String?
     }
 
@@ -106,7 +106,7 @@ struct ConventionTests {
         let traced = Traced(URLSessionTransport())
         #expect(try await traced.client.get(server.target).string() == "x")
         let version = traced.attempts.first?.texts["network.protocol.version"]
-        // FoundationNetworking says nothing of it on Linux.
+        // On Linux, FoundationNetworking does not report the version.
         #expect(version == nil || version == "1.1")
         let head = ResponseHead(status: .ok, url: server.url, version: "2")
         let known = Traced(Answering { Response(head: head) })

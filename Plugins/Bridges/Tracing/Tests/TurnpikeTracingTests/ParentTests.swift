@@ -12,7 +12,7 @@ import TurnpikeTracing
 
 @Suite("Parents, children and places", .timeLimit(.minutes(5)))
 struct ParentTests {
-    /// Asks another client for something before each request.
+    /// Calls another client before each request.
     private struct AsksFirst: Interceptor {
         let other: Client
         var isDetached = false

@@ -30,7 +30,7 @@ struct ReadmeTests {
         return try String(contentsOf: package.appending(path: path), encoding: .utf8)
     }
 
-    // Where a line breaks is the formatter's choice, and the README's.
+    // The README and the formatter may break lines in different places.
     private func bare(_ text: String) -> String { text.filter { !$0.isWhitespace } }
 
     @Test("Its code is compiled here, and runs")

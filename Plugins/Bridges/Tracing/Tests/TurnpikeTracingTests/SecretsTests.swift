@@ -10,7 +10,7 @@ import TurnpikeTracing
 
 @Suite("Secrets in spans", .timeLimit(.minutes(5)))
 struct SecretsTests {
-    /// A gate that repeats the token of a request, as no gate should.
+    /// A gate that reports the token of a request, which no gate should do.
     private struct Talkative: Interceptor {
         func intercept(_ request: Request, context: Context, next: Next) async throws -> Response {
             let token = request.headers[.authorization]?.split(separator: " ").last ?? ""

@@ -33,7 +33,7 @@ struct SendTests {
         #expect(attempts.map { $0.texts["http.request.resend_count"] } == [nil, "1", "2"])
         #expect(attempts.map(\.errorType) == ["503", "connection", nil])
         #expect(attempts.allSatisfy { $0.parentSpanID == span.spanID })
-        // A refused connection was sent to the transport as well.
+        // A request whose connection was refused was passed to the transport, too.
         #expect(transport.sent.map(injected) == attempts.map(\.spanID))
         #expect(span.errorType == nil && !span.isError)
         #expect(span.events.map(\.name) == ["turnpike.back_off", "turnpike.back_off"])
@@ -60,7 +60,7 @@ struct SendTests {
         try await traced.clock.waitForTimer(in: .seconds(1))
         traced.clock.advance(by: .seconds(1))
         #expect(try await call.value == "second")
-        // The task of the copy that lost ends by itself.
+        // The task of the copy that lost ends later.
         while !traced.tracer.activeSpans.isEmpty { await Task.yield() }
         let attempts = traced.attempts
         #expect(attempts.map(\.errorType) == ["cancelled", nil])
@@ -176,7 +176,7 @@ struct SendTests {
             }
         }
         try await traced.clock.waitForTimer(in: .seconds(1))
-        // Both have asked before the answer.
+        // Both calls have begun before the answer arrives.
         while traced.tracer.activeSpans.count < 3 || !isWaiting(traced) { await Task.yield() }
         traced.clock.advance(by: .seconds(1))
         for call in calls { #expect(try await call.value == "x") }

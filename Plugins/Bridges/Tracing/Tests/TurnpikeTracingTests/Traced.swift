@@ -8,7 +8,7 @@ import TurnpikeTracing
 
 let anywhere: Target = "https://example.com/users/1"
 
-/// A client whose calls make spans in memory.
+/// A client whose calls create spans in memory.
 struct Traced {
     let tracer = InMemoryTracer()
     let clock = ManualClock()
@@ -27,7 +27,7 @@ struct Traced {
     var attempts: [FinishedInMemorySpan] { spans(.client) }
 
     private func spans(_ kind: SpanKind) -> [FinishedInMemorySpan] {
-        // The identifiers are numbered: `span-7`.
+        // The identifiers contain numbers: `span-7`.
         func number(_ span: FinishedInMemorySpan) -> Int {
             Int(span.spanID.filter(\.isNumber)) ?? 0
         }
