@@ -7,7 +7,7 @@ import TurnpikeCurl
 
 /// One run of `scripts/bench against`. It uses only interface that all commits have.
 ///
-/// `driver mock|curl bare|standard CALLERS SECONDS|COUNTx URL` prints the number of calls and their
+/// `driver mock|curl bare|ten|standard CALLERS SECONDS|COUNTx URL` prints the number of calls and their
 /// CPU time in seconds. With a count instead of a time, there is no warm-up.
 @main
 struct Driver {
@@ -25,7 +25,13 @@ struct Driver {
             words[1] == "mock"
             ? MockTransport(recordLimit: 0) { _ in .status(200, body: content) }
             : try CurlTransport(configuration: CurlTransport.Configuration())
-        let client = Client(transport: transport, stack: words[2] == "bare" ? [] : .standard)
+        let stack: Stack =
+            switch words[2] {
+            case "bare": []
+            case "ten": Stack(Array(repeating: Pass(), count: 10))
+            default: .standard
+            }
+        let client = Client(transport: transport, stack: stack)
         let driver = Driver(client: client, url: url, callers: callers)
         let done = DispatchSemaphore(value: 0)
         Task.detached {
@@ -75,5 +81,12 @@ struct Driver {
         var time = timespec()
         clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time)
         return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
+    }
+}
+
+/// A gate of a user that does nothing.
+private struct Pass: Interceptor {
+    func intercept(_ request: Request, context: Context, next: Next) async throws -> Response {
+        try await next(request)
     }
 }

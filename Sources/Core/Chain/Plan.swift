@@ -163,6 +163,9 @@ final class Plan: Sendable {
             case .adapt(let adapter):
                 request = try await adapted(request, by: adapter, at: position, in: context, tells)
                 position += 1
+            case .interceptor(let gate) where !tells:
+                let next = Next(plan: self, position: position + 1, context: context)
+                return try await gate.value.intercept(request, context: context, next: next)
             default:
                 // A wrapping gate comes here twice: `enter` begins its pass and calls `run`.
                 return tells
