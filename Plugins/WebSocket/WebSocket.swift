@@ -224,15 +224,16 @@ extension WebSocket {
 
         /// Returns the next message.
         public mutating func next() async throws -> Message? {
-            var content = Data()
-            while let fragment = try await socket.core.inbox.next() {
-                content += fragment.content
-                guard fragment.isLast else { continue }
-                // Its bytes were checked as they came.
-                return fragment.isText
-                    ? .text(String(decoding: content, as: UTF8.self)) : .binary(content)
+            guard var fragment = try await socket.core.inbox.next() else { return nil }
+            var content = fragment.content
+            while !fragment.isLast {
+                guard let next = try await socket.core.inbox.next() else { return nil }
+                fragment = next
+                content += next.content
             }
-            return nil
+            // Its bytes were checked as they came.
+            return fragment.isText
+                ? .text(String(decoding: content, as: UTF8.self)) : .binary(content)
         }
     }
 

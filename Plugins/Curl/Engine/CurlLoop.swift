@@ -29,6 +29,22 @@ import TurnpikeCore
 
     /// What can be read from when the sockets have events.
     var descriptor: Int32 { unsafe tpc_loop_descriptor(pointer) }
+    /// Waits once, among others, for a descriptor to be readable or writable.
+    /// - Returns: Whether the system does.
+    func waitOnce(for descriptor: Int32, toRead: Bool, toWrite: Bool = false) -> Bool {
+        unsafe tpc_loop_wait_once(pointer, descriptor, (toRead ? 1 : 0) | (toWrite ? 2 : 0))
+    }
+    /// What the last wait has found: for each descriptor, whether it is readable and whether writable.
+    var found: [(descriptor: Int32, canRead: Bool, canWrite: Bool)] {
+        var found: [(Int32, Bool, Bool)] = []
+        var sides: Int32 = 0
+        while case let descriptor = unsafe tpc_loop_found(pointer, Int32(found.count), &sides),
+            descriptor >= 0
+        {
+            found.append((descriptor, sides & 1 != 0, sides & 2 != 0))
+        }
+        return found
+    }
     /// Frees what it waits with, once nothing waits for it any more.
     func endWaiting() { unsafe tpc_loop_end_waiting(pointer) }
     func close() { unsafe tpc_loop_close(pointer) }

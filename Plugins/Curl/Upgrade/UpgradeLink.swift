@@ -94,12 +94,11 @@ struct UpgradeLink: @unchecked Sendable {
 
     /// Returns bytes; none at the end.
     func read(upTo maxBytes: Int) -> Progress<Data> {
-        var bytes = Data(count: maxBytes)
-        let count = unsafe bytes.withUnsafeMutableBytes {
-            unsafe tpc_upgrade_read(handle.pointer, $0.baseAddress, $0.count)
-        }
+        let room = UnsafeMutableRawPointer.allocate(byteCount: maxBytes, alignment: 1)
+        defer { unsafe room.deallocate() }
+        let count = unsafe tpc_upgrade_read(handle.pointer, room, maxBytes)
         if count == Int(TPC_READ_WAIT) { return .later }
-        return count < 0 ? .failed : .moved(bytes.prefix(count))
+        return unsafe count < 0 ? .failed : .moved(Data(bytes: room, count: count))
     }
 
     /// Returns how many bytes it has taken.
