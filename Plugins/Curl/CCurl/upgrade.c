@@ -42,6 +42,8 @@ int tpc_loop_found(const tpc_loop *loop, int index, int *sides) {
 
 int tpc_upgrade_prepare(tpc_transfer *transfer) {
     int code = tpc_curl.easy_setopt(easy_of(transfer), CURLOPT_CONNECT_ONLY, 1L);
+    // Only the answer of a proxy is read into it, but it stays as long as the connection.
+    if (!code) code = tpc_curl.easy_setopt(easy_of(transfer), CURLOPT_BUFFERSIZE, 1024L);
     // An HTTP proxy would read the other protocol as requests.
     return code ? code : tpc_curl.easy_setopt(easy_of(transfer), CURLOPT_HTTPPROXYTUNNEL, 1L);
 }

@@ -38,7 +38,10 @@ struct UpgradeLink: @unchecked Sendable {
     /// Begins to connect.
     /// - Throws: The errors of an engine for a transfer that cannot begin.
     init(_ transfer: CurlTransfer, _ options: CurlOptions) throws {
-        loop = try CurlLoop(options.limits)
+        var limits = options.limits
+        // No other connection of this loop could use them.
+        limits.shares_sessions = false
+        loop = try CurlLoop(limits)
         var made: CurlHandle?
         do {
             handle = try loop.makeHandle(options)
