@@ -231,6 +231,7 @@ extension WebSocket {
                 fragment = next
                 content += next.content
             }
+            socket.core.report(content.count, isSent: false)
             // Its bytes were checked as they came.
             return fragment.isText
                 ? .text(String(decoding: content, as: UTF8.self)) : .binary(content)
@@ -246,7 +247,9 @@ extension WebSocket {
 
         /// Returns the next part.
         public mutating func next() async throws -> Fragment? {
-            try await socket.core.inbox.next()
+            let fragment = try await socket.core.inbox.next()
+            if let fragment { socket.core.report(fragment.content.count, isSent: false) }
+            return fragment
         }
     }
 }

@@ -137,7 +137,10 @@ extension Plan {
         if let connection = response.upgradedConnection {
             // The registration keeps the call running until the connection is closed.
             let registration = context.onCancel { [weak connection] _ in connection?.close() }
-            connection.whenClosed { registration.end() }
+            connection.follow(in: context.isRead ? context : nil) { [status = response.status] in
+                registration.end()
+                context.left(.success(status))
+            }
         }
         response.body.storage.attach(
             to: context.call, ExchangeDetails(history: record, head: response.head),

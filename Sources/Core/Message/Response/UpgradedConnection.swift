@@ -13,6 +13,7 @@ public final class UpgradedConnection: Sendable {
         var isClosed = false
         // Ends what would close it.
         var onClose: (@Sendable () -> Void)?
+        var context: Context?
     }
 
     /// The protocol that the server has switched to.
@@ -25,6 +26,10 @@ public final class UpgradedConnection: Sendable {
         self.channel = channel
         self.protocolName = protocolName
     }
+
+    /// The context of the exchange, to report messages to the readers of the call
+    /// (``TransportReport/message(bytes:isSent:)``); nil if there are none, and after the end.
+    public var context: Context? { state.withLock { $0.context } }
 
     deinit { close() }
 
@@ -47,17 +52,19 @@ public final class UpgradedConnection: Sendable {
     /// Closes the connection at once; if it is already closed, the method has no effect.
     public func close() {
         let (isFirst, handler) = state.withLock { state in
-            defer { state.isClosed = true }
+            defer { (state.isClosed, state.context) = (true, nil) }
             return (!state.isClosed, state.onClose.take())
         }
         handler?()
         if isFirst { channel.close() }
     }
 
-    /// Calls a handler when the connection is closed, or at once if it already is; one may wait.
-    func whenClosed(_ handler: @escaping @Sendable () -> Void) {
+    /// Calls a handler when the connection is closed, or at once if it already is.
+    ///
+    /// The context belongs to a call that is read.
+    func follow(in context: Context?, whenClosed handler: @escaping @Sendable () -> Void) {
         let isClosed = state.withLock { state in
-            if !state.isClosed { state.onClose = handler }
+            if !state.isClosed { (state.onClose, state.context) = (handler, context) }
             return state.isClosed
         }
         if isClosed { handler() }
