@@ -231,7 +231,7 @@ extension WebSocket {
                 fragment = next
                 content += next.content
             }
-            socket.core.report(content.count, isSent: false)
+            socket.core.connection.report(messageOf: content.count, isSent: false)
             // Its bytes were checked as they came.
             return fragment.isText
                 ? .text(String(decoding: content, as: UTF8.self)) : .binary(content)
@@ -248,7 +248,9 @@ extension WebSocket {
         /// Returns the next part.
         public mutating func next() async throws -> Fragment? {
             let fragment = try await socket.core.inbox.next()
-            if let fragment { socket.core.report(fragment.content.count, isSent: false) }
+            if let count = fragment?.content.count {
+                socket.core.connection.report(messageOf: count, isSent: false)
+            }
             return fragment
         }
     }

@@ -34,16 +34,11 @@ import TurnpikeCore
     func waitOnce(for descriptor: Int32, toRead: Bool, toWrite: Bool = false) -> Bool {
         unsafe tpc_loop_wait_once(pointer, descriptor, (toRead ? 1 : 0) | (toWrite ? 2 : 0))
     }
-    /// What the last wait has found: for each descriptor, whether it is readable and whether writable.
-    var found: [(descriptor: Int32, canRead: Bool, canWrite: Bool)] {
-        var found: [(Int32, Bool, Bool)] = []
+    /// Returns a descriptor that the last wait has found, and whether it can be read from and written to.
+    func found(_ index: Int) -> (descriptor: Int32, canRead: Bool, canWrite: Bool)? {
         var sides: Int32 = 0
-        while case let descriptor = unsafe tpc_loop_found(pointer, Int32(found.count), &sides),
-            descriptor >= 0
-        {
-            found.append((descriptor, sides & 1 != 0, sides & 2 != 0))
-        }
-        return found
+        let descriptor = unsafe tpc_loop_found(pointer, Int32(index), &sides)
+        return descriptor < 0 ? nil : (descriptor, sides & 1 != 0, sides & 2 != 0)
     }
     /// Frees what it waits with, once nothing waits for it any more.
     func endWaiting() { unsafe tpc_loop_end_waiting(pointer) }

@@ -136,11 +136,12 @@ final class UpgradeLoop: Sendable {
             }
             poller.wait(CurlLoop.timeout(until: due))
             needsWake.store(false, ordering: .releasing)
-            let found = poller.found
             for connection in opening { connection.goOnOpening() }
-            let ready = state.withLock { state in found.map { state.sockets[$0.descriptor] } }
-            for (connection, found) in zip(ready, found) {
+            var index = 0
+            while let found = poller.found(index) {
+                let connection = state.withLock { $0.sockets[found.descriptor] }
                 connection?.goOn(canRead: found.canRead, canWrite: found.canWrite)
+                index += 1
             }
         }
         if state.withLock({ $0.isClosed }) { over.settle(.success(())) }

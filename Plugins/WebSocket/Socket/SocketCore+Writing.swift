@@ -10,12 +10,7 @@ extension SocketCore {
     /// Sends a message.
     func send(_ opcode: Opcode, _ content: Data) async throws {
         try await messageTurn.run { try await write(opcode, content, isFirst: true, isLast: true) }
-        report(content.count, isSent: true)
-    }
-
-    /// Tells the readers of the call of a message, or of a part of one.
-    func report(_ bytes: Int, isSent: Bool) {
-        connection.context?.report(.message(bytes: bytes, isSent: isSent))
+        connection.report(messageOf: content.count, isSent: true)
     }
 
     /// Sends a message of fragments, and calls a closure for each until it returns nil.
@@ -27,7 +22,7 @@ extension SocketCore {
             do {
                 while let content = try await next() {
                     try await write(opcode, content, isFirst: isFirst, isLast: false)
-                    report(content.count, isSent: true)
+                    connection.report(messageOf: content.count, isSent: true)
                     isFirst = false
                 }
                 try await write(opcode, Data(), isFirst: isFirst, isLast: true)

@@ -137,7 +137,11 @@ extension Plan {
         if let connection = response.upgradedConnection {
             // The registration keeps the call running until the connection is closed.
             let registration = context.onCancel { [weak connection] _ in connection?.close() }
-            connection.follow(in: context.isRead ? context : nil) { [status = response.status] in
+            let report: @Sendable (Int, Bool) -> Void = {
+                context.report(.message(bytes: $0, isSent: $1))
+            }
+            let status = response.status
+            connection.follow(onMessage: context.isRead ? report : nil) {
                 registration.end()
                 context.left(.success(status))
             }

@@ -24,8 +24,8 @@ public enum TransportReport: Sendable {
     case sent(bytes: Int64)
     /// The library below the transport has sent the request again, which cannot be prevented.
     case sentAgain
-    /// A message, or a part of one, was sent on the upgraded connection of the exchange, or was read;
-    /// the user of the connection reports it (``UpgradedConnection/context``).
+    /// A message, or a part of one, was sent on the upgraded connection of the exchange, or was read
+    /// (``UpgradedConnection/report(messageOf:isSent:)``).
     case message(bytes: Int, isSent: Bool)
 }
 
