@@ -225,15 +225,17 @@ extension WebSocket {
 
         /// Returns the next message.
         public mutating func next() async throws -> Message? {
-            var content = Data()
-            while let fragment = try await socket.core.inbox.next() {
-                content += fragment.content
-                guard fragment.isLast else { continue }
-                // Its bytes were checked when they arrived.
-                return fragment.isText
-                    ? .text(String(decoding: content, as: UTF8.self)) : .binary(content)
+            guard var fragment = try await socket.core.inbox.next() else { return nil }
+            var content = fragment.content
+            while !fragment.isLast {
+                guard let next = try await socket.core.inbox.next() else { return nil }
+                fragment = next
+                content += next.content
             }
-            return nil
+            socket.core.connection.report(messageOf: content.count, isSent: false)
+            // Its bytes were checked as they came.
+            return fragment.isText
+                ? .text(String(decoding: content, as: UTF8.self)) : .binary(content)
         }
     }
 
@@ -246,7 +248,11 @@ extension WebSocket {
 
         /// Returns the next part.
         public mutating func next() async throws -> Fragment? {
-            try await socket.core.inbox.next()
+            let fragment = try await socket.core.inbox.next()
+            if let count = fragment?.content.count {
+                socket.core.connection.report(messageOf: count, isSent: false)
+            }
+            return fragment
         }
     }
 }

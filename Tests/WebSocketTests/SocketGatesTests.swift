@@ -76,18 +76,40 @@ struct SocketGatesTests {
         #expect(Stack.standard.lint(for: able).isEmpty)
     }
 
-    @Test("A trace shows the handshake, and ends with it although the socket is open")
+    @Test("A trace shows the messages in bounded buckets, and ends with the connection")
     func traced() async throws {
         let clock = ManualClock()
         let client = client(Self.limits, clock)
         let call = client.get("https://a.example/prices").traced()
         let socket = try await call.webSocket()
-        clock.advance(by: .seconds(60))
+        var messages = socket.messages.makeAsyncIterator()
+        for _ in 0..<1000 {
+            clock.advance(by: .seconds(1))
+            try await socket.send(.text("a price"))
+            _ = try await messages.next()
+        }
+        let running = try #require(call.trace)
+        #expect(!running.isComplete && running.spans[0].duration == nil)
+        clock.advance(by: .seconds(1))
+        try await socket.close()
         let trace = try #require(call.trace)
         let waterfall = trace.waterfall(width: 100, color: false)
-        #expect(waterfall.contains("101"), "\(waterfall)")
-        #expect(trace.isComplete, "\(waterfall)")
-        #expect(trace.spans.allSatisfy { $0.duration == .zero }, "\(waterfall)")
-        try await socket.close()
+        #expect(trace.isComplete && waterfall.contains("101"), "\(waterfall)")
+        #expect(trace.spans[0].duration == .seconds(1001), "\(waterfall)")
+        let exchange = try #require(trace.spans.lazy.compactMap(\.exchange).first)
+        #expect(exchange.bytesSent == 7000 && exchange.bytesReceived == 7000)
+        #expect(exchange.chunks.reduce(0) { $0 + $1.count } == 1000)
+        #expect(exchange.chunks.count < 200 && exchange.chunks.last?.end == .seconds(1000))
+    }
+
+    @Test("A handshake whose answer is refused ends its trace")
+    func refusedTrace() async throws {
+        let transport = MockTransport(capabilities: .upgrades) { _ in
+            MockResponse.upgrade(to: "websocket", headers: [:]) { _ in }
+        }
+        let client = Client(transport: transport, stack: [], serializers: .standard)
+        let call = client.get("https://a.example/").traced()
+        await expectError(.protocol) { try await call.webSocket() }
+        #expect(call.trace?.isComplete == true)
     }
 }

@@ -3,7 +3,14 @@
 // A connection that libcurl only opens, and that another protocol then uses. This file uses library.c.
 
 #include "engine.h"
+#include <errno.h>
 #include <sys/socket.h>
+
+#if defined(__linux__)
+#include <sys/epoll.h>
+#else
+#include <sys/event.h>
+#endif
 
 enum { CURLOPT_HTTPPROXYTUNNEL = 61, CURLOPT_CONNECT_ONLY = 141, CURLINFO_ACTIVESOCKET = 0x50002C, CURLE_AGAIN = 81 };
 
@@ -11,9 +18,33 @@ static CURL *easy_of(tpc_transfer *transfer) { return ((transfer_t *)transfer)->
 
 int tpc_loop_descriptor(const tpc_loop *loop) { return loop->poller.descriptor; }
 
+bool tpc_loop_wait_once(tpc_loop *loop, int descriptor, int sides) {
+    int poller = loop->poller.descriptor;
+#if defined(__linux__)
+    unsigned flags = EPOLLONESHOT | (sides & 1 ? EPOLLIN : 0) | (sides & 2 ? EPOLLOUT : 0);
+    struct epoll_event event = {.events = flags, .data.fd = descriptor};
+    return epoll_ctl(poller, EPOLL_CTL_MOD, descriptor, &event) == 0
+        || (errno == ENOENT && epoll_ctl(poller, EPOLL_CTL_ADD, descriptor, &event) == 0);
+#else
+    struct kevent changes[2];
+    int count = 0;
+    if (sides & 1) EV_SET(&changes[count++], descriptor, EVFILT_READ, EV_ADD | EV_ONESHOT, 0, 0, NULL);
+    if (sides & 2) EV_SET(&changes[count++], descriptor, EVFILT_WRITE, EV_ADD | EV_ONESHOT, 0, 0, NULL);
+    return kevent(poller, changes, count, NULL, 0, NULL) == 0;
+#endif
+}
+
+int tpc_loop_found(const tpc_loop *loop, int index, int *sides) {
+    if (index >= loop->event_count) return -1;
+    *sides = loop->events[index].mask & CURL_CSELECT_ERR ? 3 : loop->events[index].mask;
+    return loop->events[index].descriptor;
+}
+
 int tpc_upgrade_prepare(tpc_transfer *transfer) {
     int code = tpc_curl.easy_setopt(easy_of(transfer), CURLOPT_CONNECT_ONLY, 1L);
-    // An HTTP proxy would read the bytes of the other protocol as requests.
+    // Only the answer of a proxy is read into it, but it stays as long as the connection.
+    if (!code) code = tpc_curl.easy_setopt(easy_of(transfer), CURLOPT_BUFFERSIZE, 1024L);
+    // An HTTP proxy would read the other protocol as requests.
     return code ? code : tpc_curl.easy_setopt(easy_of(transfer), CURLOPT_HTTPPROXYTUNNEL, 1L);
 }
 

@@ -29,7 +29,18 @@ import TurnpikeCore
 
     /// A descriptor that becomes readable when the sockets have events.
     var descriptor: Int32 { unsafe tpc_loop_descriptor(pointer) }
-    /// Frees the descriptors for waiting, after nothing waits any more.
+    /// Waits once, among others, for a descriptor to be readable or writable.
+    /// - Returns: Whether the system does.
+    func waitOnce(for descriptor: Int32, toRead: Bool, toWrite: Bool = false) -> Bool {
+        unsafe tpc_loop_wait_once(pointer, descriptor, (toRead ? 1 : 0) | (toWrite ? 2 : 0))
+    }
+    /// Returns a descriptor that the last wait has found, and whether it can be read from and written to.
+    func found(_ index: Int) -> (descriptor: Int32, canRead: Bool, canWrite: Bool)? {
+        var sides: Int32 = 0
+        let descriptor = unsafe tpc_loop_found(pointer, Int32(index), &sides)
+        return descriptor < 0 ? nil : (descriptor, sides & 1 != 0, sides & 2 != 0)
+    }
+    /// Frees what it waits with, once nothing waits for it any more.
     func endWaiting() { unsafe tpc_loop_end_waiting(pointer) }
     func close() { unsafe tpc_loop_close(pointer) }
     func free() { unsafe tpc_loop_free(pointer) }

@@ -7,20 +7,41 @@ import TurnpikeSupport
 
 /// A connection that libcurl opens for another protocol.
 ///
-/// ``UpgradeStateMachine`` decides. Reader and writers use libcurl on their own threads. If they
-/// must wait, the thread of ``UpgradeLoop`` wakes them when they can continue, and sends the rest.
+/// ``UpgradeStateMachine`` decides. Its reader and its writers use libcurl on their own threads. If they
+/// must wait, they ask the thread of ``UpgradeLoop`` to tell them once when to go on. It sends what is
+/// left.
 final class CurlUpgrade: UpgradedChannel {
     private struct State {
         var life: UpgradeStateMachine
         var link: UpgradeLink?
-        var socket: Int32 = -1
-        // Bytes that came after the head, or before a failure.
+        // Bytes that came behind the head, or before a failure.
         var early = Data()
         var queue: [UpgradeLink.Chunk] = []
         var queued = 0
-        var reader: OneShot<Void>?
         var writers: [OneShot<Void>] = []
         var fault: (any Error)?
+    }
+
+    // What is to happen when the socket is ready. It has a lock of its own, so that the thread of the loop
+    // need not wait for a thread that sends.
+    private struct Waits {
+        var reader: OneShot<Void>?
+        var sends = false
+        var socket: Int32 = -1
+        // Nil until the connection was added.
+        var poller: CurlLoop?
+
+        // Ends all waits, before another connection may have the number of the socket.
+        mutating func end() -> OneShot<Void>? {
+            (poller, sends) = (nil, false)
+            return reader.take()
+        }
+
+        // Returns false if the system has no room for it.
+        func begin() -> Bool {
+            guard reader != nil || sends else { return true }
+            return poller?.waitOnce(for: socket, toRead: reader != nil, toWrite: sends) ?? false
+        }
     }
 
     private enum Reading {
@@ -49,6 +70,7 @@ final class CurlUpgrade: UpgradedChannel {
     private let connectDue: Int64
     private let connected = OneShot<CurlTimes>()
     private let state: Mutex<State>
+    private let waits = Mutex(Waits())
 
     init(_ transfer: CurlTransfer, in upgrades: UpgradeLoop) {
         self.transfer = transfer
@@ -62,9 +84,10 @@ final class CurlUpgrade: UpgradedChannel {
 
     /// Waits until there is a connection.
     func connect() async throws -> CurlTimes {
-        try upgrades.add(self)
-        // The connection may have been closed before it was added. Then it was not removed.
-        if state.withLock({ $0.life.state == .closed }) { upgrades.remove(self) }
+        let poller = try upgrades.add(self)
+        waits.withLock { $0.poller = poller }
+        // It may have been closed before it was there to be removed.
+        if state.withLock({ $0.life.state == .closed }) { upgrades.remove(self, -1) }
         return try await connected.value { [self] in close() }
     }
 
@@ -79,7 +102,6 @@ final class CurlUpgrade: UpgradedChannel {
             case .bytes(let bytes): return bytes
             case .failed(let fault): throw fault
             case .later(let moment):
-                upgrades.wake()
                 try await moment.value { moment.settle(.failure(CancellationError())) }
             }
         }
@@ -90,7 +112,8 @@ final class CurlUpgrade: UpgradedChannel {
             guard state.life.state == .open else { throw state.fault ?? Self.isClosed }
             if !bytes.isEmpty { state.queue.append(UpgradeLink.Chunk(bytes)) }
             state.queued += bytes.count
-            let followUp = send(&state)
+            // If bytes were left before, the thread of the loop sends.
+            let followUp = state.queue.count > 1 ? FollowUp() : send(&state)
             let moment = state.queued > Self.highWater ? OneShot<Void>() : nil
             if let moment { state.writers.append(moment) }
             return (moment, followUp)
@@ -115,20 +138,15 @@ final class CurlUpgrade: UpgradedChannel {
 
     // MARK: The thread of the loop
 
-    /// The events that the connection waits for, or nil.
-    var interest: (descriptor: Int32, events: Int16, due: Int64)? {
+    /// What it waits for while it is opened: a descriptor to be readable, and when it must go on.
+    var wait: (descriptor: Int32, due: Int64) {
         state.withLock { state in
             switch state.life.state {
-            case .closed: return nil
-            case .abandoned: return (-1, 0, 0)
-            case .waiting: return (-1, 0, connectDue)
             case .connecting:
-                guard let wait = state.link?.wait else { return (-1, 0, connectDue) }
-                return (wait.descriptor, Int16(POLLIN), min(wait.due, connectDue))
-            case .open, .finishing, .finished:
-                let events =
-                    (state.reader == nil ? 0 : POLLIN) | (state.queue.isEmpty ? 0 : POLLOUT)
-                return events == 0 ? nil : (state.socket, Int16(events), .max)
+                guard let wait = state.link?.wait else { return (-1, connectDue) }
+                return (wait.descriptor, min(wait.due, connectDue))
+            case .waiting: return (-1, connectDue)
+            default: return (-1, 0)
             }
         }
     }
@@ -144,28 +162,23 @@ final class CurlUpgrade: UpgradedChannel {
         }
     }
 
-    /// Continues after a wait.
-    func act(isReady: Bool) {
+    /// Goes on while it is opened.
+    func goOnOpening() {
         let (present, link) = state.withLock { ($0.life.state, $0.link) }
-        switch present {
-        case .closed: return
-        case .open, .finishing, .finished: if isReady { goOn() }
-        case .waiting: failIfLate(hadPlace: false)
-        case .connecting, .abandoned:
-            // Without the lock: libcurl calls the address rule, which may close the connection.
-            if let link, present == .connecting { connect(link) }
-            failIfLate(hadPlace: true)
-            advance(.threadPassed)
-        }
+        guard present != .waiting else { return failIfLate(hadPlace: false) }
+        // Without the lock: libcurl calls the address rule, which may close this connection.
+        if let link, present == .connecting { connect(link) }
+        failIfLate(hadPlace: true)
+        advance(.threadPassed)
     }
 
     private func connect(_ link: UpgradeLink) {
         do {
             guard let (socket, times) = try link.connect(transfer) else { return }
-            let actions = state.withLock { state in
-                state.socket = socket
-                return state.life.handle(.connected)
-            }
+            // First, because whoever closes it removes it from there.
+            upgrades.didOpen(self, socket)
+            waits.withLock { $0.socket = socket }
+            let actions = state.withLock { $0.life.handle(.connected) }
             if actions.contains(.open) { connected.settle(.success(times)) }
         } catch {
             end(failing: error)
@@ -178,11 +191,19 @@ final class CurlUpgrade: UpgradedChannel {
         end(failing: CurlFault.noConnection(to: target, hadPlace: hadPlace))
     }
 
-    private func goOn() {
+    /// Goes on when the socket is ready.
+    func goOn(canRead: Bool, canWrite: Bool) {
+        let (reader, sends, waits) = waits.withLock { waits in
+            let before = waits
+            if canRead { waits.reader = nil }
+            if canWrite { waits.sends = false }
+            return (canRead ? before.reader : nil, canWrite && before.sends, waits.begin())
+        }
+        reader?.settle(.success(()))
+        if !waits { return end(failing: Self.isBroken) }
+        guard sends else { return }
         let followUp = state.withLock { state in
             var followUp = send(&state)
-            followUp.actions.remove(.wake)
-            followUp.ready += [state.reader.take()].compactMap(\.self)
             if state.queued <= Self.highWater {
                 followUp.ready += state.writers
                 state.writers = []
@@ -208,16 +229,24 @@ final class CurlUpgrade: UpgradedChannel {
             return (.failed(Self.isBroken), handle(.ended, &state, failing: Self.isBroken))
         case .later:
             let moment = OneShot<Void>()
-            state.reader = moment
-            return (.later(moment), FollowUp())
+            return (.later(moment), wait(&state) { $0.reader = moment })
         }
     }
 
-    // Sends the bytes that the connection takes now.
+    // Lets the thread of the loop go on when the socket is ready.
+    private func wait(_ state: inout State, _ change: (inout Waits) -> Void) -> FollowUp {
+        let waits = waits.withLock { waits in
+            change(&waits)
+            return waits.begin()
+        }
+        return waits ? FollowUp() : handle(.ended, &state, failing: Self.isBroken)
+    }
+
+    // Sends what the connection takes now.
     private func send(_ state: inout State) -> FollowUp {
         while let chunk = state.queue.first, let link = state.link {
             switch link.send(chunk) {
-            case .later: return FollowUp(actions: .wake)
+            case .later: return wait(&state) { $0.sends = true }
             case .failed:
                 // The peer may have sent a reason.
                 while state.early.count < Self.highWater,
@@ -249,8 +278,8 @@ final class CurlUpgrade: UpgradedChannel {
         if followUp.actions.contains(.endSending) { state.link?.endSending() }
         if followUp.actions.contains(.notify) {
             followUp.fault = fault
-            // The reader gets the fault when it tries again.
-            followUp.ready = [state.reader.take()].compactMap(\.self)
+            // The reader finds out when it tries again.
+            followUp.ready = [waits.withLock { $0.end() }].compactMap(\.self)
             followUp.failed = state.writers
             (state.fault, state.queue, state.queued, state.writers) = (fault, [], 0, [])
             if fault == nil { state.early = Data() }
@@ -269,7 +298,9 @@ final class CurlUpgrade: UpgradedChannel {
         }
         if followUp.actions.contains(.wake) { upgrades.wake() }
         followUp.link?.free()
-        if followUp.actions.contains(.leave) { upgrades.remove(self) }
+        if followUp.actions.contains(.leave) {
+            upgrades.remove(self, waits.withLock { $0.socket })
+        }
     }
 
     private static var isClosed: ClientError {

@@ -38,7 +38,10 @@ struct UpgradeLink: @unchecked Sendable {
     /// Begins to connect.
     /// - Throws: The errors of an engine for a transfer that cannot begin.
     init(_ transfer: CurlTransfer, _ options: CurlOptions) throws {
-        loop = try CurlLoop(options.limits)
+        var limits = options.limits
+        // No other connection of this loop could use them.
+        limits.shares_sessions = false
+        loop = try CurlLoop(limits)
         var made: CurlHandle?
         do {
             handle = try loop.makeHandle(options)
@@ -94,12 +97,11 @@ struct UpgradeLink: @unchecked Sendable {
 
     /// Returns bytes; an empty value at the end.
     func read(upTo maxBytes: Int) -> Progress<Data> {
-        var bytes = Data(count: maxBytes)
-        let count = unsafe bytes.withUnsafeMutableBytes {
-            unsafe tpc_upgrade_read(handle.pointer, $0.baseAddress, $0.count)
-        }
+        let room = UnsafeMutableRawPointer.allocate(byteCount: maxBytes, alignment: 1)
+        defer { unsafe room.deallocate() }
+        let count = unsafe tpc_upgrade_read(handle.pointer, room, maxBytes)
         if count == Int(TPC_READ_WAIT) { return .later }
-        return count < 0 ? .failed : .moved(bytes.prefix(count))
+        return unsafe count < 0 ? .failed : .moved(Data(bytes: room, count: count))
     }
 
     /// Returns the number of bytes that the connection has taken.

@@ -12,14 +12,16 @@ import TurnpikeSupport
 /// close them to make space. So they are counted here, with the same limits.
 final class UpgradeLoop: Sendable {
     private struct State {
-        // The connections that have a place.
+        // Those that have a place; of them, those that are not connected, and the others by their sockets.
         var connections: [ObjectIdentifier: CurlUpgrade] = [:]
-        // The number of connections to each host.
+        var opening: [ObjectIdentifier: CurlUpgrade] = [:]
+        var sockets: [Int32: CurlUpgrade] = [:]
+        // How many of them go to each host.
         var hosts: [Destination?: Int] = [:]
         // The connections that wait for a place, in order.
         var waiting: [CurlUpgrade] = []
-        // Only waits for wake-ups; nil before the first connection.
-        var wakeup: CurlLoop?
+        // Waits for wake-ups and for the sockets; nil before the first connection.
+        var poller: CurlLoop?
         var isRunning = false
         var isClosed = false
 
@@ -32,6 +34,7 @@ final class UpgradeLoop: Sendable {
                 let count = hosts[connection.destination, default: 0]
                 guard connections.count < limit, count < hostLimit else { return false }
                 connections[ObjectIdentifier(connection)] = connection
+                opening[ObjectIdentifier(connection)] = connection
                 hosts[connection.destination] = count + 1
                 admitted.append(connection)
                 return true
@@ -39,10 +42,13 @@ final class UpgradeLoop: Sendable {
             return admitted
         }
 
-        mutating func remove(_ connection: CurlUpgrade) {
+        mutating func remove(_ connection: CurlUpgrade, _ socket: Int32) {
             guard connections.removeValue(forKey: ObjectIdentifier(connection)) != nil else {
                 return waiting.removeAll { $0 === connection }
             }
+            opening[ObjectIdentifier(connection)] = nil
+            // Another connection may have the number of its socket by now.
+            if sockets[socket] === connection { sockets[socket] = nil }
             let count = hosts[connection.destination, default: 1] - 1
             hosts[connection.destination] = count == 0 ? nil : count
         }
@@ -51,7 +57,7 @@ final class UpgradeLoop: Sendable {
     let options: CurlOptions
     private let limit, hostLimit: Int
     private let state = Mutex(State())
-    // False until the thread has checked the connections before its next wait.
+    // False while the thread has yet to look at the connections before it waits again.
     private let needsWake = Atomic(false)
     private let over = SharedValue<Void>()
 
@@ -63,33 +69,47 @@ final class UpgradeLoop: Sendable {
         hostLimit = limits.connections_per_host == 0 ? .max : limits.connections_per_host
     }
 
-    // The thread and the connections hold this object.
-    deinit { state.withLock { $0.wakeup?.free() } }
+    // The thread and the connections hold it.
+    deinit { state.withLock { $0.poller?.free() } }
 
-    /// Adds a connection, which removes itself at its end. Connecting begins when there is a place.
-    func add(_ connection: CurlUpgrade) throws {
-        let mustStart = try state.withLock { state in
+    /// Adds a connection, which begins when there is a place for it, until it removes itself.
+    /// - Returns: What waits for its socket, for as long as this loop exists.
+    func add(_ connection: CurlUpgrade) throws -> CurlLoop {
+        let (poller, mustStart) = try state.withLock { state in
             if state.isClosed { throw Self.isShutDown }
-            if state.wakeup == nil { state.wakeup = try CurlLoop(options.limits) }
+            let poller = try state.poller ?? CurlLoop(options.limits)
+            state.poller = poller
             state.waiting.append(connection)
             defer { state.isRunning = true }
-            return !state.isRunning
+            return (poller, !state.isRunning)
         }
-        guard mustStart else { return wake() }
+        guard mustStart else {
+            wake()
+            return poller
+        }
         let thread = Thread { self.run() }
         thread.stackSize = 1 << 20
         thread.start()
+        return poller
     }
 
-    func remove(_ connection: CurlUpgrade) {
-        state.withLock { $0.remove(connection) }
+    /// Waits for the socket of a connection from now on, when it asks for it.
+    func didOpen(_ connection: CurlUpgrade, _ socket: Int32) {
+        state.withLock { state in
+            state.opening[ObjectIdentifier(connection)] = nil
+            state.sockets[socket] = connection
+        }
+    }
+
+    func remove(_ connection: CurlUpgrade, _ socket: Int32) {
+        state.withLock { $0.remove(connection, socket) }
         wake()
     }
 
-    /// Makes the thread check what the connections wait for.
+    /// Makes the thread look for connections that have come, gone, or ended.
     func wake() {
         guard needsWake.exchange(false, ordering: .acquiringAndReleasing) else { return }
-        state.withLock { $0.wakeup }?.wake()
+        state.withLock { $0.poller }?.wake()
     }
 
     /// Closes all connections, and returns when they are closed.
@@ -107,22 +127,21 @@ final class UpgradeLoop: Sendable {
     }
 
     private func run() {
-        while let (wakeup, connections) = next() {
-            var entries = [pollfd(fd: wakeup.descriptor, events: Int16(POLLIN), revents: 0)]
-            var waiting: [CurlUpgrade] = []
+        while let (poller, opening) = next() {
             var due = Int64.max
-            for connection in connections {
-                guard let interest = connection.interest else { continue }
-                entries.append(
-                    pollfd(fd: interest.descriptor, events: interest.events, revents: 0))
-                waiting.append(connection)
-                due = min(due, interest.due)
+            for connection in opening {
+                let wait = connection.wait
+                due = min(due, wait.due)
+                if wait.descriptor >= 0 { _ = poller.waitOnce(for: wait.descriptor, toRead: true) }
             }
-            _ = unsafe poll(&entries, nfds_t(entries.count), CurlLoop.timeout(until: due))
+            poller.wait(CurlLoop.timeout(until: due))
             needsWake.store(false, ordering: .releasing)
-            if entries[0].revents != 0 { wakeup.wait(0) }
-            for (connection, entry) in zip(waiting, entries.dropFirst()) {
-                connection.act(isReady: entry.revents != 0)
+            for connection in opening { connection.goOnOpening() }
+            var index = 0
+            while let found = poller.found(index) {
+                let connection = state.withLock { $0.sockets[found.descriptor] }
+                connection?.goOn(canRead: found.canRead, canWrite: found.canWrite)
+                index += 1
             }
         }
         if state.withLock({ $0.isClosed }) { over.settle(.success(())) }
@@ -131,14 +150,14 @@ final class UpgradeLoop: Sendable {
     // Returns nil at the end of the thread.
     private func next() -> (CurlLoop, [CurlUpgrade])? {
         _ = needsWake.exchange(true, ordering: .acquiringAndReleasing)
-        let (admitted, wakeup, all) = state.withLock { state in
+        let (admitted, poller, opening, isEmpty) = state.withLock { state in
             let admitted = state.admit(upTo: limit, perHost: hostLimit)
-            let all = state.all
-            if all.isEmpty { state.isRunning = false }
-            return (admitted, state.wakeup, all)
+            let isEmpty = state.connections.isEmpty && state.waiting.isEmpty
+            if isEmpty { state.isRunning = false }
+            return (admitted, state.poller, state.opening.values + state.waiting, isEmpty)
         }
         for connection in admitted { connection.begin() }
-        guard let wakeup, !all.isEmpty else { return nil }
-        return (wakeup, all)
+        guard let poller, !isEmpty else { return nil }
+        return (poller, opening)
     }
 }

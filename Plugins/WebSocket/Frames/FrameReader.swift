@@ -56,6 +56,8 @@ struct FrameReader {
     // The bytes that have arrived of the head of a frame or of a control frame.
     private var kept: [UInt8] = []
     private var input = Data()
+    // What comes before it was taken.
+    private var position = 0
     private var message: Message?
     private var messageBytes = 0
     private let maxMessageBytes: Int
@@ -66,32 +68,31 @@ struct FrameReader {
         self.mayBeCompressed = mayBeCompressed
     }
 
-    /// Adds bytes. All events of the previous bytes must have been taken.
-    mutating func add(_ bytes: Data) { input = bytes }
+    /// Adds bytes, after all events of the bytes before were taken.
+    mutating func add(_ bytes: Data) { (input, position) = (bytes, bytes.startIndex) }
 
     /// Returns the next event, or nil if more bytes are needed.
     mutating func next() throws(Violation) -> Event? {
         while true {
             switch state {
             case .head:
-                guard let byte = input.popFirst() else { return nil }
-                kept.append(byte)
+                guard hasInput() else { return nil }
+                kept.append(input[position])
+                position += 1
                 try readHead()
                 if case .content(0, let isFinal) = state, let event = content(Data(), isFinal) {
                     return event
                 }
             case .content(let left, let isFinal):
-                if input.isEmpty { return nil }
-                let part = Data(input.prefix(left))
-                input = input.dropFirst(part.count)
+                guard hasInput() else { return nil }
+                let part = take(left)
                 state = .content(left: left - part.count, isFinal: isFinal)
                 if let event = content(part, isFinal) { return event }
             case .control(let opcode, let left):
                 if left > 0 {
-                    if input.isEmpty { return nil }
-                    let part = input.prefix(left)
+                    guard hasInput() else { return nil }
+                    let part = take(left)
                     kept += part
-                    input = input.dropFirst(part.count)
                     state = .control(opcode, left: left - part.count)
                     continue
                 }
@@ -101,6 +102,18 @@ struct FrameReader {
                 return try event(opcode, content)
             }
         }
+    }
+
+    // Input that was taken is released, because the next may be long in coming.
+    private mutating func hasInput() -> Bool {
+        if position == input.endIndex { add(Data()) }
+        return position < input.endIndex
+    }
+
+    private mutating func take(_ count: Int) -> Data {
+        let start = position
+        position += min(count, input.endIndex - start)
+        return input.subdata(in: start..<position)
     }
 
     private mutating func content(_ part: Data, _ isFinal: Bool) -> Event? {
@@ -129,7 +142,7 @@ struct FrameReader {
         guard let opcode = Opcode(rawValue: kept[0] & 0x0F) else { return }
         let isFinal = kept[0] & 0x80 != 0
         let isCompressed = kept[0] & 0x40 != 0
-        kept = []
+        kept.removeAll(keepingCapacity: true)
         if opcode.isControl {
             state = .control(opcode, left: Int(length))
             return

@@ -18,41 +18,38 @@ enum FrameWriter {
         _ opcode: Opcode, _ content: Data, isFinal: Bool, isCompressed: Bool, mask: UInt32
     ) -> Data {
         let count = content.count
-        var frame = Data(capacity: count + 14)
-        frame.append(opcode.rawValue | (isFinal ? 0x80 : 0) | (isCompressed ? 0x40 : 0))
-        switch count {
-        case ..<126: frame.append(0x80 | UInt8(count))
-        case ..<65_536: frame += [0x80 | 126, UInt8(count >> 8), UInt8(count & 0xFF)]
-        default:
-            frame.append(0x80 | 127)
-            for shift in stride(from: 56, through: 0, by: -8) {
-                frame.append(UInt8(truncatingIfNeeded: count >> shift))
+        let lengthBytes = count < 126 ? 0 : count < 65_536 ? 2 : 8
+        var frame = Data(count: 6 + lengthBytes + count)
+        unsafe frame.withUnsafeMutableBytes { frame in
+            unsafe frame[0] = opcode.rawValue | (isFinal ? 0x80 : 0) | (isCompressed ? 0x40 : 0)
+            unsafe frame[1] =
+                0x80 | (lengthBytes == 0 ? UInt8(count) : lengthBytes == 2 ? 126 : 127)
+            for index in 0..<lengthBytes {
+                let shift = 8 * (lengthBytes - 1 - index)
+                unsafe frame[2 + index] = UInt8(truncatingIfNeeded: count >> shift)
             }
+            let rest = unsafe UnsafeMutableRawBufferPointer(rebasing: frame[(2 + lengthBytes)...])
+            unsafe rest.storeBytes(of: mask.bigEndian, as: UInt32.self)
+            let masked = unsafe UnsafeMutableRawBufferPointer(rebasing: rest[4...])
+            unsafe content.withUnsafeBytes { unsafe masked.copyMemory(from: $0) }
+            unsafe apply(mask, to: masked)
         }
-        for shift in [24, 16, 8, 0] as [UInt32] {
-            frame.append(UInt8(truncatingIfNeeded: mask >> shift))
-        }
-        let start = frame.count
-        frame.append(content)
-        apply(mask, to: &frame, from: start)
         return frame
     }
 
-    // Works on eight bytes at a time; otherwise masking takes most of the time for a large message.
-    private static func apply(_ mask: UInt32, to frame: inout Data, from start: Int) {
+    // Eight bytes at a time: large messages would otherwise spend most of their time here.
+    private static func apply(_ mask: UInt32, to bytes: UnsafeMutableRawBufferPointer) {
         let wide = (UInt64(mask) << 32 | UInt64(mask)).bigEndian
-        unsafe frame.withUnsafeMutableBytes { bytes in
-            var index = start
-            while index + 8 <= bytes.count {
-                let word = unsafe bytes.loadUnaligned(fromByteOffset: index, as: UInt64.self)
-                unsafe bytes.storeBytes(of: word ^ wide, toByteOffset: index, as: UInt64.self)
-                index += 8
-            }
-            while index < bytes.count {
-                let shift = UInt32(24 - 8 * ((index - start) & 3))
-                unsafe bytes[index] ^= UInt8(truncatingIfNeeded: mask >> shift)
-                index += 1
-            }
+        var index = 0
+        while index + 8 <= bytes.count {
+            let word = unsafe bytes.loadUnaligned(fromByteOffset: index, as: UInt64.self)
+            unsafe bytes.storeBytes(of: word ^ wide, toByteOffset: index, as: UInt64.self)
+            index += 8
+        }
+        while index < bytes.count {
+            let shift = UInt32(24 - 8 * (index & 3))
+            unsafe bytes[index] ^= UInt8(truncatingIfNeeded: mask >> shift)
+            index += 1
         }
     }
 

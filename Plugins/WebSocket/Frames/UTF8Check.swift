@@ -13,7 +13,22 @@ struct UTF8Check {
 
     /// Adds bytes, and returns false if the text is not UTF-8.
     mutating func add(_ bytes: Data) -> Bool {
-        unsafe bytes.withUnsafeBytes { bytes in unsafe bytes.allSatisfy { add($0) } }
+        unsafe bytes.withUnsafeBytes { bytes in
+            var index = 0
+            while index < bytes.count {
+                // Eight characters of ASCII at a time.
+                if needed == 0, index + 8 <= bytes.count,
+                    unsafe bytes.loadUnaligned(fromByteOffset: index, as: UInt64.self)
+                        & 0x8080_8080_8080_8080 == 0
+                {
+                    index += 8
+                    continue
+                }
+                guard unsafe add(bytes[index]) else { return false }
+                index += 1
+            }
+            return true
+        }
     }
 
     private mutating func add(_ byte: UInt8) -> Bool {

@@ -49,19 +49,25 @@ final class Inbox: Sendable {
     /// Whether a reader waits.
     var hasReader: Bool { state.withLock { $0.reader?.isSettled == false } }
 
-    /// Adds content, unless the content has ended.
-    func put(_ fragment: WebSocket.Fragment) {
-        let reader = state.withLock { state -> OneShot<Void>? in
+    /// Adds content, unless it ended.
+    ///
+    /// The reader learns of it by ``wakeReader()``, once for all that came together.
+    /// - Returns: False if there is no room for it now.
+    func put(_ fragment: WebSocket.Fragment) -> Bool {
+        state.withLock { state in
+            if state.isFull { return false }
             if state.dropsExcess, state.bytes >= Self.maxBytes { state.dropsContent = true }
-            guard state.end == nil, !state.dropsContent else { return nil }
+            guard state.end == nil, !state.dropsContent else { return true }
             state.fragments.append(fragment)
             state.bytes += Self.size(fragment)
-            return state.reader.take()
+            return true
         }
-        reader?.settle(.success(()))
     }
 
-    /// From now on, drops content beyond the limit instead of waiting for a slow reader.
+    /// Lets the reader look for content.
+    func wakeReader() { state.withLock { $0.reader.take() }?.settle(.success(())) }
+
+    /// Waits no longer for a slow reader, and drops what does not fit from now on.
     func dropExcess() {
         let writer = state.withLock { state in
             state.dropsExcess = true
@@ -81,6 +87,7 @@ final class Inbox: Sendable {
 
     /// Waits while the inbox is full.
     func waitForRoom() async throws {
+        wakeReader()
         let moment = state.withLock { state -> OneShot<Void>? in
             guard state.isFull else { return nil }
             let moment = OneShot<Void>()

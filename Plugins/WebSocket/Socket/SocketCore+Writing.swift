@@ -10,6 +10,7 @@ extension SocketCore {
     /// Sends a message.
     func send(_ opcode: Opcode, _ content: Data) async throws {
         try await messageTurn.run { try await write(opcode, content, isFirst: true, isLast: true) }
+        connection.report(messageOf: content.count, isSent: true)
     }
 
     /// Sends a message of fragments. The closure returns the next fragment, or nil at the end.
@@ -21,6 +22,7 @@ extension SocketCore {
             do {
                 while let content = try await next() {
                     try await write(opcode, content, isFirst: isFirst, isLast: false)
+                    connection.report(messageOf: content.count, isSent: true)
                     isFirst = false
                 }
                 try await write(opcode, Data(), isFirst: isFirst, isLast: true)
@@ -36,15 +38,14 @@ extension SocketCore {
         _ opcode: Opcode, _ content: Data, isFirst: Bool, isLast: Bool
     ) async throws {
         try await frameTurn.run {
-            guard isOpen else { throw closedError }
             try Task.checkCancellation()
+            // Pings that came before the message that may have caused this one are answered first.
+            guard let pongs = takePongs() else { throw closedError }
             do {
                 let content = try deflater?.deflate(content, isLast: isLast) ?? content
                 let frame = FrameWriter.frame(
                     isFirst ? opcode : .continuation, content, isFinal: isLast,
                     isCompressed: isFirst && deflater != nil)
-                // Answers pings first: this message may react to a message that came after them.
-                let pongs = takePongs()
                 try await connection.write(pongs.isEmpty ? frame : pongs + frame)
             } catch let error as CancellationError {
                 throw error
@@ -83,12 +84,14 @@ extension SocketCore {
         }
     }
 
-    private func takePongs() -> Data {
-        let pongs = state.withLock { state in
+    // The frames of the pongs; nil if the socket is closed.
+    private func takePongs() -> Data? {
+        let pongs = state.withLock { state -> [Data]? in
+            guard state.machine.state == .open else { return nil }
             defer { state.pongs = [] }
             return state.pongs
         }
-        return pongs.reduce(Data()) { $0 + FrameWriter.frame(.pong, $1) }
+        return pongs?.reduce(Data()) { $0 + FrameWriter.frame(.pong, $1) }
     }
 
     private func takeControl() -> (frame: Data, isClose: Bool)? {

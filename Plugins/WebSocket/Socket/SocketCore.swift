@@ -79,14 +79,16 @@ final class SocketCore: Sendable {
                 guard mayReceive else { continue }
                 do {
                     reader.add(bytes)
-                    while mayReceive, let event = try reader.next() {
+                    while let event = try reader.next() {
                         try await take(event, inflater, &text)
+                        if case .close = event { break }
                     }
                 } catch let violation as Violation {
                     handle(
                         .violated, closing: FrameWriter.close(violation.code, reason: ""),
                         ending: .failure(violation.error))
                 }
+                inbox.wakeReader()
             }
             handle(.connectionEnded, ending: .failure(Self.lost(nil)))
         } catch {
@@ -131,8 +133,8 @@ final class SocketCore: Sendable {
             }
         }
         if content.isEmpty && !isLast { return }
-        try await inbox.waitForRoom()
-        inbox.put(WebSocket.Fragment(content: content, isText: isText, isLast: isLast))
+        let fragment = WebSocket.Fragment(content: content, isText: isText, isLast: isLast)
+        while !inbox.put(fragment) { try await inbox.waitForRoom() }
     }
 
     private func peerClosed(_ code: WebSocket.CloseCode?, _ reason: String) {

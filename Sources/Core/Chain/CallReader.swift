@@ -45,8 +45,8 @@ public enum CallStep: Sendable {
     /// The part of the call that the context belongs to has ended.
     ///
     /// The result is the status of the response that the part returned, or its error. The body of
-    /// the response may still be read. An exchange has this step only if it fails; otherwise it
-    /// ends with its body. The call has this step when the caller gets the response or value.
+    /// the response may still be read. An exchange has this step if it fails, or when its upgraded
+    /// connection is closed; otherwise it ends with its body. The call has this step when the caller gets the response or value.
     case left(Result<HTTPStatus?, any Error>)
     /// A gate reports an action; if `describesPass` is true, the message describes the whole pass
     /// through the gate.

@@ -135,7 +135,14 @@ extension Plan {
         if let connection = response.upgradedConnection {
             // The registration keeps the call running until the connection is closed.
             let registration = context.onCancel { [weak connection] _ in connection?.close() }
-            connection.whenClosed { registration.end() }
+            let report: @Sendable (Int, Bool) -> Void = {
+                context.report(.message(bytes: $0, isSent: $1))
+            }
+            let status = response.status
+            connection.follow(onMessage: context.isRead ? report : nil) {
+                registration.end()
+                context.left(.success(status))
+            }
         }
         response.body.storage.attach(
             to: context.call, ExchangeDetails(history: record, head: response.head),

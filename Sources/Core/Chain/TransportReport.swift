@@ -24,6 +24,9 @@ public enum TransportReport: Sendable {
     case sent(bytes: Int64)
     /// The library below the transport has sent the request again; no transport can prevent this.
     case sentAgain
+    /// A message, or a part of one, was sent on the upgraded connection of the exchange, or was read
+    /// (``UpgradedConnection/report(messageOf:isSent:)``).
+    case message(bytes: Int, isSent: Bool)
 }
 
 extension Timeline {
@@ -39,7 +42,8 @@ extension Timeline {
         case .ready(let instant): ready = instant
         case .firstByte(let instant): firstByte = instant
         case .sent(let bytes): bodyBytesSent = bytes
-        case .sentAgain: break
+        case .message(let bytes, true): bodyBytesSent += Int64(bytes)
+        case .message, .sentAgain: break
         }
     }
 }

@@ -85,6 +85,12 @@ struct RecordedTrace {
             requestBodyBytes = request.body.length
         }
 
+        /// Notes that so many bytes of content were read.
+        mutating func add(_ bytes: Int, at now: MonotonicInstant) {
+            bytesReceived += Int64(bytes)
+            chunks.add(bytes, at: now)
+        }
+
         mutating func receive(_ head: ResponseHead, encodedLength: Int64?, at now: MonotonicInstant)
         {
             self.head = head

@@ -32,7 +32,8 @@ public struct TraceExchange: Sendable, Hashable {
     public let bytesReceived: Int64
     /// The size of the response's content before decoding, if known.
     public let encodedBodyBytes: Int64?
-    /// The times at which parts of the response's content were read, in order and without overlap.
+    /// The times at which parts of the response's content, or messages of an upgraded connection,
+    /// were read, in order and without overlap.
     public let chunks: [TraceChunks]
 
     init(

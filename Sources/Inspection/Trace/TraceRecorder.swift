@@ -23,6 +23,8 @@ final class TraceRecorder: CallReader {
         var raw: RecordedTrace?
         /// The trace of a call that has ended, if a handle or the store keeps it.
         var shown: Trace?
+        // The exchange whose upgraded connection is open, and whether the call's response is that one.
+        var upgrade: (part: Int, isLast: Bool)?
         // The call's number in the store.
         var number: UInt64?
         // The call's random share; nil if it decides nothing.
@@ -69,7 +71,12 @@ final class TraceRecorder: CallReader {
         case .left(let result):
             if part == 0 { return leave(result) }
             let now = context.timeSource.now
-            change { $0.end(part, RecordedTrace.Outcome(result), at: now) }
+            let outcome = RecordedTrace.Outcome(result)
+            change { $0.end(part, outcome, at: now) }
+            let upgrade = state.withLock { state in
+                state.upgrade?.part == part ? state.upgrade.take() : nil
+            }
+            if upgrade?.isLast == true { endBody(outcome) }
         case .note(let gate, let message, let describesPass):
             if describesPass { change { $0.describe(part, of: gate, message) } }
         case .reported(let reports): take(reports, part, context)
@@ -100,6 +107,7 @@ final class TraceRecorder: CallReader {
                 for report in reports {
                     exchange.timeline.take(report)
                     if case .sent = report { exchange.contentSentAt = now }
+                    if case .message(let bytes, false) = report { exchange.add(bytes, at: now) }
                 }
             }
         }
@@ -113,13 +121,13 @@ final class TraceRecorder: CallReader {
         change {
             $0.change(part) { $0.receive(head, encodedLength: encodedLength, at: now) }
         }
+        if response.upgradedConnection != nil {
+            return state.withLock { $0.upgrade = (part, false) }
+        }
         response.body.onChunk { [self] chunk in
             let now = timeSource.now
             change {
-                $0.change(part) { exchange in
-                    exchange.bytesReceived += Int64(chunk.count)
-                    exchange.chunks.add(chunk.count, at: now)
-                }
+                $0.change(part) { $0.add(chunk.count, at: now) }
             }
         }
         response.body.onEnd { [self] in
@@ -138,21 +146,28 @@ final class TraceRecorder: CallReader {
 
     // MARK: The end of the call
 
-    /// Follows the body of the response that the gates have returned.
+    /// Follows the body or the upgraded connection of the response that the gates have returned.
     private func follow(_ response: Response) {
         let status = response.status
-        response.body.onEnd { [self] end in
-            let outcome = RecordedTrace.Outcome(end, status: status)
-            let isEnd = state.withLock { state in
-                switch state.life {
-                case .returned: return true
-                case .running: state.life = .bodyEnded(outcome)
-                case .bodyEnded, .ended: break
-                }
-                return false
-            }
-            if isEnd { finish(outcome) }
+        let isUpgraded = state.withLock { state in
+            guard response.upgradedConnection != nil else { return false }
+            state.upgrade?.isLast = true
+            return state.upgrade != nil
         }
+        if isUpgraded { return }
+        response.body.onEnd { [self] in endBody(RecordedTrace.Outcome($0, status: status)) }
+    }
+
+    private func endBody(_ outcome: RecordedTrace.Outcome) {
+        let isEnd = state.withLock { state in
+            switch state.life {
+            case .returned: return true
+            case .running: state.life = .bodyEnded(outcome)
+            case .bodyEnded, .ended: break
+            }
+            return false
+        }
+        if isEnd { finish(outcome) }
     }
 
     /// Notes that the caller gets the response, its value, or an error.

@@ -9,8 +9,11 @@ import TurnpikeWebSocket
 /// What idle sockets cost: each kind in a process of its own.
 struct IdleSockets {
     enum Kind: String, CaseIterable {
-        /// Connections of libcurl alone (CURLOPT_CONNECT_ONLY), on which nothing was sent.
-        case libcurl
+        /// Connections of libcurl alone (CURLOPT_CONNECT_ONLY), on which nothing was sent, made by
+        /// curl_easy_perform, which blocks.
+        case easy
+        /// The same, with a multi handle each, as an upgraded connection needs it.
+        case multi
         /// Upgraded connections of the transport.
         case upgrades
         case sockets
@@ -32,11 +35,12 @@ struct IdleSockets {
             }
             bytes[kind.rawValue] = size
         }
-        let beyond = (bytes["sockets"] ?? 0) - (bytes["libcurl"] ?? 0)
+        let sockets = bytes["sockets"] ?? 0
         return [
             "program": "sockets", "idle": .number(JSONNumber(count)),
             "bytes": .object(JSONObject(bytes.map { ($0, .number(JSONNumber($1))) })),
-            "beyondLibcurl": .number(JSONNumber(beyond)),
+            "beyondEasy": .number(JSONNumber(sockets - (bytes["easy"] ?? 0))),
+            "beyondMulti": .number(JSONNumber(sockets - (bytes["multi"] ?? 0))),
         ]
     }
 
@@ -64,7 +68,7 @@ struct IdleSockets {
     private func open(_ client: Client) async throws -> Any {
         let url = "http://127.0.0.1:\(port)/"
         switch kind {
-        case .libcurl: return try Self.connect(url)
+        case .easy, .multi: return try Self.connect(url, byMulti: kind == .multi)
         case .upgrades:
             var call = client.get(Target(url)).header("Sec-WebSocket-Version", "13")
                 .header("Sec-WebSocket-Key", "dGhlIHNhbXBsZSBub25jZQ==")
@@ -78,11 +82,13 @@ struct IdleSockets {
     }
 
     // The functions are variadic in C, which is all the same for integers and pointers on Linux.
-    private static func connect(_ url: String) throws -> Any {
+    private static func connect(_ url: String, byMulti: Bool) throws -> Any {
         typealias Make = @convention(c) () -> OpaquePointer?
         typealias SetText = @convention(c) (OpaquePointer?, CInt, UnsafePointer<CChar>) -> CInt
         typealias SetNumber = @convention(c) (OpaquePointer?, CInt, CLong) -> CInt
         typealias Perform = @convention(c) (OpaquePointer?) -> CInt
+        typealias Add = @convention(c) (OpaquePointer?, OpaquePointer?) -> CInt
+        typealias Act = @convention(c) (OpaquePointer?, UnsafeMutablePointer<CInt>) -> CInt
         let library = unsafe dlopen("libcurl.so.4", RTLD_NOW)
         func find<Function>(_ name: String, as type: Function.Type) throws -> Function {
             guard let symbol = unsafe dlsym(library, name) else { throw SocketFailure(name) }
@@ -94,7 +100,13 @@ struct IdleSockets {
         for (option, value) in [(141, 1), (99, 1)] as [(CInt, CLong)] {
             _ = unsafe set(handle, option, value)
         }
-        guard unsafe try find("curl_easy_perform", as: Perform.self)(handle) == 0 else {
+        if byMulti {
+            let multi = unsafe try find("curl_multi_init", as: Make.self)()
+            let act = unsafe try find("curl_multi_socket_all", as: Act.self)
+            _ = unsafe try find("curl_multi_add_handle", as: Add.self)(multi, handle)
+            var running: CInt = 1
+            while running > 0 { _ = unsafe act(multi, &running) }
+        } else if unsafe try find("curl_easy_perform", as: Perform.self)(handle) != 0 {
             throw SocketFailure("libcurl does not connect")
         }
         return unsafe handle as Any

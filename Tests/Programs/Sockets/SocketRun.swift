@@ -12,9 +12,13 @@ struct SocketRun {
     var sockets = 100
     var echoes = 200
     var cancels = 1000
+    /// For how many seconds the server is stopped.
+    var stop = 0.5
+    /// The largest message, as a power of two.
+    var largest = 16
 
     // Random content does not become smaller, and the server would spend its time on trying.
-    private static let options = WebSocket.Options(compression: .none)
+    static let options = WebSocket.Options(compression: .none)
 
     func report(with server: SocketServer) async throws -> JSONValue {
         // What the runtime opens for itself, for its timers too, is there after the first socket.
@@ -35,7 +39,7 @@ struct SocketRun {
             came += try await echo(client, "wss://127.0.0.1:\(port)/", sockets)
         }
         let process = server.process
-        let held = try await echo(client, url, 10) { await Self.stop(process) }
+        let held = try await echo(client, url, 10) { await stop(process) }
         for path in ["cut", "lost"] { try await cut(client, url + path) }
         let cancelled = try await cancel(client, url)
         let killed = try await kill(client, url, server)
@@ -52,7 +56,7 @@ struct SocketRun {
 
     // MARK: Echoes
 
-    private func echo(
+    func echo(
         _ client: Client, _ url: String, _ sockets: Int,
         while disturb: @escaping @Sendable () async -> Void = {}
     ) async throws -> Int {
@@ -63,13 +67,13 @@ struct SocketRun {
                     let socket = try await client.webSocket(url, options: Self.options)
                     async let sending: Void = {
                         for index in 0..<echoes {
-                            try await socket.send(.binary(Self.message(number, index)))
+                            try await socket.send(.binary(message(number, index)))
                         }
                     }()
                     var messages = socket.messages.makeAsyncIterator()
                     for index in 0..<echoes {
                         let message = try await messages.next()
-                        guard message == .binary(Self.message(number, index)) else {
+                        guard message == .binary(self.message(number, index)) else {
                             throw SocketFailure("message \(index) was lost, or out of order")
                         }
                     }
@@ -85,18 +89,19 @@ struct SocketRun {
         return sockets * echoes
     }
 
-    // Of 1 byte to 64 KiB, small ones more often, and no two of a socket alike.
-    private static func message(_ socket: Int, _ index: Int) -> Data {
+    // Small ones more often, and no two of a socket alike.
+    func message(_ socket: Int, _ index: Int) -> Data {
         var random = SeededGenerator(seed: UInt64(socket) << 32 | UInt64(index))
-        let size = Int.random(in: 1...(1 << Int.random(in: 0...16, using: &random)), using: &random)
+        let size = Int.random(
+            in: 1...(1 << Int.random(in: 0...largest, using: &random)), using: &random)
         var message = Data(repeating: UInt8(truncatingIfNeeded: socket &* 31 &+ index), count: size)
         message[size / 2] ^= UInt8(truncatingIfNeeded: index >> 3)
         return message
     }
 
-    private static func stop(_ server: ChildProcess) async {
+    private func stop(_ server: ChildProcess) async {
         server.signal(SIGSTOP)
-        try? await Task.sleep(for: .milliseconds(500))
+        try? await Task.sleep(for: .seconds(stop))
         server.signal(SIGCONT)
     }
 
@@ -173,12 +178,12 @@ struct SocketRun {
 
     // MARK: What is left
 
-    private static var descriptors: Int {
+    static var descriptors: Int {
         (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").count) ?? 0
     }
 
     // For at most five seconds; the report tells what it was waited for.
-    private static func wait(until isTrue: () -> Bool) async throws {
+    static func wait(until isTrue: () -> Bool) async throws {
         for _ in 0..<250 where !isTrue() { try await Task.sleep(for: .milliseconds(20)) }
     }
 }

@@ -5,8 +5,9 @@ import Turnpike
 
 /// Opens WebSockets over libcurl to a server in Python, and lets happen to them what happens.
 ///
-/// `turnpike-sockets [--sockets N] [--echoes N] [--cancels N] [--python PATH]`, or
-/// `turnpike-sockets --idle N [--python PATH]`, which tells what idle sockets cost.
+/// `turnpike-sockets [--sockets N] [--echoes N] [--cancels N] [--stop SECONDS] [--python PATH]`, or
+/// `turnpike-sockets --idle N [--python PATH]`, which tells what idle sockets cost. With
+/// `--at NAME=URL,… --cut URL --authority FILE`, also at servers that run already (`scripts/sockets`).
 @main
 enum Sockets {
     static func main() async {
@@ -27,7 +28,12 @@ enum Sockets {
             run.sockets = take("--sockets").flatMap { Int($0) } ?? run.sockets
             run.echoes = take("--echoes").flatMap { Int($0) } ?? run.echoes
             run.cancels = take("--cancels").flatMap { Int($0) } ?? run.cancels
+            run.stop = take("--stop").flatMap { Double($0) } ?? run.stop
+            let others = take("--at").map {
+                OtherServers($0, cutAt: take("--cut") ?? "", authority: take("--authority") ?? "")
+            }
             guard arguments.isEmpty else { throw SocketFailure("unknown: \(arguments)") }
+            if let others { print(try await others.report(run)) }
             let server = try SocketServer(python)
             let report =
                 if let idle { try IdleSockets.report(idle, server) } else {

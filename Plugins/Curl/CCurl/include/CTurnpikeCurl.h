@@ -317,7 +317,12 @@ void tpc_transfer_nudge(tpc_transfer *transfer);
 int tpc_upgrade_prepare(tpc_transfer *transfer);
 /// Returns a descriptor that becomes readable when the sockets of a loop have events.
 int tpc_loop_descriptor(const tpc_loop *loop);
-/// Returns the socket of a connected transfer; -1 if it is closed.
+/// Makes a loop wait once for a descriptor, until it can be read from (1), or written to (2). Any thread may call it, also while another
+/// waits. Returns whether it will be waited for; closing the descriptor ends the wait.
+bool tpc_loop_wait_once(tpc_loop *loop, int descriptor, int sides);
+/// Returns a descriptor that the last wait has found, and its ready sides, both if it failed; -1 behind the last one.
+int tpc_loop_found(const tpc_loop *loop, int index, int *sides);
+/// Returns the socket of a transfer that has connected; -1 if it has gone.
 int tpc_upgrade_socket(tpc_transfer *transfer);
 /// Returns the number of bytes, 0 at the end, or a TPC_READ_… value.
 long tpc_upgrade_read(tpc_transfer *transfer, void *bytes, size_t room);

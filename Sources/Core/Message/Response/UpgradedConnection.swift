@@ -13,6 +13,7 @@ public final class UpgradedConnection: Sendable {
         var isClosed = false
         // Ends the registrations that would close the connection.
         var onClose: (@Sendable () -> Void)?
+        var onMessage: (@Sendable (_ bytes: Int, _ isSent: Bool) -> Void)?
     }
 
     /// The protocol that the server has switched to.
@@ -47,20 +48,29 @@ public final class UpgradedConnection: Sendable {
     /// Closes the connection at once; if it is already closed, the method has no effect.
     public func close() {
         let (isFirst, handler) = state.withLock { state in
-            defer { state.isClosed = true }
+            defer { (state.isClosed, state.onMessage) = (true, nil) }
             return (!state.isClosed, state.onClose.take())
         }
         handler?()
         if isFirst { channel.close() }
     }
 
-    /// Calls a handler when the connection is closed, or at once if it is; only one may wait.
-    func whenClosed(_ handler: @escaping @Sendable () -> Void) {
+    /// Tells the readers of the call that a message, or a part of one, was sent or was read, so that
+    /// a trace shows it.
+    public func report(messageOf bytes: Int, isSent: Bool) {
+        state.withLock { $0.onMessage }?(bytes, isSent)
+    }
+
+    /// Calls a handler for reported messages, and another when the connection is closed, or at once if
+    /// it already is.
+    func follow(
+        onMessage: (@Sendable (Int, Bool) -> Void)?, onClose: @escaping @Sendable () -> Void
+    ) {
         let isClosed = state.withLock { state in
-            if !state.isClosed { state.onClose = handler }
+            if !state.isClosed { (state.onMessage, state.onClose) = (onMessage, onClose) }
             return state.isClosed
         }
-        if isClosed { handler() }
+        if isClosed { onClose() }
     }
 }
 
