@@ -5,16 +5,19 @@ import Turnpike
 
 /// Shows how six stacks load a server during a brown-out, and how many of their calls succeed.
 ///
-/// `swift run -c release outage-study [--svg FILE] [--seed N] [--json]`; for medians, `[--seeds N]
-/// [--rules]`.
+/// `swift run -c release outage-study [--svg FILE] [--seed N] [--json]`, with
+/// `[--seeds N] [--rules | --classes]` for medians.
 @main
 struct OutageStudy {
     static func main() async {
         let program = StudyProgram(
-            "outage-study", "[--svg FILE] [--seed N] [--json] | [--rules] [--seeds N]",
-            maxSeeds: .max, flags: ["--rules"])
+            "outage-study", "[--svg FILE] [--seed N] [--json] | [--rules | --classes] [--seeds N]",
+            maxSeeds: .max, flags: ["--rules", "--classes"])
         await program.run { options in
             if options.flags.contains("--rules") { return try await printRules(options.seeds ?? 1) }
+            if options.flags.contains("--classes") {
+                return try await printClasses(options.seeds ?? 1)
+            }
             if let seeds = options.seeds { return try await printStacks(seeds) }
             var scenario = Scenario()
             scenario.seed = options.seed
@@ -48,6 +51,22 @@ struct OutageStudy {
             }
             print(StudyReport.aligned(rows) + "\n")
         }
+    }
+
+    // The medians of each line.
+    private static func printClasses(_ seeds: Int) async throws {
+        var rows = [["", "critical", "sheddable, of what is left", "aging"]]
+        for line in ClassStudy.lines {
+            var outcomes: [ClassStudy.Outcome] = []
+            for seed in 1...seeds {
+                outcomes.append(try await ClassStudy(seed: UInt64(seed)).run(line))
+            }
+            let medians = [\.upper, \.lower, \ClassStudy.Outcome.aging].map { figure in
+                Figures.percent(Figures.median(outcomes.map { $0[keyPath: figure] }) ?? 0)
+            }
+            rows.append([line.name] + medians)
+        }
+        print(StudyReport.aligned(rows))
     }
 
     private static func medians(

@@ -85,6 +85,18 @@ struct OutageStudyTests {
         }
     }
 
+    @Test(
+        "Critical calls succeed though three times the capacity is asked for, and leave the rest to others",
+        arguments: ClassStudy.lines.filter { $0.tellsClass && !$0.name.contains("1000") })
+    func classes(line: ClassStudy.Line) async throws {
+        var study = ClassStudy()
+        study.seconds = Runs.size([10], all: [60])[0]
+        let outcome = try await study.run(line)
+        #expect(outcome.upper >= 0.99, "\(outcome)")
+        #expect(outcome.lower >= 0.9, "\(outcome)")
+        #expect(outcome.aging > 0 && outcome.aging <= 0.05, "\(outcome)")
+    }
+
     @Test("Medians are of the middle, and of no recovery if most have none")
     func medians() {
         var scenario = Scenario.small

@@ -98,7 +98,7 @@ public struct SharedRateLimit: RateLimiting {
     public func facts(for request: Request?) -> GateFacts? {
         let plan = driver.plan
         var facts = limitFacts(
-            reach: ", over all replicas" + (plan.key.map { ", as “\($0)”" } ?? ""),
+            for: request, reach: ", over all replicas" + (plan.key.map { ", as “\($0)”" } ?? ""),
             use: plan.access.use(.counts))
         if plan.key != nil {
             facts.sharedQuotas = Set(

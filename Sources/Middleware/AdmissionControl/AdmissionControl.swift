@@ -131,11 +131,17 @@ public struct AdmissionControl: Interceptor {
                     .outside, .circuitBreaker,
                     because: "It may refuse the calls that the breaker admits as probes, and the"
                         + " circuit then stays open for longer."),
+                GateOrder(.outside, .rateLimit, because: Self.inLine),
+                GateOrder(.outside, .concurrencyLimit, because: Self.inLine),
                 GateOrder(
                     .outsideOfPresent, .attemptTimeout,
                     because: "A server that hangs is noticed only by attempts that end."),
             ])
     }
+
+    private static let inLine =
+        "A call would wait in line, and a call of a higher class might be refused for its place or take"
+        + " its turn later, before it is refused itself."
 
     /// Runs the rest of the chain if the call is admitted.
     public func intercept(

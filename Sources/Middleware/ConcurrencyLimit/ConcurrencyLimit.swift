@@ -4,13 +4,17 @@ public import TurnpikeCore
 
 /// Limits how many calls are under way at once, in all and to each origin.
 ///
-/// A call is under way until the body of its response has ended or was dropped. An unread response
-/// therefore holds its permit. A call beyond the limits waits in line, within its deadline. If
-/// the line is full, the call fails at once as ``/TurnpikeCore/ClientError/Code/overloaded``. With
-/// a `queue` of 0, no call waits. The line is first come, first served, but a
-/// call that waits for a busy origin does not delay calls to other origins. A call that is
-/// cancelled, or whose deadline passes, leaves the line. Without a deadline, a call waits without
-/// limit.
+/// A call is under way until the body of its response has ended or was dropped, so a response that
+/// is kept unread holds its permit. A call beyond the limits waits in line, within its deadline. If
+/// the line is full, the last call of the lowest class fails at once as
+/// ``/TurnpikeCore/ClientError/Code/overloaded``; with a `queue` of 0, so does each call beyond the
+/// limits. A call that is cancelled, or whose deadline passes, leaves the line. Without a deadline,
+/// it waits as long as it takes.
+///
+/// In the line, calls of higher classes go first (``TurnpikeCore/Call/criticality(_:)``), and among
+/// those of one class it is first come, first served, or callers take turns (``takingTurns(by:)``).
+/// Nothing starves: one turn in 20 goes to the call that has waited longest, if others went before
+/// it. A call that waits for a busy origin does not delay calls to other origins.
 ///
 /// A log outside of the gate has a line when calls begin to wait, not a line for each call. In ten
 /// seconds, it has at most one such line for each origin, and one for the total.
@@ -31,6 +35,7 @@ public import TurnpikeCore
 /// calls a deadline, or collect a body before the calls, or set a `queue` of 0.
 public struct ConcurrencyLimit: Interceptor {
     private let permits: Permits
+    private var key: (@Sendable (Request) -> String?)?
 
     /// Creates a limit.
     /// - Parameters:
@@ -47,6 +52,24 @@ public struct ConcurrencyLimit: Interceptor {
     ) {
         permits = Permits(
             total: total, perOrigin: perOrigin, queue: queue, adaptive: adaptive, meter: meter)
+    }
+
+    /// Returns the limit with turns for those who wait: for each key, such as the name of a tenant, one
+    /// call after another.
+    ///
+    /// ```swift
+    /// ConcurrencyLimit().takingTurns { $0.headers["X-Tenant"] }
+    /// ```
+    ///
+    /// Of the calls of one class (``Criticality``) that wait for an origin, each key has one turn in a
+    /// round. If the line is full, the call that would have its turn last is refused. So a tenant with
+    /// many calls does not delay the one call of another tenant.
+    /// - Parameter key: Whose call it is; nil for the calls without a key, which have turns together.
+    /// - Returns: The limit. It shares its permits with this one.
+    public func takingTurns(by key: @escaping @Sendable (Request) -> String?) -> Self {
+        var copy = self
+        copy.key = key
+        return copy
     }
 
     /// Takes the limits and the meter of another gate; calls under way keep their permits.
@@ -71,7 +94,10 @@ public struct ConcurrencyLimit: Interceptor {
         let rules = permits.currentRules
         var facts = GateFacts(
             "lets \(rules.total) requests at once through, \(rules.perOrigin) to one origin, and"
-                + (rules.queue > 0 ? " the next \(rules.queue) wait" : " refuses the others")
+                + (rules.queue > 0
+                    ? " the next \(rules.queue) wait"
+                        + WaitingLine.text(of: request, takesTurns: key != nil)
+                    : " refuses the others")
                 + (rules.adaptive.map { $0.followsLatency ? "; adapts to latency" : "; adapts" }
                     ?? ""),
             .limitsConcurrency(min(rules.total, rules.perOrigin)), .answers(.refusal))
@@ -92,8 +118,16 @@ public struct ConcurrencyLimit: Interceptor {
         _ request: Request, context: Context, next: Next
     ) async throws -> Response {
         guard let origin = request.origin else { return try await next(request) }
-        if let waiter = try take(origin, in: context) {
-            try await wait(waiter, for: origin, in: context)
+        do {
+            let precedence = Precedence(of: request, by: key)
+            if let waiter = try permits.take(origin, precedence, timeSource: context.timeSource) {
+                try await wait(waiter, for: origin, in: context)
+            }
+        } catch let error where ClientError.Code.overloaded ~= error {
+            context.report(
+                count: "turnpike.concurrency_limit.refusals", labels: origin.meterLabels,
+                of: permits.figures)
+            throw error
         }
         let permit = Permit(permits, origin)
         let sentAt = permits.followsLatency ? context.timeSource.now : nil
@@ -125,17 +159,6 @@ public struct ConcurrencyLimit: Interceptor {
                 + " under way to it, and \(permits.total) in all",
             by: gateName, gauges: { permits.tell(of: origin) }
         ) { [permits] in permits.leave(origin, $0) }
-    }
-
-    private func take(_ origin: Origin, in context: Context) throws -> Waiter? {
-        do {
-            return try permits.take(origin, timeSource: context.timeSource)
-        } catch {
-            context.report(
-                count: "turnpike.concurrency_limit.refusals", labels: origin.meterLabels,
-                of: permits.figures)
-            throw error
-        }
     }
 }
 

@@ -3,7 +3,7 @@
 import TurnpikeCore
 
 /// The share of one origin in the permits: its limit, the permits it holds, and its waiting calls.
-struct OriginShare: OriginEntry {
+struct OriginShare: LineEntry {
     var limit: Double
     var held = 0
     var line = WaitingLine()
@@ -15,6 +15,18 @@ struct OriginShare: OriginEntry {
     var isInUse: Bool { held > 0 || !line.isEmpty }
     var hasRoom: Bool { held < Int(limit) }
 
-    /// The ticket of the first waiter, if the origin's limit lets it start.
-    var readyTicket: UInt64? { hasRoom ? line.firstTicket : nil }
+    /// The place among all origins of the waiter that is next, as ``Permits`` last noted it.
+    var noted: WaitingLine.Place?
+
+    /// The place among all origins of the waiter that is next, if there is room for it.
+    ///
+    /// Rounds count within a line. A waiter that is overdue holds up those of its line, so its place is
+    /// that of the highest class.
+    var next: WaitingLine.Place? {
+        guard hasRoom, let first = line.first else { return nil }
+        return WaitingLine.Place(
+            rank: WaitingLine.Rank(
+                level: line.isOverdue ? 0 : first.rank.level, ticket: first.rank.ticket),
+            waiter: first.waiter)
+    }
 }

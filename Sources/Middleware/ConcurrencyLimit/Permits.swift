@@ -45,18 +45,68 @@ final class Permits: Sendable {
     private struct State {
         var rules: Rules
         var shares = OriginMap<OriginShare>()
-        var ready = ReadyOrigins()
+        // The next waiter of each origin that has room.
+        var ready = WaitingLine()
         var held = 0
         var waiting = 0
         var nextTicket: UInt64 = 0
         // The time of the last report that calls wait because of the total.
         var toldAt: MonotonicInstant?
 
-        // Must be called after each change that may let a waiter of the origin start: another first
-        // waiter, or more permits.
+        // Must be called after each change that may let a waiter of the origin go: another waiter
+        // that is next, or more room.
         mutating func noteNext(of origin: Origin) {
-            guard waiting > 0, let ticket = shares[origin]?.readyTicket else { return }
-            ready.insert(origin, ticket, in: shares)
+            if waiting == 0, ready.isEmpty { return }
+            let change = shares.updateIfPresent(origin) { share in
+                let old = share.noted
+                share.noted = share.next
+                return (old, share.noted)
+            }
+            guard let (old, new) = change, old?.rank != new?.rank else { return }
+            if let old { _ = ready.remove(old.rank) }
+            if let new, let waiter = new.waiter { ready.append(waiter, rank: new.rank) }
+        }
+
+        /// Takes a waiter out of its line.
+        /// - Returns: The waiter; nil if it was not in line.
+        mutating func remove(_ rank: WaitingLine.Rank, of origin: Origin) -> Waiter? {
+            let waiter = shares.updateIfPresent(origin) { $0.line.remove(rank) } ?? nil
+            if waiter != nil { waiting -= 1 }
+            noteNext(of: origin)
+            return waiter
+        }
+
+        /// Adds a call to the line of an origin.
+        /// - Returns: Its waiter, and the one that is refused in its place; nil if it is refused itself.
+        mutating func append(
+            _ origin: Origin, _ precedence: Precedence, at now: MonotonicInstant
+        ) -> (waiter: Waiter, outranked: Waiter?)? {
+            let rank = shares.updateIfPresent(origin) { $0.line.rank(nextTicket, precedence) }
+            guard let rank else { return nil }
+            var outranked: Waiter?
+            if waiting >= rules.queue {
+                guard let (key, last) = shares.outranked(by: rank, in: origin) else { return nil }
+                outranked = remove(last, of: key)
+            }
+            var toldAt = toldAt
+            let added = shares.updateIfPresent(origin) { share in
+                var beginsLine = false
+                if share.line.isEmpty {
+                    beginsLine =
+                        share.hasRoom
+                        ? WaitingLine.isNews(&toldAt, at: now)
+                        : WaitingLine.isNews(&share.toldAt, at: now)
+                }
+                let waiter = Waiter(rank, precedence, origin: origin, beginsLine: beginsLine)
+                share.line.append(waiter)
+                return waiter
+            }
+            guard let waiter = added else { return nil }
+            self.toldAt = toldAt
+            nextTicket += 1
+            waiting += 1
+            noteNext(of: origin)
+            return (waiter, outranked)
         }
     }
 
@@ -140,73 +190,56 @@ final class Permits: Sendable {
     /// Takes a permit, or a place in line for one.
     /// - Parameters:
     ///   - origin: The origin that the permit is for.
-    ///   - timeSource: The clock for the time since the last report that a line forms.
+    ///   - precedence: What decides when the call has its turn.
+    ///   - timeSource: Tells how long ago it was said that a line forms.
     /// - Returns: The waiter, or nil if a permit was taken.
-    /// - Throws: `overloaded` if there is neither a permit nor a place.
-    func take(_ origin: Origin, timeSource: any TimeSource) throws -> Waiter? {
+    /// - Throws: `overloaded` if there is neither.
+    func take(
+        _ origin: Origin, _ precedence: Precedence = Precedence(), timeSource: any TimeSource
+    ) throws -> Waiter? {
         var evicted: [Origin] = []
         defer { for origin in evicted { tell(of: origin) } }
-        return try state.withLock { state in
+        let (waiter, outranked, queue) = try state.withLock {
+            state -> (Waiter?, Waiter?, Int) in
             let rules = state.rules
             let hasRoom = state.held < rules.total
-            let hasPlace = state.waiting < rules.queue
-            let ticket = state.nextTicket
-            let new = OriginShare(limit: rules.first)
-            var toldAt = state.toldAt
-            defer { state.toldAt = toldAt }
-            let waiter = try state.shares.update(
-                origin, orMake: new, evicting: { origin, _ in evicted.append(origin) },
+            let isTaken = state.shares.update(
+                origin, orMake: OriginShare(limit: rules.first),
+                evicting: { origin, _ in evicted.append(origin) },
                 { share in
                     // Every waiter that could start has started, so the others wait for this origin
                     // or for the total.
-                    if hasRoom, share.hasRoom, share.line.isEmpty {
-                        share.held += 1
-                        return Waiter?.none
-                    }
-                    guard hasPlace else { throw Self.full(origin, queue: rules.queue) }
-                    var beginsLine = false
-                    if share.line.isEmpty {
-                        let now = timeSource.now
-                        beginsLine =
-                            share.hasRoom
-                            ? WaitingLine.isNews(&toldAt, at: now)
-                            : WaitingLine.isNews(&share.toldAt, at: now)
-                    }
-                    let waiter = Waiter(ticket: ticket, beginsLine: beginsLine)
-                    share.line.append(waiter)
-                    return waiter
+                    guard hasRoom, share.hasRoom, share.line.isEmpty else { return false }
+                    share.held += 1
+                    return true
                 })
-            guard let waiter else {
+            if isTaken {
                 state.held += 1
-                return nil
+                return (nil, nil, 0)
             }
-            state.nextTicket += 1
-            state.waiting += 1
-            if state.shares[origin]?.readyTicket == ticket { state.noteNext(of: origin) }
-            return waiter
+            guard let (waiter, outranked) = state.append(origin, precedence, at: timeSource.now)
+            else { throw Self.full(origin, queue: rules.queue) }
+            return (waiter, outranked, rules.queue)
         }
+        if let outranked {
+            let error = Self.full(outranked.origin ?? origin, queue: queue)
+            outranked.turn.settle(.failure(error))
+        }
+        return waiter
     }
 
     /// Removes a waiter from its line.
     /// - Returns: Whether it was still in line.
     func leave(_ origin: Origin, _ waiter: Waiter) -> Bool {
-        state.withLock { state in
-            let left = state.shares.updateIfPresent(origin) { share in
-                let isFirst = share.line.firstTicket == waiter.ticket
-                return (isThere: share.line.remove(waiter.ticket), isFirst: isFirst)
-            }
-            guard let left, left.isThere else { return false }
-            state.waiting -= 1
-            if left.isFirst { state.noteNext(of: origin) }
-            return true
-        }
+        state.withLock { $0.remove(waiter.rank, of: origin) != nil }
     }
 
     // MARK: Giving back
 
     /// Returns a permit.
     ///
-    /// Of the calls that can start, the call that has waited longest gets the permit.
+    /// Of the calls that can start, the one with the highest class gets it, and among these the
+    /// one that is next in its line and has waited longest; see ``WaitingLine`` for aging.
     func giveBack(_ origin: Origin) {
         let served = state.withLock { state in
             state.held -= 1
@@ -219,12 +252,15 @@ final class Permits: Sendable {
 
     private func serve(_ state: inout State) -> [Waiter] {
         var served: [Waiter] = []
-        while state.held < state.rules.total, let origin = state.ready.popFirst(in: state.shares) {
+        while state.held < state.rules.total, let place = state.ready.first,
+            let waiter = state.ready.serve(place.rank), let origin = waiter.origin
+        {
             state.shares.updateIfPresent(origin) { share in
-                guard let waiter = share.line.popFirst() else { return }
+                _ = share.line.serve(waiter.rank)
                 share.held += 1
-                served.append(waiter)
+                share.noted = nil
             }
+            served.append(waiter)
             state.held += 1
             state.waiting -= 1
             state.noteNext(of: origin)

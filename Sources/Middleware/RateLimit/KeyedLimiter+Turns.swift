@@ -27,15 +27,15 @@ extension KeyedLimiter {
     ) {
         let now = timeSource.now
         let coolingUntil = cooldowns?.end(of: key, at: now)?.nanoseconds
-        while let first = line.line.first {
+        while let first = line.next {
             if coolingUntil == nil, line.source.take(first.cost, at: now.nanoseconds) {
-                if line.remove(first) { actions.served.append(first) }
+                if let served = line.line.serve(first.rank) { actions.served.append(served) }
                 continue
             }
             // The calls behind a refused call get its permits.
             guard let deadline = first.deadline,
                 let turn = Self.turn(line, coolingUntil), deadline.nanoseconds <= turn,
-                line.remove(first)
+                line.line.remove(first.rank) != nil
             else { break }
             let wait = Self.wait(from: now, until: turn)
             actions.fail(first, RateLimitError.late(key, wait, isCooling: coolingUntil != nil))
@@ -44,7 +44,7 @@ extension KeyedLimiter {
         notice(line, at: now, &actions)
     }
 
-    // The time at which the first call may start; nil if unknown.
+    // When the next call may start, as far as is known.
     private static func turn(_ line: Line, _ coolingUntil: Int64?) -> Int64? {
         guard let coolingUntil, !line.line.isEmpty else { return line.turn }
         return max(line.turn ?? coolingUntil, coolingUntil)
@@ -79,6 +79,26 @@ extension KeyedLimiter {
             state.waiting -= actions.settledCount
         }
         perform(actions, key, timeSource)
+    }
+
+    /// Refuses a call in line, whose place another one takes.
+    func refuse(
+        _ rank: WaitingLine.Rank, of key: QuotaKey, _ state: inout State,
+        _ timeSource: any TimeSource, _ actions: inout DeferredActions
+    ) {
+        let now = timeSource.now
+        let coolingUntil = cooldowns?.end(of: key, at: now)?.nanoseconds
+        let settled = actions.settledCount
+        state.lines.updateIfPresent(key) { line in
+            guard let waiter = line.line.remove(rank) else { return }
+            let due = line.source.start(
+                of: waiter.cost, behind: line.line.cost, at: now.nanoseconds)
+            let wait = Self.wait(from: now, until: max(due, coolingUntil ?? .min))
+            let error = RateLimitError.full(key, wait, isCooling: coolingUntil != nil)
+            actions.fail(waiter, error)
+            serve(key, &line, timeSource, &actions)
+        }
+        state.waiting -= actions.settledCount - settled
     }
 
     /// The time until a moment, which may have passed.
@@ -144,14 +164,58 @@ extension KeyedLimiter {
             (wait, isCooling) = (after, cooling)
             let end = now.advanced(by: wait)
             for waiter in line.line.waiters where waiter.deadline.map({ $0 <= end }) ?? false {
-                guard line.remove(waiter) else { continue }
+                guard line.line.remove(waiter.rank) != nil else { continue }
                 actions.fail(waiter, RateLimitError.late(key, wait, isCooling: isCooling))
             }
         }
         var excess = excess - actions.settledCount
-        while excess > 0, let last = line.line.last, line.remove(last) {
-            actions.fail(last, RateLimitError.full(key, wait, isCooling: isCooling))
+        while excess > 0, let last = line.line.last, let waiter = line.line.remove(last.rank) {
+            actions.fail(waiter, RateLimitError.full(key, wait, isCooling: isCooling))
             excess -= 1
         }
+    }
+}
+
+/// What remains to be done after unlocking, because it runs code of others.
+struct DeferredActions {
+    var served: [Waiter] = []
+    var timers: [any TimerToken] = []
+    var wantsAttention = false
+    private var failed: [(waiter: Waiter, error: ClientError)] = []
+
+    /// How many calls no longer wait.
+    var settledCount: Int { served.count + failed.count }
+
+    mutating func fail(_ waiter: Waiter, _ error: ClientError) { failed.append((waiter, error)) }
+
+    func perform() {
+        for timer in timers { timer.cancel() }
+        for waiter in served { waiter.turn.settle(.success(())) }
+        for (waiter, error) in failed { waiter.turn.settle(.failure(error)) }
+    }
+}
+
+/// The errors of calls that a limit refuses.
+enum RateLimitError {
+    /// The error of a call that finds the line full.
+    static func full(_ key: QuotaKey, _ wait: Duration, isCooling: Bool) -> ClientError {
+        let reason =
+            isCooling
+            ? "\(key) has asked to wait" : "the rate limit for \(key) is reached"
+        return ClientError(
+            .rateLimited,
+            "\(reason), and the queue is full; the next request may start in \(wait.text)",
+            transfer: TransferState(.connecting), retryAfter: wait)
+    }
+
+    /// The error of a call whose deadline ends before its turn.
+    static func late(_ key: QuotaKey, _ wait: Duration, isCooling: Bool) -> ClientError {
+        let reason =
+            isCooling
+            ? "\(key) has asked to wait, so that this call could start in \(wait.text)"
+            : "the rate limit for \(key) would let this call start in \(wait.text)"
+        return ClientError(
+            .deadlineExceeded, "\(reason), but its deadline ends before that",
+            transfer: TransferState(.connecting), retryAfter: wait)
     }
 }

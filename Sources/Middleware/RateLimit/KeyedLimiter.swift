@@ -4,7 +4,8 @@ import Synchronization
 public import TurnpikeCore
 import TurnpikeSupport
 
-/// The permits of each key of a limit, and the calls in line for them, first come, first served.
+/// The permits of each key of a limit, and the calls that wait for them in line, those of higher
+/// classes first (``Criticality``).
 ///
 /// It keeps 1024 keys, and more only if calls depend on them.
 public final class KeyedLimiter<Source: PermitSource>: Sendable {
@@ -12,12 +13,10 @@ public final class KeyedLimiter<Source: PermitSource>: Sendable {
     public typealias Attendant =
         @Sendable (KeyedLimiter<Source>, QuotaKey, any TimeSource) -> Void
 
-    struct Line: OriginEntry {
+    struct Line: LineEntry {
         var source: Source
         var line = WaitingLine()
-        // How many permits the calls in line need.
-        var cost = 0
-        // Serves the first call in line.
+        // Serves the call that is next.
         var timer: (any TimerToken)?
         var timerDue = Int64.max
         // The time of the last report of waiting calls.
@@ -26,19 +25,9 @@ public final class KeyedLimiter<Source: PermitSource>: Sendable {
         init(_ source: Source) { self.source = source }
 
         var isInUse: Bool { !line.isEmpty || source.isInUse }
-        var demand: WaitingPermits { WaitingPermits(all: cost, first: line.first?.cost) }
-        var turn: Int64? { line.first.flatMap { source.turn(of: $0.cost) } }
-
-        mutating func append(_ waiter: Waiter) {
-            line.append(waiter)
-            cost += waiter.cost
-        }
-
-        mutating func remove(_ waiter: Waiter) -> Bool {
-            guard line.remove(waiter.ticket) else { return false }
-            cost -= waiter.cost
-            return true
-        }
+        var next: Waiter? { line.first?.waiter }
+        var demand: WaitingPermits { WaitingPermits(all: line.cost, first: next?.cost) }
+        var turn: Int64? { next.flatMap { source.turn(of: $0.cost) } }
     }
 
     struct State {
@@ -102,7 +91,8 @@ public final class KeyedLimiter<Source: PermitSource>: Sendable {
 
     /// Takes permits, or a place in line for them.
     /// - Parameters:
-    ///   - key: The owner of the used quota.
+    ///   - key: Whose quota is used.
+    ///   - precedence: What decides when the call has its turn.
     ///   - cost: How many permits the call takes, at least 1.
     ///   - deadline: The time at which the call must have ended.
     ///   - timeSource: Schedules the wake-up.
@@ -110,43 +100,46 @@ public final class KeyedLimiter<Source: PermitSource>: Sendable {
     /// - Throws: `rateLimited` if the line is full, `deadlineExceeded` if permits would come too
     ///   late.
     func take(
-        _ key: QuotaKey, cost: Int = 1, deadline: MonotonicInstant? = nil,
-        timeSource: any TimeSource
+        _ key: QuotaKey, _ precedence: Precedence = Precedence(), cost: Int = 1,
+        deadline: MonotonicInstant? = nil, timeSource: any TimeSource
     ) throws -> Waiter? {
         var actions = DeferredActions()
-        let waiter = try state.withLock { state in
-            let isFull = state.waiting >= state.queue
+        let waiter = try state.withLock { state -> Waiter? in
+            let now = timeSource.now
+            let coolingUntil = cooldowns?.end(of: key, at: now)?.nanoseconds
             let ticket = state.nextTicket
-            let waiter = try state.lines.update(key, orMake: Line(make())) { line in
-                let now = timeSource.now
-                let coolingUntil = cooldowns?.end(of: key, at: now)?.nanoseconds
-                if coolingUntil == nil, line.line.isEmpty,
-                    line.source.take(cost, at: now.nanoseconds)
-                {
-                    notice(line, at: now, &actions)
-                    return Waiter?.none
-                }
-                let due = line.source.start(of: cost, behind: line.cost, at: now.nanoseconds)
-                let wait = Self.wait(from: now, until: max(due, coolingUntil ?? .min))
-                if isFull, coolingUntil != nil || !line.source.mayStartSoon(at: now.nanoseconds) {
-                    throw RateLimitError.full(key, wait, isCooling: coolingUntil != nil)
-                }
-                if let deadline, wait >= max(now.duration(to: deadline), .zero) {
-                    throw RateLimitError.late(key, wait, isCooling: coolingUntil != nil)
-                }
+            let wish = state.lines.update(key, orMake: Line(make())) {
+                line -> (rank: WaitingLine.Rank, due: Int64, maySoon: Bool)? in
+                if takeNow(cost, &line, coolingUntil, at: now, &actions) { return nil }
+                let rank = line.line.rank(ticket, precedence)
+                let before = line.line.cost(before: rank, precedence)
+                return (
+                    rank, line.source.start(of: cost, behind: before, at: now.nanoseconds),
+                    coolingUntil == nil && line.source.mayStartSoon(at: now.nanoseconds)
+                )
+            }
+            guard let (rank, due, maySoon) = wish else { return nil }
+            let wait = Self.wait(from: now, until: max(due, coolingUntil ?? .min))
+            let isFull = state.waiting >= state.queue && !maySoon
+            let outranked = isFull ? state.lines.outranked(by: rank, in: key) : nil
+            if isFull, outranked == nil {
+                throw RateLimitError.full(key, wait, isCooling: coolingUntil != nil)
+            }
+            if let deadline, wait >= max(now.duration(to: deadline), .zero) {
+                throw RateLimitError.late(key, wait, isCooling: coolingUntil != nil)
+            }
+            if let (other, last) = outranked { refuse(last, of: other, &state, timeSource, &actions) }
+            state.waiting += 1
+            state.nextTicket += 1
+            return state.lines.updateIfPresent(key) { line in
                 let beginsLine = line.line.isEmpty && WaitingLine.isNews(&line.toldAt, at: now)
                 let waiter = Waiter(
-                    ticket: ticket, beginsLine: beginsLine, cost: cost, deadline: deadline)
-                line.append(waiter)
+                    rank, precedence, beginsLine: beginsLine, cost: cost, deadline: deadline)
+                line.line.append(waiter)
                 arm(key, &line, coolingUntil, timeSource, &actions)
                 notice(line, at: now, &actions)
                 return waiter
             }
-            if waiter != nil {
-                state.waiting += 1
-                state.nextTicket += 1
-            }
-            return waiter
         }
         perform(actions, key, timeSource)
         return waiter
@@ -156,15 +149,26 @@ public final class KeyedLimiter<Source: PermitSource>: Sendable {
     /// - Returns: Whether they were available.
     func takeNow(_ key: QuotaKey, cost: Int, timeSource: any TimeSource) -> Bool {
         if cost <= 0 { return true }
-        do {
-            guard let waiter = try take(key, cost: cost, timeSource: timeSource) else {
-                return true
+        var actions = DeferredActions()
+        let now = timeSource.now
+        let coolingUntil = cooldowns?.end(of: key, at: now)?.nanoseconds
+        let isTaken = state.withLock { state in
+            state.lines.update(key, orMake: Line(make())) {
+                takeNow(cost, &$0, coolingUntil, at: now, &actions)
             }
-            // If the waiter has already left the line, its turn has just come.
-            return !leave(key, waiter, timeSource)
-        } catch {
-            return false
         }
+        perform(actions, key, timeSource)
+        return isTaken
+    }
+
+    private func takeNow(
+        _ cost: Int, _ line: inout Line, _ coolingUntil: Int64?, at now: MonotonicInstant,
+        _ actions: inout DeferredActions
+    ) -> Bool {
+        guard coolingUntil == nil, line.line.isEmpty, line.source.take(cost, at: now.nanoseconds)
+        else { return false }
+        notice(line, at: now, &actions)
+        return true
     }
 
     /// Removes a waiter from its line; the waiters behind it move up.
@@ -174,8 +178,8 @@ public final class KeyedLimiter<Source: PermitSource>: Sendable {
         let hasLeft = state.withLock { state in
             let hasLeft =
                 state.lines.updateIfPresent(key) { line in
-                    guard line.remove(waiter) else { return false }
-                    // The next call may cost less, so that its permits are already available.
+                    guard line.line.remove(waiter.rank) != nil else { return false }
+                    // The next one may cost less, so that its permits are there already.
                     serve(key, &line, timeSource, &actions)
                     return true
                 } ?? false

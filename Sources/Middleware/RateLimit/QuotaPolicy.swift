@@ -55,3 +55,63 @@ extension QuotaPolicy {
             partitionKey: try item.bytes("pk"))
     }
 }
+
+/// The rest of a quota, as a server states it: an item of the field `RateLimit`
+/// (draft-ietf-httpapi-ratelimit-headers-11 §4).
+///
+/// ```swift
+/// // RateLimit: "minute";r=0;t=30
+/// let used = response.headers.rateLimits.filter { $0.availableQuota == 0 }
+/// let wait = used.compactMap(\.effectiveWindow).max()
+/// ```
+///
+/// It is a hint, not a promise: the server may refuse a request although quota is left. If the
+/// response has a `Retry-After` too, that counts (§7, ``/TurnpikeCore/HTTPHeaders/retryAfter(at:)``). In a
+/// response from a cache, it is as old as the response (§7.3).
+public struct ServiceLimit: Sendable, Hashable {
+    /// The name of the quota policy that the limit belongs to (``QuotaPolicy/name``).
+    public let policy: String
+    /// How many units of the quota may still be used (`r`).
+    public let availableQuota: Int
+    /// The time, from the response on, within which no more than the available quota may be used
+    /// (`t`); nil if the server does not say.
+    public let effectiveWindow: Duration?
+    /// The owner of the quota, if the server keeps several (`pk`).
+    public let partitionKey: Data?
+
+    /// Creates a limit.
+    public init(
+        policy: String, availableQuota: Int, effectiveWindow: Duration? = nil,
+        partitionKey: Data? = nil
+    ) {
+        self.policy = policy
+        self.availableQuota = availableQuota
+        self.effectiveWindow = effectiveWindow
+        self.partitionKey = partitionKey
+    }
+}
+
+extension HTTPHeaders {
+    /// The rest of each of the server's quotas: the items of the field `RateLimit`
+    /// (draft-ietf-httpapi-ratelimit-headers-11 §4).
+    ///
+    /// It is empty if the field is missing, or malformed anywhere (§7). The fields of older drafts
+    /// and the `X-RateLimit-…` fields are not read, because they have no common meaning: `Reset` is
+    /// a date for one server, and a number of seconds for another.
+    public var rateLimits: [ServiceLimit] {
+        guard contains(.rateLimit), let list = StructuredItems(values(of: .rateLimit)) else {
+            return []
+        }
+        return (try? list.items.map { try ServiceLimit($0) }) ?? []
+    }
+}
+
+extension ServiceLimit {
+    fileprivate init(_ item: StructuredItems.Item) throws(StructuredItems.Malformed) {
+        guard let available = try item.integer("r") else { throw StructuredItems.Malformed() }
+        self.init(
+            policy: try item.name(), availableQuota: available,
+            effectiveWindow: try item.integer("t").map { .seconds($0) },
+            partitionKey: try item.bytes("pk"))
+    }
+}

@@ -5,11 +5,15 @@ import TurnpikeSupport
 
 /// Limits the number of requests per second, or by several rules at once.
 ///
-/// Each origin has a token bucket. Up to `burst` calls pass at once; the others wait in line, first
-/// come, first served. A call fails at once, with ``/TurnpikeCore/ClientError/retryAfter``, in two
-/// cases: as ``/TurnpikeCore/ClientError/Code/rateLimited`` if the line is full, and as
-/// ``/TurnpikeCore/ClientError/Code/deadlineExceeded`` if its turn would come after its deadline. A
-/// call that is cancelled leaves the line, and the calls behind it move up.
+/// Each origin has a token bucket. Up to `burst` calls pass at once; the others wait in line. Calls of
+/// higher classes go first (``TurnpikeCore/Call/criticality(_:)``), and among those of one class it is
+/// first come, first served, or callers take turns (``RateLimiting/takingTurns(by:)``). Nothing
+/// starves: one permit in 20 goes to the call that has waited longest, if others went before it.
+///
+/// A call fails at once, with ``/TurnpikeCore/ClientError/retryAfter``, in two cases: as
+/// ``/TurnpikeCore/ClientError/Code/rateLimited`` if the line is full and it is the last call of the
+/// lowest class, and as ``/TurnpikeCore/ClientError/Code/deadlineExceeded`` if its turn would come after
+/// its deadline. A call that is cancelled in line leaves it, and the calls behind it move up.
 ///
 /// A log outside of the gate has a line when calls begin to wait, not a line for each call. In ten
 /// seconds, it has at most one such line for each bucket.
@@ -90,8 +94,8 @@ public struct RateLimit: RateLimiting {
     /// Flushes the meter.
     public func shutdown() async { await limiter.figures.flush() }
 
-    /// States the rate and the waits of the limit.
-    public func facts(for request: Request?) -> GateFacts? { limitFacts() }
+    /// What is true of this gate; see ``/TurnpikeCore/GateFacts``.
+    public func facts(for request: Request?) -> GateFacts? { limitFacts(for: request) }
 
     /// Waits for its permits.
     public func intercept(

@@ -9,6 +9,7 @@ public struct RateLimitOptions: Sendable {
     /// The group of calls that share the buckets.
     public let scope: RateLimit.Scope
     var key: (@Sendable (Request) -> String?)?
+    var turnKey: (@Sendable (Request) -> String?)?
     var cost: (@Sendable (Request) -> Int)?
     var headCost: (@Sendable (ResponseHead) -> Int?)?
     var contentCost: (@Sendable (ResponseHead, Data) -> Int?)?
@@ -55,7 +56,21 @@ extension RateLimiting {
         return copy
     }
 
-    /// Returns the limit with a number of permits for each request; the default is one.
+    /// Returns the limit with turns for those who wait for one quota: for each key, such as the name of
+    /// a user, one call after another.
+    ///
+    /// Of the calls of one class (``Criticality``), each key has one turn in a round. If the line is
+    /// full, the call that would have its turn last is refused. With ``key(_:)``, each key has a quota
+    /// of its own; with this, the keys share one.
+    /// - Parameter key: Whose call it is; nil for the calls without a key, which have turns together.
+    /// - Returns: The limit. It shares its quotas with this one.
+    public func takingTurns(by key: @escaping @Sendable (Request) -> String?) -> Self {
+        var copy = self
+        copy.options.turnKey = key
+        return copy
+    }
+
+    /// Returns the limit with a number of permits for each request; without it, each takes one.
     ///
     /// ```swift
     /// // A provider counts tokens: about one for four bytes of the prompt, and those of the answer.

@@ -56,14 +56,8 @@ extension RateLimiting {
     ) async throws -> Response {
         guard let key = options.key(of: request) else { return try await next(request) }
         let cost = options.cost(of: request)
-        if cost > 0, let waiter = try take(key, cost, in: context) {
-            if waiter.beginsLine { context.report(news(of: key), by: gateName) }
-            limiter.tell()
-            defer { limiter.tell() }
-            let timeSource = context.timeSource
-            try await waiter.wait(in: context, for: waitName(key, context)) { [limiter] in
-                limiter.leave(key, $0, timeSource)
-            }
+        if cost > 0, let waiter = try take(key, cost, for: request, in: context) {
+            try await wait(waiter, key, in: context)
         }
         let sends = context.sendCount
         let response: Response
@@ -89,20 +83,28 @@ extension RateLimiting {
 
     /// Returns the facts that every limit states.
     /// - Parameters:
-    ///   - reach: The reach of the limit beyond this process: `, over all replicas`.
-    ///   - use: The effect of shared state; its waits are part of the waits for a turn.
+    ///   - request: The request that the facts are for, if they are for one.
+    ///   - reach: Over what the limit holds, beyond this process: `, over all replicas`.
+    ///   - use: What it uses beyond this process; its waits are among those for a turn.
     /// - Returns: The facts.
-    public func limitFacts(reach: String = "", use: GateEffect? = nil) -> GateFacts {
+    public func limitFacts(
+        for request: Request?, reach: String = "", use: GateEffect? = nil
+    ) -> GateFacts {
         let (queue, rates) = (limiter.queue, limiter.rates)
+        let takesTurns = options.turnKey != nil
         var facts = GateFacts(
             "lets \(rates.text("request "))\(options.scope == .origin ? " to each origin" : "")"
                 + reach
-                + (queue > 0 ? "; up to \(queue) others wait in line" : ", and refuses the others"))
+                + (queue > 0
+                    ? "; up to \(queue) others wait in line"
+                        + WaitingLine.text(of: request, takesTurns: takesTurns)
+                    : ", and refuses the others"))
         facts.effects =
             rates.all.map { .limitsRate(1, per: .nanoseconds($0.interval)) } + [.answers(.refusal)]
         if queue > 0 {
             // The last one in line waits for its own permit too.
-            let (longest, overflows) = rates.interval.multipliedReportingOverflow(by: Int64(queue))
+            let turns = WaitingLine.mostTurns(of: request, queue: queue, takesTurns: takesTurns)
+            let (longest, overflows) = rates.interval.multipliedReportingOverflow(by: turns)
             facts.effects.append(
                 .waits(atMost: overflows ? nil : .nanoseconds(longest), reason: "its turn"))
         }
@@ -113,16 +115,38 @@ extension RateLimiting {
         return facts
     }
 
-    private func take(_ key: QuotaKey, _ cost: Int, in context: Context) throws -> Waiter? {
+    private func take(
+        _ key: QuotaKey, _ cost: Int, for request: Request, in context: Context
+    ) throws -> Waiter? {
         do {
             return try limiter.take(
-                key, cost: cost, deadline: context.deadline, timeSource: context.timeSource)
+                key, Precedence(of: request, by: options.turnKey), cost: cost,
+                deadline: context.deadline, timeSource: context.timeSource)
         } catch {
-            context.report(
-                count: "turnpike.rate_limit.refusals", labels: key.origin?.meterLabels ?? [:],
-                of: limiter.figures)
+            countRefusal(key, in: context)
             throw error
         }
+    }
+
+    private func wait(_ waiter: Waiter, _ key: QuotaKey, in context: Context) async throws {
+        if waiter.beginsLine { context.report(news(of: key), by: gateName) }
+        limiter.tell()
+        defer { limiter.tell() }
+        let timeSource = context.timeSource
+        do {
+            try await waiter.wait(in: context, for: waitName(key, context)) { [limiter] in
+                limiter.leave(key, $0, timeSource)
+            }
+        } catch let error where ClientError.Code.rateLimited ~= error {
+            countRefusal(key, in: context)
+            throw error
+        }
+    }
+
+    private func countRefusal(_ key: QuotaKey, in context: Context) {
+        context.report(
+            count: "turnpike.rate_limit.refusals", labels: key.origin?.meterLabels ?? [:],
+            of: limiter.figures)
     }
 
     private func waitName(_ key: QuotaKey, _ context: Context) -> String {

@@ -11,7 +11,7 @@ extension Registry {
             description: PartDescription(
                 """
                 Limits the number of requests per second, or by several rules; more calls wait in \
-                line. With `shared` it is one limit for all replicas.
+                line, critical ones first. With `shared` it is one limit for all replicas.
                 """,
                 settings: [
                     "perSecond":
@@ -42,6 +42,7 @@ extension Registry {
                     a response says.
                     """,
                     "queue": "How many calls may wait, over all origins.",
+                    "turnHeader": .turnHeader,
                     "scope": "Whether the limit is one for each origin, or one for all.",
                     "metrics": .metrics, "switch": .control,
                 ],
@@ -86,6 +87,9 @@ private enum RateLimits {
             "buckets", for: terms, updating: { $0.update(to: new) }
         ) { new }
         if let keyField { limit = limit.key { $0.headers[keyField] } }
+        if let field = settings.headerName("turnHeader") {
+            limit = limit.takingTurns { $0.headers[field] }
+        }
         if let field = settings.headerName("costHeader") {
             limit = limit.cost { permits($0.headers[field]) ?? 1 }
         }
@@ -184,6 +188,11 @@ extension SettingDescription {
     static let keyHeader: SettingDescription = """
         The field of the request that names whose quota it uses, such as a tenant: each value has a \
         quota of its own at an origin. No secrets.
+        """
+
+    static let turnHeader: SettingDescription = """
+        The field of the request that names whose call it is, such as a tenant: of the calls that \
+        wait, each value has one turn after another.
         """
 
     static let cooldowns: SettingDescription = """

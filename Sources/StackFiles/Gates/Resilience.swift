@@ -157,12 +157,13 @@ extension Registry {
             description: PartDescription(
                 """
                 Limits how many calls are under way at once, each until the body of its response \
-                has ended. Place it inside `retry`.
+                has ended; more calls wait in line, critical ones first. Place it inside `retry`.
                 """,
                 settings: [
                     "total": "The most calls under way to all origins together.",
                     "perOrigin": "The most calls under way to one origin.",
-                    "queue": "How many calls may wait; more fail at once.",
+                    "queue": "How many calls may wait; more fail at once, sheddable ones first.",
+                    "turnHeader": .turnHeader,
                     "adaptive": """
                     Adapts the limit of each origin to what its server can bear, up to `perOrigin`.
                     """,
@@ -181,10 +182,12 @@ extension Registry {
                 queue: settings.int("queue", default: 1000, in: 0...1_000_000),
                 adaptive: settings.object("adaptive").map { AdaptiveLimit(settings: $0) },
                 meter: settings.meter())
-            // Calls under way hold their permits under the new limits.
-            return settings.reloadable("permits", for: true, updating: { $0.update(to: limit) }) {
-                limit
-            }
+            // Calls under way hold permits, whatever the limits are now.
+            let kept = settings.reloadable(
+                "permits", for: true, updating: { $0.update(to: limit) }
+            ) { limit }
+            guard let field = settings.headerName("turnHeader") else { return kept }
+            return kept.takingTurns { $0.headers[field] }
         }
         register(
             gate: "admissionControl",

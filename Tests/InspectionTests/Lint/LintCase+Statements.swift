@@ -24,6 +24,11 @@ extension LintCase {
             [.admissionControl(), .circuitBreaker(), .attemptTimeout()],
             "AdmissionControl must stand outside of CircuitBreaker"),
         LintCase(
+            "stated-order",
+            [.rateLimit(perSecond: 5), .concurrencyLimit(), .admissionControl(), .attemptTimeout()],
+            [.admissionControl(), .rateLimit(perSecond: 5), .concurrencyLimit(), .attemptTimeout()],
+            "AdmissionControl must stand outside of RateLimit. A call would wait in line"),
+        LintCase(
             "needed-gate-missing", [.admissionControl()], [.admissionControl(), .attemptTimeout()],
             "AdmissionControl needs an attempt timeout, and the stack has none."),
         LintCase(

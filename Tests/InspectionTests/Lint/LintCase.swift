@@ -66,7 +66,7 @@ extension LintCase {
         LintCase(
             "deadline-inside-wait", [.rateLimit(perSecond: 10, queue: 50), .deadline(.seconds(2))],
             [.deadline(.seconds(2)), .rateLimit(perSecond: 10, queue: 50)],
-            "waits up to 5 s for its turn before its deadline of 2 s begins"),
+            "waits up to 100 s for its turn before its deadline of 2 s begins"),
         LintCase(
             "deadline-missing", [.retry(), .redirect()], [.deadline(), .retry(), .redirect()],
             "Retry, Redirect"),
@@ -170,7 +170,7 @@ extension LintCase {
             "rate-limit-inside-concurrency-limit",
             [.concurrencyLimit(total: 8), .rateLimit(perSecond: 10, queue: 50)],
             [.rateLimit(perSecond: 10, queue: 50), .concurrencyLimit(total: 8)],
-            "while it waits for its turn, for up to 5 s", "8 such calls keep out all others"),
+            "while it waits for its turn, for up to 100 s", "8 of them keep out all others"),
         LintCase(
             "rate-limit-inside-concurrency-limit",
             [.concurrencyLimit(), .rateLimit(perSecond: 10)],

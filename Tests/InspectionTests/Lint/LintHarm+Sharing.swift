@@ -151,6 +151,22 @@ extension LintHarm {
                 _ = try? await client(stack, simulation, server).get("x").data()
                 return spans.withLock { $0.count } == 1
             }),
+        LintHarm(
+            "stated-order",
+            wrong: { [.rateLimit(perSecond: 0.1), .admissionControl(), .attemptTimeout()] },
+            right: { [.admissionControl(), .rateLimit(perSecond: 0.1), .attemptTimeout()] },
+            happens: { stack, simulation in
+                let client = client(stack, simulation, MockTransport([.any(.status(503))]))
+                for _ in 0..<3 { _ = try? await client.get("x").response() }
+                // A call that the server has no place for waits in line before it is refused, and
+                // keeps a more important one from its turn.
+                async let refused: Void = {
+                    _ = try? await client.get("x").criticality(.sheddable).response()
+                }()
+                let begin = simulation.elapsed
+                _ = await refused
+                return simulation.elapsed - begin > .seconds(1)
+            }),
     ]
 
     private static let sink = MemoryLogSink()

@@ -160,9 +160,16 @@ import TurnpikeSharedState
         #expect(
             effects(RateLimit(perSecond: 50, queue: 100)) == [
                 .limitsRate(1, per: .milliseconds(20)), .answers(.refusal),
-                .waits(atMost: .seconds(2), reason: "its turn"),
+                .waits(atMost: .seconds(40), reason: "its turn"),
             ])
         #expect(effects(RateLimit(perSecond: 50, queue: 0)).count == 2)
+        // Others may overtake a call 19 times for each turn, but not one of the highest class.
+        var critical = get
+        critical.options.criticality = .critical
+        let limit = RateLimit(perSecond: 50, queue: 100)
+        let alone = GateEffect.waits(atMost: .seconds(2), reason: "its turn")
+        #expect(effects(limit, critical).last == alone)
+        #expect(effects(limit.takingTurns { _ in "a" }, critical).last != alone)
         let shared = SharedState(MemorySharedStore(), timeLimit: .milliseconds(30))
         let store = GateEffect.sharesState(.counts, isHidden: true, atMost: .milliseconds(30))
         #expect(

@@ -167,6 +167,16 @@ struct GateSettingsTests {
         #expect(limit.underWay == 0)
     }
 
+    @Test(
+        "Tenants that wait take turns by the field that a file names",
+        arguments: [#""concurrencyLimit", "perOrigin": 1"#, #""rateLimit", "perSecond": 1"#])
+    func turns(gate: String) async throws {
+        let configured = try configured(
+            #"{"use": \#(gate), "turnHeader": "X-Tenant"}"#, transport: "well")
+        let facts = configured.client.stack.gates.first?.facts(for: nil)
+        #expect(facts?.summary.contains("callers take turns") == true)
+    }
+
     @Test("A reload keeps the tokens, unless the rate changes")
     func limits() async throws {
         let rate = try configured(#"{"use": "rateLimit", "perSecond": 1, "queue": 0}"#)

@@ -84,6 +84,12 @@ struct ResilienceExamples {
                 transport: MockTransport([.any(.ok(text: "x"))]), stack: [.admissionControl()]))
     }
 
+    @Test("Tenants that wait take turns")
+    func turns() {
+        let limit = ConcurrencyLimit(queue: 50).takingTurns { $0.headers["X-Tenant"] }
+        #expect(limit.facts(for: nil)?.summary.contains("callers take turns") == true)
+    }
+
     private static func feed(_ client: Client) async throws {
         let feed = try await client.get("feed").criticality(.sheddable).data()
         #expect(feed == Data("x".utf8))
