@@ -138,6 +138,11 @@ public struct AdmissionControl: Interceptor {
             ])
     }
 
+    /// The origins of whose calls some are refused.
+    public func liveFigures(at now: MonotonicInstant) -> [LiveFigure] {
+        shares.liveFigures(at: now)
+    }
+
     /// Runs the rest of the chain if the call is admitted.
     public func intercept(
         _ request: Request, context: Context, next: Next

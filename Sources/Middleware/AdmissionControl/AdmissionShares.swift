@@ -95,6 +95,16 @@ final class AdmissionShares: Sendable {
 
     // MARK: Metrics
 
+    func liveFigures(at now: MonotonicInstant) -> [LiveFigure] {
+        state.withLock { state in
+            let rules = state.rules
+            return state.shares.liveFigures({ "calls to \($0)" }) {
+                let share = $0.share(at: now, rules)
+                return share < 1 ? ("\(Int(share * 100)) % are admitted", true) : nil
+            }
+        }
+    }
+
     /// Reports the share of an origin's calls that is refused to the meter; none if the share was
     /// never cut or is forgotten.
     func tell(of origin: Origin, at now: MonotonicInstant) {

@@ -87,6 +87,14 @@ extension RateLimiting {
         return response
     }
 
+    /// The calls that wait in line, and the cool-downs.
+    public func liveFigures(at now: MonotonicInstant) -> [LiveFigure] {
+        let waiting = limiter.waitingCount
+        return (limiter.cooldowns?.liveFigures(at: now) ?? []) + [
+            LiveFigure("in line", "\(waiting) of \(limiter.queue)", isTrouble: waiting > 0)
+        ]
+    }
+
     /// Returns what each limit states of itself.
     /// - Parameters:
     ///   - reach: Over what the limit holds, beyond this process: `, over all replicas`.
