@@ -236,6 +236,7 @@ enum Help: String, CaseIterable {
 /// Suggests the command that was probably meant.
 enum NearMissCommand {
     static func hint(for name: String) -> String {
-        NearMiss.hint(for: name, among: ["send", "exec", "check", "explain", "status", "cache", "help"])
+        NearMiss.hint(
+            for: name, among: ["send", "exec", "check", "explain", "status", "cache", "help"])
     }
 }

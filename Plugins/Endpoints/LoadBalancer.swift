@@ -259,7 +259,9 @@ final class LoadBalancer: Sendable {
     func liveFigures(at now: MonotonicInstant) -> [LiveFigure] {
         let (members, failure) = state.withLock { ($0.order, $0.source.failure) }
         let away = members.filter { !$0.health.isUsable }.map { member in
-            let left = member.health.ejectedUntil.map { "ejected, \(now.duration(to: $0).text) left" }
+            let left = member.health.ejectedUntil.map {
+                "ejected, \(now.duration(to: $0).text) left"
+            }
             return LiveFigure("\(member.endpoint)", left ?? "down by its checks", isTrouble: true)
         }
         let count = LiveFigure("usable", "\(members.count - away.count) of \(members.count)")

@@ -20,7 +20,8 @@ import Darwin
 struct StatusCommandTests {
     private let folder = TemporaryFolder()
 
-    private func run(_ arguments: String...) async -> (code: Int32, text: String, messages: String) {
+    private func run(_ arguments: String...) async -> (code: Int32, text: String, messages: String)
+    {
         let terminal = FakeTerminal()
         let code = await TurnpikeCommand.run(
             ["status"] + arguments, terminal.terminal(), .commandLine)
@@ -35,7 +36,8 @@ struct StatusCommandTests {
         let socket = try StatusSocket(at: folder["s"], of: client, client)
         let text = await run(folder["s"])
         #expect(text.code == 0)
-        #expect(text.text.components(separatedBy: "! Switched: switch: off, set by Ann\n").count == 3)
+        #expect(
+            text.text.components(separatedBy: "! Switched: switch: off, set by Ann\n").count == 3)
         let json = await run(folder["s"], "--json")
         let parts = try JSONValue(parsing: Data(json.text.utf8)).array?.last?["parts"]?.array
         #expect(parts?.map { $0["name"] } == ["Client", "Switched", "Retry", "MockTransport"])
@@ -47,7 +49,9 @@ struct StatusCommandTests {
         #expect(gone.messages.contains("\(folder["s"]): cannot connect"))
     }
 
-    @Test("A wrong command line is a usage error", arguments: [[], ["a", "b"], ["a", "--svg"], ["a", "--json", "--html"]])
+    @Test(
+        "A wrong command line is a usage error",
+        arguments: [[], ["a", "b"], ["a", "--svg"], ["a", "--json", "--html"]])
     func usage(_ arguments: [String]) async {
         let terminal = FakeTerminal()
         #expect(StatusCommand.run(arguments, terminal.terminal()) == 2)
@@ -60,7 +64,7 @@ struct StatusCommandTests {
         #expect(unsafe server.call(bind))
         #expect(listen(server.descriptor, 1) == 0)
         async let served: Void = Blocking.run {
-            server.serve(.seconds(60)) { Data("HTTP/1.1 200 OK\r\n\r\n".utf8) }
+            server.serve(timeval(tv_sec: 60, tv_usec: 0)) { Data("HTTP/1.1 200 OK\r\n\r\n".utf8) }
         }
         let result = await run(folder["s"])
         #expect(result.code == 7)

@@ -10,7 +10,8 @@ enum StatusCommand {
         if let help = Help.asked(arguments, .status, terminal) { return help }
         let words = arguments.filter { !$0.hasPrefix("--") }
         let options = arguments.filter { $0.hasPrefix("--") }
-        guard words.count == 1, options.count < 2, ["--json", "--html", nil].contains(options.first)
+        guard words.count == 1, options.count < 2,
+            ["--json", "--html", nil].contains(options.first)
         else {
             terminal.error("status needs one socket; see turnpike status --help")
             return ExitCode.usage
@@ -18,7 +19,8 @@ enum StatusCommand {
         do {
             let all = try [ClientStatus](socket: words[0])
             switch options.first {
-            case "--json": return Help.show(String(decoding: try all.json(), as: UTF8.self), terminal)
+            case "--json":
+                return Help.show(String(decoding: try all.json(), as: UTF8.self), terminal)
             case "--html": return Help.show(all.html(title: "Status of \(words[0])"), terminal)
             default: return Help.show(all.map(\.description).joined(separator: "\n\n"), terminal)
             }

@@ -37,6 +37,7 @@ public protocol Gate: Sendable {
     ///
     /// The method is never called on the path of a call. It must not send, wait or change anything.
     /// - Parameter now: The time of the client.
+    /// - Returns: The lines.
     func liveFigures(at now: MonotonicInstant) -> [LiveFigure]
 
     /// Releases resources that outlive a call: flushes a log or closes a file, for example.

@@ -40,10 +40,10 @@ public final class StatusSocket: Sendable {
     /// - Throws: A fault of the file system; also if a process serves the path, or if it is no socket
     ///   of this user.
     public convenience init(at path: String, of clients: Client...) throws {
-        try self.init(at: path, of: clients, patience: .seconds(1))
+        try self.init(at: path, of: clients, patience: timeval(tv_sec: 1, tv_usec: 0))
     }
 
-    init(at path: String, of clients: [Client], patience: Duration) throws {
+    init(at path: String, of clients: [Client], patience: timeval) throws {
         let url = URL(filePath: path)
         name = url.lastPathComponent
         folder = try Folder.named(
@@ -123,7 +123,7 @@ final class UnixSocket: Sendable {
             throw FileFault("make a socket")
         }
         for option in [SO_RCVTIMEO, SO_SNDTIMEO] {
-            Self.set(option, of: descriptor, to: .seconds(5))
+            Self.set(option, of: descriptor, to: timeval(tv_sec: 5, tv_usec: 0))
         }
     }
 
@@ -134,7 +134,9 @@ final class UnixSocket: Sendable {
     func call(_ function: (CInt, UnsafePointer<sockaddr>?, socklen_t) -> CInt) -> Bool {
         var address = sockaddr_un()
         address.sun_family = sa_family_t(AF_UNIX)
-        unsafe withUnsafeMutableBytes(of: &address.sun_path) { unsafe $0.copyBytes(from: path.utf8) }
+        unsafe withUnsafeMutableBytes(of: &address.sun_path) {
+            unsafe $0.copyBytes(from: path.utf8)
+        }
         return unsafe withUnsafePointer(to: &address) { pointer in
             unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
                 unsafe function(descriptor, $0, socklen_t(MemoryLayout<sockaddr_un>.size)) == 0
@@ -143,7 +145,7 @@ final class UnixSocket: Sendable {
     }
 
     /// Sends the next peer some content, and hangs up.
-    func serve(_ patience: Duration, _ content: () -> Data) {
+    func serve(_ patience: timeval, _ content: () -> Data) {
         let peer = accept(descriptor, nil, nil)
         // Without a descriptor for the peer, it would be asked for again at once.
         if peer < 0 { return Thread.sleep(forTimeInterval: 0.1) }
@@ -174,12 +176,8 @@ final class UnixSocket: Sendable {
         throw FileFault("read so much from \(path)", code: EFBIG)
     }
 
-    private static func set(_ option: CInt, of descriptor: CInt, to time: Duration) {
-        var limit = timeval()
-        (limit.tv_sec, limit.tv_usec) = (
-            numericCast(time.components.seconds),
-            numericCast(time.components.attoseconds / 1_000_000_000_000)
-        )
+    private static func set(_ option: CInt, of descriptor: CInt, to limit: timeval) {
+        var limit = limit
         unsafe setsockopt(
             descriptor, SOL_SOCKET, option, &limit, socklen_t(MemoryLayout<timeval>.size))
     }

@@ -101,7 +101,8 @@ struct Circuit: OriginEntry {
         switch phase {
         case .closed: nil
         case .isolated(let name): ("isolated by hand (\(name)) until it is closed by hand", true)
-        case .open(let until): ("open; a probe in \(max(now.duration(to: until), .zero).text)", true)
+        case .open(let until):
+            ("open; a probe in \(max(now.duration(to: until), .zero).text)", true)
         case .halfOpen(_, let admitted, let succeeded):
             ("half-open; \(succeeded) of \(admitted) probes succeeded, \(rules.probes) must", true)
         }

@@ -41,7 +41,10 @@ struct ClientStatusTests {
                 .deadline(.seconds(5)), .switched(by: hedging, [.hedge(after: .seconds(1))]),
                 breaker, .chaos(.status(503), switch: Switch(share: 0.5, by: "Bob")),
             ], serializers: SerializerTable(), timeSource: clock)
-        #expect(ClientStatus(of: client).troubles == ["Chaos: switch: on for 50.0 % of the calls, set by Bob"])
+        #expect(
+            ClientStatus(of: client).troubles == [
+                "Chaos: switch: on for 50.0 % of the calls, set by Bob"
+            ])
         hedging.set(share: 0, by: "Ann, incident 7")
         breaker.isolate(origin, by: "Ann")
         let text = "\(ClientStatus(of: client))".split(separator: "\n").map(String.init)
@@ -59,8 +62,14 @@ struct ClientStatusTests {
                 " Client", "1 Deadline", "2 Switched", "2.1 Hedge", "3 CircuitBreaker", "4 Chaos",
                 " MockTransport",
             ])
-        #expect(text.contains("  2.1  Hedge           sends up to 1 more, after 1 s, and takes the first good response"))
-        #expect(text.contains { $0.hasPrefix("!      ") && $0.hasSuffix("switch: off, set by Ann, incident 7") })
+        #expect(
+            text.contains(
+                "  2.1  Hedge           sends up to 1 more, after 1 s, and takes the first good response"
+            ))
+        #expect(
+            text.contains {
+                $0.hasPrefix("!      ") && $0.hasSuffix("switch: off, set by Ann, incident 7")
+            })
         breaker.close(origin, by: "Ann")
         #expect(ClientStatus(of: client).troubles.count == 2)
     }
@@ -73,7 +82,10 @@ struct ClientStatusTests {
         #expect(lines(client, "CircuitBreaker") == [])
         _ = try await client.get(anywhere).response()
         clock.advance(by: .seconds(3))
-        #expect(lines(client, "CircuitBreaker") == ["! circuit of http://a.example: open; a probe in 12 s"])
+        #expect(
+            lines(client, "CircuitBreaker") == [
+                "! circuit of http://a.example: open; a probe in 12 s"
+            ])
         clock.advance(by: .seconds(12))
         _ = try await client.get(anywhere).response()
         #expect(
@@ -115,14 +127,17 @@ struct ClientStatusTests {
         #expect(lines(client, "Retry") == [])
         _ = await code(of: client.get(anywhere))
         #expect(
-            lines(client, "Retry") == ["! retry budget of http://a.example: 1 retries, 1 calls, spent"])
+            lines(client, "Retry") == [
+                "! retry budget of http://a.example: 1 retries, 1 calls, spent"
+            ])
         #expect(lines(client, "AdmissionControl") == [])
         for _ in 0..<3 {
             clock.advance(by: .seconds(1))
             _ = await code(of: client.get(anywhere))
         }
         let admission = try #require(lines(client, "AdmissionControl").first)
-        #expect(admission.wholeMatch(of: /! calls to http:\/\/a.example: [1-9] % are admitted/) != nil)
+        #expect(
+            admission.wholeMatch(of: /! calls to http:\/\/a.example: [1-9] % are admitted/) != nil)
         clock.advance(by: .seconds(100))
         #expect(lines(client, "Retry") + lines(client, "AdmissionControl") == [])
     }
@@ -176,7 +191,8 @@ struct ClientStatusTests {
     @Test("No secret is in it, and nothing of others becomes a control character or markup")
     func secrets() async throws {
         let gate = Telling(lines: [
-            LiveFigure("of http://u:s3cret@b.example/?sig=s3cret", "Bearer s3cret", isTrouble: true),
+            LiveFigure(
+                "of http://u:s3cret@b.example/?sig=s3cret", "Bearer s3cret", isTrouble: true),
             LiveFigure("<img src=x>\u{1B}[2J", "a & b\u{202E}"),
         ])
         let client = Client(

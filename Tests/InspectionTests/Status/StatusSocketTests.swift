@@ -43,7 +43,8 @@ struct StatusSocketTests {
     func reads() throws {
         let gate = ClientStatusTests.Telling(lines: [LiveFigure("line", "7", isTrouble: true)])
         let clients = [client(), client(gate)]
-        let socket = try StatusSocket(at: path, of: clients, patience: .seconds(9))
+        let socket = try StatusSocket(
+            at: path, of: clients, patience: timeval(tv_sec: 9, tv_usec: 0))
         #expect(try folder.mode("s") == 0o600)
         for _ in 0..<3 {
             #expect(try [ClientStatus](socket: path) == clients.map { ClientStatus(of: $0) })
@@ -61,7 +62,8 @@ struct StatusSocketTests {
         let client = Client(
             MockTransport { _ in .ok() }, clock: ManualClock(),
             Stack((0..<60).map { _ in ClientStatusTests.Telling(lines: lines) }))
-        let socket = try StatusSocket(at: path, of: [client], patience: .milliseconds(20))
+        let socket = try StatusSocket(
+            at: path, of: [client], patience: timeval(tv_sec: 0, tv_usec: 20_000))
         let silent = [try connected(), try connected()]
         _ = try connected()
         #expect(try [ClientStatus](socket: path).first?.parts.count == 62)

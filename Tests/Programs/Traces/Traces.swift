@@ -25,7 +25,8 @@ enum Traces {
         try await hedge(server, store)
         try await queue(server, store)
         try await fail(server, store)
-        let files = files(store.traces, retried) + [
+        let files =
+            files(store.traces, retried) + [
                 ("many.html", try await many()), ("status.html", status(server)),
             ]
         let folder = URL(filePath: CommandLine.arguments[1])
