@@ -312,8 +312,8 @@ let package = Package(
             name: "CommandLineTests",
             dependencies: [
                 "ChildProcess", "TestSupport", "Turnpike", "TurnpikeCache", "TurnpikeCommandLine",
-                "TurnpikeCore", "TurnpikeSharedStateStackFiles", "TurnpikeStackFiles",
-                "TurnpikeTesting",
+                "TurnpikeCore", "TurnpikeInspection", "TurnpikeSharedStateStackFiles",
+                "TurnpikeStackFiles", "TurnpikeTesting",
             ],
             path: "Tests/CommandLineTests", swiftSettings: settings),
         .testTarget(

@@ -31,6 +31,7 @@ let package = Package(
                 .product(name: "Turnpike", package: "turnpike"),
                 .product(name: "TurnpikeCacheStackFiles", package: "turnpike"),
                 .product(name: "TurnpikeCurlStackFiles", package: "turnpike"),
+                .product(name: "TurnpikeInspection", package: "turnpike"),
                 .product(name: "TurnpikeStackFiles", package: "turnpike"),
                 .product(name: "TurnpikeConfiguration", package: "turnpike-configuration"),
                 .product(name: "TurnpikeHTTPTypes", package: "turnpike-http-types"),

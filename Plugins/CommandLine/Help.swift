@@ -6,7 +6,7 @@ import TurnpikeSupport
 
 /// The pages of `--help`.
 enum Help: String, CaseIterable {
-    case overview, send, exec, check, explain, cache
+    case overview, send, exec, check, explain, status, cache
 
     /// Prints a page.
     static func show(_ page: Help, _ terminal: Terminal) -> Int32 {
@@ -42,6 +42,7 @@ enum Help: String, CaseIterable {
         case .exec: Self.execText
         case .check: Self.checkText
         case .explain: Self.explainText
+        case .status: Self.statusText
         case .cache: Self.cacheText
         }
     }
@@ -57,6 +58,8 @@ enum Help: String, CaseIterable {
               lists every mistake in a stack file, and in the order of its gates
           turnpike explain stack.json
               tells what each gate of a stack file does to a request, and the worst case of a call
+          turnpike status /run/shop/status.sock
+              tells why the calls of a running service fail or wait
           turnpike cache list folder
               lists the responses in a cache on disk; purge removes them
           turnpike --version
@@ -201,6 +204,18 @@ enum Help: String, CaseIterable {
         Nothing is sent, opened or created.
         """
 
+    private static let statusText = """
+        turnpike status SOCKET [--json | --html]
+
+          turnpike status /run/shop/status.sock
+              the state of the clients of a service: first why calls fail or wait now, then each
+              gate in order with its switch and figures; lines that begin with ! are trouble
+          turnpike status /run/shop/status.sock --html >status.html
+              a page for a browser; --json for programs
+
+        The service opens the socket (StatusSocket), for its own user. Nothing can be set by it.
+        """
+
     private static let cacheText = """
         turnpike cache list DIRECTORY
         turnpike cache purge DIRECTORY [URL]
@@ -221,6 +236,7 @@ enum Help: String, CaseIterable {
 /// Suggests the command that was probably meant.
 enum NearMissCommand {
     static func hint(for name: String) -> String {
-        NearMiss.hint(for: name, among: ["send", "exec", "check", "explain", "cache", "help"])
+        NearMiss.hint(
+            for: name, among: ["send", "exec", "check", "explain", "status", "cache", "help"])
     }
 }

@@ -13,8 +13,8 @@ import Musl
 import Darwin
 #endif
 
-/// The command `turnpike exec | send | check | explain | cache`, for programs that add transports
-/// and gates.
+/// The command `turnpike exec | send | check | explain | status | cache`, for programs that add
+/// transports and gates.
 ///
 /// ```swift
 /// import TurnpikeAsyncHTTPClient
@@ -48,7 +48,7 @@ public enum TurnpikeCommand {
         register(&registry)
         // A command that only computes has nothing to cancel or to clean up. A signal ends it at
         // once.
-        if ["check", "explain"].contains(arguments.first) {
+        if ["check", "explain", "status"].contains(arguments.first) {
             exit(await run(arguments, .standard, registry))
         }
         exit(await Interruption.run { [registry] in await run(arguments, .standard, registry) })
@@ -64,6 +64,7 @@ public enum TurnpikeCommand {
         case "send": return await SendCommand.run(rest, terminal, registry)
         case "check": return CheckCommand.run(rest, terminal, registry)
         case "explain": return ExplainCommand.run(rest, terminal, registry)
+        case "status": return StatusCommand.run(rest, terminal)
         case "cache": return await CacheCommand.run(rest, terminal)
         case nil, "help", "--help", "-h": return Help.show(.overview, terminal)
         case "--version": return Help.showVersion(terminal)

@@ -116,6 +116,18 @@ public final class CurlTransport: Transport {
     /// Whether there is a client certificate (``Trust/clientCertificate``).
     public var provesClient: Bool { options.configuration.trust.clientCertificate != nil }
 
+    /// The exchanges under way, and the connections, which are counted for a
+    /// ``Configuration/meter``.
+    public var liveFigures: [LiveFigure] {
+        let pools = engines.compactMap(\.connections)
+        let (open, active) = pools.reduce((0, 0)) { ($0.0 + $1.open, $0.1 + $1.active) }
+        let exchanges = engines.reduce(0) { $0 + $1.load.load(ordering: .relaxed) }
+        return [
+            LiveFigure("exchanges", "\(exchanges) under way"),
+            LiveFigure("connections", pools.isEmpty ? "unknown" : "\(open) open, \(active) active"),
+        ]
+    }
+
     /// Sends a request.
     public func send(_ request: Request, context: Context) async throws -> Response {
         if !request.options.isEmpty, let name = request.options.upgrade {

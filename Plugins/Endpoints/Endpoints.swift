@@ -117,6 +117,11 @@ public struct Endpoints: Interceptor {
             passedOver: isOther ? "it is not for \(service)" : nil)
     }
 
+    /// How many endpoints are usable, and those that are not.
+    public func liveFigures(at now: MonotonicInstant) -> [LiveFigure] {
+        balancer.liveFigures(at: now)
+    }
+
     /// Runs the rest of the chain with an endpoint for the connection.
     public func intercept(
         _ request: Request, context: Context, next: Next

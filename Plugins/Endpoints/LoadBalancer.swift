@@ -256,6 +256,19 @@ final class LoadBalancer: Sendable {
 
     // MARK: Metrics
 
+    func liveFigures(at now: MonotonicInstant) -> [LiveFigure] {
+        let (members, failure) = state.withLock { ($0.order, $0.source.failure) }
+        let away = members.filter { !$0.health.isUsable }.map { member in
+            let left = member.health.ejectedUntil.map {
+                "ejected, \(now.duration(to: $0).text) left"
+            }
+            return LiveFigure("\(member.endpoint)", left ?? "down by its checks", isTrouble: true)
+        }
+        let count = LiveFigure("usable", "\(members.count - away.count) of \(members.count)")
+        let list = failure.map { LiveFigure("list", "did not come: \($0)", isTrouble: true) }
+        return away + [count] + (list.map { [$0] } ?? [])
+    }
+
     /// Reports to the meter how many endpoints there are in each state.
     func tell() {
         figures.tell {

@@ -61,7 +61,13 @@ struct EndpointHealthTests {
                 #"turnpike_endpoints_panics_total{\#(labels)} 0"#,
                 #"turnpike_endpoints_refresh_failures_total{\#(labels)} 0"#,
             ])
-        clock.advance(by: .seconds(5))
+        clock.advance(by: .seconds(2))
+        #expect(
+            gate.liveFigures(at: clock.now) == [
+                LiveFigure("10.0.0.1:8080", "ejected, 3 s left", isTrouble: true),
+                LiveFigure("usable", "2 of 3"),
+            ])
+        clock.advance(by: .seconds(3))
         servers.set([0], nil)
         await client.send(1)
         #expect(gate.numbers(.ejected) == [])

@@ -127,7 +127,7 @@ struct EndpointSourceTests {
         ]
         for (answer, code, text) in answers {
             let resolver = ScriptedResolver(answer)
-            let (client, _) = client(resolver)
+            let (client, gate) = client(resolver)
             let error = await #expect(throws: ClientError.self) {
                 try await client.get(service).response()
             }
@@ -135,6 +135,9 @@ struct EndpointSourceTests {
             #expect(error?.message.contains("no endpoint of users.internal is known") == true)
             #expect(error?.message.contains(text) == true, "\(error?.message ?? "")")
             #expect(error?.transfer?.isUnsent == true)
+            let figures = gate.liveFigures(at: clock.now)
+            #expect(figures.first == LiveFigure("usable", "0 of 0"))
+            #expect(figures.last?.isTrouble == true && figures.last?.value.contains(text) == true)
             // What a ClientError says is said once; another error is kept for whoever looks for it.
             let isTold = error?.underlying != nil
             #expect(isTold == (text == "Lost" || text == "CancellationError"))
@@ -158,6 +161,7 @@ struct EndpointSourceTests {
         let resolver = ScriptedResolver([.at(0)])
         let (client, gate) = client(resolver)
         _ = try await client.get(service).response()
+        #expect(gate.liveFigures(at: clock.now) == [LiveFigure("usable", "1 of 1")])
         let list = OneShot<Void>()
         resolver.set { _, _ in
             try await list.value {}

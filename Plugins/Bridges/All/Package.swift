@@ -98,7 +98,7 @@ let targets =
             ]
                 + turnpike(
                     "Turnpike", "TurnpikeCacheStackFiles", "TurnpikeCurlStackFiles",
-                    "TurnpikeStackFiles")
+                    "TurnpikeInspection", "TurnpikeStackFiles")
                 + products("Configuration", of: "swift-configuration")
                 + products("Hummingbird", of: "hummingbird") + products("NIOCore", of: "swift-nio")
                 + products("InMemoryTracing", "Tracing", of: "swift-distributed-tracing")

@@ -77,6 +77,16 @@ public struct Cache: Interceptor {
     /// Reports to another meter from now on; nil for none.
     public func report(to meter: (any GateMeter)?) { state.counts.move(to: meter) }
 
+    /// What ``statistics`` counts.
+    public func liveFigures(at now: MonotonicInstant) -> [LiveFigure] {
+        let (all, sent) = (statistics, statistics.misses + statistics.renewed)
+        let hits = "\(all.hits) fresh, \(all.staleHits) stale, \(all.validated) validated"
+        return [
+            LiveFigure("answers so far", "\(hits), \(sent) sent, \(all.bypassed) passed by"),
+            LiveFigure("store", "\(all.usage.entries) responses, \(all.failures) faults so far"),
+        ]
+    }
+
     /// Creates a cache over a state.
     init(state: CacheState, partition: String?, options: Options = Options()) {
         self.state = state

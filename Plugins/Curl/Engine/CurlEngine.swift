@@ -113,6 +113,9 @@ final class CurlEngine: Sendable {
         wake()
     }
 
+    /// How many connections are open, and how many of them are active; nil without a meter.
+    var connections: (open: Int, active: Int)? { state.withLock { _ in figures?.table.counts } }
+
     func post(_ transfer: CurlTransfer, _ orders: CurlTransfer.Orders) {
         if enqueue(transfer, orders) { wake() }
     }

@@ -38,7 +38,7 @@ final class ConnectionFigures: @unchecked Sendable {
     ]
 
     private let meter: any GateMeter
-    fileprivate var table = ConnectionTable()
+    var table = ConnectionTable()
     private var labels: [ConnectionTable.Group: Labels] = [:]
 
     init(_ meter: any GateMeter) {
@@ -199,6 +199,11 @@ struct ConnectionTable {
 
     /// - Parameter maxGroups: The most groups with a peer; the same limit is for those without.
     init(maxGroups: Int = 1000) { self.maxGroups = maxGroups }
+
+    /// How many connections are open, and how many of them are active.
+    var counts: (open: Int, active: Int) {
+        (connections.count, connections.values.count { $0.transfers > 0 })
+    }
 
     /// Whether there is neither a connection nor a transfer.
     var isEmpty: Bool { attempts.isEmpty && connections.isEmpty && places.isEmpty && ports.isEmpty }

@@ -33,6 +33,13 @@ public protocol Gate: Sendable {
     /// - Returns: The facts, or nil if nothing is known.
     func facts(for request: Request?) -> GateFacts?
 
+    /// Returns lines about the present state of the gate, in any order; none by default.
+    ///
+    /// The method is never called on the path of a call. It must not send, wait or change anything.
+    /// - Parameter now: The time of the client.
+    /// - Returns: The lines.
+    func liveFigures(at now: MonotonicInstant) -> [LiveFigure]
+
     /// Releases resources that outlive a call: flushes a log or closes a file, for example.
     ///
     /// ``Client/shutdown(grace:cancellingWith:)`` calls this method after the last call.
@@ -48,6 +55,8 @@ extension Gate {
     public var requiredCapabilities: TransportCapabilities { [] }
     /// Nil.
     public func facts(for request: Request?) -> GateFacts? { nil }
+    /// None.
+    public func liveFigures(at now: MonotonicInstant) -> [LiveFigure] { [] }
     /// Does nothing.
     public func shutdown() async {}
 }

@@ -28,6 +28,9 @@ public protocol Transport: Sendable {
     /// transport must return the value of that transport.
     var canEndProcess: Bool { get }
 
+    /// Lines about the present state of the transport, such as its connections; none by default.
+    var liveFigures: [LiveFigure] { get }
+
     /// Sends a request and returns when the head of its response has arrived.
     /// - Throws: ``ClientError`` with a ``TransferState``, from which gates decide whether sending
     ///   again is safe. If the task is cancelled, `CancellationError` at once. If the context is
@@ -47,4 +50,7 @@ extension Transport {
 
     /// False: no bytes from a server end the process.
     public var canEndProcess: Bool { false }
+
+    /// None.
+    public var liveFigures: [LiveFigure] { [] }
 }

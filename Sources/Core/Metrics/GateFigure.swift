@@ -26,3 +26,22 @@ public struct GateFigure: Sendable, Hashable {
         self.labels = labels
     }
 }
+
+/// A line about the present state of a gate or a transport, for the person who looks why calls fail.
+///
+/// `ClientStatus` of `TurnpikeInspection` shows the lines of a client, without secrets.
+public struct LiveFigure: Sendable, Hashable, Codable {
+    /// The subject, for example `circuit of https://api.example.com`.
+    public let name: String
+    /// The state, in words or as a figure with its unit.
+    public let value: String
+    /// Whether calls may fail or wait because of it now.
+    public let isTrouble: Bool
+
+    /// Creates a line, which must not contain an account, a path or content.
+    public init(_ name: String, _ value: String, isTrouble: Bool = false) {
+        self.name = name
+        self.value = value
+        self.isTrouble = isTrouble
+    }
+}

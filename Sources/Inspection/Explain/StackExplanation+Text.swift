@@ -67,7 +67,7 @@ extension GateExplanation {
 }
 
 extension String {
-    fileprivate func padded(to width: Int) -> String {
+    func padded(to width: Int) -> String {
         self + String(repeating: " ", count: Swift.max(width - count, 0))
     }
 }

@@ -32,9 +32,24 @@ extension [Trace] {
 /// The parts of the page.
 enum TracePage {
     static func document(title: String, data: JSONValue, isLive: Bool) -> String {
+        let body = """
+            \(frame)
+            <script type="application/json" id="data">\(embedded(data))</script>
+            <script>\(script)</script>
+            """
+        return document(
+            title: title, style: style, scripts: "script-src '\(hash(script))'; ",
+            connections: isLive ? "'self'" : "'none'", body: body)
+    }
+
+    /// A page that loads no other file, and runs no script that its policy does not name.
+    static func document(
+        title: String, style: String, scripts: String = "", connections: String = "'none'",
+        body: String
+    ) -> String {
         let policy = [
-            "default-src 'none'", "script-src '\(hash(script))'", "style-src '\(hash(style))'",
-            "connect-src \(isLive ? "'self'" : "'none'")", "base-uri 'none'", "form-action 'none'",
+            "default-src 'none'", "\(scripts)style-src '\(hash(style))'",
+            "connect-src \(connections)", "base-uri 'none'", "form-action 'none'",
         ]
         return """
             <!DOCTYPE html>
@@ -49,9 +64,7 @@ enum TracePage {
             <style>\(style)</style>
             </head>
             <body>
-            \(frame)
-            <script type="application/json" id="data">\(embedded(data))</script>
-            <script>\(script)</script>
+            \(body)
             </body>
             </html>
 
@@ -91,7 +104,7 @@ enum TracePage {
             .replacing("\u{2029}", with: "\\u2029")
     }
 
-    private static func escaped(_ text: String) -> String {
+    static func escaped(_ text: String) -> String {
         text.replacing("&", with: "&amp;").replacing("<", with: "&lt;")
             .replacing(">", with: "&gt;").replacing("\"", with: "&quot;")
     }

@@ -143,6 +143,11 @@ public struct AdmissionControl: Interceptor {
         "A call would wait in line, and a call of a higher class might be refused for its place or take"
         + " its turn later, before it is refused itself."
 
+    /// The origins of whose calls some are refused.
+    public func liveFigures(at now: MonotonicInstant) -> [LiveFigure] {
+        shares.liveFigures(at: now)
+    }
+
     /// Runs the rest of the chain if the call is admitted.
     public func intercept(
         _ request: Request, context: Context, next: Next

@@ -95,6 +95,16 @@ final class AdmissionShares: Sendable {
 
     // MARK: Metrics
 
+    func liveFigures(at now: MonotonicInstant) -> [LiveFigure] {
+        state.withLock { state in
+            let rules = state.rules
+            return state.shares.liveFigures({ "calls to \($0)" }) {
+                let share = $0.share(at: now, rules)
+                return share < 1 ? ("\(Int(share * 100)) % are admitted", true) : nil
+            }
+        }
+    }
+
     /// Reports the refused share of an origin's calls to the meter; none if the origin is
     /// forgotten.
     func tell(of origin: Origin, at now: MonotonicInstant) {

@@ -106,6 +106,11 @@ public struct Chaos: Interceptor {
         return facts
     }
 
+    /// The switch, which is trouble unless it is off.
+    public func liveFigures(at now: MonotonicInstant) -> [LiveFigure] {
+        [control.liveFigure(isTrouble: control.share > 0 && rate > 0)]
+    }
+
     /// Makes the fault, or runs the rest of the chain.
     public func intercept(
         _ request: Request, context: Context, next: Next

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import TurnpikeCore
+import TurnpikeSupport
 
 /// The circuit of one origin: closed, open or half-open, and when it changes.
 struct Circuit: OriginEntry {
@@ -92,6 +93,18 @@ struct Circuit: OriginEntry {
         case .isolated: nil
         case .halfOpen(_, let admitted, _) where admitted < rules.probes: .zero
         case .open(let until), .halfOpen(let until, _, _): max(now.duration(to: until), .zero)
+        }
+    }
+
+    /// What it does to calls, for people; nil if it is closed.
+    func text(at now: MonotonicInstant, _ rules: Rules) -> (String, isTrouble: Bool)? {
+        switch phase {
+        case .closed: nil
+        case .isolated(let name): ("isolated by hand (\(name)) until it is closed by hand", true)
+        case .open(let until):
+            ("open; a probe in \(max(now.duration(to: until), .zero).text)", true)
+        case .halfOpen(_, let admitted, let succeeded):
+            ("half-open; \(succeeded) of \(admitted) probes succeeded, \(rules.probes) must", true)
         }
     }
 

@@ -95,6 +95,11 @@ public struct CircuitBreaker: Interceptor {
             "refuses requests to an origin that fails", .breaksCircuit, .answers(.refusal))
     }
 
+    /// The circuits that are not closed.
+    public func liveFigures(at now: MonotonicInstant) -> [LiveFigure] {
+        circuits.liveFigures(at: now)
+    }
+
     /// Runs the rest of the chain if the circuit admits the request.
     public func intercept(
         _ request: Request, context: Context, next: Next

@@ -112,6 +112,13 @@ final class Circuits: Sendable {
 
     // MARK: Metrics
 
+    func liveFigures(at now: MonotonicInstant) -> [LiveFigure] {
+        state.withLock { state in
+            let rules = state.rules
+            return state.circuits.liveFigures({ "circuit of \($0)" }) { $0.text(at: now, rules) }
+        }
+    }
+
     /// Reports the state of an origin's circuit to the meter, or no state if the circuit is gone.
     func tell(of origin: Origin) {
         figures.tell {

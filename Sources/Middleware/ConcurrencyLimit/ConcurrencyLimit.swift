@@ -113,6 +113,9 @@ public struct ConcurrencyLimit: Interceptor {
         return facts
     }
 
+    /// The permits that are taken, and the line.
+    public func liveFigures(at now: MonotonicInstant) -> [LiveFigure] { permits.liveFigures }
+
     /// Waits for a permit and holds it until the body ends.
     public func intercept(
         _ request: Request, context: Context, next: Next

@@ -315,6 +315,19 @@ final class Permits: Sendable {
 
     // MARK: Metrics
 
+    var liveFigures: [LiveFigure] {
+        state.withLock { state in
+            let (held, total, waiting) = (state.held, state.rules.total, state.waiting)
+            return state.shares.liveFigures({ "permits to \($0)" }) {
+                let text = "\($0.held) of \(Int($0.limit)), \($0.line.count) in line"
+                return $0.isInUse ? (text, !$0.hasRoom) : nil
+            } + [
+                LiveFigure("permits", "\(held) of \(total)", isTrouble: held >= total),
+                LiveFigure("in line", "\(waiting) of \(state.rules.queue)", isTrouble: waiting > 0),
+            ]
+        }
+    }
+
     /// Reports to the meter how many calls are under way and waiting.
     ///
     /// If the limit is adaptive and the origin is known, the origin's limit is reported too.

@@ -65,6 +65,15 @@ public final class Cooldowns: Sendable {
         return entries.withLock { $0[key] }.flatMap { now < $0.until ? $0.until : nil }
     }
 
+    func liveFigures(at now: MonotonicInstant) -> [LiveFigure] {
+        entries.withLock { entries in
+            // The part of a key may be a secret.
+            entries.liveFigures({ "cool-down of \($0.origin?.description ?? "all")" }) {
+                now < $0.until ? ("\(now.duration(to: $0.until).text) left", true) : nil
+            }
+        }
+    }
+
     /// Begins a cool-down if a response asks for one, and reports it to the other replicas.
     func note(
         _ head: ResponseHead, for key: QuotaKey, gate: @autoclosure () -> String,

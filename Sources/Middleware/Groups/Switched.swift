@@ -67,6 +67,10 @@ public final class Switch: Sendable {
         return generator.unit() < share
     }
 
+    func liveFigure(isTrouble: Bool) -> LiveFigure {
+        LiveFigure("switch", text + (setBy.map { ", set by \($0)" } ?? ""), isTrouble: isTrouble)
+    }
+
     /// The share in words.
     var text: String {
         switch share {
@@ -107,6 +111,11 @@ public struct Switched: GateGroup {
             passedOver: request != nil && share == 0 ? "its switch is off" : nil)
         facts.appliesByLot = share > 0 && share < 1
         return facts
+    }
+
+    /// The switch, which is trouble if someone has turned it down.
+    public func liveFigures(at now: MonotonicInstant) -> [LiveFigure] {
+        [control.liveFigure(isTrouble: control.share < 1 && control.setBy != nil)]
     }
 
     /// Whether the switch is on for the call.

@@ -91,6 +91,15 @@ struct BoundedMap<Key: Hashable, Value: OriginEntry> {
         entries.compactMap { condition($0.value.value) ? $0.key : nil }
     }
 
+    /// The entries about which there is something to say, in any order.
+    func liveFigures(
+        _ name: (Key) -> String, _ text: (Value) -> (String, isTrouble: Bool)?
+    ) -> [LiveFigure] {
+        entries.compactMap { key, entry in
+            text(entry.value).map { LiveFigure(name(key), $0.0, isTrouble: $0.isTrouble) }
+        }
+    }
+
     private mutating func makeRoom(_ evicting: (Key, Value) -> Void) {
         let excess = entries.count - Self.bound + 1
         let unused = entries.lazy.filter { !$0.value.value.isInUse }

@@ -81,6 +81,14 @@ extension RateLimiting {
         return response
     }
 
+    /// The calls that wait in line, and the cool-downs.
+    public func liveFigures(at now: MonotonicInstant) -> [LiveFigure] {
+        let waiting = limiter.waitingCount
+        return (limiter.cooldowns?.liveFigures(at: now) ?? []) + [
+            LiveFigure("in line", "\(waiting) of \(limiter.queue)", isTrouble: waiting > 0)
+        ]
+    }
+
     /// Returns the facts that every limit states.
     /// - Parameters:
     ///   - request: The request that the facts are for, if they are for one.

@@ -218,6 +218,11 @@ public struct Retry: RequestRetrier {
         budget?.giveBack(for: outcome.request.origin, at: context.timeSource.now)
     }
 
+    /// How much of the budget is used.
+    public func liveFigures(at now: MonotonicInstant) -> [LiveFigure] {
+        budget?.liveFigures(at: now) ?? []
+    }
+
     /// Flushes the meter of the budget.
     public func shutdown() async { await budget?.flush() }
 

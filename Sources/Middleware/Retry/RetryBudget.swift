@@ -83,6 +83,19 @@ public final class RetryBudget: Sendable {
 
     func flush() async { await meter?.flush() }
 
+    func liveFigures(at now: MonotonicInstant) -> [LiveFigure] {
+        accounts.accounts.withLock { [ratio, floor] accounts in
+            accounts.liveFigures({ "retry budget of \($0)" }) { account in
+                var window = account.window
+                window.advance(to: now)
+                if window.first + window.second == 0 { return nil }
+                let isSpent = !(Double(window.second + 1) <= ratio * Double(window.first) + floor)
+                let text = "\(window.second) retries, \(window.first) calls"
+                return (text + (isSpent ? ", spent" : ""), isSpent)
+            }
+        }
+    }
+
     /// Identifies the accounts.
     fileprivate var account: ObjectIdentifier { ObjectIdentifier(accounts) }
 }

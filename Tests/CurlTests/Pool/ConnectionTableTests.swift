@@ -44,8 +44,10 @@ struct ConnectionTableTests {
     mutating func life() {
         open(3, for: 1, at: 100)
         #expect(changes() == Change(active: 1, opened: 1))
+        #expect(table.counts == (1, 1))
         table.ended(1)
         #expect(changes() == Change(active: -1, idle: 1))
+        #expect(table.counts == (1, 0))
         send(2, from: 1003)
         #expect(changes() == Change(active: 1, idle: -1, reused: 1))
         table.ended(2)

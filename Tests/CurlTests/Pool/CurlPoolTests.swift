@@ -66,6 +66,11 @@ struct CurlPoolTests {
         ]
         async let first = fixture.client.get("/").string()
         try await until("an active connection") { store.open("active", labels) == 1 }
+        #expect(
+            fixture.client.transport.liveFigures == [
+                LiveFigure("exchanges", "1 under way"),
+                LiveFigure("connections", "1 open, 1 active"),
+            ])
         hold.open()
         #expect(try await first == "x")
         try await until("an idle connection") {

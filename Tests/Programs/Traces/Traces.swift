@@ -8,7 +8,7 @@ import TurnpikeTesting
 
 /// Records calls to a server of its own, and writes their traces in each form into a folder.
 ///
-/// `turnpike-traces FOLDER`: `page.html`, `traces.har`, `traces.otlp.json`, `traces.json`,
+/// `turnpike-traces FOLDER`: `page.html`, `status.html`, `traces.har`, `traces.otlp.json`, `traces.json`,
 /// `waterfall.txt` and `waterfall.svg`. It fails if one of them contains a planted secret.
 @main
 enum Traces {
@@ -25,7 +25,10 @@ enum Traces {
         try await hedge(server, store)
         try await queue(server, store)
         try await fail(server, store)
-        let files = files(store.traces, retried) + [("many.html", try await many())]
+        let files =
+            files(store.traces, retried) + [
+                ("many.html", try await many()), ("status.html", status(server)),
+            ]
         let folder = URL(filePath: CommandLine.arguments[1])
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         for (name, text) in files { try text.write(to: folder.appending(path: name)) }
@@ -43,6 +46,22 @@ enum Traces {
             transport: transport, stack: [.validate()], trace: store)
         for number in 1...60 { try await client.get("http://a.example/\(number)").empty() }
         return Data(store.traces.html(title: "Many calls").utf8)
+    }
+
+    // A client whose calls fail for several reasons, one of which looks like markup.
+    private static func status(_ server: TestServer) -> Data {
+        let breaker = CircuitBreaker()
+        for port in 1...30 {
+            breaker.isolate(Origin(scheme: "http", host: "a.example", port: port), by: "Ann")
+        }
+        let name = "<img src=x onerror=\"document.title='broken'\"> token=hunter3"
+        let client = Client(
+            baseURL: "\(server.url)?api_key=hunter4", transport: MockTransport { _ in .ok() },
+            stack: [
+                .switched(by: Switch(share: 0, by: name), [.retry()]), breaker,
+                .concurrencyLimit(), .attemptTimeout(.seconds(1)),
+            ])
+        return Data([ClientStatus(of: client)].html(title: "Status of a shop").utf8)
     }
 
     private static func files(_ traces: [Trace], _ retried: Trace?) -> [(String, Data)] {

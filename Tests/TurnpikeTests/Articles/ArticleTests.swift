@@ -24,6 +24,7 @@ struct ArticleTests {
             "Turnpike/Documentation.docc/MainActorModules.md",
             "Turnpike/Documentation.docc/ComingFromAsyncHTTPClient.md",
             "Turnpike/Documentation.docc/ComingFromURLSession.md",
+            "Turnpike/Documentation.docc/ComingFromPollyAndResilience4j.md",
             "StackFiles/Documentation.docc/StackFiles.md",
             "Core/Documentation.docc/WritingAGate.md",
             "Inspection/Documentation.docc/Bounds.md",
@@ -32,6 +33,7 @@ struct ArticleTests {
             "../Plugins/SharedState/Documentation.docc/OneQuotaForManyReplicas.md",
             "Middleware/Documentation.docc/LogsMetricsAndTraces.md",
             "Inspection/Documentation.docc/ReadingATrace.md",
+            "Inspection/Documentation.docc/OperateAtNight.md",
             "Core/Documentation.docc/SecretsAndRedaction.md",
             "../Plugins/Testing/Documentation.docc/TestingYourClient.md",
         ])

@@ -51,6 +51,14 @@ enum GatesBench {
         return jar
     }
 
+    // A person has closed the circuit of the calls, and isolated another.
+    private static func byHand() -> CircuitBreaker {
+        let breaker = CircuitBreaker()
+        breaker.isolate(Origin(scheme: "http", host: "other.example", port: 80), by: "Ann")
+        breaker.close(origin, by: "Ann")
+        return breaker
+    }
+
     private static func hosts() -> HSTSStore {
         let store = HSTSStore()
         store.insert(
@@ -123,6 +131,7 @@ enum GatesBench {
             name: "compressBodies", stack: [.compressBodies()],
             reason: "4 KiB are compressed, which is the gate's task", request: post(4096)),
         Row(name: "circuitBreaker", stack: [.circuitBreaker()]),
+        Row(name: "circuitBreaker-byHand", stack: [byHand()]),
         Row(name: "admissionControl", stack: [.admissionControl()]),
         Row(name: "rateLimit", stack: [.rateLimit(perSecond: 1e9, burst: 1_000_000)]),
         Row(name: "concurrencyLimit", stack: [.concurrencyLimit()]),
@@ -139,7 +148,9 @@ enum GatesBench {
             reason: "the exchange outlives its caller, so it has its own task and context"),
         Row(name: "fallback", stack: [.fallback(status: .ok)]),
         Row(name: "switched-off", stack: [.switched(by: Switch(share: 0), [.retry()])]),
+        Row(name: "switched-on", stack: [.switched(by: Switch(), [Pass()])]),
         Row(name: "chaos-off", stack: [.chaos(.droppedBody)]),
+        Row(name: "propagateDeadline-idle", stack: [.propagateDeadline()]),
         Row(
             name: "propagateDeadline", stack: [.deadline(), .propagateDeadline()],
             reason: "includes that of the deadline; the remaining time is written"),

@@ -7,6 +7,7 @@ import Logging
 import Metrics
 import ServiceLifecycle
 import Tracing
+import TurnpikeInspection
 import TurnpikeMetrics
 
 /// A service that answers `/cities/:name` by asking two slow and flaky upstreams.
@@ -45,6 +46,12 @@ struct CityService {
                 of: weatherURL, providers, recorder: recorder, logger: logger)
             let places = try UpstreamClient(
                 of: placesURL, providers, recorder: recorder, logger: logger)
+
+            // Where STATUS_SOCKET says, `turnpike status` shows why calls fail.
+            let status = try config.string(forKey: "status.socket").map {
+                try StatusSocket(at: $0, of: weather.client, places.client)
+            }
+            defer { status?.close() }
 
             let cities = Cities(weather: weather.client, places: places.client)
             let server = Application(

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import Foundation
+public import TurnpikeCore
+import TurnpikeSupport
+
+/// The present state of a client, which says on one screen why calls fail or wait now.
+///
+/// Gates and transports state it themselves (``/TurnpikeCore/Gate/liveFigures(at:)``). Secrets are
+/// hidden as in traces. ``StatusSocket`` serves it to `turnpike status`.
+public struct ClientStatus: Sendable, Hashable, Codable {
+    /// The client itself, a gate, or the transport.
+    public struct Part: Sendable, Hashable, Codable {
+        /// The place of a gate, `3` or `3.1`; empty for the client and the transport.
+        public let place: String
+        /// The name.
+        public let name: String
+        /// What it is configured to do; empty if that is not known.
+        public let summary: String
+        /// Its state: trouble first, then by name, at most 40 lines.
+        public let figures: [LiveFigure]
+
+        init(_ place: String, _ name: String, _ summary: String?, _ figures: [LiveFigure]) {
+            func shown(_ text: String) -> String {
+                Grammar.beginning(of: Redaction.standard.text(text), upTo: 400)
+            }
+            let left = figures.count - 40
+            self.place = place
+            self.name = shown(name)
+            self.summary = shown(summary ?? "") + (left > 0 ? " (\(left) lines left out)" : "")
+            self.figures =
+                figures.sorted {
+                    $0.isTrouble == $1.isTrouble ? $0.name < $1.name : $0.isTrouble
+                }.prefix(40).map {
+                    LiveFigure(shown($0.name), shown($0.value), isTrouble: $0.isTrouble)
+                }
+        }
+    }
+
+    /// The time of the client.
+    public let date: Date
+    /// The client, its gates outermost first, and its transport.
+    public let parts: [Part]
+
+    /// Reads the state of a client; nothing is sent, and no call waits for it.
+    public init(of client: Client) {
+        let (now, calls, transport) = (client.timeSource.now, client.runningCalls, client.transport)
+        let fault = client.fault.map { LiveFigure("fault", $0.message, isTrouble: true) }
+        let oldest = calls.prefix(9).enumerated().map { LiveFigure("call \($0 + 1)", "\($1)") }
+        date = client.timeSource.date
+        parts =
+            [
+                Part(
+                    "", "Client", client.baseURL.map { "for \($0)" },
+                    [fault, LiveFigure("calls", "\(calls.count) under way")].compactMap(\.self)
+                        + oldest)
+            ] + Self.parts(client.stack.gates, in: "", at: now)
+            + [Part("", String(describing: type(of: transport)), nil, transport.liveFigures)]
+    }
+
+    private static func parts(
+        _ gates: [any Gate], in place: String, at now: MonotonicInstant
+    ) -> [Part] {
+        gates.enumerated().flatMap { number, gate in
+            let own = place + "\(number + 1)"
+            let summary = gate.facts(for: nil)?.summary
+            let inner = (gate as? any GateGroup)?.gates ?? []
+            return [Part(own, gate.gateName, summary, gate.liveFigures(at: now))]
+                + parts(inner, in: own + ".", at: now)
+        }
+    }
+
+    /// Why calls may fail or wait now, with the names of the parts.
+    public var troubles: [String] {
+        parts.flatMap { part in
+            part.figures.filter(\.isTrouble).map { "\(part.name): \($0.name): \($0.value)" }
+        }
+    }
+
+    var time: String { date.formatted(.iso8601) }
+}
+
+extension ClientStatus: CustomStringConvertible {
+    /// Text for a terminal, without control characters: the troubles, then the parts.
+    public var description: String {
+        let (places, names) = (parts.map(\.place.count), parts.map { min($0.name.count, 24) })
+        let (place, name) = (places.max() ?? 0, names.max() ?? 0)
+        let indent = String(repeating: " ", count: place + name + 4)
+        var lines = [time] + (troubles.isEmpty ? ["no trouble"] : troubles.map { "! " + $0 })
+        for part in parts {
+            lines.append(
+                "  \(part.place.padded(to: place))  \(part.name.padded(to: name))  \(part.summary)")
+            lines += part.figures.map {
+                "\($0.isTrouble ? "!" : " ") \(indent)\($0.name): \($0.value)"
+            }
+        }
+        return lines.map { Grammar.escaped($0) }.joined(separator: "\n")
+    }
+}
