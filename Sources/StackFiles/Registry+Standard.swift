@@ -40,7 +40,8 @@ extension SettingDescription {
         a meter that the program has registered.
         """
 
-    static let control: SettingDescription = """
+    /// The setting `switch`, which ``Settings/switched(_:)`` reads.
+    public static let control: SettingDescription = """
         Puts the gate behind a switch: the share of the calls that pass it, 1 for all and 0 for none. A \
         reload sets it, and says so in the log.
         """
@@ -64,7 +65,7 @@ extension SettingDescription {
 
 extension Settings {
     /// Returns the gate, behind a switch if the file sets one (`switch`).
-    func switched(_ gate: any Gate) -> any Gate {
+    public func switched(_ gate: any Gate) -> any Gate {
         optionalDouble("switch", in: 0...1).map { Switched(by: control($0), [gate]) } ?? gate
     }
 

@@ -149,4 +149,59 @@ struct EndpointSettingsTests {
         _ = try await client.get("http://other.internal/").response()
         #expect(targets.take() == ["the host itself"])
     }
+
+    // MARK: Groups
+
+    @Test(
+        "A mistake of groups has its path",
+        arguments: [
+            (
+                #""use": "canary", "of": "https://a/", "groups": []"#,
+                "stack[0].groups: found the weights"
+            ),
+            (#""use": "canary", "groups": [{"baseURL": "https://a/"}]"#, "groups[0].weight: is"),
+            (
+                #""use": "canary", "of": "https://a/", "groups": ["https://b/"]"#,
+                "groups[0].baseURL: is missing"
+            ),
+            (
+                #""use": "canary", "of": "https://a/", "groups": [{"baseURL": "https://b/", "weight": 1}, {"baseURL": "https://b/", "weight": 2}]"#,
+                "groups[1].baseURL: is there twice"
+            ),
+            (
+                #""use": "mirror", "of": "https://a/", "to": "http://b/"#,
+                "stack[0].to: found http://b/"
+            ),
+        ])
+    func groupMistakes(settings: String, part: String) throws {
+        let quote = settings.hasSuffix("/") ? "\"" : ""
+        let issues = try file("{\(settings)\(quote)}").check(with: registry)
+        #expect(issues.contains { $0.description.contains(part) }, "\(issues)")
+    }
+
+    @Test("A reload changes the share of a canary, and keys stay with a group that does not shrink")
+    func canaryReload() async throws {
+        func gate(_ weight: Int) -> String {
+            #"""
+            {"use": "canary", "of": "http://a.example/", "keyHeader": "X-User",
+             "groups": [{"baseURL": "http://a.example/", "weight": 80},
+                        {"baseURL": "http://b.example/", "weight": \#(weight)}]}
+            """#
+        }
+        let configured = try configured(gate(20))
+        func moved() async throws -> Set<Int> {
+            var keys: Set<Int> = []
+            for key in 0..<100 {
+                let call = configured.client.get(
+                    "http://a.example/x", headers: ["X-User": "\(key)"])
+                if try await call.response().url.host() == "b.example" { keys.insert(key) }
+            }
+            return keys
+        }
+        let first = try await moved()
+        try configured.reload(file(gate(80)))
+        let second = try await moved()
+        #expect(first.isStrictSubset(of: second))
+        #expect((10...30).contains(first.count) && (35...65).contains(second.count))
+    }
 }

@@ -6,8 +6,9 @@ import TurnpikeMiddleware
 public import TurnpikeStackFiles
 
 extension Registry {
-    /// Adds the gate `endpoints` to the names of stack files.
+    /// Adds the gates `endpoints`, `canary` and `mirror` to the names of stack files.
     public mutating func registerEndpoints() {
+        registerGroups()
         register(
             gate: "endpoints",
             description: PartDescription(

@@ -319,7 +319,7 @@ final class Permits: Sendable {
         state.withLock { state in
             let (held, total, waiting) = (state.held, state.rules.total, state.waiting)
             return state.shares.liveFigures({ "permits to \($0)" }) {
-                let text = "\($0.held) of \(Int($0.limit)), \($0.line.count) in line"
+                let text = "\($0.held) of \(Int($0.limit)), \($0.line.cost) in line"
                 return $0.isInUse ? (text, !$0.hasRoom) : nil
             } + [
                 LiveFigure("permits", "\(held) of \(total)", isTrouble: held >= total),

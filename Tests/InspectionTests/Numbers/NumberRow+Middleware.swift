@@ -44,6 +44,14 @@ private func endpoints(
         health: health)
 }
 
+private func mirror(
+    limit: Int = 1, maxBytes: Int = 1, timeLimit: Duration = .seconds(1)
+) -> any Gate {
+    MirrorRequests(
+        of: "http://a.example/", to: "http://b.example/", limit: limit, maxBytes: maxBytes,
+        timeLimit: timeLimit)
+}
+
 private func healthy(_ change: (inout EndpointHealth) -> Void) -> any Gate {
     endpoints(health: changed(EndpointHealth(), change))
 }
@@ -191,6 +199,9 @@ extension NumberRow {
     ]
 
     static let balancing: [NumberRow] = [
+        .whole("MirrorRequests.limit") { mirror(limit: $0) },
+        .whole("MirrorRequests.maxBytes") { mirror(maxBytes: $0) },
+        .time("MirrorRequests.timeLimit") { mirror(timeLimit: $0) },
         .whole("DNSEndpoints.port") {
             Endpoints(
                 for: "a.example", from: DNSEndpoints("b.example", port: $0, resolver: OneAddress()))

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import TurnpikeCore
+
+/// Spreads the requests below one base URL over groups of servers with base URLs of their own, by
+/// weight.
+///
+/// Requests with the same key go to the same group, from each client and each process. A request
+/// without a key goes with all others of its call. If weights change, by a reload or a new stack, a
+/// key moves only to a group whose weight has grown against that of its former group. If there are
+/// two groups, or one weight changes, no more keys move than the shares change. Otherwise fewer
+/// move than the changes of all shares add up to.
+///
+/// Place it inside ``/TurnpikeMiddleware/Redirect``, and outside gates that set credentials, keep
+/// cookies, store responses, break circuits or choose endpoints. They then see the group's URL, and
+/// each group has its own circuit. A group is trusted like the service: a request keeps its fields,
+/// also those with secrets. A service with TLS cannot have a group without.
+public struct Canary: SynchronousRequestAdapter {
+    private let service: ServiceURL
+    private let groups: [(url: ServiceURL, weight: Double, hash: UInt64)]
+    private let key: @Sendable (Request) -> String?
+    /// The fault of the settings, with which each call fails, or nil.
+    public let fault: ClientError?
+
+    /// Creates a gate.
+    /// - Parameters:
+    ///   - service: The base URL of the requests.
+    ///   - groups: The base URLs of the groups with their weights, up to 1e9. The service's own may
+    ///     be one of them. A group with weight 0 gets no request.
+    ///   - key: Returns the key of a request, such as its user.
+    public init(
+        of service: String, groups: [String: Double],
+        key: @escaping @Sendable (Request) -> String? = { _ in nil }
+    ) {
+        let own = ServiceURL(service)
+        self.service = own
+        self.key = key
+        self.groups = groups.sorted { $0.key < $1.key }.map {
+            let url = ServiceURL($0)
+            return (url, $1, EndpointHash.of(url.description))
+        }
+        let weights = groups.values
+        let isRight = weights.allSatisfy { 0...1e9 ~= $0 } && weights.contains { $0 > 0 }
+        let text =
+            self.groups.lazy.compactMap { own.fault(sendingTo: $0.url) }.first
+            ?? (isRight ? nil : "found the weights \(weights); expected 0 to 1e9, and not all 0")
+        fault = text.map {
+            ClientError(.configuration, $0, transfer: TransferState(.connecting))
+        }
+    }
+
+    /// States the shares of the groups.
+    public func facts(for request: Request?) -> GateFacts? {
+        let sum = groups.reduce(0) { $0 + $1.weight }
+        let shares = groups.map { "\($0.url) (\(($0.weight / sum * 1000).rounded() / 10) %)" }
+        let loss = "A redirect to the service's own URL would leave the group."
+        let kinds: KeyValuePairs<GateKind, String> = [
+            .authentication: "A credential for the service's own origin would go to each group.",
+            .cookies: "Cookies of one group would go to the others.",
+            .cache: "Responses of one group would be served as those of another.",
+            .circuitBreaker: "One circuit would open for all groups if one of them fails.",
+            .endpoints: "The endpoint would be one of the service's own, whatever the group.",
+        ]
+        let isOther = request.map { service.rest(of: $0) == nil } ?? false
+        return GateFacts(
+            "sends each request below \(service) to one of \(shares.joined(separator: ", "))",
+            order: kinds.map { GateOrder(.outside, $0, because: $1) }
+                + [GateOrder(.inside, .redirect, because: loss)],
+            passedOver: isOther ? "it is not below \(service)" : nil)
+    }
+
+    /// Moves the request to its group.
+    public func adapt(_ request: inout Request, context: Context) throws {
+        if let fault { throw fault }
+        guard let rest = service.rest(of: request) else { return }
+        let key = key(request).map(EndpointHash.of)
+        guard let group = group(of: key ?? context.random.share.bitPattern) else { return }
+        context.report("goes to \(group)", by: gateName, describesPass: true)
+        group.move(&request, to: rest)
+    }
+
+    /// The group of a key, by weighted rendezvous hashing, as in ``BalancingPolicy``.
+    func group(of key: UInt64) -> ServiceURL? {
+        let times = groups.map { group in
+            let share = EndpointHash.unit(EndpointHash.mixed(key ^ group.hash))
+            return group.weight > 0 ? EndpointHash.exponential(share) / group.weight : .infinity
+        }
+        return times.indices.min { times[$0] < times[$1] }.map { groups[$0].url }
+    }
+}
+
+extension Gate where Self == Canary {
+    /// Spreads requests over groups of servers by weight; see ``Canary/init(of:groups:key:)``.
+    public static func canary(
+        of service: String, groups: [String: Double],
+        key: @escaping @Sendable (Request) -> String? = { _ in nil }
+    ) -> Self { Canary(of: service, groups: groups, key: key) }
+}

@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Synchronization
+public import TurnpikeCore
+import TurnpikeSupport
+
+/// Sends copies of safe requests to a second group of servers in the background, and compares the
+/// answers.
+///
+/// The call does not wait for the copy, and nothing that happens to the copy changes the call. A copy
+/// passes no gate and is never sent again. It ends within its time limit, or with the client: a
+/// shutdown treats it like a call. What would exceed a bound is dropped and counted.
+///
+/// Copied are requests with a safe method (RFC 9110 §9.2.1) and their content in memory, at their
+/// first attempt, without conditions and ranges. At another origin the copy has no field with a
+/// secret, and none is made of a request with a secret in its URL, unless `carriesCredentials` is
+/// set. It never has cookies there. A client certificate of the transport is used there too. A
+/// service with TLS cannot have copies without.
+///
+/// Place it next to the transport, inside gates that answer, refuse, redirect or hold back requests.
+public struct MirrorRequests: Interceptor {
+    /// What became of a copy: the values of the label `turnpike.result`.
+    enum Result: String, CaseIterable {
+        case same, status, content
+        /// The copy got no complete answer within its time.
+        case failed
+        /// The call got no response, or had not read it to its end within the time of the copy.
+        case unread
+        /// A bound, or the end of the client.
+        case dropped
+    }
+
+    private typealias Answer = (status: HTTPStatus, digest: Data)
+
+    private let service: ServiceURL
+    private let group: ServiceURL
+    private let limit: Int
+    private let maxBytes: Int
+    private let timeLimit: Duration
+    private let carriesCredentials: Bool
+    let underWay = UnderWay()
+    private let figures: GateFigures
+    /// The fault of the settings, with which each call fails, or nil.
+    public let fault: ClientError?
+
+    /// Creates a gate.
+    /// - Parameters:
+    ///   - service: The base URL of the requests.
+    ///   - group: The base URL of their copies.
+    ///   - limit: The most copies that are under way.
+    ///   - maxBytes: The most bytes of content of a copy, and of the answer to it. Computing their
+    ///     digest takes a call about 5 ms for a MiB.
+    ///   - timeLimit: The longest time of a copy.
+    ///   - carriesCredentials: Whether secrets, except cookies, go to another origin.
+    ///   - meter: Counts the copies by their `turnpike.result` (`turnpike.mirror.copies`).
+    public init(
+        of service: String, to group: String, limit: Int = 32, maxBytes: Int = 1_048_576,
+        timeLimit: Duration = .seconds(5), carriesCredentials: Bool = false,
+        meter: (any GateMeter)? = nil
+    ) {
+        self.service = ServiceURL(service)
+        self.group = ServiceURL(group)
+        self.limit = limit
+        self.maxBytes = max(maxBytes, 0)
+        self.timeLimit = timeLimit
+        self.carriesCredentials = carriesCredentials
+        figures = GateFigures(
+            meter,
+            help: ["turnpike.mirror.copies": "Copies of requests, by what became of them."],
+            counters: Result.allCases.map { Self.copies($0) })
+        fault = self.service.fault(sendingTo: self.group).map {
+            ClientError(.configuration, $0, transfer: TransferState(.connecting))
+        }
+    }
+
+    private static func copies(_ result: Result) -> GateFigure {
+        .counter("turnpike.mirror.copies", ["turnpike.result": result.rawValue])
+    }
+
+    /// Flushes the meter.
+    public func shutdown() async { await figures.flush() }
+
+    /// States where copies go.
+    public func facts(for request: Request?) -> GateFacts? {
+        let kinds: KeyValuePairs<GateKind, String> = [
+            .cache: "A copy would be sent for each answer of the cache.",
+            .redirect: "A redirect would be compared with the response to which it leads.",
+            .circuitBreaker: "Copies would be sent of requests that the breaker refuses.",
+            .rateLimit: "Copies would be sent of requests that wait or are refused.",
+        ]
+        let isOther = request.map { copy(of: $0) == nil } ?? false
+        return GateFacts(
+            "sends a copy of each safe request below \(service) to \(group), in the background",
+            order: kinds.map { GateOrder(.inside, $0, because: $1) },
+            passedOver: isOther ? "no copy is made of such a request" : nil)
+    }
+
+    /// Runs the rest of the chain, and sends a copy meanwhile.
+    public func intercept(
+        _ request: Request, context: Context, next: Next
+    ) async throws -> Response {
+        if let fault { throw fault }
+        guard context.attempt == 1, let copy = copy(of: request) else {
+            return try await next(request)
+        }
+        let original = OneShot<Answer?>()
+        start(copy, of: original, in: context, over: next.transport)
+        do {
+            let response = try await next(request)
+            watch(response, original)
+            return response
+        } catch {
+            original.settle(.success(nil))
+            throw error
+        }
+    }
+
+    private func copy(of request: Request) -> Request? {
+        guard let rest = service.rest(of: request), request.method.isSafe,
+            request.body.inMemory != nil, !request.options.isStreaming, !request.options.isOneTime,
+            request.options[RetryableOption.self] != false, request.options.upgrade == nil,
+            !request.headers.contains(where: {
+                $0.name == .range || $0.name.lowercased.hasPrefix("if-")
+            })
+        else { return nil }
+        var copy = request
+        group.move(&copy, to: rest)
+        copy.options = RequestOptions()
+        guard group.origin != service.origin else { return copy }
+        let (secrets, url) = (Redaction.standard, copy.url.absoluteString)
+        copy.headers.removeAll {
+            $0.name == .cookie || !carriesCredentials && secrets.hides(header: $0.name)
+        }
+        return carriesCredentials || !rest.contains("?") || secrets.url(url) == url ? copy : nil
+    }
+
+    private func watch(_ response: Response, _ original: OneShot<Answer?>) {
+        let status = response.status
+        let digest = Digest(upTo: maxBytes)
+        if response.body.isEmpty { return _ = original.settle(.success((status, digest.value))) }
+        response.body.onChunk { digest.add($0) }
+        response.body.onEnd { end in
+            original.settle(.success(end.isFinished ? (status, digest.value) : nil))
+        }
+    }
+
+    // MARK: The copy
+
+    private func start(
+        _ copy: Request, of original: OneShot<Answer?>, in context: Context,
+        over transport: any Transport
+    ) {
+        let place = underWay.count.wrappingAdd(1, ordering: .relaxed).oldValue
+        guard place < limit, copy.body.inMemory?.count ?? 0 <= maxBytes, copy.fault == nil else {
+            return end(.dropped)
+        }
+        context.report("a copy goes to \(group)", by: gateName, describesPass: true)
+        let side = context.sideCall().child()
+        // It belongs to no call. It ends with its context, which the time limit and the end of the
+        // client cancel.
+        _ = Task.apart { [self] in
+            let registration = side.onCancel { _ in original.settle(.success(nil)) }
+            let timer = side.timeSource.schedule(after: timeLimit) {
+                side.cancel(.expired(ClientError(.attemptTimeout, "the copy took too long")))
+            }
+            defer {
+                timer.cancel()
+                registration.end()
+            }
+            do {
+                // A transport that ignores its cancellation is not waited for.
+                let answer = try await side.running { [maxBytes] in
+                    let response = try await transport.send(copy, context: side)
+                    let content = try await response.body.collect(upTo: maxBytes)
+                    return (status: response.status, digest: SHA256.digest(of: content))
+                }
+                guard let other = try await original.value(onCancel: {}) else {
+                    return end(.unread)
+                }
+                let isSame = other.digest == answer.digest
+                end(other.status != answer.status ? .status : isSame ? .same : .content)
+            } catch {
+                let isTooLarge = (error as? ClientError)?.code == .tooLarge
+                end(isTooLarge || side.cancelReason?.owner == .handle ? .dropped : .failed)
+            }
+        }
+    }
+
+    private func end(_ result: Result) {
+        underWay.count.wrappingSubtract(1, ordering: .relaxed)
+        let figure = Self.copies(result)
+        figures.add(1, to: figure.name, labels: figure.labels)
+    }
+
+    final class UnderWay: Sendable {
+        let count = Atomic(0)
+    }
+
+    /// The digest of a body's content, up to a bound, while it is read.
+    private final class Digest: Sendable {
+        private let state: Mutex<(hash: SHA256, room: Int)>
+
+        init(upTo maxBytes: Int) { state = Mutex((SHA256(), maxBytes)) }
+
+        var value: Data { state.withLock { $0.hash.finalize() } }
+
+        func add(_ chunk: Data) {
+            state.withLock { state in
+                if state.room > 0 { state.hash.update(chunk) }
+                state.room -= chunk.count
+            }
+        }
+    }
+}
+
+extension Gate where Self == MirrorRequests {
+    /// Sends copies of safe requests to a second group of servers; see
+    /// ``MirrorRequests/init(of:to:limit:maxBytes:timeLimit:carriesCredentials:meter:)``.
+    public static func mirror(
+        of service: String, to group: String, limit: Int = 32, maxBytes: Int = 1_048_576,
+        timeLimit: Duration = .seconds(5), carriesCredentials: Bool = false,
+        meter: (any GateMeter)? = nil
+    ) -> Self {
+        MirrorRequests(
+            of: service, to: group, limit: limit, maxBytes: maxBytes, timeLimit: timeLimit,
+            carriesCredentials: carriesCredentials, meter: meter)
+    }
+}
