@@ -42,7 +42,9 @@ struct WaitingLine {
     static func mostTurns(of request: Request?, queue: Int, takesTurns: Bool) -> Int64 {
         // Those of the highest class are overtaken only by those of other callers.
         let isOvertaken = takesTurns || request?.options.criticality != .critical
-        return Int64(queue) * Int64(isOvertaken ? patience + 1 : 1)
+        let (turns, overflows) = Int64(queue).multipliedReportingOverflow(
+            by: Int64(isOvertaken ? patience + 1 : 1))
+        return overflows ? .max : turns
     }
 
     /// What a gate states of the turn of a call: the end of a sentence.

@@ -170,7 +170,7 @@ extension LintCase {
             "rate-limit-inside-concurrency-limit",
             [.concurrencyLimit(total: 8), .rateLimit(perSecond: 10, queue: 50)],
             [.rateLimit(perSecond: 10, queue: 50), .concurrencyLimit(total: 8)],
-            "while it waits for its turn, for up to 100 s", "8 of them keep out all others"),
+            "while it waits for its turn, for up to 100 s", "8 such calls keep out all others"),
         LintCase(
             "rate-limit-inside-concurrency-limit",
             [.concurrencyLimit(), .rateLimit(perSecond: 10)],
