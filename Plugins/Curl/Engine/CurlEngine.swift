@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Foundation
 import Synchronization
 import TurnpikeCore
 import TurnpikeSupport
@@ -77,11 +76,8 @@ final class CurlEngine: Sendable {
         state = Mutex(LockedState(transfers: TransferTable(loop: loop, options: options)))
         try state.withLock { try $0.transfers.prepare() }
         // Ended by `stop` or `shutdown`; the transport's end calls the first.
-        let thread = Thread { self.run() }
         // As large as the system's own: tasks may run here.
-        thread.stackSize = 8 << 20
-        thread.qualityOfService = .userInitiated
-        thread.start()
+        try CurlLoop.startThread(stack: 8 << 20) { self.run() }
     }
 
     // The thread holds the engine, so it has ended.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CTurnpikeCurl
-import Foundation
 import TurnpikeCore
+import TurnpikeSupport
 
 /// What libcurl has of an upgraded connection: a handle, and a multi handle of its own.
 // SAFETY: while it connects, only the thread of ``UpgradeLoop`` uses it. Then only the holder of the

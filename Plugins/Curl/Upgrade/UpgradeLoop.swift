@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CTurnpikeCurl
-import Foundation
 import Synchronization
 import TurnpikeCore
 import TurnpikeSupport
@@ -76,9 +75,15 @@ final class UpgradeLoop: Sendable {
             return !state.isRunning
         }
         guard mustStart else { return wake() }
-        let thread = Thread { self.run() }
-        thread.stackSize = 1 << 20
-        thread.start()
+        do {
+            try CurlLoop.startThread(stack: 1 << 20) { self.run() }
+        } catch {
+            state.withLock { state in
+                state.remove(connection)
+                state.isRunning = false
+            }
+            throw error
+        }
     }
 
     func remove(_ connection: CurlUpgrade) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import Foundation
+public import TurnpikeSupport
 
 /// Why a call failed: a code to branch on, a message that says what to do, and the circumstances.
 ///

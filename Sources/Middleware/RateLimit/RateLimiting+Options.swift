@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import struct Foundation.Data
 import Synchronization
 public import TurnpikeCore
+public import TurnpikeSupport
 
 /// What a limit asks of requests and responses, as ``RateLimiting/key(_:)`` and its neighbours set it.
 public struct RateLimitOptions: Sendable {

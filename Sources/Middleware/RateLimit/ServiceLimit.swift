@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import struct Foundation.Data
 public import TurnpikeCore
+public import TurnpikeSupport
 
 /// The rest of a quota, as a server states it: an item of the field `RateLimit`
 /// (draft-ietf-httpapi-ratelimit-headers-11 §4).

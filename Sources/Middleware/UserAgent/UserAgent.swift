@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Foundation
 public import TurnpikeCore
 import TurnpikeSupport
 
@@ -8,7 +7,7 @@ import TurnpikeSupport
 ///
 /// The default value names program, version, bundle, build, system and library:
 /// `shop/2.1 (com.example.shop; build:7; Linux 6.1.0) Turnpike/0.1.0`. An unknown part is
-/// `Unknown`; on Linux these are mostly version, bundle and build.
+/// `Unknown`; on Linux these are version, bundle and build.
 public struct UserAgent: SynchronousRequestAdapter {
     private let value: String
 
@@ -31,15 +30,18 @@ public struct UserAgent: SynchronousRequestAdapter {
 
     /// The value that describes this program.
     public static let ofProgram: String = {
-        let bundle = Bundle.main
+        #if canImport(FoundationEssentials)
+        func text(_ key: String) -> String? { nil }
+        #else
         func text(_ key: String) -> String? {
-            bundle.object(forInfoDictionaryKey: key) as? String
+            Bundle.main.object(forInfoDictionaryKey: key) as? String
         }
+        #endif
         let process = ProcessInfo.processInfo
         let system = process.operatingSystemVersion
         return describe(
             program: text("CFBundleExecutable") ?? process.processName,
-            version: text("CFBundleShortVersionString"), bundle: bundle.bundleIdentifier,
+            version: text("CFBundleShortVersionString"), bundle: text("CFBundleIdentifier"),
             build: text("CFBundleVersion"),
             system: systemName
                 + " \(system.majorVersion).\(system.minorVersion).\(system.patchVersion)")

@@ -1,15 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import Foundation
-
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#elseif canImport(Darwin)
-import Darwin
-#endif
-
 /// A format of compressed bytes, named like its content coding (RFC 9110 §8.4.1).
 ///
 /// The order is that of `Accept-Encoding`: servers that have no preference take the first.

@@ -1,15 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import Foundation
-
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#elseif canImport(Darwin)
-import Darwin
-#endif
-
 /// Why a file operation failed.
 ///
 /// Functions that cannot be cancelled declare it as their only error (`throws(FileFault)`), so

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Foundation
-
 /// The compression function of a hash function with blocks of 64 bytes.
 ///
 /// The functions here are written for builds without optimization too, where a user who hashes an
