@@ -1,6 +1,8 @@
 # Checks the rules of the project that the compiler does not check, and prints each violation.
 #
-# - The folder of a file decides which modules it may import; only the umbrella modules may use `@_exported`.
+# - The folder of a file decides which modules it may import; only the umbrella modules may use `@_exported`, and Support for what
+#   is under all modules.
+# - The modules of a small program do not import Foundation (Sources/Support/Platform.swift).
 # - A file has at most 400 lines; so has one of C, and a header.
 # - No module has privilege: it declares nothing `package`.
 # - `@unchecked Sendable` and `nonisolated(unsafe)` need a `// SAFETY:` comment at most three lines above.
@@ -46,12 +48,19 @@ function mayImport(place, module,    base, libraries) {
     return module == "TurnpikeCore"
 }
 
+# Whether the file is of a module that a program on TurnpikeEssentials and curl links.
+function isOfSmallPrograms() {
+    if (FILENAME ~ /^Plugins\/Curl\/StackFiles\//) return 0
+    return isIn("Sources/Support Sources/Core Sources/Middleware Sources/Serializers Sources/Essentials Plugins/Curl", room())
+}
+
 function room() { return part[1] "/" folder }
 
 FNR == 1 {
     split(FILENAME, part, "/")
     folder = part[2]
     safety = -9
+    isPlatform = FILENAME == "Sources/Support/Platform.swift"
     isApplication = FILENAME ~ /^Plugins\/([^\/]*|Bridges\/[^\/]*)\/(Tests|Examples)\//
 }
 
@@ -76,13 +85,17 @@ room() ~ /^(Plugins|Sources)\// && code ~ /(^|[ \t])package[ \t]+[a-z]/ {
     fault("no module has privilege: declare and import nothing `package`")
 }
 
-code ~ /@_exported/ && !isIn("Essentials Turnpike", folder) { fault("only the face re-exports modules") }
+code ~ /@_exported/ && !isIn("Essentials Turnpike", folder) && !isPlatform {
+    fault("only the face re-exports modules") }
 
 code ~ /^[ \t]*([@a-z][A-Za-z_()]*[ \t]+)*import[ \t]/ && !isApplication {
     module = code
     sub(/^.*import[ \t]+((struct|class|enum|protocol|typealias|func|let|var)[ \t]+)?/, "", module)
     sub(/[^A-Za-z0-9_].*$/, "", module)
-    if (!mayImport(room(), module)) fault("this folder does not import " module)
+    if (isPlatform) next
+    if (module ~ /^Foundation/ && isOfSmallPrograms()) {
+        fault("a small program would link Foundation; import TurnpikeSupport, which has its essentials")
+    } else if (!mayImport(room(), module)) fault("this folder does not import " module)
 }
 
 END { exit found }

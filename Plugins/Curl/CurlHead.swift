@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CTurnpikeCurl
-import Foundation
 import TurnpikeCore
 import TurnpikeSupport
 

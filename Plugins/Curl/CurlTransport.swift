@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Foundation
 import Synchronization
 public import TurnpikeCore
+import TurnpikeSupport
 
 /// The transport for services: libcurl's event-driven interface, without a build dependency.
 ///

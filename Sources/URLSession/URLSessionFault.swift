@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Foundation
+public import Foundation
 import TurnpikeCore
 
 #if canImport(Glibc)
@@ -34,7 +34,7 @@ enum URLSessionFault {
         let phase: TransferState.Phase =
             hasHead ? .receiving : kind.isBeforeRequest ? .connecting : .sending
         return ClientError(
-            kind.code, kind.message, underlying: error,
+            kind.code, kind.message + (code == .unknown ? " (\(text))" : ""), underlying: error,
             transfer: TransferState(phase, bodyBytesSent: phase == .connecting ? 0 : bodyBytesSent))
     }
 
@@ -161,4 +161,26 @@ enum URLSessionFault {
         let text = text.lowercased()
         return words.contains { text.contains($0) }
     }
+}
+
+extension URLError.Code {
+    /// The codes that report a temporary state of the network.
+    ///
+    /// ``URLSessionTransport`` converts its errors. For a transport or a gate that throws them as
+    /// they are, a policy decides:
+    ///
+    /// ```swift
+    /// let policy = RetryPolicy.standard.deciding { outcome in
+    ///     (outcome.error as? URLError).map { URLError.Code.passing.contains($0.code) }
+    /// }
+    /// ```
+    public static let passing: Set<URLError.Code> = [
+        .backgroundSessionInUseByAnotherProcess, .backgroundSessionWasDisconnected,
+        .badServerResponse, .callIsActive, .cannotConnectToHost, .cannotFindHost,
+        .cannotLoadFromNetwork, .dataNotAllowed, .dnsLookupFailed,
+        .downloadDecodingFailedMidStream, .downloadDecodingFailedToComplete,
+        .internationalRoamingOff, .networkConnectionLost, .notConnectedToInternet,
+        .secureConnectionFailed, .serverCertificateHasBadDate, .serverCertificateNotYetValid,
+        .timedOut,
+    ]
 }

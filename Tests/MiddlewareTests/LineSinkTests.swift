@@ -3,6 +3,7 @@
 import Foundation
 import TestSupport
 import Testing
+import TurnpikeSupport
 
 @testable import TurnpikeMiddleware
 
@@ -28,7 +29,7 @@ struct LineSinkTests {
         let path = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString).path()
         #expect(unsafe mkfifo(path, 0o600) == 0)
         defer { try? FileManager.default.removeItem(atPath: path) }
-        #expect(throws: CocoaError.self) { try LineSink(appendingTo: path) }
+        #expect(throws: FileFault.self) { try LineSink(appendingTo: path) }
         let reader = unsafe open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC)
         let handle = FileHandle(fileDescriptor: reader, closeOnDealloc: true)
         let sink = try LineSink(appendingTo: path)
@@ -40,7 +41,7 @@ struct LineSinkTests {
     @Test("A flush may have any time limit", arguments: [Int64.max, -1])
     func flushLimit(seconds: Int64) async throws {
         let pipe = Pipe()
-        let sink = LineSink(pipe.fileHandleForWriting, flushLimit: .seconds(seconds))
+        let sink = LineSink(flushLimit: .seconds(seconds), to: pipe.writer)
         sink.write("one")
         await sink.flush()
         while sink.waiting > 0 { await sink.flush() }
@@ -51,7 +52,7 @@ struct LineSinkTests {
     @Test("The exit waits as long as a flush, and no longer once a flush has given up")
     func exit() async throws {
         let pipe = Pipe()
-        let sink = LineSink(pipe.fileHandleForWriting, flushLimit: .milliseconds(20))
+        let sink = LineSink(flushLimit: .milliseconds(20), to: pipe.writer)
         #expect(sink.flushAtExit().limit == .milliseconds(20))
         sink.write(String(repeating: "x", count: 1_000_000))
         await sink.flush()
@@ -68,7 +69,7 @@ struct LineSinkTests {
     @Test("What the exit waits for are the lines")
     func exitWrites() async throws {
         let pipe = Pipe()
-        let sink = LineSink(pipe.fileHandleForWriting)
+        let sink = LineSink(to: pipe.writer)
         for _ in 0..<10 { sink.write("line") }
         let end = sink.flushAtExit().end
         #expect(await Blocking.run { end.wait(timeout: .now() + .seconds(60)) } == .success)
@@ -81,7 +82,7 @@ struct LineSinkTests {
     @Test("A line break in a value does not break the line")
     func forging() async throws {
         let pipe = Pipe()
-        let sink = LineSink(pipe.fileHandleForWriting)
+        let sink = LineSink(to: pipe.writer)
         sink.write("one\ntwo\r\u{2028}\u{1B}[2J")
         await sink.flush()
         try pipe.fileHandleForWriting.close()
@@ -92,8 +93,7 @@ struct LineSinkTests {
     @Test("If nobody reads, lines are dropped and counted, and a flush gives up")
     func blocked() async throws {
         let pipe = Pipe()
-        let sink = LineSink(
-            pipe.fileHandleForWriting, capacity: 100, flushLimit: .milliseconds(20))
+        let sink = LineSink(capacity: 100, flushLimit: .milliseconds(20), to: pipe.writer)
         let line = String(repeating: "x", count: 4095)
         for _ in 0..<1000 { sink.write(line) }
         await sink.flush()
@@ -120,6 +120,13 @@ struct LineSinkTests {
         guard sink.waiting == 0 else { return false }
         try? pipe.fileHandleForWriting.close()
         return true
+    }
+}
+
+extension Pipe {
+    fileprivate var writer: @Sendable (Data) throws -> Void {
+        let handle = fileHandleForWriting
+        return { try handle.write(contentsOf: $0) }
     }
 }
 

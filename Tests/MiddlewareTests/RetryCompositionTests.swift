@@ -25,7 +25,7 @@ struct RetryCompositionTests {
 
     @Test("Either of two policies may retry, each by its own condition")
     func union() async {
-        let conflict = RetryPolicy(statuses: [409], codes: [], urlErrors: [])
+        let conflict = RetryPolicy(statuses: [409], codes: [])
         #expect(await sends(.never, .status(503)) == 1)
         #expect(await sends(conflict, .status(503)) == 1)
         #expect(await sends(conflict.or(.standard), .status(503)) == 3)
@@ -44,7 +44,7 @@ struct RetryCompositionTests {
         "The methods of one policy do not apply to the statuses, codes and errors of another",
         arguments: [true, false])
     func whole(isFirst: Bool) async {
-        let posts = RetryPolicy(statuses: [429], codes: [.tls], urlErrors: [], methods: [.post])
+        let posts = RetryPolicy(statuses: [429], codes: [.tls], methods: [.post])
         let union = isFirst ? posts.or(.standard) : .standard.or(posts)
         #expect(await sends(union, .status(429), by: .post) == 3)
         #expect(await sends(union, .failure(ClientError(.tls, "x")), by: .post) == 3)
@@ -55,7 +55,7 @@ struct RetryCompositionTests {
         #expect(await sends(union, .failure(ClientError(.tls, "x"))) == 1)
         #expect(await sends(union, .status(404), by: .post) == 1)
         // A third policy, and one that is itself a union.
-        let third = RetryPolicy(statuses: [404], codes: [], urlErrors: [], methods: [.patch])
+        let third = RetryPolicy(statuses: [404], codes: [], methods: [.patch])
         #expect(await sends(union.or(third), .status(404), by: .patch) == 3)
         #expect(await sends(third.or(union), .status(500), by: .patch) == 1)
         #expect(await sends(third.or(union), .status(429), by: .post) == 3)
@@ -63,7 +63,7 @@ struct RetryCompositionTests {
 
     @Test("A condition that is added to a union decides for all of its policies, by their methods")
     func conditionOfUnion() async {
-        let posts = RetryPolicy(statuses: [429], codes: [], urlErrors: [], methods: [.post])
+        let posts = RetryPolicy(statuses: [429], codes: [], methods: [.post])
         let union = RetryPolicy.standard.or(posts).deciding {
             $0.status == 404 ? true : $0.head?.headers["X-Final"] == "1" ? false : nil
         }
@@ -78,7 +78,7 @@ struct RetryCompositionTests {
 
     @Test("A POST that only the statuses of another policy would retry is told why it is not")
     func explanation() async {
-        let posts = RetryPolicy(statuses: [429], codes: [], urlErrors: [], methods: [.post])
+        let posts = RetryPolicy(statuses: [429], codes: [], methods: [.post])
         let client = Client(
             MockTransport { _ in .connectionLost }, clock: clock,
             [.retry(policy: .standard.or(posts), backoff: now)])
@@ -93,9 +93,9 @@ struct RetryCompositionTests {
         "Content is requested again if one policy as a whole allows it",
         arguments: [(HTTPMethod.get, 3), (.post, 1), (.patch, 3)])
     func content(method: HTTPMethod, expected: Int) async {
-        let posts = RetryPolicy(statuses: [429], codes: [], urlErrors: [], methods: [.post])
+        let posts = RetryPolicy(statuses: [429], codes: [], methods: [.post])
         let patches = RetryPolicy(
-            statuses: [], codes: [.incomplete], urlErrors: [], methods: [.patch])
+            statuses: [], codes: [.incomplete], methods: [.patch])
         let transport = MockTransport { _ in
             .cut(after: Data("par".utf8), of: 7)
         }

@@ -10,6 +10,7 @@
 #include "engine.h"
 #include <errno.h>
 #include <poll.h>
+#include <pthread.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -20,7 +21,6 @@
 #include <sys/prctl.h>
 #else
 #include <fcntl.h>
-#include <pthread.h>
 #include <sys/event.h>
 #endif
 
@@ -375,3 +375,17 @@ int64_t tpc_loop_due(tpc_loop *loop) {
 }
 
 bool tpc_loop_is_idle(tpc_loop *loop) { return loop->wanted_count == 0; }
+
+bool tpc_start_thread(size_t stack, void *(*run)(void *), void *context) {
+    pthread_t thread;
+    pthread_attr_t attributes;
+    if (pthread_attr_init(&attributes) != 0) return false;
+    pthread_attr_setstacksize(&attributes, stack);
+    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+#if defined(__APPLE__)
+    pthread_attr_set_qos_class_np(&attributes, QOS_CLASS_USER_INITIATED, 0);
+#endif
+    bool is_started = pthread_create(&thread, &attributes, run, context) == 0;
+    pthread_attr_destroy(&attributes);
+    return is_started;
+}

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Foundation
 import Synchronization
 import TurnpikeCore
 import TurnpikeSupport
@@ -76,12 +75,9 @@ final class CurlEngine: Sendable {
         if let figures { loop.watch(figures) }
         state = Mutex(LockedState(transfers: TransferTable(loop: loop, options: options)))
         try state.withLock { try $0.transfers.prepare() }
-        // `stop` or `shutdown` ends the thread; the transport's `deinit` calls `stop`.
-        let thread = Thread { self.run() }
-        // As large as the system's default, because tasks may run here.
-        thread.stackSize = 8 << 20
-        thread.qualityOfService = .userInitiated
-        thread.start()
+        // Ended by `stop` or `shutdown`; the transport's end calls the first.
+        // As large as the system's own: tasks may run here.
+        try CurlLoop.startThread(stack: 8 << 20) { self.run() }
     }
 
     // The thread keeps the engine alive, so the thread has ended.

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CTurnpikeCurl
-import Foundation
 import Synchronization
 import TurnpikeCore
+import TurnpikeSupport
 
 /// An easy handle of libcurl, and the bytes that it has received.
 ///

@@ -21,7 +21,27 @@ import TurnpikeCore
         unsafe self.pointer = pointer
     }
 
-    /// Reports to `figures` what the connections do, for as long as the loop exists.
+    /// Runs a closure on a thread of its own with a stack of some bytes.
+    static func startThread(stack: Int, _ run: @escaping @Sendable () -> Void) throws {
+        let context = unsafe Unmanaged.passRetained(Work(run: run)).toOpaque()
+        let isStarted = unsafe tpc_start_thread(
+            stack,
+            { context in
+                guard let context = unsafe context else { return nil }
+                unsafe Unmanaged<Work>.fromOpaque(context).takeRetainedValue().run()
+                return nil
+            }, context)
+        if isStarted { return }
+        unsafe Unmanaged<Work>.fromOpaque(context).release()
+        throw ClientError(.connection, "no thread could be made; check the limit of processes")
+    }
+
+    private final class Work: Sendable {
+        let run: @Sendable () -> Void
+        init(run: @escaping @Sendable () -> Void) { self.run = run }
+    }
+
+    /// Tells figures what the connections do, from now on and for as long as the loop exists.
     func watch(_ figures: ConnectionFigures) {
         var watcher = unsafe figures.watcher
         unsafe tpc_loop_watch(pointer, &watcher)

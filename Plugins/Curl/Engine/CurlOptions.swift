@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CTurnpikeCurl
-import Foundation
 import TurnpikeCore
 import TurnpikeSupport
 
@@ -64,9 +63,8 @@ struct CurlOptions: Sendable {
     }
 
     private static func checkFile(_ path: String, _ what: String) throws {
-        var isFolder: ObjCBool = false
-        let exists = unsafe FileManager.default.fileExists(atPath: path, isDirectory: &isFolder)
-        guard exists, !isFolder.boolValue, FileManager.default.isReadableFile(atPath: path) else {
+        guard UnnamedFile.isFolder(path) == false, FileManager.default.isReadableFile(atPath: path)
+        else {
             throw ClientError(
                 .configuration, "\(what): found no file \(path) that can be read; expected one")
         }

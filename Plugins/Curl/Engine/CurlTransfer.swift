@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Foundation
 import Synchronization
 import TurnpikeCore
+import TurnpikeSupport
 
 /// One exchange in an engine: connects libcurl's handle with the ``/TurnpikeCore/Exchange`` that
 /// the caller waits for.

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import Foundation
 import TurnpikeCore
-import TurnpikeSupport
+public import TurnpikeSupport
 
 extension CurlTransport {
     /// The servers that TLS trusts, and the client's own certificate.

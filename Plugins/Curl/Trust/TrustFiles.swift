@@ -1,17 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CTurnpikeCurl
-import Foundation
 import Synchronization
 import TurnpikeCore
-
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#elseif canImport(Darwin)
-import Darwin
-#endif
+import TurnpikeSupport
 
 /// The PEM files of a trust: read once, and again after one of them was replaced.
 ///

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Foundation
 import TurnpikeCore
 import TurnpikeSupport
 
@@ -70,7 +69,7 @@ extension Request {
     fileprivate func headAsking(for name: String) -> Data {
         let uri = targetURI
         let form = uri.absoluteForm
-        let start = form.range(of: "://")?.upperBound ?? form.startIndex
+        let start = form.firstRange(of: "://")?.upperBound ?? form.startIndex
         let authority = form[start...].prefix { !"/?#".contains($0) }
         var text = "GET \(uri.originForm) HTTP/1.1\r\nHost: \(authority)\r\n"
         text += "Connection: Upgrade\r\nUpgrade: \(name)\r\n"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CTurnpikeCurl
-import Foundation
 import TurnpikeCore
+import TurnpikeSupport
 
 /// libcurl's part of an upgraded connection: a handle, and a multi handle for it alone.
 // SAFETY: while it connects, only the thread of ``UpgradeLoop`` uses it. Afterwards only the holder

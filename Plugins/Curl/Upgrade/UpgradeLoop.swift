@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import CTurnpikeCurl
-import Foundation
 import Synchronization
 import TurnpikeCore
 import TurnpikeSupport
@@ -87,9 +86,15 @@ final class UpgradeLoop: Sendable {
             wake()
             return poller
         }
-        let thread = Thread { self.run() }
-        thread.stackSize = 1 << 20
-        thread.start()
+        do {
+            try CurlLoop.startThread(stack: 1 << 20) { self.run() }
+        } catch {
+            state.withLock { state in
+                state.remove(connection)
+                state.isRunning = false
+            }
+            throw error
+        }
         return poller
     }
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import Foundation
 import Synchronization
-import TurnpikeSupport
+public import TurnpikeSupport
 
 /// An event in a call.
 ///

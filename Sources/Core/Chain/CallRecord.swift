@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Foundation
 import Synchronization
+import TurnpikeSupport
 
 /// The history of a call so far; its contexts, its response and its error share it.
 final class CallRecord: Sendable {

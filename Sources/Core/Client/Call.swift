@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Foundation
+import TurnpikeSupport
 
 /// A description of an exchange: a request, the client that sends it, and gates for this call only.
 ///
@@ -265,7 +265,7 @@ extension Request {
     public mutating func moveUserInformation() {
         guard let user = targetURI.userInformation, fault == nil else { return }
         let parts = user.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
-            .map { $0.removingPercentEncoding ?? String($0) }
+            .map { PercentEncoding.decode($0) ?? String($0) }
         targetURI = targetURI.withoutUserInformation
         if !headers.contains(.authorization) {
             let credential = Data("\(parts[0]):\(parts.count > 1 ? parts[1] : "")".utf8)

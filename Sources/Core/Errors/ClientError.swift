@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import Foundation
+public import TurnpikeSupport
 
 /// The failure of a call: a code to branch on, a message with a remedy, and the circumstances.
 ///

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import Foundation
-import TurnpikeSupport
+public import TurnpikeSupport
 
 extension ClientError {
     /// The request as last sent, redacted.
@@ -61,8 +60,7 @@ extension ClientError: DescriptionReflectable, LocalizedError {
     static func describe(_ error: any Error, _ pass: RedactionPass) -> String {
         let text =
             switch error {
-            case let error as URLError:
-                "URLError \(error.code.rawValue): \(error.localizedDescription)"
+            case let error where error._domain == "NSURLErrorDomain": "URLError \(error._code)"
             case let error as DecodingError: "DecodingError: \(reason(error))"
             default: String(describing: error)
             }

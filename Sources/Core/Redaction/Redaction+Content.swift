@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import Foundation
-import TurnpikeSupport
+public import TurnpikeSupport
 
 extension Redaction {
     /// Returns the beginning of some content in printable form.

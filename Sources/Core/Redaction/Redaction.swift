@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import Foundation
-import TurnpikeSupport
+public import TurnpikeSupport
 
 /// The rules for hiding secrets: the names of header fields and query items with secret values.
 ///

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Foundation
 import TurnpikeSupport
 
 /// Content that is recognized within a text by its first bytes.

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Foundation
 import TurnpikeSupport
 
 /// One search for secrets in texts that belong together, such as those of one message.

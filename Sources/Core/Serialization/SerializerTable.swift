@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import Foundation
+public import TurnpikeSupport
 
 /// The serializers and decoders of a client: named entries with media ranges, in order.
 ///

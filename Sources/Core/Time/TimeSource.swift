@@ -1,15 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Dispatch
-public import struct Foundation.Date
 import Synchronization
-import TurnpikeSupport
-
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#endif
+public import TurnpikeSupport
 
 /// The source of all times in calls: deadlines, back-off, expiry and measurements.
 ///

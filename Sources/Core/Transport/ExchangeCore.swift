@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Foundation
 import Synchronization
+import TurnpikeSupport
 
 /// The state of an ``Exchange``, and the way to cancel it.
 ///

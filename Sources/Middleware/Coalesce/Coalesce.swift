@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Foundation
 public import TurnpikeCore
+import TurnpikeSupport
 
 /// Sends identical requests once, and returns the response to all callers.
 ///

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import Foundation
 import TurnpikeCore
-import TurnpikeSupport
+public import TurnpikeSupport
 
 extension Cookie {
     /// Parses a `Set-Cookie` line (RFC 6265bis §5.6 and §5.7).

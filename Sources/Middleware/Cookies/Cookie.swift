@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import Foundation
 public import TurnpikeCore
-import TurnpikeSupport
+public import TurnpikeSupport
 
 /// One cookie of a jar (RFC 6265bis §5.7).
 public struct Cookie: Sendable, Hashable {

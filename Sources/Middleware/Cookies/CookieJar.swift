@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import Foundation
 import Synchronization
 public import TurnpikeCore
+public import TurnpikeSupport
 
 /// Keeps cookies in memory and, optionally, in a file, by the rules of RFC 6265bis.
 ///

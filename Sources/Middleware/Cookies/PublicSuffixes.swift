@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import Foundation
 import TurnpikeCore
-import TurnpikeSupport
+public import TurnpikeSupport
 
 /// Domains in which strangers register names, such as `com` and `co.uk`.
 ///

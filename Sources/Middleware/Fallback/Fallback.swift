@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import Foundation
 public import TurnpikeCore
+public import TurnpikeSupport
 
 /// Returns a substitute response when a call fails.
 ///

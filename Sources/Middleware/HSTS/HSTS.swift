@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Foundation
 public import TurnpikeCore
+import TurnpikeSupport
 
 /// Sends requests over TLS to hosts that ask for it (HTTP Strict Transport Security, RFC 6797).
 ///

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import Foundation
 import Synchronization
 public import TurnpikeCore
+public import TurnpikeSupport
 
 /// The hosts that require TLS (RFC 6797), in memory and, optionally, in a file.
 ///

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Dispatch
-public import Foundation
 import Synchronization
 import TurnpikeCore
-import TurnpikeSupport
+public import TurnpikeSupport
 
-/// Writes lines to a file descriptor from its own queue.
+/// Writes lines to a file or another destination from its own queue.
 ///
-/// The queue is bounded. If the descriptor is slower than the calls, lines are dropped and counted,
+/// The queue is bounded. If the destination is slower than the calls, lines are dropped and counted,
 /// and a line with the count takes their place.
 ///
 /// All queued lines are written when a client that logs to the sink is shut down, and when the
@@ -29,7 +28,7 @@ public final class LineSink: LogSink {
         var dropped = 0
     }
 
-    private let handle: FileHandle
+    private let destination: @Sendable (Data) throws -> Void
     private let capacity: Int
     private let maxBytes: Int
     private let flushLimit: Duration
@@ -38,26 +37,29 @@ public final class LineSink: LogSink {
     private let queue = DispatchQueue(label: "turnpike.log", qos: .utility)
     private let state = Mutex(State())
 
-    /// Creates a sink that owns a handle.
+    /// Creates a sink.
+    ///
+    /// With a `FileHandle`: `LineSink { try handle.write(contentsOf: $0) }`.
     /// - Parameters:
-    ///   - handle: The destination of the lines.
     ///   - capacity: How many lines may wait.
     ///   - maxBytes: How many bytes of lines may wait.
-    ///   - flushLimit: The longest time that a flush waits if the descriptor accepts no bytes. The
-    ///     exit of the process waits as long, but at most 5 seconds. The exit does not wait if a
-    ///     flush has timed out since the last line was written.
+    ///   - flushLimit: The longest time that a flush waits if the destination accepts no bytes. The
+    ///     exit of the process waits as long, but at most 5 seconds. It does not wait if a flush
+    ///     has timed out since the last line was written.
+    ///   - destination: Writes lines, with their line breaks; called on the sink's queue.
     public convenience init(
-        _ handle: FileHandle, capacity: Int = 4096, maxBytes: Int = 4_194_304,
-        flushLimit: Duration = .seconds(5)
+        capacity: Int = 4096, maxBytes: Int = 4_194_304, flushLimit: Duration = .seconds(5),
+        to destination: @escaping @Sendable (Data) throws -> Void
     ) {
-        self.init(handle, capacity, maxBytes, flushLimit, onWrite: nil)
+        self.init(capacity, maxBytes, flushLimit, onWrite: nil, destination)
     }
 
     private init(
-        _ handle: FileHandle, _ capacity: Int, _ maxBytes: Int, _ flushLimit: Duration,
-        onWrite: (@Sendable ((any Error)?) -> Void)?
+        _ capacity: Int, _ maxBytes: Int, _ flushLimit: Duration,
+        onWrite: (@Sendable ((any Error)?) -> Void)?,
+        _ destination: @escaping @Sendable (Data) throws -> Void
     ) {
-        self.handle = handle
+        self.destination = destination
         self.capacity = capacity
         self.maxBytes = maxBytes
         self.flushLimit = flushLimit
@@ -79,14 +81,8 @@ public final class LineSink: LogSink {
         appendingTo path: String, capacity: Int = 4096,
         onWrite: (@Sendable ((any Error)?) -> Void)? = nil
     ) throws {
-        let flags = O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC
-        let descriptor = unsafe open(path, flags | O_NONBLOCK, 0o600)
-        guard descriptor >= 0 else { throw CocoaError(.fileWriteUnknown) }
-        // Later writes may block, because they run on the sink's own queue.
-        _ = fcntl(descriptor, F_SETFL, O_APPEND)
-        self.init(
-            FileHandle(fileDescriptor: descriptor, closeOnDealloc: true), capacity, 4_194_304,
-            .seconds(5), onWrite: onWrite)
+        let file = try UnnamedFile.appending(to: path)
+        self.init(capacity, 4_194_304, .seconds(5), onWrite: onWrite) { try file.append($0) }
     }
 
     /// How many lines have been dropped so far.
@@ -149,7 +145,7 @@ public final class LineSink: LogSink {
     private func put(_ text: String) {
         if text.isEmpty { return }
         do {
-            try handle.write(contentsOf: Data(text.utf8))
+            try destination(Data(text.utf8))
             onWrite?(nil)
         } catch {
             // No call fails because its line cannot be written.
@@ -164,7 +160,7 @@ extension LogSink where Self == LineSink {
 }
 
 private enum StandardError {
-    static let sink = LineSink(FileHandle.standardError)
+    static let sink = LineSink { try writeDirectly($0, to: STDERR_FILENO) }
 }
 
 /// A destination of log lines.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Foundation
 public import TurnpikeCore
+import TurnpikeSupport
 
 extension Request {
     /// The request as a one-line curl command, without secrets.
@@ -92,8 +92,7 @@ private struct CurlContent {
         guard let segments = try? body.segments(), segments.count == 1,
             case .file(let path, let range) = segments[0], range.lowerBound == 0,
             ShellWord.isPrintable(path),
-            let size = try? FileManager.default.attributesOfItem(atPath: path)[.size] as? NSNumber,
-            size.int64Value == range.upperBound
+            (try? UnnamedFile.size(ofRegular: path)) == range.upperBound
         else { return nil }
         return path
     }

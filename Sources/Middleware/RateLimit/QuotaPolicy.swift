@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import struct Foundation.Data
 public import TurnpikeCore
+public import TurnpikeSupport
 
 /// A limit of a server for its clients: an item of the field `RateLimit-Policy`
 /// (draft-ietf-httpapi-ratelimit-headers-11 §3).

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import struct Foundation.Data
 import Synchronization
 public import TurnpikeCore
+public import TurnpikeSupport
 
 /// How requests and responses change the keys and costs of a limit (``RateLimiting/key(_:)``).
 public struct RateLimitOptions: Sendable {

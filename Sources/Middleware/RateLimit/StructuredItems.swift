@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Foundation
 import TurnpikeSupport
 
 /// A field that is a list of items with parameters (RFC 9651 §3.1), without inner lists.

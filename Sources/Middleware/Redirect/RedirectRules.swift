@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Foundation
 public import TurnpikeCore
+import TurnpikeSupport
 
 /// The effect of a redirecting response on a request.
 struct RedirectRules: Sendable {

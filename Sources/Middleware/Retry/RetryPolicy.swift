@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import Foundation
 public import TurnpikeCore
+import TurnpikeSupport
 
 /// The outcomes that are retried: statuses, errors, methods, and a condition of the caller.
 ///
@@ -10,7 +10,7 @@ public import TurnpikeCore
 ///
 /// ```swift
 /// let policy = RetryPolicy.standard
-///     .or(RetryPolicy(statuses: [409], codes: [], urlErrors: []))
+///     .or(RetryPolicy(statuses: [409], codes: []))
 ///     .deciding { $0.head?.headers["X-Final"] == "1" ? false : nil }
 /// ```
 ///
@@ -21,8 +21,6 @@ public struct RetryPolicy: Sendable {
     public var statuses: Set<HTTPStatus>
     /// The codes of errors that are retried.
     public var codes: Set<ClientError.Code>
-    /// The URLSession errors that are retried, if a custom gate or transport throws them unchanged.
-    public var urlErrors: Set<URLError.Code>
     /// The methods that may be sent twice.
     public var methods: Set<HTTPMethod>
     private var condition: (@Sendable (Outcome) -> Bool?)?
@@ -33,38 +31,24 @@ public struct RetryPolicy: Sendable {
     /// - Parameters:
     ///   - statuses: The statuses that are retried; by default the statuses of temporary failures.
     ///   - codes: The codes of errors that are retried; by default those of the network.
-    ///   - urlErrors: The URLSession errors that are retried; by default those of the network.
     ///   - methods: The methods that may be sent twice; by default the idempotent ones and QUERY.
     public init(
         statuses: Set<HTTPStatus> = [408, 425, 429, 500, 502, 503, 504],
         codes: Set<ClientError.Code> = [
             .connection, .dns, .connectTimeout, .attemptTimeout, .incomplete, .idleTimeout,
         ],
-        urlErrors: Set<URLError.Code> = RetryPolicy.passingURLErrors,
         methods: Set<HTTPMethod> = [.get, .head, .options, .trace, .query, .put, .delete]
     ) {
         self.statuses = statuses
         self.codes = codes
-        self.urlErrors = urlErrors
         self.methods = methods
     }
 
     /// The defaults.
     public static let standard = RetryPolicy()
 
-    /// A policy that retries no outcome.
-    public static let never = RetryPolicy(statuses: [], codes: [], urlErrors: [])
-
-    /// The URLSession errors that report a temporary state of the network.
-    public static let passingURLErrors: Set<URLError.Code> = [
-        .backgroundSessionInUseByAnotherProcess, .backgroundSessionWasDisconnected,
-        .badServerResponse, .callIsActive, .cannotConnectToHost, .cannotFindHost,
-        .cannotLoadFromNetwork, .dataNotAllowed, .dnsLookupFailed,
-        .downloadDecodingFailedMidStream, .downloadDecodingFailedToComplete,
-        .internationalRoamingOff, .networkConnectionLost, .notConnectedToInternet,
-        .secureConnectionFailed, .serverCertificateHasBadDate, .serverCertificateNotYetValid,
-        .timedOut,
-    ]
+    /// Retries nothing.
+    public static let never = RetryPolicy(statuses: [], codes: [])
 
     /// Returns a policy that retries an outcome if this policy or another one retries it.
     ///
@@ -74,7 +58,7 @@ public struct RetryPolicy: Sendable {
     /// sent again:
     ///
     /// ```swift
-    /// let whenBusy = RetryPolicy(statuses: [429], codes: [], urlErrors: [], methods: [.post])
+    /// let whenBusy = RetryPolicy(statuses: [429], codes: [], methods: [.post])
     ///     .deciding { $0.status == 503 && $0.head?.headers[.retryAfter] != nil ? true : nil }
     /// let policy = RetryPolicy.standard.or(whenBusy)
     /// ```
@@ -207,7 +191,6 @@ public struct RetryPolicy: Sendable {
         }
         // The status of a proxy's response is judged like the status of a server's response.
         if let status = outcome.proxyStatus { return statuses.contains(status) }
-        if let error = outcome.error as? URLError { return urlErrors.contains(error.code) }
         return outcome.code.map(codes.contains) ?? false
     }
 }

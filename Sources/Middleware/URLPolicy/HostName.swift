@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Foundation
 import TurnpikeCore
+import TurnpikeSupport
 
 /// A host, as a parser on the way to a connection may read it.
 enum HostName: Hashable {
@@ -45,27 +45,15 @@ enum HostName: Hashable {
 
     private static let delimiters = Set("%:/\\@?#[]<>|^\"`{}".utf8)
 
-    // Decodes percent-encoding, maps compatibility forms (full-width and circled digits and
-    // letters) and all kinds of dots as UTS 46 does, makes the text lower-case, and drops the dots
-    // at its end.
+    // Decodes percent-encoding, makes the text lower-case, and drops the dots at its end. What is
+    // not ASCII is not mapped (UTS 46): such a name is unclear, and no request to it is sent.
     private static func folded(_ host: String) -> String {
         var text = host
         if text.utf8.contains(UInt8(ascii: "%")), !text.utf8.contains(UInt8(ascii: ":")) {
-            text = text.removingPercentEncoding ?? text
-        }
-        if !text.utf8.allSatisfy({ $0 < 0x80 }) {
-            text = text.precomposedStringWithCompatibilityMapping
-            text.unicodeScalars.removeAll { ignored.contains($0) }
-            text = String(
-                String.UnicodeScalarView(text.unicodeScalars.map { dots.contains($0) ? "." : $0 }))
+            text = PercentEncoding.decode(text) ?? text
         }
         text = text.lowercased()
         while text.utf8.last == UInt8(ascii: ".") { text.removeLast() }
         return text
     }
-
-    private static let dots: Set<Unicode.Scalar> = ["\u{3002}", "\u{FF0E}", "\u{FF61}"]
-    private static let ignored: Set<Unicode.Scalar> = [
-        "\u{AD}", "\u{200B}", "\u{200C}", "\u{200D}", "\u{2060}", "\u{FEFF}",
-    ]
 }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Foundation
 public import TurnpikeCore
 import TurnpikeSupport
 
@@ -31,15 +30,18 @@ public struct UserAgent: SynchronousRequestAdapter {
 
     /// The value that describes this program.
     public static let ofProgram: String = {
-        let bundle = Bundle.main
+        #if canImport(FoundationEssentials)
+        func text(_ key: String) -> String? { nil }
+        #else
         func text(_ key: String) -> String? {
-            bundle.object(forInfoDictionaryKey: key) as? String
+            Bundle.main.object(forInfoDictionaryKey: key) as? String
         }
+        #endif
         let process = ProcessInfo.processInfo
         let system = process.operatingSystemVersion
         return describe(
             program: text("CFBundleExecutable") ?? process.processName,
-            version: text("CFBundleShortVersionString"), bundle: bundle.bundleIdentifier,
+            version: text("CFBundleShortVersionString"), bundle: text("CFBundleIdentifier"),
             build: text("CFBundleVersion"),
             system: systemName
                 + " \(system.majorVersion).\(system.minorVersion).\(system.patchVersion)")

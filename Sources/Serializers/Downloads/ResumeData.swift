@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import Foundation
 public import TurnpikeCore
-import TurnpikeSupport
+public import TurnpikeSupport
 
 /// The data to continue a download, small enough to store for a later process.
 ///
@@ -31,9 +30,7 @@ public struct ResumeData: Codable, Sendable, Hashable {
 
     /// How many bytes have been received; 0 if the file is gone.
     public var receivedBytes: Int64 {
-        let attributes = try? FileManager.default.attributesOfItem(
-            atPath: partialFile.path(percentEncoded: false))
-        return (attributes?[.size] as? NSNumber)?.int64Value ?? 0
+        (try? UnnamedFile.size(ofRegular: partialFile.path(percentEncoded: false))) ?? 0
     }
 
     /// Removes the file with the received bytes.
@@ -97,11 +94,11 @@ struct ResumeNote: Sendable {
         guard
             let descriptor = try? Folder.holding(file).openFile(file.lastPathComponent, O_RDONLY)
         else { return nil }
-        let handle = FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
+        let file = UnnamedFile(descriptor: descriptor)
         var status = stat()
         guard unsafe fstat(descriptor, &status) == 0, status.st_uid == geteuid(),
             status.st_size <= Self.maxBytes,
-            let content = try? handle.read(upToCount: Self.maxBytes),
+            let content = try? file.read(upToCount: Self.maxBytes, at: 0),
             let data = try? JSONDecoder().decode(ResumeData.self, from: content),
             data.resource == resource
         else { return nil }

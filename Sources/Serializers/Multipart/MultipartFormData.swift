@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import Foundation
 public import TurnpikeCore
-import TurnpikeSupport
+public import TurnpikeSupport
 
 /// A multipart form (RFC 7578): named parts of text, bytes, files and streams.
 ///
@@ -93,8 +92,8 @@ public struct MultipartFormData: Sendable {
         if let fault = headers.sendingFault {
             return refuse("in a part of the form: " + fault)
         }
-        // Only the caller's boundary is checked: no part can contain a random boundary on purpose.
-        if isGiven, body.inMemory?.range(of: Data("--\(boundary)".utf8)) != nil {
+        // Only a given boundary is checked: no part can contain a random one on purpose.
+        if isGiven, body.inMemory?.firstPlace(of: Data("--\(boundary)".utf8)) != nil {
             return refuse("a part contains the form's boundary; pass another one, or none")
         }
         var head = "--\(boundary)\r\nContent-Disposition: form-data; name=\"\(Self.escaped(name))\""

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import Foundation
 public import TurnpikeCore
-import TurnpikeSupport
+public import TurnpikeSupport
 
 /// The parts of a multipart response while they arrive: `multipart/mixed`, `multipart/byteranges`,
 /// `multipart/x-mixed-replace` and others.

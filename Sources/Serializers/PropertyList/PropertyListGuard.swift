@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Foundation
 import TurnpikeCore
+import TurnpikeSupport
 
 /// Refuses input that Foundation's property list readers cannot handle safely.
 ///
@@ -20,8 +20,8 @@ enum PropertyListGuard {
 
     static func check(_ content: Data) throws {
         if content.starts(with: Array("bplist00".utf8)) {
-            var check = try BinaryCheck(content)
-            return try check.run()
+            var list = try BinaryPropertyList(content)
+            return try list.check()
         }
         let start = content.drop { $0 <= 0x20 || $0 == 0xEF || $0 == 0xBB || $0 == 0xBF }
         guard start.first == UInt8(ascii: "<") else {
@@ -64,7 +64,7 @@ enum PropertyListGuard {
 
     /// Skips markup that begins with `<!`: a comment, CDATA, or a document type without an internal
     /// subset.
-    private static func skipMarkup(_ bytes: [UInt8], _ position: Int) throws -> Int {
+    static func skipMarkup(_ bytes: [UInt8], _ position: Int) throws -> Int {
         let rest = bytes[position...]
         if rest.starts(with: "!--".utf8) {
             let inner = rest.dropFirst(3)
@@ -105,7 +105,7 @@ enum PropertyListGuard {
             || name.hasPrefix("windows-125")
     }
 
-    private static func skip(past mark: String, _ bytes: [UInt8], _ start: Int) -> Int {
+    static func skip(past mark: String, _ bytes: [UInt8], _ start: Int) -> Int {
         let mark = Array(mark.utf8)
         var position = start
         while position + mark.count <= bytes.count {
@@ -120,8 +120,8 @@ enum PropertyListGuard {
     }
 }
 
-/// Walks the object table of a binary property list without building values.
-private struct BinaryCheck {
+/// The object table of a binary property list.
+struct BinaryPropertyList {
     private let bytes: [UInt8]
     private let offsetSize: Int
     private let referenceSize: Int
@@ -151,7 +151,69 @@ private struct BinaryCheck {
         limit = PropertyListGuard.freeBytes + bytes.count * PropertyListGuard.maxRatio
     }
 
-    mutating func run() throws { _ = try size(of: top, depth: 0) }
+    /// Walks the table without building values.
+    mutating func check() throws { _ = try size(of: top, depth: 0) }
+
+    /// Builds the value; the list must have been checked.
+    func value() throws -> PropertyListValue { try value(of: top) }
+
+    private func value(of object: Int) throws -> PropertyListValue {
+        let offset = try offset(of: object)
+        let (kind, size) = (bytes[offset] >> 4, bytes[offset] & 0xF)
+        switch kind {
+        case 0x0 where size == 8 || size == 9: return .bool(size == 9)
+        case 0x1 where size <= 4:
+            // The lower half of 16 bytes; only eight bytes have a sign.
+            let start = size == 4 ? offset + 9 : offset + 1
+            let bits = try word(at: start, size == 4 ? 8 : 1 << Int(size))
+            if size == 4, bits > Int64.max { return .unsigned(bits) }
+            return .integer(Int64(bitPattern: bits))
+        case 0x2 where size == 2:
+            return .real(Double(Float(bitPattern: UInt32(try word(at: offset + 1, 4)))))
+        case 0x2 where size == 3: return .real(Double(bitPattern: try word(at: offset + 1, 8)))
+        case 0x3 where size == 3:
+            let seconds = Double(bitPattern: try word(at: offset + 1, 8))
+            return .date(Date(timeIntervalSinceReferenceDate: seconds))
+        case 0x4...0x6:
+            let (start, count) = try extent(at: offset)
+            let width = kind == 0x6 ? 2 : 1
+            guard count <= table, start + count * width <= table else { break }
+            let content = bytes[start..<start + count * width]
+            if kind == 0x4 { return .data(Data(content)) }
+            let text =
+                kind == 0x5
+                ? String(validating: content, as: Unicode.ASCII.self)
+                : String(data: Data(content), encoding: .utf16BigEndian)
+            if let text { return .string(text) }
+        case 0xA: return .array(try children(at: offset).map(value))
+        case 0xD:
+            let children = try children(at: offset)
+            var members: [String: PropertyListValue] = [:]
+            for (key, child) in zip(children, children.dropFirst(children.count / 2)) {
+                guard case .string(let name) = try value(of: key) else {
+                    throw PropertyListGuard.fault("has a key that is not a string")
+                }
+                members[name] = try value(of: child)
+            }
+            return .dictionary(members)
+        default: break
+        }
+        throw PropertyListGuard.fault("contains an object that is not a property list value")
+    }
+
+    private func word(at start: Int, _ width: Int) throws -> UInt64 {
+        guard start + width <= table else { throw PropertyListGuard.fault("is corrupt") }
+        return bytes[start..<start + width].reduce(0) { $0 << 8 | UInt64($1) }
+    }
+
+    private func offset(of object: Int) throws -> Int {
+        guard object < objectCount,
+            let offset = Self.integer(bytes, table + object * offsetSize, offsetSize),
+            offset < table
+        else { throw PropertyListGuard.fault("refers to an object that does not exist") }
+        return offset
+    }
+
 
     private mutating func size(of object: Int, depth: Int) throws -> Int {
         if let known = sizes[object] {
@@ -161,10 +223,7 @@ private struct BinaryCheck {
         guard depth <= PropertyListGuard.maxDepth else {
             throw PropertyListGuard.fault("nests deeper than \(PropertyListGuard.maxDepth)")
         }
-        guard object < objectCount,
-            let offset = Self.integer(bytes, table + object * offsetSize, offsetSize),
-            offset < table
-        else { throw PropertyListGuard.fault("refers to an object that does not exist") }
+        let offset = try offset(of: object)
         sizes[object] = 0
         var total = PropertyListGuard.valueBytes + textBytes(at: offset)
         for child in try children(at: offset) {
@@ -201,19 +260,7 @@ private struct BinaryCheck {
         }
         if bytes[offset] == 0x14 { try checkLong(at: offset + 1) }
         guard kind >= 0xA else { return [] }
-        var count = Int(bytes[offset] & 0xF)
-        var start = offset + 1
-        if count == 0xF {
-            guard start < table, bytes[start] >> 4 == 1 else {
-                throw PropertyListGuard.fault("is corrupt")
-            }
-            let width = 1 << Int(bytes[start] & 0xF)
-            guard width <= 8, let long = Self.integer(bytes, start + 1, width) else {
-                throw PropertyListGuard.fault("is corrupt")
-            }
-            count = long
-            start += 1 + width
-        }
+        let (start, count) = try extent(at: offset)
         // A dictionary has keys and values.
         let references = kind == 0xD ? 2 : 1
         guard count <= bytes.count / references,
@@ -226,6 +273,21 @@ private struct BinaryCheck {
             }
             return child
         }
+    }
+
+    // Where the elements of an object begin, and how many there are.
+    private func extent(at offset: Int) throws -> (start: Int, count: Int) {
+        let count = Int(bytes[offset] & 0xF)
+        let start = offset + 1
+        if count < 0xF { return (start, count) }
+        guard start < table, bytes[start] >> 4 == 1 else {
+            throw PropertyListGuard.fault("is corrupt")
+        }
+        let width = 1 << Int(bytes[start] & 0xF)
+        guard width <= 8, let long = Self.integer(bytes, start + 1, width) else {
+            throw PropertyListGuard.fault("is corrupt")
+        }
+        return (start + 1 + width, long)
     }
 
     // A 16-byte integer. Foundation uses it for values above `Int64.max` only; it would clamp

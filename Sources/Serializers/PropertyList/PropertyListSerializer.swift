@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import Foundation
 public import TurnpikeCore
+public import TurnpikeSupport
 
 /// Any property list value.
 public enum PropertyListValue: Sendable, Hashable {
@@ -23,6 +23,14 @@ public enum PropertyListValue: Sendable, Hashable {
     case array([PropertyListValue])
     /// A dictionary; property lists do not keep the order of members.
     case dictionary([String: PropertyListValue])
+
+    #if canImport(FoundationEssentials)
+    /// XML or binary, as Foundation names them.
+    public typealias Format = PropertyListDecoder.PropertyListFormat
+    #else
+    /// XML or binary, as Foundation names them.
+    public typealias Format = PropertyListSerialization.PropertyListFormat
+    #endif
 
     /// The member with a name, or nil if the value is not a dictionary or has no such member.
     public subscript(name: String) -> PropertyListValue? {
@@ -57,14 +65,19 @@ extension PropertyListValue {
     /// Refuses other formats, excessive nesting and cyclic references.
     public init(parsing content: Data) throws {
         try PropertyListGuard.check(content)
-        self = try Self.convert(
-            try unsafe PropertyListSerialization.propertyList(
-                from: content, options: [], format: nil))
+        if content.starts(with: Array("bplist00".utf8)) {
+            self = try BinaryPropertyList(content).value()
+        } else {
+            var list = try XMLPropertyList(content)
+            self = try list.value()
+        }
     }
 
     /// Converts a Foundation property list: dictionaries, arrays, strings, numbers, dates and data.
-    /// - Throws: ``/TurnpikeCore/ClientError/Code/serialization`` if it contains other values, or
-    ///   names that are not strings.
+    ///
+    /// On Linux, an `NSNumber` with a whole value becomes an integer.
+    /// - Throws: ``/TurnpikeCore/ClientError/Code/serialization`` if it contains anything else,
+    ///   including names that are not strings.
     public init(untyped value: Any) throws {
         do {
             self = try Self.convert(value)
@@ -76,12 +89,13 @@ extension PropertyListValue {
         }
     }
 
-    /// Returns the value as an encoded property list.
+    /// Returns the value, an array or a dictionary, as an encoded property list.
     /// - Throws: ``/TurnpikeCore/ClientError/Code/serialization`` if a string contains a character
-    ///   that XML does not allow, or Foundation's error.
-    public func data(format: PropertyListSerialization.PropertyListFormat = .xml) throws -> Data {
-        let content = try PropertyListSerialization.data(
-            fromPropertyList: foundation, format: format, options: 0)
+    ///   that XML does not allow, or Foundation's error, also for another kind of value.
+    public func data(format: Format = .xml) throws -> Data {
+        let encoder = PropertyListEncoder()
+        encoder.outputFormat = format
+        let content = try encoder.encode(Encoded(value: self))
         if format == .xml { try PropertyListGuard.checkWritten(content) }
         return content
     }
@@ -93,14 +107,25 @@ extension PropertyListValue {
         case let value as [String: Any]: return .dictionary(try value.mapValues(convert))
         case let value as Date: return .date(value)
         case let value as Data: return .data(value)
-        // An `NSNumber` converts to any number type, so its original type must be asked for. On
-        // Linux, a Bool arrives as `Bool`.
+        #if !canImport(FoundationEssentials)
+        // An `NSNumber` converts to any number type, so its original type must be asked for.
         case let value as NSNumber: return convert(value)
-        default:
+        #endif
+        case let truth as Bool where type(of: value) == Bool.self: return .bool(truth)
+        case let value as any BinaryFloatingPoint: return .real(Double(value))
+        case let value as any BinaryInteger:
+            if let value = Int64(exactly: value) { return .integer(value) }
+            if let value = UInt64(exactly: value) { return .unsigned(value) }
             throw CocoaError(.propertyListReadCorrupt)
+        // An `NSNumber` on Linux, which converts to each type that can hold its value.
+        case let value as Int64: return .integer(value)
+        case let value as UInt64: return .unsigned(value)
+        case let value as Double: return .real(value)
+        default: throw CocoaError(.propertyListReadCorrupt)
         }
     }
 
+    #if !canImport(FoundationEssentials)
     private static func convert(_ number: NSNumber) -> PropertyListValue {
         switch UInt8(bitPattern: unsafe number.objCType.pointee) {
         case UInt8(ascii: "d"), UInt8(ascii: "f"): return .real(number.doubleValue)
@@ -110,22 +135,27 @@ extension PropertyListValue {
                 ?? .unsigned(number.uint64Value)
         }
     }
+    #endif
 
-    private var foundation: Any {
-        switch self {
-        case .string(let value): value
-        case .integer(let value): value
-        case .unsigned(let value): value
-        case .real(let value): value
-        case .bool(let value): value
-        case .date(let value): value
-        case .data(let value): value
-        case .array(let elements): elements.map(\.foundation)
-        case .dictionary(let members): members.mapValues(\.foundation)
+    private struct Encoded: Encodable {
+        let value: PropertyListValue
+
+        func encode(to encoder: any Encoder) throws {
+            var container = encoder.singleValueContainer()
+            switch value {
+            case .string(let value): try container.encode(value)
+            case .integer(let value): try container.encode(value)
+            case .unsigned(let value): try container.encode(value)
+            case .real(let value): try container.encode(value)
+            case .bool(let value): try container.encode(value)
+            case .date(let value): try container.encode(value)
+            case .data(let value): try container.encode(value)
+            case .array(let elements): try container.encode(elements.map(Encoded.init))
+            case .dictionary(let members): try container.encode(members.mapValues(Encoded.init))
+            }
         }
     }
 }
-
 /// Parses the content as any property list value, XML or binary.
 public struct PropertyListSerializer: ContentSerializer {
     /// Creates the serializer.
@@ -177,7 +207,7 @@ extension RequestBody {
     /// - Returns: The body.
     /// - Throws: ``/TurnpikeCore/ClientError/Code/serialization`` if the value cannot be written.
     public static func propertyList(
-        _ value: PropertyListValue, format: PropertyListSerialization.PropertyListFormat = .xml
+        _ value: PropertyListValue, format: PropertyListValue.Format = .xml
     ) throws -> RequestBody { try encoded { try value.data(format: format) } }
 
     /// Encodes a value as a property list, as `application/x-plist`.
@@ -187,7 +217,7 @@ extension RequestBody {
     /// - Returns: The body.
     /// - Throws: ``/TurnpikeCore/ClientError/Code/serialization`` if the value cannot be encoded.
     public static func propertyList(
-        encoding value: some Encodable, format: PropertyListSerialization.PropertyListFormat = .xml
+        encoding value: some Encodable, format: PropertyListValue.Format = .xml
     ) throws -> RequestBody {
         try encoded {
             let encoder = PropertyListEncoder()
@@ -218,7 +248,7 @@ extension Client {
     public func request(
         _ method: HTTPMethod, _ target: some TargetConvertible,
         propertyList value: some Encodable & Sendable,
-        format: PropertyListSerialization.PropertyListFormat = .xml, headers: HTTPHeaders = [:]
+        format: PropertyListValue.Format = .xml, headers: HTTPHeaders = [:]
     ) -> Call {
         request(
             method, target, headers: headers,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Foundation
 import TurnpikeCore
+import TurnpikeSupport
 
 /// Splits chunks into lines, in time linear in their size and with memory bounded by one line.
 struct LineSplitter {

@@ -1,15 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import Foundation
-
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#elseif canImport(Darwin)
-import Darwin
-#endif
-
 /// A format of compressed bytes, named like its content coding (RFC 9110 §8.4.1).
 ///
 /// The cases have the order of `Accept-Encoding`: servers without a preference take the first.

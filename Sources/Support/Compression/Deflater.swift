@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import Foundation
-
 // SAFETY: the stream's memory belongs to this object alone, which frees it at its end.
 /// Compresses content chunk by chunk with the system's zlib.
 @safe public final class Deflater: Compressor {

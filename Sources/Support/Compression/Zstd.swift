@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import Foundation
-
 /// The system's library of Zstandard, loaded when it is first needed.
 @safe struct Zstd: Sendable {
     // `ZSTD_inBuffer` and `ZSTD_outBuffer` of zstd.h, which have the same layout.

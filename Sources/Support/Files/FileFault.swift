@@ -1,16 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import Foundation
-
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#elseif canImport(Darwin)
-import Darwin
-#endif
-
-/// The reason why a file operation failed.
+/// Why a file operation failed.
 ///
 /// Functions that cannot be cancelled declare it as their only error (`throws(FileFault)`), so
 /// `catch` has this type. `catch let fault as FileFault` crashes the compiler of Swift 6.3.

@@ -1,15 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Foundation
-
-#if canImport(Glibc)
-public import Glibc
-#elseif canImport(Musl)
-public import Musl
-#elseif canImport(Darwin)
-public import Darwin
-#endif
-
 /// A folder that is held open by its descriptor.
 ///
 /// Files and folders in it are opened one level at a time, relative to the descriptor, and links

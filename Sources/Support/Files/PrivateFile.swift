@@ -1,15 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import Foundation
-
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#elseif canImport(Darwin)
-import Darwin
-#endif
-
 /// A small file that only its owner may read, and that is replaced as a whole.
 public struct PrivateFile: Sendable {
     private let path: String
@@ -181,9 +171,10 @@ extension PrivateFile {
     }
 }
 
-// This function is outside of the type, because a method of the type hides the system's function of
-// the same name.
-private func writeDirectly(_ content: Data, to descriptor: CInt) throws {
+/// Writes all bytes where the descriptor stands.
+// It stands outside of the type, because a method of the type has the name of the system's
+// function.
+public func writeDirectly(_ content: Data, to descriptor: CInt) throws {
     try unsafe content.withUnsafeBytes { bytes in
         var done = 0
         while done < bytes.count {

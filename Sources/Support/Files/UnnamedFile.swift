@@ -1,15 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import Foundation
-
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#elseif canImport(Darwin)
-import Darwin
-#endif
-
 /// An open file that is read and written at positions.
 ///
 /// A temporary one has no name and disappears when its descriptor is closed.
@@ -45,7 +35,36 @@ public final class UnnamedFile: Sendable {
         UnnamedFile(descriptor: try folder.openFile(name, O_RDONLY))
     }
 
-    private init(descriptor: CInt) { self.descriptor = descriptor }
+    /// Opens a file for ``append(_:)``, and creates it with mode 0600 if it is missing.
+    ///
+    /// A FIFO without a reader is refused, because opening it would wait for one.
+    public static func appending(to path: String) throws -> UnnamedFile {
+        let flags = O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC
+        let descriptor = unsafe open(path, flags | O_NONBLOCK, 0o600)
+        guard descriptor >= 0 else { throw FileFault("open the file") }
+        // From here on a write may block.
+        _ = fcntl(descriptor, F_SETFL, O_APPEND)
+        return UnnamedFile(descriptor: descriptor)
+    }
+
+    /// Writes all bytes at the end of a file that was opened for it.
+    public func append(_ data: Data) throws { try writeDirectly(data, to: descriptor) }
+
+    /// Returns the size of a file, following links, or nil if it is not a regular file.
+    public static func size(ofRegular path: String) throws -> Int64? {
+        var status = stat()
+        guard unsafe stat(path, &status) == 0 else { throw FileFault("read the file") }
+        return status.st_mode & S_IFMT == S_IFREG ? Int64(status.st_size) : nil
+    }
+
+    /// Returns whether a path is a folder, following links, or nil if nothing is there.
+    public static func isFolder(_ path: String) -> Bool? {
+        var status = stat()
+        return unsafe stat(path, &status) == 0 ? status.st_mode & S_IFMT == S_IFDIR : nil
+    }
+
+    /// Takes over an open descriptor, and closes it at the end.
+    public init(descriptor: CInt) { self.descriptor = descriptor }
 
     deinit { close(descriptor) }
 

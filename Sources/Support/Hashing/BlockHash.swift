@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Foundation
-
 /// The compression function of a hash function with blocks of 64 bytes.
 ///
 /// Users hash uploads in builds without optimization too. To be fast there, the functions use

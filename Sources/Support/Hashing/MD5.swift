@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import Foundation
-
 /// MD5 (RFC 1321), for protocols that require it.
 ///
 /// MD5 does not protect against forgery and must not be used for other purposes.

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import Foundation
-
 /// SHA-1 (FIPS 180-4), for protocols that require it, such as WebSocket (RFC 6455 §4.2.2).
 ///
 /// SHA-1 does not protect against forgery and must not be used for other purposes.

@@ -1,15 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import Foundation
-
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#elseif canImport(Darwin)
-import Darwin
-#endif
-
 /// SHA-256 (FIPS 180-4), of bytes at once or in portions, of files, and of request bodies.
 ///
 /// ```swift

@@ -1,24 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import Foundation
-
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#endif
-
 /// A character encoding that is named by a peer.
 public enum Charset {
     case foundation(String.Encoding)
-    /// An encoding that the C library's iconv supports, but Foundation on Linux does not.
+    /// An encoding that the C library's iconv supports, but `FoundationEssentials` does not.
     case library(String)
 
     /// Creates the encoding for a label, ignoring ASCII case and surrounding whitespace.
     ///
     /// Returns nil if this library or the system's C library does not know the encoding.
     public init?(label: String) {
-        let name = Self.name(of: label.trimmingCharacters(in: .whitespaces).lowercased())
+        let name = Self.name(of: Grammar.trimmed(label).lowercased())
         switch name {
         case "utf-8": self = .foundation(.utf8)
         // Without a byte order mark, UTF-16 is big-endian (RFC 2781 §4.3).
@@ -28,8 +20,7 @@ public enum Charset {
         // UTF-7 can hide markup; the WHATWG standard forbids it too.
         case "utf-7": return nil
         default:
-            if Self.iconvNames.contains(name) {
-                guard Self.libraryKnows(name) else { return nil }
+            if Self.iconvNames.contains(name), Self.libraryKnows(name) {
                 self = .library(name)
             } else if let encoding = String.Encoding(ianaName: name) {
                 self = .foundation(encoding)
@@ -44,12 +35,11 @@ public enum Charset {
     // `iconv_open` loads modules by name, so only the names of this list are passed to it.
     private static let iconvNames: Set<String> = [
         "koi8-r", "koi8-u", "euc-jp", "iso-2022-jp", "gbk", "gb18030", "big5", "big5-hkscs",
-        "cp949",
-        "euc-tw",
-        "iso-8859-3", "iso-8859-4", "iso-8859-5", "iso-8859-6", "iso-8859-7", "iso-8859-8",
-        "iso-8859-9", "iso-8859-10", "iso-8859-13", "iso-8859-14", "iso-8859-15", "iso-8859-16",
-        "tis-620", "windows-874", "windows-1255", "windows-1256", "windows-1257", "windows-1258",
-        "ibm866", "cp866", "iso-2022-kr",
+        "cp949", "cp932", "euc-tw", "iso-8859-2", "iso-8859-3", "iso-8859-4", "iso-8859-5",
+        "iso-8859-6", "iso-8859-7", "iso-8859-8", "iso-8859-9", "iso-8859-10", "iso-8859-13",
+        "iso-8859-14", "iso-8859-15", "iso-8859-16", "tis-620", "windows-874", "windows-1250",
+        "windows-1251", "windows-1252", "windows-1253", "windows-1254", "windows-1255",
+        "windows-1256", "windows-1257", "windows-1258", "ibm866", "cp866", "iso-2022-kr",
         // Foundation on Linux decodes this encoding incorrectly.
         macRoman,
     ]
@@ -173,7 +163,7 @@ extension Charset {
         koi8-u koi8-ru
         ibm866 866 csibm866
         macintosh mac x-mac-roman csmacintosh
-        shift_jis shift-jis sjis x-sjis ms_kanji windows-31j cswindows31j csshiftjis cp932 ms932
+        cp932 shift_jis shift-jis sjis x-sjis ms_kanji windows-31j cswindows31j csshiftjis ms932
         euc-jp x-euc-jp cseucpkdfmtjapanese
         iso-2022-jp csiso2022jp
         gbk x-gbk gb2312 gb_2312 gb_2312-80 csgb2312 chinese cp936 windows-936

@@ -1,17 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import Foundation
-
 extension Data {
     /// Returns the data with each occurrence of some bytes replaced by others.
     public func substituting(_ bytes: Data, with other: Data) -> Data {
-        guard !bytes.isEmpty, range(of: bytes) != nil else { return self }
         var result = Data()
         var rest = self[...]
-        while let place = rest.range(of: bytes) {
-            result += rest[..<place.lowerBound] + other
-            rest = rest[place.upperBound...]
+        while let place = rest.firstPlace(of: bytes) {
+            result += rest[..<place] + other
+            rest = rest[(place + bytes.count)...]
         }
         return result + rest
+    }
+
+    /// Returns where some bytes, at least one, begin for the first time, or nil.
+    public func firstPlace(of bytes: Data) -> Int? {
+        let offset = unsafe withUnsafeBytes { content -> Int? in
+            unsafe bytes.withUnsafeBytes { wanted in
+                guard let first = unsafe wanted.first, content.count >= wanted.count else {
+                    return nil
+                }
+                return (0...content.count - wanted.count).first { place in
+                    unsafe content[place] == first
+                        && content[place...].prefix(wanted.count).elementsEqual(wanted)
+                }
+            }
+        }
+        return offset.map { startIndex + $0 }
     }
 }

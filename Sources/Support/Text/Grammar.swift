@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Foundation
-
 /// Character rules of RFC 9110 §5.6 that several message types share.
 ///
 /// The tests of single bytes can be inlined into other modules, whose innermost loops use them.

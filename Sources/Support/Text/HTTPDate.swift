@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import struct Foundation.Date
-
 /// Dates in HTTP format (RFC 9110 §5.6.7).
 public enum HTTPDate {
     /// Parses any of the three formats: `Sun, 06 Nov 1994 08:49:37 GMT`, `Sunday, 06-Nov-94

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Foundation
-
 /// The characters that need no percent-encoding in a part of a URL.
 public struct PercentEncoding: Sendable {
     private let low: UInt64
@@ -51,6 +49,30 @@ public struct PercentEncoding: Sendable {
         return String(decoding: bytes, as: UTF8.self)
     }
 
+    /// Returns the text without percent-encoding, or nil if that is not UTF-8, or is cut short.
+    public static func decode(_ text: some StringProtocol) -> String? {
+        bytes(of: text).flatMap { String(validating: $0, as: UTF8.self) }
+    }
+
+    static func bytes(of text: some StringProtocol) -> [UInt8]? {
+        var bytes: [UInt8] = []
+        var rest = text.utf8.makeIterator()
+        while let byte = rest.next() {
+            if byte == UInt8(ascii: "%") {
+                guard let high = rest.next().flatMap(value), let low = rest.next().flatMap(value)
+                else { return nil }
+                bytes.append(high << 4 | low)
+            } else {
+                bytes.append(byte)
+            }
+        }
+        return bytes
+    }
+
+    private static func value(_ digit: UInt8) -> UInt8? {
+        Character(Unicode.Scalar(digit)).hexDigitValue.map { UInt8($0) }
+    }
+
     /// A byte as `%` and two digits.
     public static func escape(_ byte: UInt8) -> [UInt8] {
         [UInt8(ascii: "%"), digit(byte >> 4), digit(byte & 15)]
@@ -87,7 +109,7 @@ public struct FormField: Hashable, Sendable {
     private static func decoded(_ text: some Sequence<UInt8>) -> String {
         let spaced = text.map { $0 == UInt8(ascii: "+") ? UInt8(ascii: " ") : $0 }
         let text = String(decoding: spaced, as: UTF8.self)
-        return text.removingPercentEncoding ?? text
+        return PercentEncoding.decode(text) ?? text
     }
 
     /// Whether names and values have the same bytes.
@@ -104,7 +126,7 @@ public enum ExtendedValue {
     /// - Returns: The value, or nil if the text is not in this notation.
     public static func decode(_ text: String) -> String? {
         let parts = text.split(separator: "'", maxSplits: 2, omittingEmptySubsequences: false)
-        guard parts.count == 3, let bytes = bytes(of: parts[2]) else { return nil }
+        guard parts.count == 3, let bytes = PercentEncoding.bytes(of: parts[2]) else { return nil }
         switch parts[0].lowercased() {
         case "utf-8": return String(validating: bytes, as: UTF8.self)
         case "iso-8859-1":
@@ -113,25 +135,5 @@ public enum ExtendedValue {
             return String(scalars)
         default: return nil
         }
-    }
-
-    private static func bytes(of text: Substring) -> [UInt8]? {
-        var bytes: [UInt8] = []
-        var rest = text.utf8[...]
-        while let byte = rest.popFirst() {
-            if byte == UInt8(ascii: "%") {
-                guard let high = rest.popFirst().flatMap(digit),
-                    let low = rest.popFirst().flatMap(digit)
-                else { return nil }
-                bytes.append(high << 4 | low)
-            } else {
-                bytes.append(byte)
-            }
-        }
-        return bytes
-    }
-
-    private static func digit(_ byte: UInt8) -> UInt8? {
-        Character(Unicode.Scalar(byte)).hexDigitValue.map { UInt8($0) }
     }
 }

@@ -279,12 +279,10 @@ extension NumberRow {
         .whole("Limits.Bounds.ratio") { value in limits { $0.ratio = value } },
         .whole("Limits.Bounds.line") { value in limits { $0.line = value } },
         .whole("LineSink.capacity") {
-            Log(
-                to: LineSink(FileHandle(forWritingAtPath: "/dev/null") ?? .nullDevice, capacity: $0)
-            )
+            Log(to: LineSink(capacity: $0) { _ in })
         },
-        .whole("LineSink.maxBytes") { Log(to: LineSink(.nullDevice, maxBytes: $0)) },
-        .time("LineSink.flushLimit") { Log(to: LineSink(.nullDevice, flushLimit: $0)) },
+        .whole("LineSink.maxBytes") { Log(to: LineSink(maxBytes: $0) { _ in }) },
+        .time("LineSink.flushLimit") { Log(to: LineSink(flushLimit: $0) { _ in }) },
         .real("Log.sampling") { Log(to: MemoryLogSink(), sampling: $0) },
         .whole("Log.peekBytes") { Log(to: MemoryLogSink(), level: .debug, peekBytes: $0) },
         .whole("MemoryLogSink.capacity") { Log(to: MemoryLogSink(capacity: $0)) },

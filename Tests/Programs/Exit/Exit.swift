@@ -13,7 +13,9 @@ enum Exit {
         let mode = CommandLine.arguments.last ?? ""
         let sink: LineSink =
             mode == "stuck"
-            ? LineSink(.standardError, flushLimit: .seconds(3600)) : .standardError
+            ? LineSink(flushLimit: .seconds(3600)) {
+                try FileHandle.standardError.write(contentsOf: $0)
+            } : .standardError
         let client = Client(
             baseURL: "http://a.example/", transport: MockTransport(recordLimit: 0) { _ in .ok() },
             stack: [.log(to: sink)])

@@ -44,7 +44,7 @@ struct ResilienceExamples {
     func whenBusy(
         method: HTTPMethod, status: HTTPStatus, headers: HTTPHeaders, sends: Int
     ) async throws {
-        let whenBusy = RetryPolicy(statuses: [429], codes: [], urlErrors: [], methods: [.post])
+        let whenBusy = RetryPolicy(statuses: [429], codes: [], methods: [.post])
             .deciding { $0.status == 503 && $0.head?.headers[.retryAfter] != nil ? true : nil }
         let policy = RetryPolicy.standard.or(whenBusy)
         let transport = MockTransport { _ in .status(status, headers: headers) }

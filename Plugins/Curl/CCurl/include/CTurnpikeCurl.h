@@ -67,6 +67,8 @@ void tpc_loop_free(tpc_loop *loop);
 /// Frees what a loop waits with: its descriptors and its notes on sockets. libcurl keeps its connections. No thread may wait now
 /// or later.
 void tpc_loop_end_waiting(tpc_loop *loop);
+/// Runs a function on a new thread, which nobody joins, and returns whether there is one.
+bool tpc_start_thread(size_t stack, void *(*run)(void *), void *context);
 /// Makes the current thread the one that waits, and gives it a name of at most 15 bytes.
 void tpc_loop_enter(tpc_loop *loop, const char *name);
 /// Returns whether the current thread is the one that waits. Any thread may call it at any time.

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import Foundation
 import Synchronization
-import TurnpikeSupport
+public import TurnpikeSupport
 
 /// The chunks of a request body that was opened for one send.
 ///
@@ -10,7 +9,7 @@ import TurnpikeSupport
 public final class RequestBodyReader {
     private enum Source {
         case data(Data)
-        case file(FileHandle)
+        case file(UnnamedFile, position: Int64)
         case sequence(any AsyncIteratorProtocol)
         case ended
     }
@@ -31,7 +30,7 @@ public final class RequestBodyReader {
 
     init(data: Data) { source = data.isEmpty ? .ended : .data(data) }
 
-    init(file: FileHandle) { source = .file(file) }
+    init(_ file: UnnamedFile, at position: Int64) { source = .file(file, position: position) }
 
     init<Iterator: AsyncIteratorProtocol>(_ iterator: Iterator) where Iterator.Element == Data {
         source = .sequence(iterator)
@@ -67,7 +66,7 @@ public final class RequestBodyReader {
             case .data(let data):
                 source = .ended
                 chunk = data
-            case .file(let handle): chunk = try read(handle)
+            case .file(let file, let position): chunk = try read(file, position)
             case .sequence(var iterator):
                 chunk = try await Self.next(&iterator)
                 source = .sequence(iterator)
@@ -107,11 +106,13 @@ public final class RequestBodyReader {
         }
     }
 
-    private func read(_ handle: FileHandle) throws -> Data? {
+    private func read(_ file: UnnamedFile, _ position: Int64) throws -> Data? {
         let wanted = min(Int64(Self.chunkBytes), remaining ?? .max)
         if wanted == 0 { return nil }
         do {
-            return try handle.read(upToCount: Int(wanted))
+            let chunk = try file.read(upToCount: Int(wanted), at: position)
+            source = .file(file, position: position + Int64(chunk.count))
+            return chunk.isEmpty ? nil : chunk
         } catch {
             throw ClientError(.upload, "the file to send cannot be read", underlying: error)
         }
@@ -198,16 +199,13 @@ struct RequestBodyFile: Sendable {
     let range: Range<Int64>?
 
     func extent() throws -> Range<Int64> {
-        let path = url.resolvingSymlinksInPath().path(percentEncoded: false)
-        let attributes: [FileAttributeKey: Any]
+        let size: Int64?
         do {
-            attributes = try FileManager.default.attributesOfItem(atPath: path)
+            size = try UnnamedFile.size(ofRegular: url.path(percentEncoded: false))
         } catch {
             throw ClientError(.upload, "the file to send cannot be read", underlying: error)
         }
-        guard attributes[.type] as? FileAttributeType == .typeRegular,
-            let size = (attributes[.size] as? NSNumber)?.int64Value
-        else { throw ClientError(.upload, "the file to send is not a regular file") }
+        guard let size else { throw ClientError(.upload, "the file to send is not a regular file") }
         guard let range else { return 0..<size }
         guard range.lowerBound >= 0, range.upperBound <= size else {
             throw ClientError(.upload, "the range to send extends beyond the file's \(size) bytes")
@@ -218,13 +216,8 @@ struct RequestBodyFile: Sendable {
     func open() throws -> RequestBodyReader {
         let extent = try extent()
         do {
-            // With `FileHandle`, child processes would inherit the open file.
-            let path = url.path(percentEncoded: false)
-            let descriptor = unsafe Foundation.open(path, O_RDONLY | O_CLOEXEC)
-            guard descriptor >= 0 else { throw FileFault("open the file") }
-            let handle = FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
-            try handle.seek(toOffset: UInt64(extent.lowerBound))
-            return RequestBodyReader(file: handle).limited(to: extent.count64)
+            let file = try UnnamedFile.reading(url.path(percentEncoded: false))
+            return RequestBodyReader(file, at: extent.lowerBound).limited(to: extent.count64)
         } catch {
             throw ClientError(.upload, "the file to send cannot be read", underlying: error)
         }

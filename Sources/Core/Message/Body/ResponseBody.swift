@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import Foundation
+public import TurnpikeSupport
 
 /// The content of a response, which one reader pulls chunk by chunk.
 ///

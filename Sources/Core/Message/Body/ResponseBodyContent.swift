@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Foundation
+import TurnpikeSupport
 
 /// The source of the chunks of a body.
 ///

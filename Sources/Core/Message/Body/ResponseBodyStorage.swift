@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Foundation
 import Synchronization
+import TurnpikeSupport
 
 /// The state of a ``ResponseBody``: its reader, its watchers, and its end.
 final class ResponseBodyStorage: Sendable {

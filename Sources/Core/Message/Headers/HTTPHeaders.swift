@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import struct Foundation.Date
-import TurnpikeSupport
+public import TurnpikeSupport
 
 /// The fields of a header or trailer section (RFC 9110 §5).
 ///

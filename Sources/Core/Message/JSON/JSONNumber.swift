@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import struct Foundation.Decimal
+public import TurnpikeSupport
 
 /// A JSON number: an exact integer of any size, or a finite `Double`.
 public struct JSONNumber: Hashable, Sendable {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import struct Foundation.Data
 import Synchronization
+public import TurnpikeSupport
 
 extension JSONValue: Codable {
     /// Decodes any value of a format that has the JSON types.

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import struct Foundation.Data
-import TurnpikeSupport
+public import TurnpikeSupport
 
 /// Any JSON value (RFC 8259), with its order of members and exact integers of any size.
 ///

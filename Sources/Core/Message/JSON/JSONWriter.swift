@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import struct Foundation.Data
+public import TurnpikeSupport
 
 extension JSONValue {
     /// Returns the value as JSON text in UTF-8, without a byte order mark.

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import Foundation
-import TurnpikeSupport
+public import TurnpikeSupport
 
 extension RequestBody {
     /// Returns the same content followed by trailer fields (RFC 9110 §6.5).

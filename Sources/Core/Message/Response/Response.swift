@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import Foundation
+public import TurnpikeSupport
 
 /// A response whose head has arrived and whose body can be read.
 ///

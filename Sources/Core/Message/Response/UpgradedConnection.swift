@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import Foundation
 import Synchronization
+public import TurnpikeSupport
 
 /// A connection that has switched to another protocol (RFC 9110 §7.8): bytes in both directions.
 ///

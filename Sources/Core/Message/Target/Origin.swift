@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import Foundation
-import TurnpikeSupport
+public import TurnpikeSupport
 
 /// The origin of a URL (RFC 9110 §4.3.1): scheme, host and port.
 ///

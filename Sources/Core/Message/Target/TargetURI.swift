@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import Foundation
-import TurnpikeSupport
+public import TurnpikeSupport
 
 /// The target URI of a request (RFC 9110 §7.1), parsed once.
 ///
@@ -222,7 +221,7 @@ extension TargetURI {
         let names = Set(query.items.map(\.name))
         let kept = (parts.query.map { text.part($0) } ?? "").split(separator: "&").filter { item in
             let name = String(item.prefix { $0 != "=" })
-            return !names.contains(name.removingPercentEncoding ?? name)
+            return !names.contains(PercentEncoding.decode(name) ?? name)
         }
         let start = text.part(0..<parts.path.upperBound)
         let fragment = parts.fragment.map { "#" + text.part($0) } ?? ""

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Foundation
 import TurnpikeSupport
 
 /// The known secrets; the cost of a search does not depend on their number.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import Foundation
 import Synchronization
+public import TurnpikeSupport
 
 /// A response of a ``MockTransport``.
 public struct MockResponse: Sendable {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import Foundation
-import TurnpikeSupport
+public import TurnpikeSupport
 
 /// The requests to which a ``MockTransport`` responds, and its responses.
 ///
@@ -155,7 +154,7 @@ public struct PathPattern: Hashable, Sendable {
             if segment.hasPrefix("{"), segment.hasSuffix("}") {
                 if parts[index].isEmpty { return nil }
                 found[String(segment.dropFirst().dropLast())] =
-                    parts[index].removingPercentEncoding ?? String(parts[index])
+                    PercentEncoding.decode(parts[index]) ?? String(parts[index])
             } else if segment != parts[index] {
                 return nil
             }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import Foundation
 import Synchronization
+public import TurnpikeSupport
 
 /// A transport without a network, for tests.
 ///
@@ -228,16 +228,7 @@ public struct MockExchange: Sendable {
 
     /// The content as form fields, in order.
     public var form: [(name: String, value: String)] {
-        (text ?? "").utf8.split(separator: UInt8(ascii: "&")).map { item in
-            let parts = item.split(
-                separator: UInt8(ascii: "="), maxSplits: 1, omittingEmptySubsequences: false
-            ).map { part in
-                let spaced = part.map { $0 == UInt8(ascii: "+") ? UInt8(ascii: " ") : $0 }
-                let text = String(decoding: spaced, as: UTF8.self)
-                return text.removingPercentEncoding ?? text
-            }
-            return (parts[0], parts.count > 1 ? parts[1] : "")
-        }
+        FormField.parse(text ?? "").map { ($0.name, $0.value) }
     }
 
     /// Decodes the content with a JSON decoder.

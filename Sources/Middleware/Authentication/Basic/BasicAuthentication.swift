@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Foundation
 public import TurnpikeCore
+import TurnpikeSupport
 
 /// Sends a user name and a password with each request (RFC 7617).
 ///
@@ -21,8 +21,8 @@ public struct BasicAuthentication: SynchronousRequestAdapter {
     ///   - password: The password. A control character in it makes calls fail in the same way.
     ///   - origins: The origins that receive the credential.
     public init(user: String, password: String, origins: CredentialOrigins = .own) {
-        let user = user.precomposedStringWithCanonicalMapping
-        let password = password.precomposedStringWithCanonicalMapping
+        let user = user.composed
+        let password = password.composed
         field = Secret("Basic " + Data("\(user):\(password)".utf8).base64EncodedString())
         fault = Self.fault(user: user, password: password)
         scope = CredentialScope(origins)

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import struct Foundation.Date
 public import TurnpikeCore
-import TurnpikeSupport
+public import TurnpikeSupport
 
 /// Sends a bearer token with each request (RFC 6750), and replaces a token that is refused.
 ///

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import struct Foundation.Date
 import Synchronization
 import TurnpikeCore
 import TurnpikeSupport

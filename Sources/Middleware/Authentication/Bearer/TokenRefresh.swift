@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import Foundation
 public import TurnpikeCore
-import TurnpikeSupport
+public import TurnpikeSupport
 
 /// One refresh, which is settled once and awaited by any number of calls.
 final class TokenRefresh: Sendable {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Foundation
 public import TurnpikeCore
 import TurnpikeSupport
 
@@ -37,8 +36,8 @@ public struct DigestAuthentication: Interceptor {
         user: String, password: String, origins: CredentialOrigins = .own,
         sessions: Sessions = Sessions()
     ) {
-        self.user = user.precomposedStringWithCanonicalMapping
-        self.password = Secret(password.precomposedStringWithCanonicalMapping)
+        self.user = user.composed
+        self.password = Secret(password.composed)
         scope = CredentialScope(origins)
         self.sessions = sessions
     }

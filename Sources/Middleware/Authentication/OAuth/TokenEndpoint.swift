@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import Foundation
 public import TurnpikeCore
-import TurnpikeSupport
+public import TurnpikeSupport
 
 /// The token endpoint of an OAuth 2 authorization server, and how a client authenticates there (RFC
 /// 6749 §2.3, §3.2).

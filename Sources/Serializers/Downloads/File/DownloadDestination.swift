@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import Foundation
 public import TurnpikeCore
-import TurnpikeSupport
+public import TurnpikeSupport
 
 /// The place where a download is saved, and the files and folders that it may create or replace.
 ///
@@ -127,10 +126,8 @@ public struct DownloadDestination: Sendable {
         guard directory.isFileURL else {
             throw ClientError(.download, "the destination is not a file URL")
         }
-        var isDirectory: ObjCBool = false
-        let path = directory.path(percentEncoded: false)
-        if unsafe FileManager.default.fileExists(atPath: path, isDirectory: &isDirectory) {
-            if isDirectory.boolValue { return }
+        if let isFolder = UnnamedFile.isFolder(directory.path(percentEncoded: false)) {
+            if isFolder { return }
             throw ClientError(.download, "the directory to download to is not a directory")
         }
         guard createsDirectories else {
@@ -191,7 +188,7 @@ enum FileName {
     static func of(_ url: URL) -> String? {
         let path = url.path(percentEncoded: true)
         guard !path.hasSuffix("/"), let last = path.split(separator: "/").last else { return nil }
-        return last.removingPercentEncoding.flatMap(safe)
+        return PercentEncoding.decode(last).flatMap(safe)
     }
 
     private static func isHarmful(_ scalar: Unicode.Scalar) -> Bool {

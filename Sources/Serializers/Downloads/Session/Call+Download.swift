@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import Foundation
 public import TurnpikeCore
+public import TurnpikeSupport
 
 extension Call {
     /// Sends the request and writes the content of the response to a file.
@@ -50,11 +50,8 @@ extension Call {
 
 extension DownloadDestination {
     fileprivate init(_ url: URL) {
-        var isDirectory: ObjCBool = url.hasDirectoryPath ? true : false
-        let path = url.path(percentEncoded: false)
-        let exists = unsafe FileManager.default.fileExists(atPath: path, isDirectory: &isDirectory)
-        let isPlace = exists ? isDirectory.boolValue : url.hasDirectoryPath
-        self = isPlace ? .directory(url) : .file(url)
+        let isFolder = UnnamedFile.isFolder(url.path(percentEncoded: false))
+        self = isFolder ?? url.hasDirectoryPath ? .directory(url) : .file(url)
     }
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Foundation
 import Synchronization
 import TurnpikeCore
+import TurnpikeSupport
 
 /// The exchanges of one download, with the partial file and the data to resume it.
 ///
