@@ -90,7 +90,8 @@ final class UpgradeLoop: Sendable {
             try CurlLoop.startThread(stack: 1 << 20) { self.run() }
         } catch {
             state.withLock { state in
-                state.remove(connection)
+                // It has no socket yet.
+                state.remove(connection, -1)
                 state.isRunning = false
             }
             throw error
