@@ -41,6 +41,8 @@ let package = Package(
         .library(name: "TurnpikeEndpointsStackFiles", targets: ["TurnpikeEndpointsStackFiles"]),
         .library(name: "TurnpikeSharedState", targets: ["TurnpikeSharedState"]),
         .library(name: "TurnpikeSharedStateStackFiles", targets: ["TurnpikeSharedStateStackFiles"]),
+        .library(name: "TurnpikeTraffic", targets: ["TurnpikeTraffic"]),
+        .library(name: "TurnpikeTrafficStackFiles", targets: ["TurnpikeTrafficStackFiles"]),
         .library(name: "TurnpikeXML", targets: ["TurnpikeXML"]),
         .library(name: "TurnpikeReachability", targets: ["TurnpikeReachability"]),
         .library(name: "TurnpikeWebSocket", targets: ["TurnpikeWebSocket"]),
@@ -149,6 +151,17 @@ let package = Package(
             ],
             path: "Plugins/SharedState/StackFiles", packageAccess: false, swiftSettings: settings),
         .target(
+            name: "TurnpikeTraffic",
+            dependencies: ["TurnpikeCore", "TurnpikeMiddleware", "TurnpikeSupport"],
+            path: "Plugins/Traffic", exclude: ["README.md", "StackFiles"], packageAccess: false,
+            swiftSettings: settings),
+        .target(
+            name: "TurnpikeTrafficStackFiles",
+            dependencies: [
+                "TurnpikeCore", "TurnpikeMiddleware", "TurnpikeStackFiles", "TurnpikeTraffic",
+            ],
+            path: "Plugins/Traffic/StackFiles", packageAccess: false, swiftSettings: settings),
+        .target(
             name: "TurnpikeXML",
             dependencies: ["TurnpikeCore", "TurnpikeSerializers", "TurnpikeSupport"],
             path: "Plugins/XML", exclude: ["README.md"], packageAccess: false,
@@ -198,8 +211,8 @@ let package = Package(
                 "Turnpike", "TurnpikeCache", "TurnpikeCore", "TurnpikeCurl",
                 "TurnpikeCurlStackFiles", "TurnpikeEndpointsStackFiles", "TurnpikeInspection",
                 "TurnpikeSharedStateStackFiles", "TurnpikeStackFiles", "TurnpikeSupport",
-                "TurnpikeTesting", "TurnpikeValkey", "TurnpikeValkeyStackFiles",
-                "TurnpikeWebSocket",
+                "TurnpikeTesting", "TurnpikeTrafficStackFiles", "TurnpikeValkey",
+                "TurnpikeValkeyStackFiles", "TurnpikeWebSocket",
             ],
             path: "Plugins/CommandLine", exclude: ["Program"], packageAccess: false,
             swiftSettings: settings),
@@ -215,7 +228,9 @@ let package = Package(
             swiftSettings: settings),
         .executableTarget(
             name: "outage-study",
-            dependencies: ["StudySupport", "Turnpike", "TurnpikeCore", "TurnpikeTesting"],
+            dependencies: [
+                "StudySupport", "Turnpike", "TurnpikeCore", "TurnpikeTesting", "TurnpikeTraffic",
+            ],
             path: "Examples/OutageStudy", exclude: ["README.md", "outage.svg"],
             packageAccess: false, swiftSettings: settings),
         .executableTarget(
@@ -267,7 +282,7 @@ let package = Package(
             dependencies: [
                 "ChildProcess", "TestSupport", "TurnpikeCore", "TurnpikeInspection",
                 "TurnpikeMiddleware", "TurnpikeSharedState", "TurnpikeStackFiles",
-                "TurnpikeSupport", "TurnpikeTesting",
+                "TurnpikeSupport", "TurnpikeTesting", "TurnpikeTraffic",
             ],
             path: "Tests/MiddlewareTests", swiftSettings: settings),
         .testTarget(
@@ -282,23 +297,30 @@ let package = Package(
             dependencies: [
                 "TestSupport", "TurnpikeCore", "TurnpikeMiddleware", "TurnpikeSharedState",
                 "TurnpikeSharedStateStackFiles", "TurnpikeStackFiles", "TurnpikeSupport",
-                "TurnpikeTesting",
+                "TurnpikeTesting", "TurnpikeTraffic", "TurnpikeTrafficStackFiles",
             ],
             path: "Tests/StackFilesTests", swiftSettings: settings),
         .testTarget(
             name: "EndpointsTests",
             dependencies: [
                 "TestSupport", "TurnpikeCore", "TurnpikeEndpoints", "TurnpikeEndpointsStackFiles",
-                "TurnpikeInspection", "TurnpikeMiddleware", "TurnpikeStackFiles",
-                "TurnpikeSupport", "TurnpikeTesting",
+                "TurnpikeInspection", "TurnpikeMiddleware", "TurnpikeStackFiles", "TurnpikeSupport",
+                "TurnpikeTesting", "TurnpikeTraffic",
             ],
             path: "Tests/EndpointsTests", swiftSettings: settings),
+        .testTarget(
+            name: "TrafficTests",
+            dependencies: [
+                "TestSupport", "TurnpikeCore", "TurnpikeInspection", "TurnpikeMiddleware",
+                "TurnpikeSupport", "TurnpikeTesting", "TurnpikeTraffic",
+            ],
+            path: "Tests/TrafficTests", swiftSettings: settings),
         .testTarget(
             name: "InspectionTests",
             dependencies: [
                 "TestSupport", "Turnpike", "TurnpikeCache", "TurnpikeCore", "TurnpikeEndpoints",
                 "TurnpikeInspection", "TurnpikeMiddleware", "TurnpikeSharedState",
-                "TurnpikeSupport", "TurnpikeTesting",
+                "TurnpikeSupport", "TurnpikeTesting", "TurnpikeTraffic",
             ],
             path: "Tests/InspectionTests", swiftSettings: settings),
         .testTarget(
@@ -410,7 +432,8 @@ let package = Package(
             dependencies: [
                 "Turnpike", "TurnpikeCache", "TurnpikeEndpoints", "TurnpikeInspection",
                 "TurnpikeSharedState", "TurnpikeSharedStateStackFiles", "TurnpikeStackFiles",
-                "TurnpikeSupport", "TurnpikeTesting", "TurnpikeXML",
+                "TurnpikeSupport", "TurnpikeTesting", "TurnpikeTraffic",
+                "TurnpikeTrafficStackFiles", "TurnpikeXML",
             ],
             path: "Tests/TurnpikeTests", exclude: ["Cookbook/Recordings"], packageAccess: false),
         // Compiled like an app whose declarations belong to the main actor (SE-0466).
@@ -474,7 +497,10 @@ let package = Package(
             path: "Tests/Programs/Descriptors", swiftSettings: settings),
         .executableTarget(
             name: "turnpike-traces",
-            dependencies: ["Turnpike", "TurnpikeCurl", "TurnpikeInspection", "TurnpikeTesting"],
+            dependencies: [
+                "Turnpike", "TurnpikeCurl", "TurnpikeInspection", "TurnpikeTesting",
+                "TurnpikeTraffic",
+            ],
             path: "Tests/Programs/Traces", swiftSettings: settings),
         .executableTarget(
             name: "turnpike-sockets",

@@ -34,6 +34,7 @@ let package = Package(
                 .product(name: "TurnpikeSharedState", package: "turnpike"),
                 .product(name: "TurnpikeSupport", package: "turnpike"),
                 .product(name: "TurnpikeTesting", package: "turnpike"),
+                .product(name: "TurnpikeTraffic", package: "turnpike"),
                 .product(name: "TurnpikeValkey", package: "turnpike"),
                 .product(name: "TurnpikeValkeyCache", package: "turnpike"),
                 .product(name: "TurnpikeWebSocket", package: "turnpike"),

@@ -2,6 +2,7 @@
 
 import Foundation
 import Turnpike
+import TurnpikeTraffic
 
 /// A rule of admission that the study tries in the place of the gate: inside of the retry, with its
 /// budget.

@@ -32,6 +32,8 @@ let package = Package(
                 .product(name: "TurnpikeCacheStackFiles", package: "turnpike"),
                 .product(name: "TurnpikeCurlStackFiles", package: "turnpike"),
                 .product(name: "TurnpikeStackFiles", package: "turnpike"),
+                .product(name: "TurnpikeTraffic", package: "turnpike"),
+                .product(name: "TurnpikeTrafficStackFiles", package: "turnpike"),
                 .product(name: "TurnpikeConfiguration", package: "turnpike-configuration"),
                 .product(name: "TurnpikeHTTPTypes", package: "turnpike-http-types"),
                 .product(name: "TurnpikeLifecycle", package: "turnpike-lifecycle"),

@@ -21,8 +21,8 @@ import TurnpikeSupport
 /// keep the logical name. If the transport cannot connect elsewhere, the client has a fault.
 /// Requests to other hosts, and requests that have a connect target already, pass untouched.
 ///
-/// Place it inside ``/TurnpikeMiddleware/Retry``, ``/TurnpikeMiddleware/Hedge``,
-/// ``/TurnpikeMiddleware/AdmissionControl`` and ``/TurnpikeMiddleware/CircuitBreaker``, next to the
+/// Place it inside ``/TurnpikeMiddleware/Retry``, `Hedge`,
+/// `AdmissionControl` and ``/TurnpikeMiddleware/CircuitBreaker``, next to the
 /// transport: each attempt then chooses an endpoint, and avoids those that its call has tried while
 /// others are left. A request counts as
 /// under way until the body of its response has ended: it was read, broke off, was cancelled or

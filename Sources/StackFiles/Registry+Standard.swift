@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import TurnpikeCore
-import TurnpikeMiddleware
+public import TurnpikeMiddleware
 import TurnpikeSerializers
 
 extension Registry {
@@ -23,7 +23,6 @@ extension Registry {
         registerRetries()
         registerRateLimits()
         registerLoadLimits()
-        registerChaos()
         registerCredentials()
         registerBearer()
         registerHeaderFields()
@@ -40,9 +39,16 @@ extension SettingDescription {
         a meter that the program has registered.
         """
 
-    static let control: SettingDescription = """
+    /// The setting `switch`, which ``Settings/switched(_:)`` reads.
+    public static let control: SettingDescription = """
         Puts the gate behind a switch: the share of the calls that pass it, 1 for all and 0 for none. A \
         reload sets it, and says so in the log.
+        """
+
+    /// The setting `budget`, which ``Settings/retryBudget()`` reads.
+    public static let budget: SettingDescription = """
+        The share of the calls to an origin that may be sent again, by retries and hedges \
+        together; null sets no bound.
         """
 
     static let shared: SettingDescription = """
@@ -64,12 +70,12 @@ extension SettingDescription {
 
 extension Settings {
     /// Returns the gate, behind a switch if the file sets one (`switch`).
-    func switched(_ gate: any Gate) -> any Gate {
+    public func switched(_ gate: any Gate) -> any Gate {
         optionalDouble("switch", in: 0...1).map { Switched(by: control($0), [gate]) } ?? gate
     }
 
     /// Returns the switch of a gate, which a reload keeps, and sets to what the file says.
-    func control(_ share: Double) -> Switch {
+    public func control(_ share: Double) -> Switch {
         let name = "the stack file"
         return reloadable("switch", for: true, updating: { $0.set(share: share, by: name) }) {
             Switch(share: share, by: share < 1 ? name : nil)

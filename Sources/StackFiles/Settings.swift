@@ -189,7 +189,7 @@ extension Settings {
     // MARK: Names of header fields
 
     /// The name of a header field.
-    func headerName(_ key: String, default fallback: HTTPHeaders.Name) -> HTTPHeaders.Name {
+    public func headerName(_ key: String, default fallback: HTTPHeaders.Name) -> HTTPHeaders.Name {
         string(key).flatMap { headerName($0, at: key) } ?? fallback
     }
 

@@ -7,6 +7,7 @@ import TurnpikeEndpointsStackFiles
 import TurnpikeInspection
 import TurnpikeSharedStateStackFiles
 import TurnpikeStackFiles
+import TurnpikeTrafficStackFiles
 import TurnpikeValkeyStackFiles
 
 /// The command `turnpike check FILE`.
@@ -71,6 +72,7 @@ extension Registry {
         registry.registerCurl(environment: TurnpikeCommand.proxyVariables)
         registry.registerEndpoints()
         registry.registerSharedState()
+        registry.registerTraffic()
         registry.registerValkeyCache()
         registry.registerValkey()
         return registry

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import TurnpikeCore
+import TurnpikeSupport
 
 /// The share of one origin in the permits: its limit, the permits it holds, and its waiting calls.
-struct OriginShare: OriginEntry {
+struct OriginShare: BoundedMapEntry {
     var limit: Double
     var held = 0
     var line = WaitingLine()

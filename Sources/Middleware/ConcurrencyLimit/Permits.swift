@@ -44,7 +44,7 @@ final class Permits: Sendable {
 
     private struct State {
         var rules: Rules
-        var shares = OriginMap<OriginShare>()
+        var shares = BoundedMap<Origin, OriginShare>()
         var ready = ReadyOrigins()
         var held = 0
         var waiting = 0

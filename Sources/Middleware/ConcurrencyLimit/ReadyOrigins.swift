@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import TurnpikeCore
+import TurnpikeSupport
 
 /// The origins that have room and a waiter, ordered by how long their first waiter has waited.
 ///
@@ -11,7 +12,7 @@ struct ReadyOrigins {
         let origin: Origin
         let ticket: UInt64
 
-        func isTrue(in shares: OriginMap<OriginShare>) -> Bool {
+        func isTrue(in shares: BoundedMap<Origin, OriginShare>) -> Bool {
             shares[origin]?.readyTicket == ticket
         }
     }
@@ -26,7 +27,7 @@ struct ReadyOrigins {
 
     /// Adds an origin, with the ticket of its first waiter.
     mutating func insert(
-        _ origin: Origin, _ ticket: UInt64, in shares: OriginMap<OriginShare>
+        _ origin: Origin, _ ticket: UInt64, in shares: BoundedMap<Origin, OriginShare>
     ) {
         if heap.count >= sweepCount { sweep(shares) }
         heap.append(Entry(origin: origin, ticket: ticket))
@@ -38,7 +39,7 @@ struct ReadyOrigins {
     }
 
     /// Removes and returns the origin whose waiter is next; nil if no waiter can start.
-    mutating func popFirst(in shares: OriginMap<OriginShare>) -> Origin? {
+    mutating func popFirst(in shares: BoundedMap<Origin, OriginShare>) -> Origin? {
         while let first = heap.first {
             removeFirst()
             if first.isTrue(in: shares) { return first.origin }
@@ -64,7 +65,7 @@ struct ReadyOrigins {
 
     // Runs when the heap is twice as large as after the last sweep, so that it costs little per
     // entry.
-    private mutating func sweep(_ shares: OriginMap<OriginShare>) {
+    private mutating func sweep(_ shares: BoundedMap<Origin, OriginShare>) {
         var seen: Set<UInt64> = []
         heap = heap.filter { $0.isTrue(in: shares) && seen.insert($0.ticket).inserted }
             // A sorted array is a heap.

@@ -21,7 +21,7 @@ import TurnpikeSupport
 /// With a ``CooldownSharing``, one replica that is told to wait 30 seconds tells the others. Without
 /// an answer from there, each replica knows the cool-downs that it has seen itself.
 public final class Cooldowns: Sendable {
-    private struct Entry: OriginEntry {
+    private struct Entry: BoundedMapEntry {
         var until = MonotonicInstant(nanoseconds: .min)
         var isInUse: Bool { false }
     }

@@ -16,7 +16,7 @@ enum CallerDeadlineOption: RequestOptionKey {
 
 extension Call {
     /// Ends this call at an instant of the client's clock at the latest, such as when the caller of a
-    /// service stops waiting (``DeadlineField``); other deadlines stay, and nil adds none.
+    /// service stops waiting (`DeadlineField`); other deadlines stay, and nil adds none.
     ///
     /// After that instant the call fails as ``/TurnpikeCore/ClientError/Code/deadlineExceeded``, and
     /// nothing is sent.

@@ -13,7 +13,7 @@ public final class KeyedLimiter<Source: PermitSource>: Sendable {
     public typealias Attendant =
         @Sendable (KeyedLimiter<Source>, QuotaKey, any TimeSource) -> Void
 
-    struct Line: OriginEntry {
+    struct Line: BoundedMapEntry {
         var source: Source
         var line = WaitingLine()
         // How many permits the calls in line need.

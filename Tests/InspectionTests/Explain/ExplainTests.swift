@@ -7,6 +7,7 @@ import Turnpike
 import TurnpikeCore
 import TurnpikeInspection
 import TurnpikeTesting
+import TurnpikeTraffic
 
 @Suite("Explanations")
 struct ExplainTests {

@@ -6,6 +6,7 @@ import Turnpike
 import TurnpikeCache
 import TurnpikeCore
 import TurnpikeTesting
+import TurnpikeTraffic
 
 /// A stack that chance made, and what an adversary must know of it.
 struct RandomStack: Sendable {

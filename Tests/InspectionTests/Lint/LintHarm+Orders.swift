@@ -6,6 +6,7 @@ import Turnpike
 import TurnpikeCore
 import TurnpikeSupport
 import TurnpikeTesting
+import TurnpikeTraffic
 
 // Limits, keys, schemes and signatures.
 extension LintHarm {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
-import Synchronization
 import TestSupport
 import TurnpikeSupport
 
@@ -16,16 +15,6 @@ extension MockTransport {
 /// A body that can be sent once.
 func oneShot(_ text: String) -> RequestBody {
     .stream { AsyncStream([Data(text.utf8)]) }
-}
-
-/// Where a provider finds a client that was made after it.
-final class ClientBox: Sendable {
-    private let held = Mutex<Client?>(nil)
-
-    var client: Client? {
-        get { held.withLock { $0 } }
-        set { held.withLock { $0 = newValue } }
-    }
 }
 
 extension OneShot {

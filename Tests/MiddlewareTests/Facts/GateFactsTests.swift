@@ -5,6 +5,7 @@ import Testing
 import TurnpikeCore
 import TurnpikeMiddleware
 import TurnpikeSharedState
+import TurnpikeTraffic
 
 /// What gates state of themselves, as they are configured and for a request.
 @Suite struct GateFactsTests {

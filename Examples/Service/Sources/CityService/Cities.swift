@@ -2,6 +2,7 @@
 import Hummingbird
 import Turnpike
 import TurnpikeHTTPTypes
+import TurnpikeTraffic
 
 /// What `/cities/:name` answers.
 struct City: ResponseCodable, Sendable {

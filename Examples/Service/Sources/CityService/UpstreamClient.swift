@@ -13,6 +13,7 @@ import TurnpikeLogging
 import TurnpikeMetrics
 import TurnpikeStackFiles
 import TurnpikeTracing
+import TurnpikeTrafficStackFiles
 
 /// A client for one upstream, whose stack follows the configuration and which ends with the service.
 struct UpstreamClient {
@@ -51,6 +52,7 @@ struct UpstreamClient {
         var registry = Registry.standard
         registry.registerCurl()
         registry.registerCache()
+        registry.registerTraffic()
         registry.registerTracing()
         // Replaced, so that lines and figures of the clients go where those of the server go.
         registry.register(gate: "log") { _ in LoggerSink() }

@@ -7,14 +7,14 @@ import TurnpikeSupport
 extension DigestAuthentication {
     /// The nonces that may be used again, by origin, the latest first.
     public final class Sessions: Sendable {
-        fileprivate let sessions = Mutex(OriginMap<Nonces>())
+        fileprivate let sessions = Mutex(BoundedMap<Origin, Nonces>())
 
         /// Knows no nonce.
         public init() {}
     }
 }
 
-private struct Nonces: OriginEntry {
+private struct Nonces: BoundedMapEntry {
     // One for each protection space.
     private var answers: [DigestAnswer] = []
     private static let bound = 16

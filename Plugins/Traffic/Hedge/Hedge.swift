@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import TurnpikeCore
+public import TurnpikeMiddleware
 import TurnpikeSupport
 
 /// Sends a request a second time if the response is late, and takes the first good response.
@@ -15,9 +16,10 @@ import TurnpikeSupport
 /// the budget before it is sent; if the budget is spent, no hedge is sent. A call sends at most 12
 /// times, retries included.
 ///
-/// Place it inside a retry, and outside ``AttemptTimeout`` and ``CircuitBreaker``, which then see
-/// each attempt. Outside a retry, a response may arrive only when its content has (``Retry``), and
-/// counts as late until then.
+/// Place it inside a retry, and outside ``/TurnpikeMiddleware/AttemptTimeout`` and
+/// ``/TurnpikeMiddleware/CircuitBreaker``, which then see each attempt. Outside a retry, a response
+/// may arrive only when its content has (``/TurnpikeMiddleware/Retry``), and counts as late until
+/// then.
 public struct Hedge: Interceptor {
     private let delay: HedgeDelay
     private let attempts: Int
@@ -28,8 +30,8 @@ public struct Hedge: Interceptor {
     /// - Parameters:
     ///   - delay: How long to wait before the first hedge, and before each further one.
     ///   - attempts: The most attempts of one pass, including the first.
-    ///   - budget: The share of all calls that may be sent again. Pass the budget of the ``Retry``,
-    ///     so that both withdraw from one. nil sets no bound.
+    ///   - budget: The share of all calls that may be sent again. Pass the budget of the
+    ///     ``/TurnpikeMiddleware/Retry``, so that both withdraw from one. nil sets no bound.
     ///   - latencies: The measurements for a percentile; gates with the same object share them.
     public init(
         after delay: HedgeDelay = .percentile(), attempts: Int = 2,
@@ -60,7 +62,7 @@ public struct Hedge: Interceptor {
             && request.options[RetryableOption.self] != false && !request.options.isOneTime
             && request.body.inMemory != nil
         guard canHedge, let origin = request.origin else { return try await next(request) }
-        budget?.depositForHedge(origin, in: context)
+        budget?.deposit(for: origin, in: context)
         let begin = context.timeSource.now
         let response: Response
         if let delay = delay(for: origin, at: begin) {

@@ -6,6 +6,7 @@ import TurnpikeTesting
 
 @testable import TurnpikeCore
 @testable import TurnpikeMiddleware
+@testable import TurnpikeTraffic
 
 @Suite("Laws of admission")
 struct AdmissionLawsTests {

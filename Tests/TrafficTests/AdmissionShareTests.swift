@@ -5,6 +5,7 @@ import TurnpikeTesting
 
 @testable import TurnpikeCore
 @testable import TurnpikeMiddleware
+@testable import TurnpikeTraffic
 
 @Suite("The share of calls that is admitted")
 struct AdmissionShareTests {

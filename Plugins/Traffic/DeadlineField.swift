@@ -63,10 +63,10 @@ public struct DeadlineField: Sendable, Hashable {
     }
 }
 
-/// Tells the next server how much time is left until the ``Deadline``.
+/// Tells the next server how much time is left until the ``/TurnpikeMiddleware/Deadline``.
 ///
-/// Place it inside a ``Retry``, so that each attempt tells what is left then. Without a deadline, and
-/// for a call that streams, it changes nothing.
+/// Place it inside a ``/TurnpikeMiddleware/Retry``, so that each attempt tells what is left then.
+/// Without a deadline, and for a call that streams, it changes nothing.
 public struct PropagateDeadline: SynchronousRequestAdapter {
     private let field: DeadlineField
 

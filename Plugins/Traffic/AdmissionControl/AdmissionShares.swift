@@ -2,6 +2,7 @@
 
 import Synchronization
 import TurnpikeCore
+import TurnpikeSupport
 
 /// The shares of the calls to all origins that are admitted.
 final class AdmissionShares: Sendable {
@@ -13,7 +14,7 @@ final class AdmissionShares: Sendable {
     }
 
     private struct State {
-        var shares = OriginMap<AdmissionShare>()
+        var shares = BoundedMap<Origin, AdmissionShare>()
         var rules: AdmissionShare.Rules
     }
 

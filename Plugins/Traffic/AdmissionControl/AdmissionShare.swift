@@ -11,7 +11,7 @@ import TurnpikeSupport
 /// with a cut that is deep enough for the server's queue to drain. Outcomes of attempts that were
 /// sent before a cut do not count, as losses within one window of TCP count once (RFC 6582). So each
 /// cut acts before the next one, whatever the attempts take.
-struct AdmissionShare: OriginEntry {
+struct AdmissionShare: BoundedMapEntry {
     /// When the share is cut, and how fast it grows.
     struct Rules: Sendable, Equatable {
         /// The share of the latest attempts beyond which rejections cut the share.

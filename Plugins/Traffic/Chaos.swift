@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import TurnpikeCore
+public import TurnpikeMiddleware
 import TurnpikeSupport
 
 /// Makes faults on purpose, to see what the stack outside makes of them.
@@ -15,9 +16,10 @@ import TurnpikeSupport
 /// drill.set(share: 1, by: "Ann, game day")
 /// ```
 ///
-/// It does nothing until its ``Switch`` is set, by code or by a stack file. Place it next to the
-/// transport. It spares requests that must not be sent twice (``/TurnpikeCore/Request/isRepeatable``)
-/// unless told otherwise, and always those that can be sent only once.
+/// It does nothing until its ``/TurnpikeMiddleware/Switch`` is set, by code or by a stack file.
+/// Place it next to the transport. It spares requests that must not be sent twice
+/// (``/TurnpikeCore/Request/isRepeatable``) unless told otherwise, and always those that can be
+/// sent only once.
 ///
 /// Nobody should take a fault for a real one: each is in the log, in the trace beside the name of the
 /// gate, and in the counter `turnpike.chaos.faults`. Errors say that they are made on purpose, and so

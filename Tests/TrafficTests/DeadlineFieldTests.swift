@@ -7,6 +7,7 @@ import TurnpikeTesting
 
 @testable import TurnpikeCore
 @testable import TurnpikeMiddleware
+@testable import TurnpikeTraffic
 
 @Suite("The caller's deadline")
 struct DeadlineFieldTests {

@@ -8,6 +8,7 @@ import TurnpikeTesting
 
 @testable import TurnpikeCore
 @testable import TurnpikeMiddleware
+@testable import TurnpikeTraffic
 
 @Suite("Hedge")
 struct HedgeTests {

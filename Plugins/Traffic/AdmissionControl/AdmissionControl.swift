@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import TurnpikeCore
+public import TurnpikeMiddleware
 import TurnpikeSupport
 
 /// Refuses some of the calls to an origin while the origin rejects most of them, so that it can serve
 /// the others.
 ///
-/// A server with more calls than it can serve serves few of them in time: it works on requests whose
-/// clients have given up. A retry budget keeps retries from adding to that, and a ``CircuitBreaker``
-/// sends nothing for a while. This gate finds the share of the calls that the server can serve, and
-/// sends that share (client-side throttling: "Site Reliability Engineering", 2016, chapter 21).
+/// A server with more calls than it can serve serves few of them in time: it works on requests
+/// whose clients have given up. A retry budget keeps retries from adding to that, and a
+/// ``/TurnpikeMiddleware/CircuitBreaker`` sends nothing for a while. This gate finds the share of
+/// the calls that the server can serve, and sends that share (client-side throttling: "Site
+/// Reliability Engineering", 2016, chapter 21).
 ///
 /// A call that is refused fails at once as ``/TurnpikeCore/ClientError/Code/overloaded``. Nothing of
 /// it was sent, a retry outside does not repeat it, and its
@@ -27,15 +29,16 @@ import TurnpikeSupport
 /// is heard, so that an origin that was silent is tried again.
 ///
 /// By default, a 429, 503 or 504 and an attempt or connection that takes too long are rejections
-/// (``standardVerdict(_:)``). An attempt ends when the body of its response ends. A cancellation or a
-/// deadline of the caller says nothing. Without an ``AttemptTimeout`` inside, a server that hangs is
-/// never noticed.
+/// (``standardVerdict(_:)``). An attempt ends when the body of its response ends. A cancellation or
+/// a deadline of the caller says nothing. Without an ``/TurnpikeMiddleware/AttemptTimeout`` inside,
+/// a server that hangs is never noticed.
 ///
-/// Place it inside ``Retry`` and ``Hedge``, and outside of a ``CircuitBreaker``: it then sees each
-/// attempt. It needs no breaker, but works with one. Clients with less than one call per second each to a server learn
-/// too little by themselves: let all clients of a process share one gate, by using the same value in
-/// their stacks. It keeps the shares of 1024 origins, drops the least recently used one beyond that,
-/// and then admits all calls to it. Calls to the endpoints of one name have one share.
+/// Place it inside ``/TurnpikeMiddleware/Retry`` and ``Hedge``, and outside of a
+/// ``/TurnpikeMiddleware/CircuitBreaker``: it then sees each attempt. It needs no breaker, but
+/// works with one. Clients with less than one call per second each to a server learn too little by
+/// themselves: let all clients of a process share one gate, by using the same value in their
+/// stacks. It keeps the shares of 1024 origins, drops the least recently used one beyond that, and
+/// then admits all calls to it. Calls to the endpoints of one name have one share.
 public struct AdmissionControl: Interceptor {
     private let shares: AdmissionShares
     private let decide: @Sendable (Outcome) -> CircuitVerdict
@@ -50,9 +53,9 @@ public struct AdmissionControl: Interceptor {
     ///   - meter: Receives the share of calls that is refused
     ///     (`turnpike.admission_control.refused_share`), and counts refused calls
     ///     (`turnpike.admission_control.refusals`).
-    ///   - verdict: Decides whether an outcome is a rejection (``CircuitVerdict/failure``). Its
-    ///     ``/TurnpikeCore/Outcome/elapsed`` is the time to the head. It is not called for a
-    ///     cancellation.
+    ///   - verdict: Decides whether an outcome is a rejection
+    ///     (``/TurnpikeMiddleware/CircuitVerdict/failure``). Its ``/TurnpikeCore/Outcome/elapsed``
+    ///     is the time to the head. It is not called for a cancellation.
     public init(
         threshold: Double = 0.7, recovery: Duration = .seconds(15), slowness: Double? = 4,
         meter: (any GateMeter)? = nil,

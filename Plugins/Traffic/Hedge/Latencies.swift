@@ -7,7 +7,7 @@ import TurnpikeSupport
 extension Hedge {
     /// How long attempts to each origin took, over the last 30 to 60 seconds.
     public final class Latencies: Sendable {
-        fileprivate let histograms = Mutex(OriginMap<LatencyHistogram>())
+        fileprivate let histograms = Mutex(BoundedMap<Origin, LatencyHistogram>())
 
         /// Creates a record without measurements.
         public init() {}
@@ -32,7 +32,7 @@ extension Hedge.Latencies {
 
 /// Counts of durations in buckets whose width is about a fifth of their value, over two half
 /// minutes, the older of which is dropped when a new one begins.
-struct LatencyHistogram: OriginEntry {
+struct LatencyHistogram: BoundedMapEntry {
     private var present = [UInt32](repeating: 0, count: Self.bucketCount)
     private var past = [UInt32](repeating: 0, count: Self.bucketCount)
     private var presentCount = 0

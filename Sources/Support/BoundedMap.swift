@@ -1,15 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import TurnpikeCore
-
-/// The state of a gate for one origin.
-protocol OriginEntry {
+/// The state of a gate for one key of a ``BoundedMap``.
+public protocol BoundedMapEntry {
     /// Whether a call depends on the entry now, so that it must not be dropped.
     var isInUse: Bool { get }
 }
-
-/// The states of a gate for its origins; see ``BoundedMap``.
-typealias OriginMap<Value: OriginEntry> = BoundedMap<Origin, Value>
 
 /// The states of a gate for its origins or other keys.
 ///
@@ -19,12 +14,17 @@ typealias OriginMap<Value: OriginEntry> = BoundedMap<Origin, Value>
 /// If calls depend on more entries than that, room is made only each time a quarter has been added,
 /// so that the search costs little per entry. The number of entries is therefore at most the bound,
 /// or the number of calls under way plus a quarter.
-struct BoundedMap<Key: Hashable, Value: OriginEntry> {
-    private struct Entry {
-        var value: Value
-        var lastUse: UInt64
+public struct BoundedMap<Key: Hashable, Value: BoundedMapEntry> {
+    @usableFromInline struct Entry {
+        @usableFromInline var value: Value
+        @usableFromInline var lastUse: UInt64
 
-        mutating func use<Result>(
+        @inlinable init(value: Value, lastUse: UInt64) {
+            self.value = value
+            self.lastUse = lastUse
+        }
+
+        @inlinable mutating func use<Result>(
             _ number: UInt64, _ change: (inout Value) throws -> Result
         ) rethrows -> Result {
             lastUse = number
@@ -32,24 +32,28 @@ struct BoundedMap<Key: Hashable, Value: OriginEntry> {
         }
     }
 
-    private var entries: [Key: Entry] = [:]
-    private var uses: UInt64 = 0
+    @usableFromInline var entries: [Key: Entry] = [:]
+    @usableFromInline var uses: UInt64 = 0
     // The number of entries at which room is made.
-    private var fullCount = Self.bound
+    @usableFromInline var fullCount = Self.bound
     // The position of the entry that was used last, because most clients talk to one server for a
     // long time. It is valid until an entry is added or dropped.
-    private var latest: (key: Key, index: Dictionary<Key, Entry>.Index)?
+    @usableFromInline var latest: (key: Key, index: Dictionary<Key, Entry>.Index)?
 
-    static var bound: Int { 1024 }
+    @inlinable static var bound: Int { 1024 }
 
-    var count: Int { entries.count }
+    /// Creates an empty map.
+    @inlinable public init() {}
+
+    /// How many entries there are.
+    @inlinable public var count: Int { entries.count }
 
     /// The entry of a key, if there is one.
-    subscript(key: Key) -> Value? { entries[key]?.value }
+    @inlinable public subscript(key: Key) -> Value? { entries[key]?.value }
 
     /// Changes the entry of a key in place; makes one if there is none, and reports the entries
     /// that are dropped for it.
-    mutating func update<Result>(
+    @inlinable public mutating func update<Result>(
         _ key: Key, orMake make: @autoclosure () -> Value,
         evicting: (Key, Value) -> Void = { _, _ in },
         _ change: (inout Value) throws -> Result
@@ -66,14 +70,14 @@ struct BoundedMap<Key: Hashable, Value: OriginEntry> {
     }
 
     /// Changes the entry of a key in place, if there is one.
-    mutating func updateIfPresent<Result>(
+    @inlinable public mutating func updateIfPresent<Result>(
         _ key: Key, _ change: (inout Value) throws -> Result
     ) rethrows -> Result? {
         guard let index = index(of: key) else { return nil }
         return try change(&entries.values[index].value)
     }
 
-    private mutating func index(of key: Key) -> Dictionary<Key, Entry>.Index? {
+    @inlinable mutating func index(of key: Key) -> Dictionary<Key, Entry>.Index? {
         if let latest, latest.key == key { return latest.index }
         guard let index = entries.index(forKey: key) else { return nil }
         latest = (key, index)
@@ -81,16 +85,16 @@ struct BoundedMap<Key: Hashable, Value: OriginEntry> {
     }
 
     /// Changes all entries in place.
-    mutating func updateAll(_ change: (inout Value) -> Void) {
+    @inlinable public mutating func updateAll(_ change: (inout Value) -> Void) {
         for index in entries.indices { change(&entries.values[index].value) }
     }
 
     /// The keys whose entries meet a condition.
-    func keys(where condition: (Value) -> Bool) -> [Key] {
+    @inlinable public func keys(where condition: (Value) -> Bool) -> [Key] {
         entries.compactMap { condition($0.value.value) ? $0.key : nil }
     }
 
-    private mutating func makeRoom(_ evicting: (Key, Value) -> Void) {
+    @inlinable mutating func makeRoom(_ evicting: (Key, Value) -> Void) {
         let excess = entries.count - Self.bound + 1
         let unused = entries.lazy.filter { !$0.value.value.isInUse }
         let leaving =
@@ -105,3 +109,6 @@ struct BoundedMap<Key: Hashable, Value: OriginEntry> {
         fullCount = entries.count < Self.bound ? Self.bound : entries.count / 4 * 5
     }
 }
+
+extension BoundedMap.Entry: Sendable where Value: Sendable {}
+extension BoundedMap: Sendable where Key: Sendable, Value: Sendable {}
