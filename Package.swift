@@ -33,6 +33,9 @@ let package = Package(
         .library(name: "TurnpikeStackFiles", targets: ["TurnpikeStackFiles"]),
         .library(name: "TurnpikeInspection", targets: ["TurnpikeInspection"]),
         .library(name: "TurnpikeTesting", targets: ["TurnpikeTesting"]),
+        .library(name: "TurnpikeAuthentication", targets: ["TurnpikeAuthentication"]),
+        .library(
+            name: "TurnpikeAuthenticationStackFiles", targets: ["TurnpikeAuthenticationStackFiles"]),
         .library(name: "TurnpikeCurl", targets: ["TurnpikeCurl"]),
         .library(name: "TurnpikeCurlStackFiles", targets: ["TurnpikeCurlStackFiles"]),
         .library(name: "TurnpikeCache", targets: ["TurnpikeCache"]),
@@ -116,6 +119,19 @@ let package = Package(
                 "TurnpikeCore", "TurnpikeCurl", "TurnpikeStackFiles", "TurnpikeSupport",
             ],
             path: "Plugins/Curl/StackFiles", packageAccess: false, swiftSettings: settings),
+        .target(
+            name: "TurnpikeAuthentication",
+            dependencies: ["TurnpikeCore", "TurnpikeMiddleware", "TurnpikeSupport"],
+            path: "Plugins/Authentication", exclude: ["README.md", "StackFiles"],
+            packageAccess: false, swiftSettings: settings),
+        .target(
+            name: "TurnpikeAuthenticationStackFiles",
+            dependencies: [
+                "TurnpikeAuthentication", "TurnpikeCore", "TurnpikeMiddleware",
+                "TurnpikeStackFiles", "TurnpikeSupport",
+            ],
+            path: "Plugins/Authentication/StackFiles", packageAccess: false,
+            swiftSettings: settings),
         .target(
             name: "TurnpikeCache",
             dependencies: ["TurnpikeCore", "TurnpikeMiddleware", "TurnpikeSupport"],
@@ -208,10 +224,10 @@ let package = Package(
         .target(
             name: "TurnpikeCommandLine",
             dependencies: [
-                "Turnpike", "TurnpikeCache", "TurnpikeCore", "TurnpikeCurl",
-                "TurnpikeCurlStackFiles", "TurnpikeEndpointsStackFiles", "TurnpikeInspection",
-                "TurnpikeSharedStateStackFiles", "TurnpikeStackFiles", "TurnpikeSupport",
-                "TurnpikeTesting", "TurnpikeTrafficStackFiles", "TurnpikeValkey",
+                "Turnpike", "TurnpikeAuthenticationStackFiles", "TurnpikeCache", "TurnpikeCore",
+                "TurnpikeCurl", "TurnpikeCurlStackFiles", "TurnpikeEndpointsStackFiles",
+                "TurnpikeInspection", "TurnpikeSharedStateStackFiles", "TurnpikeStackFiles",
+                "TurnpikeSupport", "TurnpikeTesting", "TurnpikeTrafficStackFiles", "TurnpikeValkey",
                 "TurnpikeValkeyStackFiles", "TurnpikeWebSocket",
             ],
             path: "Plugins/CommandLine", exclude: ["Program"], packageAccess: false,
@@ -280,16 +296,16 @@ let package = Package(
         .testTarget(
             name: "MiddlewareTests",
             dependencies: [
-                "ChildProcess", "TestSupport", "TurnpikeCore", "TurnpikeInspection",
-                "TurnpikeMiddleware", "TurnpikeSharedState", "TurnpikeStackFiles",
-                "TurnpikeSupport", "TurnpikeTesting", "TurnpikeTraffic",
+                "ChildProcess", "TestSupport", "TurnpikeAuthentication", "TurnpikeCore",
+                "TurnpikeInspection", "TurnpikeMiddleware", "TurnpikeSharedState",
+                "TurnpikeStackFiles", "TurnpikeSupport", "TurnpikeTesting", "TurnpikeTraffic",
             ],
             path: "Tests/MiddlewareTests", swiftSettings: settings),
         .testTarget(
             name: "SharedStateTests",
             dependencies: [
-                "ChildProcess", "TestSupport", "TurnpikeCore", "TurnpikeMiddleware",
-                "TurnpikeSharedState", "TurnpikeSupport", "TurnpikeTesting",
+                "ChildProcess", "TestSupport", "TurnpikeAuthentication", "TurnpikeCore",
+                "TurnpikeMiddleware", "TurnpikeSharedState", "TurnpikeSupport", "TurnpikeTesting",
             ],
             path: "Tests/SharedStateTests", swiftSettings: settings),
         .testTarget(
@@ -309,6 +325,14 @@ let package = Package(
             ],
             path: "Tests/EndpointsTests", swiftSettings: settings),
         .testTarget(
+            name: "AuthenticationTests",
+            dependencies: [
+                "TestSupport", "TurnpikeAuthentication", "TurnpikeAuthenticationStackFiles",
+                "TurnpikeCore", "TurnpikeMiddleware", "TurnpikeStackFiles", "TurnpikeSupport",
+                "TurnpikeTesting",
+            ],
+            path: "Tests/AuthenticationTests", swiftSettings: settings),
+        .testTarget(
             name: "TrafficTests",
             dependencies: [
                 "TestSupport", "TurnpikeCore", "TurnpikeInspection", "TurnpikeMiddleware",
@@ -318,9 +342,9 @@ let package = Package(
         .testTarget(
             name: "InspectionTests",
             dependencies: [
-                "TestSupport", "Turnpike", "TurnpikeCache", "TurnpikeCore", "TurnpikeEndpoints",
-                "TurnpikeInspection", "TurnpikeMiddleware", "TurnpikeSharedState",
-                "TurnpikeSupport", "TurnpikeTesting", "TurnpikeTraffic",
+                "TestSupport", "Turnpike", "TurnpikeAuthentication", "TurnpikeCache",
+                "TurnpikeCore", "TurnpikeEndpoints", "TurnpikeInspection", "TurnpikeMiddleware",
+                "TurnpikeSharedState", "TurnpikeSupport", "TurnpikeTesting", "TurnpikeTraffic",
             ],
             path: "Tests/InspectionTests", swiftSettings: settings),
         .testTarget(
@@ -341,8 +365,8 @@ let package = Package(
         .testTarget(
             name: "CacheTests",
             dependencies: [
-                "TestSupport", "TurnpikeCache", "TurnpikeCacheStackFiles", "TurnpikeCore",
-                "TurnpikeMiddleware", "TurnpikeSerializers", "TurnpikeSharedState",
+                "TestSupport", "TurnpikeAuthentication", "TurnpikeCache", "TurnpikeCacheStackFiles",
+                "TurnpikeCore", "TurnpikeMiddleware", "TurnpikeSerializers", "TurnpikeSharedState",
                 "TurnpikeSharedStateStackFiles", "TurnpikeStackFiles", "TurnpikeSupport",
                 "TurnpikeTesting",
             ],
@@ -381,9 +405,10 @@ let package = Package(
         .testTarget(
             name: "CostTests",
             dependencies: [
-                "TestSupport", "TurnpikeCache", "TurnpikeCommandLine", "TurnpikeCore",
-                "TurnpikeCurl", "TurnpikeMiddleware", "TurnpikeSerializers", "TurnpikeStackFiles",
-                "TurnpikeSupport", "TurnpikeTesting", "TurnpikeURLSession", "TurnpikeXML",
+                "TestSupport", "TurnpikeAuthentication", "TurnpikeCache", "TurnpikeCommandLine",
+                "TurnpikeCore", "TurnpikeCurl", "TurnpikeMiddleware", "TurnpikeSerializers",
+                "TurnpikeStackFiles", "TurnpikeSupport", "TurnpikeTesting", "TurnpikeURLSession",
+                "TurnpikeXML",
             ],
             path: "Tests/CostTests", swiftSettings: settings),
         .testTarget(
@@ -430,10 +455,10 @@ let package = Package(
         .testTarget(
             name: "TurnpikeTests",
             dependencies: [
-                "Turnpike", "TurnpikeCache", "TurnpikeEndpoints", "TurnpikeInspection",
-                "TurnpikeSharedState", "TurnpikeSharedStateStackFiles", "TurnpikeStackFiles",
-                "TurnpikeSupport", "TurnpikeTesting", "TurnpikeTraffic",
-                "TurnpikeTrafficStackFiles", "TurnpikeXML",
+                "Turnpike", "TurnpikeAuthentication", "TurnpikeAuthenticationStackFiles",
+                "TurnpikeCache", "TurnpikeEndpoints", "TurnpikeInspection", "TurnpikeSharedState",
+                "TurnpikeSharedStateStackFiles", "TurnpikeStackFiles", "TurnpikeSupport",
+                "TurnpikeTesting", "TurnpikeTraffic", "TurnpikeTrafficStackFiles", "TurnpikeXML",
             ],
             path: "Tests/TurnpikeTests", exclude: ["Cookbook/Recordings"], packageAccess: false),
         // Compiled like an app whose declarations belong to the main actor (SE-0466).

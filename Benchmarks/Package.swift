@@ -27,6 +27,7 @@ let package = Package(
             dependencies: [
                 "CCurlSocketPeer", "CHiredisPeer", "ChildProcess", "MallocCounter",
                 .product(name: "Turnpike", package: "turnpike"),
+                .product(name: "TurnpikeAuthentication", package: "turnpike"),
                 .product(name: "TurnpikeCache", package: "turnpike"),
                 .product(name: "TurnpikeCurl", package: "turnpike"),
                 .product(name: "TurnpikeEndpoints", package: "turnpike"),

@@ -29,6 +29,7 @@ let package = Package(
             name: "CityService",
             dependencies: [
                 .product(name: "Turnpike", package: "turnpike"),
+                .product(name: "TurnpikeAuthenticationStackFiles", package: "turnpike"),
                 .product(name: "TurnpikeCacheStackFiles", package: "turnpike"),
                 .product(name: "TurnpikeCurlStackFiles", package: "turnpike"),
                 .product(name: "TurnpikeStackFiles", package: "turnpike"),

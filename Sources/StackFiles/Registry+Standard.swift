@@ -24,7 +24,6 @@ extension Registry {
         registerRateLimits()
         registerLoadLimits()
         registerCredentials()
-        registerBearer()
         registerHeaderFields()
         registerPolicies()
         registerObservation()
@@ -51,11 +50,13 @@ extension SettingDescription {
         together; null sets no bound.
         """
 
-    static let shared: SettingDescription = """
+    /// The setting `shared`, which ``Settings/sharedGates()`` reads.
+    public static let shared: SettingDescription = """
         Whether the gate uses the shared state of the file: true, or the name in `shared.use`.
         """
 
-    static let origins = SettingDescription(
+    /// The setting `origins`, which ``Settings/keptOrigins()`` reads.
+    public static let origins = SettingDescription(
         """
         The origins that receive the credential, such as `"https://api.example.com"`. Without it, \
         that of `baseURL`; without a `baseURL`, that of the first request.

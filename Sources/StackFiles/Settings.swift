@@ -211,7 +211,7 @@ extension Settings {
     }
 
     /// Why a field cannot be sent, or nil; the text never holds the value.
-    static func defect(_ name: HTTPHeaders.Name, _ value: String) -> String? {
+    public static func defect(_ name: HTTPHeaders.Name, _ value: String) -> String? {
         var trial = HTTPHeaders()
         trial.append(name, value)
         return trial.defect

@@ -80,7 +80,7 @@ final class Sharing {
 
 extension Settings {
     /// Returns the shared state of the file, if `shared` of this gate says that it uses it.
-    func sharedGates() -> (any SharedGates)? {
+    public func sharedGates() -> (any SharedGates)? {
         sharedPart("shared") { NoSharedGates() as any SharedGates }
     }
 

@@ -3,6 +3,8 @@
 import Foundation
 import Testing
 import Turnpike
+import TurnpikeAuthentication
+import TurnpikeAuthenticationStackFiles
 import TurnpikeStackFiles
 import TurnpikeTesting
 import TurnpikeTraffic
@@ -112,6 +114,7 @@ struct StackFileReferenceTests {
     @Test("A gate has the same name in files and in code")
     func names() {
         var registry = Registry.standard
+        registry.registerAuthentication()
         registry.registerTraffic()
         let text = registry.reference()
         let sections = text.components(separatedBy: "\n## Gates\n")[1]

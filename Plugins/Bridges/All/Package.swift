@@ -97,8 +97,9 @@ let targets =
                 "TurnpikeLogging", "TurnpikeMetrics", "TurnpikeTracing",
             ]
                 + turnpike(
-                    "Turnpike", "TurnpikeCacheStackFiles", "TurnpikeCurlStackFiles",
-                    "TurnpikeStackFiles", "TurnpikeTraffic", "TurnpikeTrafficStackFiles")
+                    "Turnpike", "TurnpikeAuthenticationStackFiles", "TurnpikeCacheStackFiles",
+                    "TurnpikeCurlStackFiles", "TurnpikeStackFiles", "TurnpikeTraffic",
+                    "TurnpikeTrafficStackFiles")
                 + products("Configuration", of: "swift-configuration")
                 + products("Hummingbird", of: "hummingbird") + products("NIOCore", of: "swift-nio")
                 + products("InMemoryTracing", "Tracing", of: "swift-distributed-tracing")

@@ -2,6 +2,7 @@
 
 import Foundation
 import Turnpike
+import TurnpikeAuthenticationStackFiles
 import TurnpikeCurlStackFiles
 import TurnpikeEndpointsStackFiles
 import TurnpikeInspection
@@ -69,6 +70,7 @@ extension Registry {
     /// The registry for stack files of the command.
     static var commandLine: Registry {
         var registry = Registry.standard
+        registry.registerAuthentication()
         registry.registerCurl(environment: TurnpikeCommand.proxyVariables)
         registry.registerEndpoints()
         registry.registerSharedState()

@@ -16,7 +16,7 @@ public import TurnpikeCore
 /// response has a `Retry-After` too, that counts (§7, ``/TurnpikeCore/HTTPHeaders/retryAfter(at:)``). In a
 /// response from a cache, it is as old as the response (§7.3).
 public struct ServiceLimit: Sendable, Hashable {
-    /// The name of the quota policy that the limit belongs to (``QuotaPolicy/name``).
+    /// The name of the quota policy that the limit belongs to.
     public let policy: String
     /// How many units of the quota may still be used (`r`).
     public let availableQuota: Int
@@ -59,6 +59,42 @@ extension ServiceLimit {
         self.init(
             policy: try item.name(), availableQuota: available,
             effectiveWindow: try item.integer("t").map { .seconds($0) },
+            partitionKey: try item.bytes("pk"))
+    }
+}
+
+/// A limit that a server sets its clients: an item of the field `RateLimit-Policy`
+/// (draft-ietf-httpapi-ratelimit-headers-11 §3).
+///
+/// `"hour";q=1000;w=3600` is a quota of 1000 requests in an hour.
+struct QuotaPolicy: Hashable {
+    let name: String
+    /// How many units may be used in a window (`q`).
+    let quota: Int
+    /// The unit that is counted (`qu`): `requests`, `content-bytes` or `concurrent-requests`.
+    var unit = "requests"
+    /// The window that the quota is for (`w`); nil if the server does not say.
+    var window: Duration?
+    /// The owner of the quota, if the server keeps several (`pk`).
+    var partitionKey: Data?
+}
+
+extension HTTPHeaders {
+    /// The server's quotas; empty if the field is missing, or malformed anywhere (§7).
+    var rateLimitPolicies: [QuotaPolicy] {
+        guard contains(.rateLimitPolicy),
+            let list = StructuredItems(values(of: .rateLimitPolicy))
+        else { return [] }
+        return (try? list.items.map { try QuotaPolicy($0) }) ?? []
+    }
+}
+
+extension QuotaPolicy {
+    fileprivate init(_ item: StructuredItems.Item) throws(StructuredItems.Malformed) {
+        guard let quota = try item.integer("q") else { throw StructuredItems.Malformed() }
+        self.init(
+            name: try item.name(), quota: quota, unit: try item.string("qu") ?? "requests",
+            window: try item.integer("w", from: 1).map { .seconds($0) },
             partitionKey: try item.bytes("pk"))
     }
 }

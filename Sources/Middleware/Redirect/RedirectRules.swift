@@ -186,6 +186,7 @@ public enum RedirectTrail: RequestOptionKey {
 ///
 /// A redirect of such a request is refused if it leads to another origin, or would drop the
 /// content.
-enum OriginBoundOption: RequestOptionKey {
-    typealias Value = Bool
+public enum OriginBoundOption: RequestOptionKey {
+    /// Whether it does.
+    public typealias Value = Bool
 }

@@ -4,6 +4,7 @@ import Foundation
 import TestSupport
 import Testing
 import Turnpike
+import TurnpikeAuthentication
 import TurnpikeCore
 import TurnpikeInspection
 import TurnpikeTesting

@@ -3,6 +3,7 @@
 import Foundation
 import TestSupport
 import Turnpike
+import TurnpikeAuthentication
 import TurnpikeCache
 import TurnpikeCore
 import TurnpikeTesting

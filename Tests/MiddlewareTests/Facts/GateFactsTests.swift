@@ -2,6 +2,7 @@
 
 import Foundation
 import Testing
+import TurnpikeAuthentication
 import TurnpikeCore
 import TurnpikeMiddleware
 import TurnpikeSharedState

@@ -3,6 +3,7 @@
 import Foundation
 import MallocCounter
 import Turnpike
+import TurnpikeAuthentication
 import TurnpikeEndpoints
 import TurnpikeTraffic
 

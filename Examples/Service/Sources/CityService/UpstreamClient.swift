@@ -5,6 +5,7 @@ import Logging
 import Metrics
 import ServiceLifecycle
 import Turnpike
+import TurnpikeAuthenticationStackFiles
 import TurnpikeCacheStackFiles
 import TurnpikeConfiguration
 import TurnpikeCurlStackFiles
@@ -50,6 +51,7 @@ struct UpstreamClient {
     /// The names of gates that the configuration may list: those of Turnpike and of its plugins.
     private static func registry(_ recorder: MetricsSystemRecorder) -> Registry {
         var registry = Registry.standard
+        registry.registerAuthentication()
         registry.registerCurl()
         registry.registerCache()
         registry.registerTraffic()

@@ -2,6 +2,7 @@
 
 import Foundation
 public import TurnpikeCore
+import TurnpikeSupport
 
 /// Sends a user name and a password with each request (RFC 7617).
 ///

@@ -3,6 +3,7 @@
 import Foundation
 import Synchronization
 
+@testable import TurnpikeAuthentication
 @testable import TurnpikeCore
 
 /// An authorization server whose refresh tokens are good for once, and a guarded resource.

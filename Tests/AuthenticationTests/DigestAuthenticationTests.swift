@@ -7,6 +7,7 @@ import Testing
 import TurnpikeSupport
 import TurnpikeTesting
 
+@testable import TurnpikeAuthentication
 @testable import TurnpikeCore
 @testable import TurnpikeMiddleware
 

@@ -2,6 +2,7 @@
 
 import Foundation
 public import TurnpikeCore
+public import TurnpikeMiddleware
 import TurnpikeSupport
 
 /// Answers Digest challenges with a user name and a password (RFC 7616).
@@ -16,10 +17,10 @@ import TurnpikeSupport
 /// - A refused answer is final, unless only its nonce was stale: a wrong password is not repeated.
 /// - A body that cannot be sent twice is not sent again: the 401 is returned, and the next request
 ///   carries its answer from the start.
-/// - Answers go only to the ``CredentialOrigins`` of the credential. A request with an
+/// - Answers go only to the ``/TurnpikeMiddleware/CredentialOrigins`` of the credential. A request with an
 ///   `Authorization` of its own keeps it.
 ///
-/// Place the gate inside ``Redirect``, so that it sees each hop, and inside ``CompressBodies``, so that
+/// Place the gate inside ``/TurnpikeMiddleware/Redirect``, so that it sees each hop, and inside ``/TurnpikeMiddleware/CompressBodies``, so that
 /// an answer with `auth-int` covers the content that is sent.
 public struct DigestAuthentication: Interceptor {
     private let user: String
@@ -95,8 +96,8 @@ public struct DigestAuthentication: Interceptor {
         guard let head = outcome.head, Origin(head.url) == origin else { return }
         if head.status == .unauthorized { return sessions.end(answer, at: origin) }
         guard let information = head.headers.first("Authentication-Info") else { return }
-        var parser = ChallengeParser(information)
-        let following = parser.parameters()?.first { $0.name == "nextnonce" }?.value
+        let following = AuthenticationChallenge.parameters(in: information)?
+            .first { $0.name == "nextnonce" }?.value
         guard let following, !following.isEmpty else { return }
         sessions.prepare(answer.following(nonce: following), at: origin)
     }

@@ -2,6 +2,7 @@
 
 import Foundation
 import TurnpikeCore
+import TurnpikeMiddleware
 import TurnpikeSupport
 
 /// The answer to a Digest challenge (RFC 7616 §3.4).
@@ -149,7 +150,7 @@ struct DigestChallenge: Sendable, Hashable {
     /// Creates a challenge; nil if it has another scheme, lacks a required parameter, or asks for
     /// an algorithm or a protection that is not supported.
     init?(_ challenge: AuthenticationChallenge, for url: URL) {
-        guard challenge.scheme == "digest", let realm = challenge.realm,
+        guard challenge.scheme == "digest", let realm = challenge["realm"],
             let nonce = challenge["nonce"], !nonce.isEmpty,
             let (hash, isSession) = Self.algorithm(challenge["algorithm"] ?? "MD5")
         else { return nil }

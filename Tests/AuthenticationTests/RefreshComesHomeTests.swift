@@ -6,6 +6,7 @@ import TestSupport
 import Testing
 import TurnpikeTesting
 
+@testable import TurnpikeAuthentication
 @testable import TurnpikeCore
 @testable import TurnpikeMiddleware
 

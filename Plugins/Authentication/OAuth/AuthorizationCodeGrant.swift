@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Synchronization
+public import TurnpikeMiddleware
 
 /// Gets the first token with an authorization code (RFC 6749 §4.1.3) and the verifier of its proof key
 /// (PKCE, RFC 7636 §4.5), and later tokens with the refresh token.
@@ -13,7 +14,7 @@ import Synchronization
 ///
 /// A code works once (RFC 6749 §4.1.2), so this provider sends it once, even if the exchange fails.
 /// If that fails, if its token has no refresh token, or if the token is removed
-/// (``BearerTokens/replace(with:)``), the user must sign in again.
+/// (``/TurnpikeMiddleware/BearerTokens/replace(with:)``), the user must sign in again.
 public struct AuthorizationCodeGrant: BearerTokenProvider {
     private let endpoint: TokenEndpoint
     private let form: OAuthForm
@@ -103,7 +104,7 @@ public struct ClientCredentialsGrant: BearerTokenProvider {
 /// ```
 ///
 /// If the server issues a new refresh token, the old one is never sent again; otherwise the old one
-/// stays in use. ``BearerTokens`` makes sure that only one refresh runs at a time.
+/// stays in use. ``/TurnpikeMiddleware/BearerTokens`` makes sure that only one refresh runs at a time.
 public struct RefreshTokenGrant: BearerTokenProvider {
     private let endpoint: TokenEndpoint
     private let form: OAuthForm

@@ -4,6 +4,7 @@ import Foundation
 import Testing
 import TurnpikeSupport
 
+@testable import TurnpikeAuthentication
 @testable import TurnpikeCore
 @testable import TurnpikeMiddleware
 

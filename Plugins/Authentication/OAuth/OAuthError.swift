@@ -2,13 +2,14 @@
 
 import Foundation
 public import TurnpikeCore
+public import TurnpikeMiddleware
 import TurnpikeSupport
 
 /// Why a token endpoint returned no token (RFC 6749 §5.2).
 ///
 /// It is the cause inside a ``/TurnpikeCore/ClientError`` of
 /// ``/TurnpikeCore/ClientError/Code/auth``.
-public struct OAuthError: Error, Sendable, Hashable {
+public struct OAuthError: TokenRefusal, Sendable, Hashable {
     /// The error code, as servers name it; the set is open.
     public struct Code: RawRepresentable, Sendable, Hashable, CustomStringConvertible {
         /// The code, as written in the response.
@@ -51,8 +52,8 @@ public struct OAuthError: Error, Sendable, Hashable {
     /// It may hold anything, and is never printed.
     public let detail: String?
 
-    // The time after which the endpoint accepts another request.
-    var retryAfter: Duration?
+    /// The time after which the endpoint accepts another request.
+    public internal(set) var retryAfter: Duration?
 
     /// Creates an error; providers outside of this module need it.
     public init(_ code: Code, status: HTTPStatus? = nil, detail: String? = nil) {

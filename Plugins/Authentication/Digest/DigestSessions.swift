@@ -2,6 +2,7 @@
 
 import Synchronization
 import TurnpikeCore
+import TurnpikeMiddleware
 import TurnpikeSupport
 
 extension DigestAuthentication {

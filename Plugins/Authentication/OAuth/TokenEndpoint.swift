@@ -2,6 +2,7 @@
 
 public import Foundation
 public import TurnpikeCore
+import TurnpikeMiddleware
 import TurnpikeSupport
 
 /// The token endpoint of an OAuth 2 authorization server, and how a client authenticates there (RFC

@@ -3,9 +3,11 @@
 import Foundation
 import TestSupport
 import Testing
+import TurnpikeAuthenticationStackFiles
 import TurnpikeStackFiles
 import TurnpikeTesting
 
+@testable import TurnpikeAuthentication
 @testable import TurnpikeCore
 @testable import TurnpikeMiddleware
 
@@ -14,6 +16,7 @@ struct AuthenticationSettingsTests {
     private func registry(_ transport: MockTransport) -> Registry {
         var registry = Registry()
         registry.registerMiddleware()
+        registry.registerAuthentication()
         registry.register(transport: "test") { _ in transport }
         return registry
     }

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import TurnpikeAuthentication
 import TurnpikeCore
 import TurnpikeMiddleware
+public import TurnpikeStackFiles
 import TurnpikeSupport
 
 extension Registry {
-    mutating func registerBearer() {
+    /// Registers `digest`, and `bearer` with the settings of OAuth 2.
+    public mutating func registerAuthentication() {
         register(
             gate: "bearer",
             description: PartDescription(
@@ -42,6 +45,16 @@ extension Registry {
                      "tokenKey": "payments", "storesSecrets": true}
                     """#)
         ) { BearerAuthentication(settings: $0) }
+        register(
+            gate: "digest",
+            description: PartDescription(
+                "Answers Digest challenges with a user name and a password (RFC 7616).",
+                settings: [
+                    "user": "The user name.", "password": "The password.", "origins": .origins,
+                ],
+                example:
+                    #"{"use": "digest", "user": "svc", "password": {"file": "/run/secrets/api"}}"#)
+        ) { DigestAuthentication(settings: $0) }
     }
 }
 
@@ -84,7 +97,7 @@ extension BearerAuthentication {
         var key: Key {
             Key(
                 token: refreshToken == nil ? token : nil,
-                secrets: Unshown([refreshToken, clientID]), endpoint: endpoint,
+                secrets: [refreshToken, clientID].map { $0.map { Secret($0) } }, endpoint: endpoint,
                 scope: isOwn ? scope : [], store: shared.map { ObjectIdentifier($0.part) },
                 sharedKey: shared?.key)
         }
@@ -92,7 +105,7 @@ extension BearerAuthentication {
 
     private struct Key: Hashable, Sendable {
         let token: BearerToken?
-        let secrets: Unshown<[String?]>
+        let secrets: [Secret?]
         let endpoint: URL?
         let scope: [String]
         let store: ObjectIdentifier?
@@ -183,5 +196,19 @@ extension Settings {
         }
         guard storesSecrets, let key, !key.isEmpty else { return nil }
         return (part, key)
+    }
+}
+
+extension DigestAuthentication {
+    init(settings: Settings) {
+        let user = settings.required("user")
+        let password = settings.required("password")
+        if let fault = Settings.defect(.authorization, user) {
+            settings.issue(at: "user", "cannot be sent: \(fault)")
+        }
+        self.init(
+            user: user, password: password, origins: settings.keptOrigins(),
+            sessions: settings.reloadable("sessions", for: [Secret(user), Secret(password)]) { Sessions() }
+        )
     }
 }

@@ -3,6 +3,7 @@
 import Foundation
 import Synchronization
 
+@testable import TurnpikeAuthentication
 @testable import TurnpikeCore
 @testable import TurnpikeMiddleware
 
