@@ -33,6 +33,9 @@ let package = Package(
         .library(name: "TurnpikeStackFiles", targets: ["TurnpikeStackFiles"]),
         .library(name: "TurnpikeInspection", targets: ["TurnpikeInspection"]),
         .library(name: "TurnpikeTesting", targets: ["TurnpikeTesting"]),
+        .library(name: "TurnpikeAuthentication", targets: ["TurnpikeAuthentication"]),
+        .library(
+            name: "TurnpikeAuthenticationStackFiles", targets: ["TurnpikeAuthenticationStackFiles"]),
         .library(name: "TurnpikeCurl", targets: ["TurnpikeCurl"]),
         .library(name: "TurnpikeCurlStackFiles", targets: ["TurnpikeCurlStackFiles"]),
         .library(name: "TurnpikeCache", targets: ["TurnpikeCache"]),
@@ -41,6 +44,8 @@ let package = Package(
         .library(name: "TurnpikeEndpointsStackFiles", targets: ["TurnpikeEndpointsStackFiles"]),
         .library(name: "TurnpikeSharedState", targets: ["TurnpikeSharedState"]),
         .library(name: "TurnpikeSharedStateStackFiles", targets: ["TurnpikeSharedStateStackFiles"]),
+        .library(name: "TurnpikeTraffic", targets: ["TurnpikeTraffic"]),
+        .library(name: "TurnpikeTrafficStackFiles", targets: ["TurnpikeTrafficStackFiles"]),
         .library(name: "TurnpikeXML", targets: ["TurnpikeXML"]),
         .library(name: "TurnpikeReachability", targets: ["TurnpikeReachability"]),
         .library(name: "TurnpikeWebSocket", targets: ["TurnpikeWebSocket"]),
@@ -115,6 +120,19 @@ let package = Package(
             ],
             path: "Plugins/Curl/StackFiles", packageAccess: false, swiftSettings: settings),
         .target(
+            name: "TurnpikeAuthentication",
+            dependencies: ["TurnpikeCore", "TurnpikeMiddleware", "TurnpikeSupport"],
+            path: "Plugins/Authentication", exclude: ["README.md", "StackFiles"],
+            packageAccess: false, swiftSettings: settings),
+        .target(
+            name: "TurnpikeAuthenticationStackFiles",
+            dependencies: [
+                "TurnpikeAuthentication", "TurnpikeCore", "TurnpikeMiddleware",
+                "TurnpikeStackFiles", "TurnpikeSupport",
+            ],
+            path: "Plugins/Authentication/StackFiles", packageAccess: false,
+            swiftSettings: settings),
+        .target(
             name: "TurnpikeCache",
             dependencies: ["TurnpikeCore", "TurnpikeMiddleware", "TurnpikeSupport"],
             path: "Plugins/Cache", exclude: ["README.md", "StackFiles", "Store/Disk/FORMAT.md"],
@@ -148,6 +166,17 @@ let package = Package(
                 "TurnpikeCore", "TurnpikeMiddleware", "TurnpikeSharedState", "TurnpikeStackFiles",
             ],
             path: "Plugins/SharedState/StackFiles", packageAccess: false, swiftSettings: settings),
+        .target(
+            name: "TurnpikeTraffic",
+            dependencies: ["TurnpikeCore", "TurnpikeMiddleware", "TurnpikeSupport"],
+            path: "Plugins/Traffic", exclude: ["README.md", "StackFiles"], packageAccess: false,
+            swiftSettings: settings),
+        .target(
+            name: "TurnpikeTrafficStackFiles",
+            dependencies: [
+                "TurnpikeCore", "TurnpikeMiddleware", "TurnpikeStackFiles", "TurnpikeTraffic",
+            ],
+            path: "Plugins/Traffic/StackFiles", packageAccess: false, swiftSettings: settings),
         .target(
             name: "TurnpikeXML",
             dependencies: ["TurnpikeCore", "TurnpikeSerializers", "TurnpikeSupport"],
@@ -195,11 +224,11 @@ let package = Package(
         .target(
             name: "TurnpikeCommandLine",
             dependencies: [
-                "Turnpike", "TurnpikeCache", "TurnpikeCore", "TurnpikeCurl",
-                "TurnpikeCurlStackFiles", "TurnpikeEndpointsStackFiles", "TurnpikeInspection",
-                "TurnpikeSharedStateStackFiles", "TurnpikeStackFiles", "TurnpikeSupport",
-                "TurnpikeTesting", "TurnpikeValkey", "TurnpikeValkeyStackFiles",
-                "TurnpikeWebSocket",
+                "Turnpike", "TurnpikeAuthenticationStackFiles", "TurnpikeCache", "TurnpikeCore",
+                "TurnpikeCurl", "TurnpikeCurlStackFiles", "TurnpikeEndpointsStackFiles",
+                "TurnpikeInspection", "TurnpikeSharedStateStackFiles", "TurnpikeStackFiles",
+                "TurnpikeSupport", "TurnpikeTesting", "TurnpikeTrafficStackFiles", "TurnpikeValkey",
+                "TurnpikeValkeyStackFiles", "TurnpikeWebSocket",
             ],
             path: "Plugins/CommandLine", exclude: ["Program"], packageAccess: false,
             swiftSettings: settings),
@@ -215,7 +244,9 @@ let package = Package(
             swiftSettings: settings),
         .executableTarget(
             name: "outage-study",
-            dependencies: ["StudySupport", "Turnpike", "TurnpikeCore", "TurnpikeTesting"],
+            dependencies: [
+                "StudySupport", "Turnpike", "TurnpikeCore", "TurnpikeTesting", "TurnpikeTraffic",
+            ],
             path: "Examples/OutageStudy", exclude: ["README.md", "outage.svg"],
             packageAccess: false, swiftSettings: settings),
         .executableTarget(
@@ -265,16 +296,16 @@ let package = Package(
         .testTarget(
             name: "MiddlewareTests",
             dependencies: [
-                "ChildProcess", "TestSupport", "TurnpikeCore", "TurnpikeInspection",
-                "TurnpikeMiddleware", "TurnpikeSharedState", "TurnpikeStackFiles",
-                "TurnpikeSupport", "TurnpikeTesting",
+                "ChildProcess", "TestSupport", "TurnpikeAuthentication", "TurnpikeCore",
+                "TurnpikeInspection", "TurnpikeMiddleware", "TurnpikeSharedState",
+                "TurnpikeStackFiles", "TurnpikeSupport", "TurnpikeTesting", "TurnpikeTraffic",
             ],
             path: "Tests/MiddlewareTests", swiftSettings: settings),
         .testTarget(
             name: "SharedStateTests",
             dependencies: [
-                "ChildProcess", "TestSupport", "TurnpikeCore", "TurnpikeMiddleware",
-                "TurnpikeSharedState", "TurnpikeSupport", "TurnpikeTesting",
+                "ChildProcess", "TestSupport", "TurnpikeAuthentication", "TurnpikeCore",
+                "TurnpikeMiddleware", "TurnpikeSharedState", "TurnpikeSupport", "TurnpikeTesting",
             ],
             path: "Tests/SharedStateTests", swiftSettings: settings),
         .testTarget(
@@ -282,23 +313,38 @@ let package = Package(
             dependencies: [
                 "TestSupport", "TurnpikeCore", "TurnpikeMiddleware", "TurnpikeSharedState",
                 "TurnpikeSharedStateStackFiles", "TurnpikeStackFiles", "TurnpikeSupport",
-                "TurnpikeTesting",
+                "TurnpikeTesting", "TurnpikeTraffic", "TurnpikeTrafficStackFiles",
             ],
             path: "Tests/StackFilesTests", swiftSettings: settings),
         .testTarget(
             name: "EndpointsTests",
             dependencies: [
                 "TestSupport", "TurnpikeCore", "TurnpikeEndpoints", "TurnpikeEndpointsStackFiles",
-                "TurnpikeInspection", "TurnpikeMiddleware", "TurnpikeStackFiles",
-                "TurnpikeSupport", "TurnpikeTesting",
+                "TurnpikeInspection", "TurnpikeMiddleware", "TurnpikeStackFiles", "TurnpikeSupport",
+                "TurnpikeTesting", "TurnpikeTraffic",
             ],
             path: "Tests/EndpointsTests", swiftSettings: settings),
         .testTarget(
+            name: "AuthenticationTests",
+            dependencies: [
+                "TestSupport", "TurnpikeAuthentication", "TurnpikeAuthenticationStackFiles",
+                "TurnpikeCore", "TurnpikeMiddleware", "TurnpikeStackFiles", "TurnpikeSupport",
+                "TurnpikeTesting",
+            ],
+            path: "Tests/AuthenticationTests", swiftSettings: settings),
+        .testTarget(
+            name: "TrafficTests",
+            dependencies: [
+                "TestSupport", "TurnpikeCore", "TurnpikeInspection", "TurnpikeMiddleware",
+                "TurnpikeSupport", "TurnpikeTesting", "TurnpikeTraffic",
+            ],
+            path: "Tests/TrafficTests", swiftSettings: settings),
+        .testTarget(
             name: "InspectionTests",
             dependencies: [
-                "TestSupport", "Turnpike", "TurnpikeCache", "TurnpikeCore", "TurnpikeEndpoints",
-                "TurnpikeInspection", "TurnpikeMiddleware", "TurnpikeSharedState",
-                "TurnpikeSupport", "TurnpikeTesting",
+                "TestSupport", "Turnpike", "TurnpikeAuthentication", "TurnpikeCache",
+                "TurnpikeCore", "TurnpikeEndpoints", "TurnpikeInspection", "TurnpikeMiddleware",
+                "TurnpikeSharedState", "TurnpikeSupport", "TurnpikeTesting", "TurnpikeTraffic",
             ],
             path: "Tests/InspectionTests", swiftSettings: settings),
         .testTarget(
@@ -319,8 +365,8 @@ let package = Package(
         .testTarget(
             name: "CacheTests",
             dependencies: [
-                "TestSupport", "TurnpikeCache", "TurnpikeCacheStackFiles", "TurnpikeCore",
-                "TurnpikeMiddleware", "TurnpikeSerializers", "TurnpikeSharedState",
+                "TestSupport", "TurnpikeAuthentication", "TurnpikeCache", "TurnpikeCacheStackFiles",
+                "TurnpikeCore", "TurnpikeMiddleware", "TurnpikeSerializers", "TurnpikeSharedState",
                 "TurnpikeSharedStateStackFiles", "TurnpikeStackFiles", "TurnpikeSupport",
                 "TurnpikeTesting",
             ],
@@ -359,9 +405,10 @@ let package = Package(
         .testTarget(
             name: "CostTests",
             dependencies: [
-                "TestSupport", "TurnpikeCache", "TurnpikeCommandLine", "TurnpikeCore",
-                "TurnpikeCurl", "TurnpikeMiddleware", "TurnpikeSerializers", "TurnpikeStackFiles",
-                "TurnpikeSupport", "TurnpikeTesting", "TurnpikeURLSession", "TurnpikeXML",
+                "TestSupport", "TurnpikeAuthentication", "TurnpikeCache", "TurnpikeCommandLine",
+                "TurnpikeCore", "TurnpikeCurl", "TurnpikeMiddleware", "TurnpikeSerializers",
+                "TurnpikeStackFiles", "TurnpikeSupport", "TurnpikeTesting", "TurnpikeURLSession",
+                "TurnpikeXML",
             ],
             path: "Tests/CostTests", swiftSettings: settings),
         .testTarget(
@@ -408,9 +455,10 @@ let package = Package(
         .testTarget(
             name: "TurnpikeTests",
             dependencies: [
-                "Turnpike", "TurnpikeCache", "TurnpikeEndpoints", "TurnpikeInspection",
-                "TurnpikeSharedState", "TurnpikeSharedStateStackFiles", "TurnpikeStackFiles",
-                "TurnpikeSupport", "TurnpikeTesting", "TurnpikeXML",
+                "Turnpike", "TurnpikeAuthentication", "TurnpikeAuthenticationStackFiles",
+                "TurnpikeCache", "TurnpikeEndpoints", "TurnpikeInspection", "TurnpikeSharedState",
+                "TurnpikeSharedStateStackFiles", "TurnpikeStackFiles", "TurnpikeSupport",
+                "TurnpikeTesting", "TurnpikeTraffic", "TurnpikeTrafficStackFiles", "TurnpikeXML",
             ],
             path: "Tests/TurnpikeTests", exclude: ["Cookbook/Recordings"], packageAccess: false),
         // Compiled like an app whose declarations belong to the main actor (SE-0466).
@@ -474,7 +522,10 @@ let package = Package(
             path: "Tests/Programs/Descriptors", swiftSettings: settings),
         .executableTarget(
             name: "turnpike-traces",
-            dependencies: ["Turnpike", "TurnpikeCurl", "TurnpikeInspection", "TurnpikeTesting"],
+            dependencies: [
+                "Turnpike", "TurnpikeCurl", "TurnpikeInspection", "TurnpikeTesting",
+                "TurnpikeTraffic",
+            ],
             path: "Tests/Programs/Traces", swiftSettings: settings),
         .executableTarget(
             name: "turnpike-sockets",

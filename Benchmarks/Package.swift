@@ -27,6 +27,7 @@ let package = Package(
             dependencies: [
                 "CCurlSocketPeer", "CHiredisPeer", "ChildProcess", "MallocCounter",
                 .product(name: "Turnpike", package: "turnpike"),
+                .product(name: "TurnpikeAuthentication", package: "turnpike"),
                 .product(name: "TurnpikeCache", package: "turnpike"),
                 .product(name: "TurnpikeCurl", package: "turnpike"),
                 .product(name: "TurnpikeEndpoints", package: "turnpike"),
@@ -34,6 +35,7 @@ let package = Package(
                 .product(name: "TurnpikeSharedState", package: "turnpike"),
                 .product(name: "TurnpikeSupport", package: "turnpike"),
                 .product(name: "TurnpikeTesting", package: "turnpike"),
+                .product(name: "TurnpikeTraffic", package: "turnpike"),
                 .product(name: "TurnpikeValkey", package: "turnpike"),
                 .product(name: "TurnpikeValkeyCache", package: "turnpike"),
                 .product(name: "TurnpikeWebSocket", package: "turnpike"),

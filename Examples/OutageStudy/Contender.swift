@@ -2,6 +2,7 @@
 
 import Foundation
 import Turnpike
+import TurnpikeTraffic
 
 /// An admission rule that the study runs in place of the gate: inside the retry, which has a
 /// budget.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Turnpike
+import TurnpikeTraffic
 
 /// A way to handle failures: the stack of each client.
 enum Strategy: String, CaseIterable, Sendable {

@@ -29,10 +29,13 @@ let package = Package(
             name: "CityService",
             dependencies: [
                 .product(name: "Turnpike", package: "turnpike"),
+                .product(name: "TurnpikeAuthenticationStackFiles", package: "turnpike"),
                 .product(name: "TurnpikeCacheStackFiles", package: "turnpike"),
                 .product(name: "TurnpikeCurlStackFiles", package: "turnpike"),
                 .product(name: "TurnpikeInspection", package: "turnpike"),
                 .product(name: "TurnpikeStackFiles", package: "turnpike"),
+                .product(name: "TurnpikeTraffic", package: "turnpike"),
+                .product(name: "TurnpikeTrafficStackFiles", package: "turnpike"),
                 .product(name: "TurnpikeConfiguration", package: "turnpike-configuration"),
                 .product(name: "TurnpikeHTTPTypes", package: "turnpike-http-types"),
                 .product(name: "TurnpikeLifecycle", package: "turnpike-lifecycle"),

@@ -20,11 +20,12 @@ import TurnpikeSupport
 /// keep the logical name. If the transport has no connect targets, the client has a fault. Requests
 /// to other hosts, and requests that already have a connect target, pass unchanged.
 ///
-/// Place it inside ``/TurnpikeMiddleware/Retry``, ``/TurnpikeMiddleware/Hedge``,
-/// ``/TurnpikeMiddleware/AdmissionControl`` and ``/TurnpikeMiddleware/CircuitBreaker``, next to the
-/// transport. Then each attempt chooses an endpoint. An attempt avoids endpoints that its call has
-/// tried, if there are others. A request counts as running until the body of its response has
-/// ended: it was read, failed, was cancelled or dropped.
+/// Place it inside ``/TurnpikeMiddleware/Retry``, `Hedge`,
+/// `AdmissionControl` and ``/TurnpikeMiddleware/CircuitBreaker``, next to the
+/// transport: each attempt then chooses an endpoint, and avoids those that its call has tried while
+/// others are left. A request counts as
+/// under way until the body of its response has ended: it was read, broke off, was cancelled or
+/// dropped.
 ///
 /// The first call waits for the list, within its own deadline. Later calls use the last list while
 /// one task requests the next. If a list does not come within 10 s, fails or is empty, the last

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import TurnpikeCore
-import TurnpikeMiddleware
+public import TurnpikeMiddleware
 import TurnpikeSerializers
 
 extension Registry {
@@ -23,9 +23,7 @@ extension Registry {
         registerRetries()
         registerRateLimits()
         registerLoadLimits()
-        registerChaos()
         registerCredentials()
-        registerBearer()
         registerHeaderFields()
         registerPolicies()
         registerObservation()
@@ -46,11 +44,19 @@ extension SettingDescription {
         reload sets it, and says so in the log.
         """
 
-    static let shared: SettingDescription = """
+    /// The setting `budget`, which ``Settings/retryBudget()`` reads.
+    public static let budget: SettingDescription = """
+        The share of the calls to an origin that may be sent again, by retries and hedges \
+        together; null sets no bound.
+        """
+
+    /// The setting `shared`, which ``Settings/sharedGates()`` reads.
+    public static let shared: SettingDescription = """
         Whether the gate uses the shared state of the file: true, or the name in `shared.use`.
         """
 
-    static let origins = SettingDescription(
+    /// The setting `origins`, which ``Settings/keptOrigins()`` reads.
+    public static let origins = SettingDescription(
         """
         The origins that receive the credential, such as `"https://api.example.com"`. Without it, \
         that of `baseURL`; without a `baseURL`, that of the first request.
@@ -69,8 +75,8 @@ extension Settings {
         optionalDouble("switch", in: 0...1).map { Switched(by: control($0), [gate]) } ?? gate
     }
 
-    /// Returns the switch of a gate; a reload keeps it, and sets it to the share in the file.
-    func control(_ share: Double) -> Switch {
+    /// Returns the switch of a gate, which a reload keeps, and sets to what the file says.
+    public func control(_ share: Double) -> Switch {
         let name = "the stack file"
         return reloadable("switch", for: true, updating: { $0.set(share: share, by: name) }) {
             Switch(share: share, by: share < 1 ? name : nil)

@@ -189,7 +189,7 @@ extension Settings {
     // MARK: Names of header fields
 
     /// The name of a header field.
-    func headerName(_ key: String, default fallback: HTTPHeaders.Name) -> HTTPHeaders.Name {
+    public func headerName(_ key: String, default fallback: HTTPHeaders.Name) -> HTTPHeaders.Name {
         string(key).flatMap { headerName($0, at: key) } ?? fallback
     }
 
@@ -211,7 +211,7 @@ extension Settings {
     }
 
     /// Why a field cannot be sent, or nil; the text never holds the value.
-    static func defect(_ name: HTTPHeaders.Name, _ value: String) -> String? {
+    public static func defect(_ name: HTTPHeaders.Name, _ value: String) -> String? {
         var trial = HTTPHeaders()
         trial.append(name, value)
         return trial.defect

@@ -79,8 +79,8 @@ final class Sharing {
 }
 
 extension Settings {
-    /// Returns the shared state of the file, if the setting `shared` of this gate asks for it.
-    func sharedGates() -> (any SharedGates)? {
+    /// Returns the shared state of the file, if `shared` of this gate says that it uses it.
+    public func sharedGates() -> (any SharedGates)? {
         sharedPart("shared") { NoSharedGates() as any SharedGates }
     }
 

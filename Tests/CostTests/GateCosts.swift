@@ -2,6 +2,7 @@
 
 import Foundation
 import Testing
+import TurnpikeAuthentication
 import TurnpikeTesting
 
 @testable import TurnpikeCache

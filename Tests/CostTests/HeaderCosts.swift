@@ -5,6 +5,7 @@ import Testing
 import TurnpikeSupport
 import TurnpikeTesting
 
+@testable import TurnpikeAuthentication
 @testable import TurnpikeCache
 @testable import TurnpikeCore
 @testable import TurnpikeCurl

@@ -5,6 +5,7 @@ import Synchronization
 import TestSupport
 import Testing
 import TurnpikeTesting
+import TurnpikeTraffic
 
 @testable import TurnpikeCore
 @testable import TurnpikeMiddleware

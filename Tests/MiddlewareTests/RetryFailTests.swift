@@ -4,7 +4,9 @@ import Foundation
 import Synchronization
 import TestSupport
 import Testing
+import TurnpikeAuthentication
 import TurnpikeTesting
+import TurnpikeTraffic
 
 @testable import TurnpikeCore
 @testable import TurnpikeMiddleware

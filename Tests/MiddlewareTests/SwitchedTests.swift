@@ -5,19 +5,10 @@ import TestSupport
 import Testing
 import TurnpikeInspection
 import TurnpikeTesting
+import TurnpikeTraffic
 
 @testable import TurnpikeCore
 @testable import TurnpikeMiddleware
-
-/// Keeps what gates report to a log.
-final class ReportedNotes: RequestLogger {
-    private let notes = Notes()
-    var all: [String] { notes.all }
-
-    func log(_ event: CallEvent) {
-        if case .note(let gate, let message) = event.kind { notes.add("\(gate): \(message)") }
-    }
-}
 
 @Suite("Switched")
 struct SwitchedTests {

@@ -6,6 +6,7 @@ import Testing
 import TurnpikeInspection
 import TurnpikeSharedState
 import TurnpikeTesting
+import TurnpikeTraffic
 
 @testable import TurnpikeCore
 @testable import TurnpikeMiddleware

@@ -51,3 +51,13 @@ extension AsyncStream where Element: Sendable {
         }
     }
 }
+
+/// A body that can be sent once.
+package func oneShot(_ text: String) -> RequestBody {
+    .stream { AsyncStream([Data(text.utf8)]) }
+}
+
+extension MockTransport {
+    /// The values of `Authorization` that were sent, in order; a bare request gives "-".
+    package var authorizations: [String] { sent.map { $0.request.headers[.authorization] ?? "-" } }
+}

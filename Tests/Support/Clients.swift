@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 package import Foundation
+import Synchronization
 package import TurnpikeCore
 import TurnpikeTesting
 
@@ -56,4 +57,16 @@ extension MockTransport {
     package func waitForSends(_ count: Int) async throws {
         try await until("\(count) sent requests") { sentCount >= count }
     }
+}
+
+/// Where a gate or a provider finds a client that was made after it.
+package final class ClientBox: Sendable {
+    private let held = Mutex<Client?>(nil)
+
+    package var client: Client? {
+        get { held.withLock { $0 } }
+        set { held.withLock { $0 = newValue } }
+    }
+
+    package init() {}
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Synchronization
+package import TurnpikeCore
 
 /// Notes in the order in which they were taken.
 package final class Notes: Sendable {
@@ -10,6 +11,18 @@ package final class Notes: Sendable {
     package init() {}
 
     package func add(_ note: String) { kept.withLock { $0.append(note) } }
+}
+
+/// Keeps what gates report to a log.
+package final class ReportedNotes: RequestLogger {
+    private let notes = Notes()
+    package var all: [String] { notes.all }
+
+    package init() {}
+
+    package func log(_ event: CallEvent) {
+        if case .note(let gate, let message) = event.kind { notes.add("\(gate): \(message)") }
+    }
 }
 
 /// A number that many count up.

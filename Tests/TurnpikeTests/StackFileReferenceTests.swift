@@ -3,8 +3,12 @@
 import Foundation
 import Testing
 import Turnpike
+import TurnpikeAuthentication
+import TurnpikeAuthenticationStackFiles
 import TurnpikeStackFiles
 import TurnpikeTesting
+import TurnpikeTraffic
+import TurnpikeTrafficStackFiles
 
 /// What authors of gates write to have them in the reference and in the schema.
 @Suite("Reference and schema of stack files with gates of a user")
@@ -109,7 +113,10 @@ struct StackFileReferenceTests {
 
     @Test("A gate has the same name in files and in code")
     func names() {
-        let text = Registry.standard.reference()
+        var registry = Registry.standard
+        registry.registerAuthentication()
+        registry.registerTraffic()
+        let text = registry.reference()
         let sections = text.components(separatedBy: "\n## Gates\n")[1]
             .components(separatedBy: "\n### ").dropFirst()
         let inFiles = sections.map { section in

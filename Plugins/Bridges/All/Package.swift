@@ -66,7 +66,7 @@ let targets =
     + bridge(
         "Tracing", on: products("Tracing", of: "swift-distributed-tracing"),
         tests: products("InMemoryTracing", of: "swift-distributed-tracing")
-            + turnpike("TurnpikeCache", "TurnpikeInspection"))
+            + turnpike("TurnpikeCache", "TurnpikeInspection", "TurnpikeTraffic"))
     + bridge(
         "Lifecycle", on: products("ServiceLifecycle", of: "swift-service-lifecycle"),
         tests: products("ServiceLifecycleTestKit", of: "swift-service-lifecycle")
@@ -97,8 +97,9 @@ let targets =
                 "TurnpikeLogging", "TurnpikeMetrics", "TurnpikeTracing",
             ]
                 + turnpike(
-                    "Turnpike", "TurnpikeCacheStackFiles", "TurnpikeCurlStackFiles",
-                    "TurnpikeInspection", "TurnpikeStackFiles")
+                    "Turnpike", "TurnpikeAuthenticationStackFiles", "TurnpikeCacheStackFiles",
+                    "TurnpikeCurlStackFiles", "TurnpikeInspection", "TurnpikeStackFiles",
+                    "TurnpikeTraffic", "TurnpikeTrafficStackFiles")
                 + products("Configuration", of: "swift-configuration")
                 + products("Hummingbird", of: "hummingbird") + products("NIOCore", of: "swift-nio")
                 + products("InMemoryTracing", "Tracing", of: "swift-distributed-tracing")

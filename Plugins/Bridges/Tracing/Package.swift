@@ -37,6 +37,7 @@ let package = Package(
                 .product(name: "TurnpikeCache", package: "turnpike"),
                 .product(name: "TurnpikeInspection", package: "turnpike"),
                 .product(name: "TurnpikeTesting", package: "turnpike"),
+                .product(name: "TurnpikeTraffic", package: "turnpike"),
                 .product(name: "TurnpikeSupport", package: "turnpike"),
                 .product(name: "Tracing", package: "swift-distributed-tracing"),
                 .product(name: "InMemoryTracing", package: "swift-distributed-tracing"),

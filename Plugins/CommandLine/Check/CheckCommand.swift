@@ -2,11 +2,13 @@
 
 import Foundation
 import Turnpike
+import TurnpikeAuthenticationStackFiles
 import TurnpikeCurlStackFiles
 import TurnpikeEndpointsStackFiles
 import TurnpikeInspection
 import TurnpikeSharedStateStackFiles
 import TurnpikeStackFiles
+import TurnpikeTrafficStackFiles
 import TurnpikeValkeyStackFiles
 
 /// The command `turnpike check FILE`.
@@ -68,9 +70,11 @@ extension Registry {
     /// The registry for the stack files of the command.
     static var commandLine: Registry {
         var registry = Registry.standard
+        registry.registerAuthentication()
         registry.registerCurl(environment: TurnpikeCommand.proxyVariables)
         registry.registerEndpoints()
         registry.registerSharedState()
+        registry.registerTraffic()
         registry.registerValkeyCache()
         registry.registerValkey()
         return registry

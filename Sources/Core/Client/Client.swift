@@ -177,7 +177,7 @@ public final class Client: Sendable {
 
     /// The number of calls that have begun and still have a task, a response or an open body.
     ///
-    /// ``runningCalls`` lists these calls. A ``CallMonitor`` shows what they do.
+    /// ``runningCalls`` lists these calls. A ``RequestLogger`` gets what they do.
     public var runningCallCount: Int { environment.running.count }
 
     /// The calls counted by ``runningCallCount``, oldest first.

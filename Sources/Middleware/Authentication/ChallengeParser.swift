@@ -170,9 +170,6 @@ public struct AuthenticationChallenge: Sendable, Hashable {
     /// - Parameter name: The name in lower case.
     public subscript(name: String) -> String? { parameters.first { $0.name == name }?.value }
 
-    /// The name of the protection space, or nil.
-    var realm: String? { self["realm"] }
-
     /// The challenges of a response, in order, from one field line or several.
     ///
     /// The syntax is parsed strictly, and its size is bounded: 32 challenges of 32 parameters each,
@@ -192,5 +189,12 @@ public struct AuthenticationChallenge: Sendable, Hashable {
             if challenges.count >= ChallengeParser.maxChallenges { break }
         }
         return challenges
+    }
+
+    /// The parameters of a text such as the value of `Authentication-Info`; nil if it is anything
+    /// else than a list of parameters.
+    public static func parameters(in text: String) -> [Parameter]? {
+        var parser = ChallengeParser(text)
+        return parser.parameters()
     }
 }

@@ -5,24 +5,27 @@ public import TurnpikeCore
 import TurnpikeSupport
 
 /// Decides whether a request may carry a gate's credential.
-struct CredentialScope: Sendable {
+///
+/// A gate with a credential keeps one, made of its ``CredentialOrigins``.
+public struct CredentialScope: Sendable {
     private let origins: CredentialOrigins
     private let own: CredentialOrigins.Own
 
-    init(_ origins: CredentialOrigins) {
+    /// Creates a scope.
+    public init(_ origins: CredentialOrigins) {
         self.origins = origins
         own = origins.shared ?? CredentialOrigins.Own()
     }
 
     /// The origins, if they are listed.
-    var listed: Set<Origin>? { origins.listed }
+    public var listed: Set<Origin>? { origins.listed }
 
     /// Whether a request may carry the credential and does not already have a credential.
     ///
     /// A request that was redirected through a foreign origin gets none, even at a listed origin.
     /// - Throws: ``/TurnpikeCore/ClientError/Code/configuration`` if a listed text is not an
     ///   origin.
-    func admits(_ request: Request, in context: Context) throws -> Bool {
+    public func admits(_ request: Request, in context: Context) throws -> Bool {
         try reaches(request, in: context) && !request.headers.contains(.authorization)
     }
 
@@ -44,7 +47,7 @@ struct CredentialScope: Sendable {
     }
 
     /// Why a request gets no credential; nil if it gets one, or if only the client knows.
-    func obstacle(to request: Request?) -> String? {
+    public func obstacle(to request: Request?) -> String? {
         guard let request else { return nil }
         if request.headers.contains(.authorization) {
             return "the request already has an Authorization field"
@@ -55,7 +58,7 @@ struct CredentialScope: Sendable {
     /// Whether a response comes from the origin to which the request's credential was sent.
     ///
     /// A redirect inside the gate may have led to another origin.
-    func covers(_ head: ResponseHead, to request: Request) -> Bool {
+    public func covers(_ head: ResponseHead, to request: Request) -> Bool {
         Origin(head.url) == request.origin
     }
 
@@ -69,23 +72,9 @@ struct CredentialScope: Sendable {
     }
 }
 
-/// A text that is never printed or dumped, and that equals only a text of the same bytes.
-struct Secret: Sendable, Hashable {
-    let value: String
-
-    init(_ value: String) { self.value = value }
-
-    static func == (left: Self, right: Self) -> Bool { Grammar.areSame(left.value, right.value) }
-}
-
-extension Secret: CustomStringConvertible, CustomReflectable {
-    var description: String { "REDACTED" }
-    var customMirror: Mirror { Mirror(self, children: []) }
-}
-
 extension Outcome {
     /// The outcome of the rest of the chain.
-    static func of(_ request: Request, _ next: Next) async -> Outcome {
+    public static func of(_ request: Request, _ next: Next) async -> Outcome {
         do {
             return Outcome(request: request, result: .success(try await next(request)))
         } catch {
@@ -93,8 +82,8 @@ extension Outcome {
         }
     }
 
-    /// The outcome of a new attempt.
-    static func ofAttempt(_ request: Request, _ next: Next) async -> Outcome {
+    /// The outcome of the rest of the chain in a new attempt.
+    public static func ofAttempt(_ request: Request, _ next: Next) async -> Outcome {
         do {
             return Outcome(request: request, result: .success(try await next.attempt(request)))
         } catch {

@@ -4,7 +4,7 @@ import TurnpikeCore
 import TurnpikeSupport
 
 /// The circuit of one origin: closed, open or half-open, and when it changes.
-struct Circuit: OriginEntry {
+struct Circuit: BoundedMapEntry {
     /// When a circuit opens, and for how long.
     struct Rules: Sendable {
         let failureRatio: Double

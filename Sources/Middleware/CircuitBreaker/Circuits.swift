@@ -2,6 +2,7 @@
 
 import Synchronization
 import TurnpikeCore
+import TurnpikeSupport
 
 /// The circuits of all origins.
 final class Circuits: Sendable {
@@ -14,7 +15,7 @@ final class Circuits: Sendable {
     }
 
     private struct State {
-        var circuits = OriginMap<Circuit>()
+        var circuits = BoundedMap<Origin, Circuit>()
         var rules: Circuit.Rules
         var window: Duration
     }

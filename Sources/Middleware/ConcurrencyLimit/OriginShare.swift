@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import TurnpikeCore
+import TurnpikeSupport
 
 /// The share of one origin in the permits: its limit, the permits it holds, and its waiting calls.
 struct OriginShare: LineEntry {

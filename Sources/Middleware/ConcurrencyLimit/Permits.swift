@@ -44,7 +44,7 @@ final class Permits: Sendable {
 
     private struct State {
         var rules: Rules
-        var shares = OriginMap<OriginShare>()
+        var shares = BoundedMap<Origin, OriginShare>()
         // The next waiter of each origin that has room.
         var ready = WaitingLine()
         var held = 0

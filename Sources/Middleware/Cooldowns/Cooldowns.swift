@@ -21,7 +21,7 @@ import TurnpikeSupport
 /// With a ``CooldownSharing``, a replica that must wait 30 seconds tells the other replicas. While
 /// the others do not answer, each replica knows only the cool-downs that it has seen itself.
 public final class Cooldowns: Sendable {
-    private struct Entry: OriginEntry {
+    private struct Entry: BoundedMapEntry {
         var until = MonotonicInstant(nanoseconds: .min)
         var isInUse: Bool { false }
     }

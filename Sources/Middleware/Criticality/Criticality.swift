@@ -4,7 +4,7 @@ public import TurnpikeCore
 
 /// How much a call matters when not all calls can be served, or not all at once.
 ///
-/// ``AdmissionControl`` refuses the calls of lower classes first. In the line of a
+/// `AdmissionControl` refuses the calls of lower classes first. In the line of a
 /// ``ConcurrencyLimit`` or a ``RateLimit``, calls of higher classes go first, and those of lower
 /// ones are refused first when the line is full. An attempt has the class of its call.
 ///
@@ -44,7 +44,7 @@ extension RequestOptions {
 extension Call {
     /// Says how much this call matters; see ``Criticality``.
     ///
-    /// It has an effect in an ``AdmissionControl`` and in the lines of a ``ConcurrencyLimit`` and a
+    /// It has an effect in an `AdmissionControl` and in the lines of a ``ConcurrencyLimit`` and a
     /// ``RateLimit``.
     public func criticality(_ criticality: Criticality) -> Call {
         option(CriticalityOption.self, criticality)

@@ -23,9 +23,8 @@ import TurnpikeSupport
 ///
 /// The caller gets ``/TurnpikeCore/ClientError/Code/deadlineExceeded`` at once. The transport
 /// closes afterwards, and nothing more is sent. ``TurnpikeCore/Call/deadline(_:)`` sets another
-/// limit for one call, and ``TurnpikeCore/Call/deadline(until:)`` ends it when the caller of the
-/// service stops waiting (``DeadlineField``). ``PropagateDeadline`` sends the time left to the next
-/// server.
+/// limit for one call, and ``TurnpikeCore/Call/deadline(until:)`` ends it when its own caller stops
+/// waiting (`DeadlineField`). `PropagateDeadline` tells the next server what is left.
 ///
 /// The gate can stop waiting for asynchronous work, but not for a synchronous hook. An adapter,
 /// logger, condition or policy that blocks its thread keeps the caller waiting past the limit, for

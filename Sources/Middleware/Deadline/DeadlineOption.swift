@@ -15,10 +15,8 @@ enum CallerDeadlineOption: RequestOptionKey {
 }
 
 extension Call {
-    /// Ends this call at an instant of the client's clock at the latest.
-    ///
-    /// A service passes the instant at which its own caller stops waiting (``DeadlineField``).
-    /// Other deadlines stay. Nil adds none.
+    /// Ends this call at an instant of the client's clock at the latest, such as when the caller of a
+    /// service stops waiting (`DeadlineField`); other deadlines stay, and nil adds none.
     ///
     /// After that instant the call fails as ``/TurnpikeCore/ClientError/Code/deadlineExceeded``, and
     /// nothing is sent.

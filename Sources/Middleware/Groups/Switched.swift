@@ -72,7 +72,7 @@ public final class Switch: Sendable {
     }
 
     /// The share in words.
-    var text: String {
+    public var text: String {
         switch share {
         case 0: "off"
         case 1: "on"

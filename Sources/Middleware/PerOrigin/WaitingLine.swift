@@ -244,7 +244,7 @@ struct WaitingLine {
 }
 
 /// What a gate keeps for a key, with the calls that wait there.
-protocol LineEntry: OriginEntry {
+protocol LineEntry: BoundedMapEntry {
     var line: WaitingLine { get set }
 }
 

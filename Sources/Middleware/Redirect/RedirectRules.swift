@@ -184,7 +184,9 @@ public enum RedirectTrail: RequestOptionKey {
 
 /// Whether the content of a request holds secrets that only its origin may get.
 ///
-/// A redirect of such a request is refused if it leads to another origin or would drop the content.
-enum OriginBoundOption: RequestOptionKey {
-    typealias Value = Bool
+/// A redirect of such a request is refused if it leads to another origin, or would drop the
+/// content.
+public enum OriginBoundOption: RequestOptionKey {
+    /// Whether it does.
+    public typealias Value = Bool
 }

@@ -61,9 +61,9 @@ public final class RetryBudget: Sendable {
         accounts.update(origin, now) { $0.add(first: 1) }
     }
 
-    /// Counts a retry, if the budget allows it.
-    /// - Returns: Whether the budget allows the retry.
-    func withdraw(for origin: Origin?, at now: MonotonicInstant) -> Bool {
+    /// Counts a retry or a copy, if there is room for it.
+    /// - Returns: Whether there was room.
+    public func withdraw(for origin: Origin?, at now: MonotonicInstant) -> Bool {
         let isGranted = accounts.update(origin, now) { [ratio, floor] window in
             let allowed = ratio * Double(window.first) + floor
             guard Double(window.second + 1) <= allowed else { return false }
@@ -76,12 +76,13 @@ public final class RetryBudget: Sendable {
         return isGranted ?? true
     }
 
-    /// Takes back a retry that was counted but not sent.
-    func giveBack(for origin: Origin?, at now: MonotonicInstant) {
+    /// Takes back a retry or a copy that was counted but not sent.
+    public func giveBack(for origin: Origin?, at now: MonotonicInstant) {
         accounts.update(origin, now) { $0.takeBackSecond() }
     }
 
-    func flush() async { await meter?.flush() }
+    /// Flushes the meter.
+    public func flush() async { await meter?.flush() }
 
     func liveFigures(at now: MonotonicInstant) -> [LiveFigure] {
         accounts.accounts.withLock { [ratio, floor] accounts in
@@ -105,7 +106,7 @@ extension RetryBudget {
     public final class Accounts: Sendable {
         /// The time over which they are counted, in seconds.
         let seconds: Int
-        fileprivate let accounts = Mutex(OriginMap<Account>())
+        fileprivate let accounts = Mutex(BoundedMap<Origin, Account>())
 
         /// Creates accounts.
         /// - Parameter window: The time over which calls and retries are counted, in whole seconds.
@@ -115,8 +116,8 @@ extension RetryBudget {
     }
 }
 
-private struct Account: OriginEntry {
-    // The first count is the calls, the second the retries.
+private struct Account: BoundedMapEntry {
+    // Its first count is calls, its second retries.
     var window: SlidingWindow
     var isInUse: Bool { false }
 }
@@ -147,8 +148,9 @@ private enum HedgedBudgets: ContextKey {
 }
 
 extension RetryBudget {
-    /// Counts a call for a hedge, once for all passes.
-    func depositForHedge(_ origin: Origin?, in context: Context) {
+    /// Counts a call for a gate that sends copies, once for all passes; a ``Retry`` with the same
+    /// budget does not count it again.
+    public func deposit(for origin: Origin?, in context: Context) {
         let counted = context[HedgedBudgets.self]
         if counted.contains(account) { return }
         context[HedgedBudgets.self] = counted + [account]

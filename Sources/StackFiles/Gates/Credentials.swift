@@ -2,7 +2,7 @@
 
 import Foundation
 import TurnpikeCore
-import TurnpikeMiddleware
+public import TurnpikeMiddleware
 
 extension Registry {
     mutating func registerCredentials() {
@@ -17,15 +17,21 @@ extension Registry {
                 example: #"{"use": "basic", "user": "svc", "password": {"env": "API_PASSWORD"}}"#)
         ) { BasicAuthentication(settings: $0) }
         register(
-            gate: "digest",
+            gate: "bearer",
             description: PartDescription(
-                "Answers Digest challenges with a user name and a password (RFC 7616).",
-                settings: [
-                    "user": "The user name.", "password": "The password.", "origins": .origins,
-                ],
-                example:
-                    #"{"use": "digest", "user": "svc", "password": {"file": "/run/secrets/api"}}"#)
-        ) { DigestAuthentication(settings: $0) }
+                """
+                Sends a bearer token with each request (RFC 6750). Place it inside `redirect`.
+                """,
+                settings: ["token": "The token.", "origins": .origins],
+                example: #"{"use": "bearer", "token": {"env": "TOKEN"}}"#)
+        ) { settings in
+            let token = settings.required("token")
+            if let fault = Settings.defect(.authorization, token) {
+                settings.issue(at: "token", "cannot be sent: \(fault)")
+            }
+            return BearerAuthentication(
+                BearerTokens(BearerToken(token)), origins: settings.keptOrigins())
+        }
         register(
             gate: "cookies",
             description: PartDescription(
@@ -69,20 +75,6 @@ extension BasicAuthentication {
             settings.issue(at: key, "\(name) has a control character")
         }
         self.init(user: user, password: password, origins: settings.keptOrigins())
-    }
-}
-
-extension DigestAuthentication {
-    init(settings: Settings) {
-        let user = settings.required("user")
-        let password = settings.required("password")
-        if let fault = Settings.defect(.authorization, user) {
-            settings.issue(at: "user", "cannot be sent: \(fault)")
-        }
-        self.init(
-            user: user, password: password, origins: settings.keptOrigins(),
-            sessions: settings.reloadable("sessions", for: Unshown([user, password])) { Sessions() }
-        )
     }
 }
 
@@ -132,7 +124,7 @@ extension Settings {
     /// The origins of a credential: the list under `origins`, or the client's own origin.
     ///
     /// A reload keeps the origin that the first request has set.
-    func keptOrigins() -> CredentialOrigins {
+    public func keptOrigins() -> CredentialOrigins {
         listedOrigins() ?? .own(reloadable("scope", for: true) { CredentialOrigins.Own() })
     }
 

@@ -95,28 +95,6 @@ extension Registry {
                 example: #"{"use": "deadline", "seconds": 30}"#)
         ) { Deadline($0.seconds("seconds", default: .seconds(30))) }
         register(
-            gate: "propagateDeadline",
-            description: PartDescription(
-                """
-                Tells the next server in a header field how much time is left until the deadline. \
-                Place it inside `retry`.
-                """,
-                settings: [
-                    "header": .init("The field.", default: "grpc-timeout"),
-                    "form": "What its value is: gRPC's form, with a unit, or a whole number.",
-                ],
-                example: #"""
-                    {"use": "propagateDeadline", "header": "X-Timeout-Ms", "form": "milliseconds"}
-                    """#)
-        ) { settings in
-            let name = settings.headerName("header", default: "grpc-timeout")
-            switch settings.choice("form", default: DeadlineForm.grpc) {
-            case .grpc: return PropagateDeadline(in: .grpc(name))
-            case .milliseconds: return PropagateDeadline(in: .milliseconds(name))
-            case .seconds: return PropagateDeadline(in: .seconds(name))
-            }
-        }
-        register(
             gate: "attemptTimeout",
             description: PartDescription(
                 """
@@ -144,10 +122,6 @@ extension Registry {
                 window: settings.seconds("window", default: .seconds(10)))
         }
     }
-}
-
-private enum DeadlineForm: String, CaseIterable {
-    case grpc, milliseconds, seconds
 }
 
 extension Registry {
@@ -190,39 +164,6 @@ extension Registry {
             return kept.takingTurns { $0.headers[field] }
         }
         register(
-            gate: "admissionControl",
-            description: PartDescription(
-                """
-                Refuses a share of the calls to an origin that rejects most of them, so that it can \
-                serve the others. Place it inside `retry`, outside of `circuitBreaker` and \
-                `attemptTimeout`.
-                """,
-                settings: [
-                    "threshold":
-                        "The share of the latest attempts beyond which rejections refuse calls.",
-                    "recovery":
-                        "The time in which the share of calls that is admitted grows to all calls.",
-                    "slowness": """
-                    How many times the usual wait for a head an attempt may take while calls are \
-                    refused; longer ones count as rejected. null leaves waits out of account.
-                    """,
-                    "metrics": .metrics, "switch": .control,
-                ],
-                example: #"{"use": "admissionControl", "recovery": 15, "id": "admission"}"#)
-        ) { settings in
-            let control = AdmissionControl(
-                threshold: settings.double("threshold", default: 0.7, in: 0...0.99),
-                recovery: settings.seconds("recovery", default: .seconds(15)),
-                slowness: settings.isNull("slowness")
-                    ? nil : settings.double("slowness", default: 4, in: 1...1_000_000),
-                meter: settings.meter())
-            // An origin that rejects calls still rejects them under the new rules.
-            return settings.switched(
-                settings.reloadable("shares", for: true, updating: { $0.update(to: control) }) {
-                    control
-                })
-        }
-        register(
             gate: "coalesce",
             description: PartDescription(
                 """
@@ -232,63 +173,6 @@ extension Registry {
                 settings: ["maxBody": "The most bytes of content that callers share."],
                 example: #"{"use": "coalesce", "maxBody": 1048576}"#)
         ) { Coalesce(maxBody: $0.int("maxBody", default: 1_048_576, in: 0...1_073_741_824)) }
-    }
-}
-
-extension Registry {
-    mutating func registerChaos() {
-        register(
-            gate: "chaos",
-            description: PartDescription(
-                """
-                Makes faults on purpose, to see what the gates outside make of them; off until \
-                `switch` is set. Place it next to the transport.
-                """,
-                settings: [
-                    "fault": "What goes wrong.", "status": "The status.",
-                    "latency": "How much later.",
-                    "rate": "The share of the requests that the fault happens to.",
-                    "seed": "Chooses the same requests each time.",
-                    "hosts": "The hosts of the requests that may have it. Without them, any.",
-                    "path": "The beginning of their paths.",
-                    "sparesUnrepeatable": "Whether it spares requests that must not be sent twice.",
-                    "metrics": .metrics,
-                    "switch": "The share of the calls that it is on for: 1 is on, 0 is off.",
-                ],
-                example: #"""
-                    {"use": "chaos", "fault": "latency", "latency": 0.5, "rate": 0.05, "switch": 1}
-                    """#)
-        ) { Chaos(settings: $0) }
-    }
-}
-
-private enum FaultName: String, CaseIterable {
-    case error, status, latency, droppedBody
-}
-
-extension Chaos {
-    fileprivate init(settings: Settings) {
-        let status = HTTPStatus(settings.int("status", default: 503, in: 200...599))
-        let latency = settings.seconds("latency", default: .seconds(1))
-        let hosts = settings.optionalStrings("hosts").map { Set($0.map { $0.lowercased() }) }
-        let path = settings.string("path") ?? ""
-        let fault: Fault =
-            switch settings.requiredChoice("fault", of: FaultName.self) ?? .error {
-            case .error: .error(.connection)
-            case .status: .status(status)
-            case .latency: .latency(latency)
-            case .droppedBody: .droppedBody
-            }
-        self.init(
-            fault, rate: settings.double("rate", default: 1, in: 0...1),
-            seed: settings.optionalInt("seed", in: 0...Int.max).map { UInt64($0) },
-            switch: settings.control(settings.double("switch", default: 0, in: 0...1)),
-            sparesUnrepeatable: settings.bool("sparesUnrepeatable", default: true),
-            meter: settings.meter()
-        ) { request in
-            (hosts.map { $0.contains(request.origin?.host ?? "") } ?? true)
-                && request.url.path().hasPrefix(path)
-        }
     }
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import TurnpikeCore
-import TurnpikeMiddleware
+public import TurnpikeMiddleware
 import TurnpikeSupport
 
 extension Registry {
@@ -44,26 +44,6 @@ extension Registry {
                 ],
                 example: #"{"use": "retry", "attempts": 3, "statuses": [429, 503], "id": "retry"}"#)
         ) { $0.switched(Retry(settings: $0)) }
-        register(
-            gate: "hedge",
-            description: PartDescription(
-                """
-                Sends a request with a safe method a second time if the response is late, and \
-                takes the first good response. Place it inside `retry`.
-                """,
-                settings: [
-                    "after": """
-                    The wait before each further attempt. Without it, the `percentile` of the \
-                    latest waits for a head, and at least `atLeast`.
-                    """,
-                    "percentile":
-                        "Without `after`: the share of the latest calls that took no longer.",
-                    "atLeast": "The shortest wait, if there is no `after`.",
-                    "attempts": "How many attempts there are, the first included.",
-                    "budget": .budget, "metrics": .metrics, "switch": .control,
-                ],
-                example: #"{"use": "hedge", "after": 0.2}"#)
-        ) { $0.switched(Hedge(settings: $0)) }
     }
 }
 
@@ -128,36 +108,15 @@ extension Retry {
     }
 }
 
-extension Hedge {
-    init(settings: Settings) {
-        let part = settings.double("percentile", default: 0.95, in: 0.01...0.9999)
-        let atLeast = settings.seconds("atLeast", default: .milliseconds(50), orZero: true)
-        let fixed = settings.optionalSeconds("after", orZero: true)
-        let delay = fixed.map { HedgeDelay.fixed($0) } ?? .percentile(part, atLeast: atLeast)
-        self.init(
-            after: delay,
-            attempts: settings.int("attempts", default: 2, in: 1...12),
-            budget: settings.retryBudget(),
-            latencies: settings.reloadable("latencies", for: true) { Latencies() })
-    }
-}
-
 extension Settings {
     /// The budget of a stack's retries and hedges.
     ///
-    /// Each gate has its own ratio. All gates use the same accounts, which a reload keeps.
-    fileprivate func retryBudget() -> RetryBudget? {
+    /// Each has its own ratio, and all use the same accounts, which a reload keeps.
+    public func retryBudget() -> RetryBudget? {
         let meter = meter()
         if isNull("budget") { return nil }
         return RetryBudget(
             shared("retryAccounts", for: true) { RetryBudget.Accounts() },
             ratio: double("budget", default: 0.2, in: 0...10), meter: meter)
     }
-}
-
-extension SettingDescription {
-    fileprivate static let budget: SettingDescription = """
-        The share of the calls to an origin that may be sent again, by retries and hedges \
-        together; null sets no bound.
-        """
 }

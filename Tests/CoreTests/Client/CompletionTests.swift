@@ -55,20 +55,4 @@ struct CompletionTests {
         #expect(all.count == 2)
         for result in all { #expect(throws: CancellationError.self) { try result.get() } }
     }
-
-    @Test("Readers of a monitor get the events since they began, until the client is shut down")
-    func monitor() async throws {
-        let monitor = CallMonitor()
-        let client = client(.ok(text: "a"), [monitor])
-        let events = monitor.events
-        #expect(client.runningCallCount == 0)
-        _ = try await client.get("http://a.example/").serialize(with: PlainText())
-        let late = monitor.events
-        await client.shutdown()
-        var names: [String] = []
-        for await event in events { names.append("\(event.kind)".prefix { $0 != "(" }.description) }
-        #expect(names.first == "began" && names.contains("sent") && names.last == "bodyEnded")
-        for await _ in late { Issue.record("an event of before") }
-        for await _ in monitor.events { Issue.record("an event after the end") }
-    }
 }

@@ -4,9 +4,11 @@ import Foundation
 import TestSupport
 import Testing
 import Turnpike
+import TurnpikeAuthentication
 import TurnpikeCore
 import TurnpikeInspection
 import TurnpikeTesting
+import TurnpikeTraffic
 
 @Suite("Explanations")
 struct ExplainTests {

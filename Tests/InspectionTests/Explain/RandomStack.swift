@@ -3,9 +3,11 @@
 import Foundation
 import TestSupport
 import Turnpike
+import TurnpikeAuthentication
 import TurnpikeCache
 import TurnpikeCore
 import TurnpikeTesting
+import TurnpikeTraffic
 
 /// A stack that chance made, and what an adversary must know of it.
 struct RandomStack: Sendable {

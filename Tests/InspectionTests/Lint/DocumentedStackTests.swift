@@ -7,6 +7,7 @@ import TurnpikeCache
 import TurnpikeCore
 import TurnpikeEndpoints
 import TurnpikeInspection
+import TurnpikeTraffic
 
 /// The stacks that README, articles, comments and examples show have no finding.
 ///

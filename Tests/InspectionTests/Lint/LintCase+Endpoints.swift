@@ -4,6 +4,7 @@ import Turnpike
 import TurnpikeCache
 import TurnpikeCore
 import TurnpikeEndpoints
+import TurnpikeTraffic
 
 // Which endpoint of a host gets a request.
 extension LintCase {

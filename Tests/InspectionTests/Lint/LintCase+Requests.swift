@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Turnpike
+import TurnpikeAuthentication
 import TurnpikeCache
 import TurnpikeCore
 

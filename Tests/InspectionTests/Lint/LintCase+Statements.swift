@@ -2,6 +2,7 @@
 
 import Turnpike
 import TurnpikeCore
+import TurnpikeTraffic
 
 // What gates state.
 extension LintCase {

@@ -3,6 +3,7 @@
 import Turnpike
 import TurnpikeCache
 import TurnpikeCore
+import TurnpikeTraffic
 
 /// A stack with one mistake, and the nearest stack without it.
 struct LintCase: Sendable, CustomStringConvertible {

@@ -3,9 +3,11 @@
 import Foundation
 import Synchronization
 import Turnpike
+import TurnpikeAuthentication
 import TurnpikeCore
 import TurnpikeSupport
 import TurnpikeTesting
+import TurnpikeTraffic
 
 // Limits, keys, schemes and signatures.
 extension LintHarm {

@@ -6,6 +6,7 @@ import Turnpike
 import TurnpikeCache
 import TurnpikeCore
 import TurnpikeTesting
+import TurnpikeTraffic
 
 /// A mistake that does in a simulation what its story tells, and a stack in which nothing happens.
 struct LintHarm: Sendable, CustomStringConvertible {

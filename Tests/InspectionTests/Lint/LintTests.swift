@@ -6,6 +6,7 @@ import TurnpikeCache
 import TurnpikeCore
 import TurnpikeInspection
 import TurnpikeTesting
+import TurnpikeTraffic
 
 /// What the linter finds in stacks, by its own rules.
 @Suite struct LintTests {

@@ -7,6 +7,7 @@ import TurnpikeCore
 import TurnpikeEndpoints
 import TurnpikeInspection
 import TurnpikeTesting
+import TurnpikeTraffic
 
 /// Stacks that are right by construction, and those that are known to be.
 @Suite struct RightStackTests {

@@ -8,6 +8,7 @@ import TurnpikeEndpoints
 import TurnpikeInspection
 import TurnpikeSharedState
 import TurnpikeTesting
+import TurnpikeTraffic
 
 private struct OneAddress: HostResolver {
     func addresses(of name: String, context: Context) async throws -> [IPAddress] {

@@ -58,7 +58,6 @@ extension NumberRow {
     ]
 
     static let core: [NumberRow] = [
-        .whole("CallMonitor.bufferLimit") { CallMonitor(bufferLimit: $0) },
         .time("ClientError.retryAfter") { wait in
             Around { _, _, _ in throw ClientError(.overloaded, "full", retryAfter: wait) }
         },
@@ -128,8 +127,8 @@ extension NumberRow {
         "MockLatency.logNormal.median", "MockLatency.logNormal.p99", "MockResponse.cut.of",
         "MockResponse.stream.every", "MonotonicInstant.nanoseconds", "Origin.port",
         "Outcome.attempts", "Outcome.elapsed", "Outcome.previousDelay",
-        "Query.Value.floatLiteral", "Query.Value.integerLiteral", "QuotaPolicy.quota",
-        "QuotaPolicy.window", "RequestBody.stream.length", "ResponseBody.length",
+        "Query.Value.floatLiteral", "Query.Value.integerLiteral",
+        "RequestBody.stream.length", "ResponseBody.length",
         "ResponseBody.encodedLength", "ServiceLimit.availableQuota",
         "ServiceLimit.effectiveWindow", "Timeline.bodyBytesReceived", "Timeline.bodyBytesSent",
         "Timeline.encodedBodyBytes", "TransferProgress.bytesReceived",

@@ -14,8 +14,8 @@ struct PublicNumbersTests {
     func complete() throws {
         let known = Set(Self.rows.map(\.name)).union(NumberRow.figures)
         let modules = [
-            "TurnpikeMiddleware", "TurnpikeCache", "TurnpikeCore", "TurnpikeEndpoints",
-            "TurnpikeURLSession",
+            "TurnpikeMiddleware", "TurnpikeAuthentication", "TurnpikeCache", "TurnpikeCore",
+            "TurnpikeEndpoints", "TurnpikeTraffic", "TurnpikeURLSession",
         ]
         let numbers = try modules.reduce(into: Set<String>()) {
             $0.formUnion(try PublicNumbers.of($1))

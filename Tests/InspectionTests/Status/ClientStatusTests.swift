@@ -5,6 +5,7 @@ import TestSupport
 import Testing
 import TurnpikeCache
 import TurnpikeTesting
+import TurnpikeTraffic
 
 @testable import TurnpikeCore
 @testable import TurnpikeInspection

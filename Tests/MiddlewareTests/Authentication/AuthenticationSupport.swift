@@ -1,32 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
-import Synchronization
 import TestSupport
 import TurnpikeSupport
 
 @testable import TurnpikeCore
 @testable import TurnpikeMiddleware
-
-extension MockTransport {
-    /// The values of `Authorization` that were sent, in order; a bare request gives "-".
-    var authorizations: [String] { sent.map { $0.request.headers[.authorization] ?? "-" } }
-}
-
-/// A body that can be sent once.
-func oneShot(_ text: String) -> RequestBody {
-    .stream { AsyncStream([Data(text.utf8)]) }
-}
-
-/// Where a provider finds a client that was made after it.
-final class ClientBox: Sendable {
-    private let held = Mutex<Client?>(nil)
-
-    var client: Client? {
-        get { held.withLock { $0 } }
-        set { held.withLock { $0 = newValue } }
-    }
-}
 
 extension OneShot {
     /// Waits without an end, and hears of no cancellation.

@@ -2,6 +2,7 @@
 
 import TestSupport
 import Testing
+import TurnpikeAuthentication
 import TurnpikeTesting
 
 @testable import TurnpikeCore

@@ -2,9 +2,11 @@
 
 import Foundation
 import Testing
+import TurnpikeAuthentication
 import TurnpikeCore
 import TurnpikeMiddleware
 import TurnpikeSharedState
+import TurnpikeTraffic
 
 /// What gates state of themselves, as they are configured and for a request.
 @Suite struct GateFactsTests {

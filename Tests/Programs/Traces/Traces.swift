@@ -5,6 +5,7 @@ import Turnpike
 import TurnpikeCurl
 import TurnpikeInspection
 import TurnpikeTesting
+import TurnpikeTraffic
 
 /// Records calls to a server of its own, and writes their traces in each form into a folder.
 ///

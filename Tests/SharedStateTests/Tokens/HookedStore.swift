@@ -3,6 +3,7 @@
 import Foundation
 import Synchronization
 import TestSupport
+import TurnpikeAuthentication
 import TurnpikeTesting
 
 @testable import TurnpikeCore

@@ -4,6 +4,7 @@ import Foundation
 import TestSupport
 import Testing
 import TurnpikeTesting
+import TurnpikeTrafficStackFiles
 
 @testable import TurnpikeCore
 @testable import TurnpikeMiddleware
@@ -15,6 +16,7 @@ struct GateSettingsTests {
     private let registry: Registry = {
         var registry = Registry()
         registry.registerMiddleware()
+        registry.registerTraffic()
         registry.register(transport: "failing") { _ in MockTransport { _ in .status(503) } }
         registry.register(transport: "well") { _ in MockTransport { _ in .ok(text: "well") } }
         return registry

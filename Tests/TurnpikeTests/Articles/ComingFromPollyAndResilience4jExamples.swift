@@ -6,6 +6,7 @@ import Testing
 import Turnpike
 import TurnpikeInspection
 import TurnpikeTesting
+import TurnpikeTraffic
 
 private struct Restart: Interceptor {
     let rate: Double

@@ -5,6 +5,7 @@ import Testing
 import Turnpike
 import TurnpikeEndpoints
 import TurnpikeInspection
+import TurnpikeTraffic
 
 @Suite("Resilience")
 struct ResilienceExamples {

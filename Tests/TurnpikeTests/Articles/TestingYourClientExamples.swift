@@ -4,6 +4,7 @@ import Foundation
 import Testing
 import Turnpike
 import TurnpikeTesting
+import TurnpikeTraffic
 
 @Suite("Testing your client")
 struct TestingYourClientExamples {

@@ -3,6 +3,7 @@
 import Foundation
 import Testing
 import Turnpike
+import TurnpikeAuthentication
 import TurnpikeInspection
 
 /// The cookbook shows the code of this folder, each recipe with the test that runs it.

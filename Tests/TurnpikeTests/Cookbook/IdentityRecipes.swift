@@ -2,6 +2,7 @@
 
 import Foundation
 import Turnpike
+import TurnpikeAuthentication
 import TurnpikeSupport
 
 // The code of the page "Cookbook: identity"; a test compares them.

@@ -5,6 +5,7 @@ import Synchronization
 import Turnpike
 import TurnpikeCache
 import TurnpikeEndpoints
+import TurnpikeTraffic
 
 // The code of the page "Cookbook: resilience"; a test compares them.
 

@@ -3,7 +3,9 @@
 import Foundation
 import MallocCounter
 import Turnpike
+import TurnpikeAuthentication
 import TurnpikeEndpoints
+import TurnpikeTraffic
 
 /// The cost of each gate in its steady state: one successful call over a mock transport, minus the
 /// same call through a gate that does nothing.

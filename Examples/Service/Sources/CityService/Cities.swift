@@ -2,6 +2,7 @@
 import Hummingbird
 import Turnpike
 import TurnpikeHTTPTypes
+import TurnpikeTraffic
 
 /// The answer to `/cities/:name`.
 struct City: ResponseCodable, Sendable {

@@ -5,6 +5,7 @@ import Logging
 import Metrics
 import ServiceLifecycle
 import Turnpike
+import TurnpikeAuthenticationStackFiles
 import TurnpikeCacheStackFiles
 import TurnpikeConfiguration
 import TurnpikeCurlStackFiles
@@ -13,6 +14,7 @@ import TurnpikeLogging
 import TurnpikeMetrics
 import TurnpikeStackFiles
 import TurnpikeTracing
+import TurnpikeTrafficStackFiles
 
 /// A client for one upstream. Its stack follows the configuration, and it ends with the service.
 struct UpstreamClient {
@@ -49,8 +51,10 @@ struct UpstreamClient {
     /// The gates that the configuration may list: those of Turnpike and of its plugins.
     private static func registry(_ recorder: MetricsSystemRecorder) -> Registry {
         var registry = Registry.standard
+        registry.registerAuthentication()
         registry.registerCurl()
         registry.registerCache()
+        registry.registerTraffic()
         registry.registerTracing()
         // Replaces these two, so that the clients use the same log and metrics as the server.
         registry.register(gate: "log") { _ in LoggerSink() }

@@ -76,8 +76,6 @@ public struct JSONObject: Sendable {
         return true
     }
 
-    mutating func reserveCapacity(_ count: Int) { members.reserveCapacity(count) }
-
     private mutating func indexIfLarge() {
         guard members.count > Self.linearSearchLimit else { return }
         var index: [Name: Int] = [:]

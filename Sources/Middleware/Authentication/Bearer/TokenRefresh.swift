@@ -65,6 +65,12 @@ final class TokenRefresh: Sendable {
     }
 }
 
+/// An error with which a ``BearerTokenProvider`` says when it may be asked again.
+public protocol TokenRefusal: Error {
+    /// The time until then; nil if it is not known.
+    var retryAfter: Duration? { get }
+}
+
 /// Sends the requests of a ``BearerTokenProvider``.
 public struct TokenExchange: Sendable {
     /// The context of the refresh.
@@ -94,7 +100,7 @@ public struct TokenExchange: Sendable {
     }
 
     /// Sends a request as ``send(_:)`` does, and follows redirects with a gate.
-    func send(_ request: Request, through redirect: Redirect) async throws -> Response {
+    public func send(_ request: Request, through redirect: Redirect) async throws -> Response {
         var request = prepared(request)
         request.moveUserInformation()
         return try await redirect.intercept(
@@ -102,7 +108,7 @@ public struct TokenExchange: Sendable {
     }
 
     /// The request, marked as one that is sent once if it could spend the old refresh token.
-    func prepared(_ request: Request) -> Request {
+    public func prepared(_ request: Request) -> Request {
         var request = request
         if isOneTime, !request.method.isIdempotent { request.options.isOneTime = true }
         return request
@@ -155,7 +161,7 @@ struct RefreshPauses {
                 wish = error.retryAfter ?? error.response?.headers.retryAfter(at: date)
                 cause = error.underlying
             } else {
-                wish = (cause as? OAuthError)?.retryAfter
+                wish = (cause as? any TokenRefusal)?.retryAfter
                 cause = nil
             }
         }

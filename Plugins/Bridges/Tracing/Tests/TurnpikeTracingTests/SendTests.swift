@@ -9,6 +9,7 @@ import Turnpike
 import TurnpikeCache
 import TurnpikeTesting
 import TurnpikeTracing
+import TurnpikeTraffic
 
 @Suite("The requests of a call", .timeLimit(.minutes(5)))
 struct SendTests {

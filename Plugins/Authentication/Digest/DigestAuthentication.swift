@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import TurnpikeCore
+public import TurnpikeMiddleware
+import TurnpikeSupport
+
+/// Answers Digest challenges with a user name and a password (RFC 7616).
+///
+/// The password itself is never sent: the gate never uses Basic instead. Of several challenges, in
+/// one line or many, SHA-256 is preferred to MD5. The gate supports `auth` and `auth-int`, `-sess`
+/// algorithms, hashed user names, and user names in UTF-8.
+///
+/// - The first request to a protection space is sent without a credential, and again with the
+///   answer to the challenge. Later requests reuse the nonce, each with the next count, until the
+///   server calls the nonce stale or names the next one.
+/// - A refused answer is final, unless only its nonce was stale: a wrong password is not repeated.
+/// - A body that cannot be sent twice is not sent again: the 401 is returned, and the next request
+///   carries its answer from the start.
+/// - Answers go only to the ``/TurnpikeMiddleware/CredentialOrigins`` of the credential. A request with an
+///   `Authorization` of its own keeps it.
+///
+/// Place the gate inside ``/TurnpikeMiddleware/Redirect``, so that it sees each hop, and inside ``/TurnpikeMiddleware/CompressBodies``, so that
+/// an answer with `auth-int` covers the content that is sent.
+public struct DigestAuthentication: Interceptor {
+    private let user: String
+    private let password: Secret
+    private let scope: CredentialScope
+    private let sessions: Sessions
+
+    /// Creates a gate.
+    /// - Parameters:
+    ///   - user: The user name.
+    ///   - password: The password.
+    ///   - origins: The origins that receive answers.
+    ///   - sessions: The nonces that servers have sent for this user and password.
+    public init(
+        user: String, password: String, origins: CredentialOrigins = .own,
+        sessions: Sessions = Sessions()
+    ) {
+        self.user = user.composed
+        self.password = Secret(password.composed)
+        scope = CredentialScope(origins)
+        self.sessions = sessions
+    }
+
+    /// States that the gate sends a credential, to which origins, and that it replays a request.
+    public func facts(for request: Request?) -> GateFacts? {
+        var facts = GateFacts(
+            "answers a challenge, and another one if its nonce was stale",
+            .setsFields([.authorization], .secret(isBound: true)), .replays(times: 2),
+            passedOver: scope.obstacle(to: request))
+        facts.origins = scope.listed
+        // A server may ask for a hash of the content (`auth-int`).
+        facts.signsContent = true
+        return facts
+    }
+
+    /// Runs the rest of the chain, and again with the answer to a challenge.
+    public func intercept(
+        _ request: Request, context: Context, next: Next
+    ) async throws -> Response {
+        guard try scope.admits(request, in: context), let origin = request.origin else {
+            return try await next(request)
+        }
+        let path = request.targetURI.path
+        var answer = sessions.answer(for: path.isEmpty ? "/" : path, at: origin)
+        var isFresh = false
+        var outcome = await Outcome.of(try await sign(request, answer), next)
+        // One answer, and a second one if the server calls the nonce of the first stale.
+        for _ in 0..<2 {
+            guard !context.retriesForbidden,
+                let challenge = challenge(in: outcome, for: request)
+            else { break }
+            if isFresh, !challenge.isStale { break }
+            let first = DigestAnswer(
+                challenge, user: user, password: password.value, clientNonce: Self.nonce(context))
+            guard outcome.isReplayable else {
+                sessions.prepare(first, at: origin)
+                return try outcome.result.get()
+            }
+            let fresh = sessions.begin(first, at: origin)
+            context.report(
+                "the request is sent again with an answer to the challenge", by: gateName)
+            await outcome.response?.discard(in: context)
+            answer = fresh
+            isFresh = true
+            outcome = await Outcome.ofAttempt(try await sign(request, fresh), next)
+        }
+        if let answer { settle(answer, outcome, at: origin) }
+        return try outcome.result.get()
+    }
+
+    // Records what the server says about the last answer.
+    private func settle(_ answer: DigestAnswer, _ outcome: Outcome, at origin: Origin) {
+        guard let head = outcome.head, Origin(head.url) == origin else { return }
+        if head.status == .unauthorized { return sessions.end(answer, at: origin) }
+        guard let information = head.headers.first("Authentication-Info") else { return }
+        let following = AuthenticationChallenge.parameters(in: information)?
+            .first { $0.name == "nextnonce" }?.value
+        guard let following, !following.isEmpty else { return }
+        sessions.prepare(answer.following(nonce: following), at: origin)
+    }
+
+    private func challenge(in outcome: Outcome, for request: Request) -> DigestChallenge? {
+        guard let head = outcome.head, head.status == .unauthorized,
+            scope.covers(head, to: request)
+        else { return nil }
+        return DigestChallenge.strongest(in: head)
+    }
+
+    private func sign(_ request: Request, _ answer: DigestAnswer?) async throws -> Request {
+        guard let answer else { return request }
+        var contentHash: String?
+        if answer.challenge.protection == .content {
+            // Hashing the content would use up a body that can be opened only once.
+            guard request.body.canOpenAgain else { return request }
+            contentHash = try await answer.challenge.hash.hex(request.body)
+        }
+        var signed = request
+        signed.headers[.authorization] = answer.field(
+            request.method, DigestAnswer.target(of: request), contentHash: contentHash)
+        return signed
+    }
+
+    // 128 bits.
+    private static func nonce(_ context: Context) -> String {
+        context.random.next().hexadecimal + context.random.next().hexadecimal
+    }
+}
+
+extension Gate where Self == DigestAuthentication {
+    /// Answers Digest challenges; see
+    /// ``DigestAuthentication/init(user:password:origins:sessions:)``.
+    public static func digest(
+        user: String, password: String, origins: CredentialOrigins = .own
+    ) -> Self {
+        DigestAuthentication(user: user, password: password, origins: origins)
+    }
+}

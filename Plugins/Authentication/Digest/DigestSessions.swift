@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Synchronization
+import TurnpikeCore
+import TurnpikeMiddleware
+import TurnpikeSupport
+
+extension DigestAuthentication {
+    /// The nonces that may be used again, by origin, the latest first.
+    public final class Sessions: Sendable {
+        fileprivate let sessions = Mutex(BoundedMap<Origin, Nonces>())
+
+        /// Creates an object without nonces.
+        public init() {}
+    }
+}
+
+private struct Nonces: BoundedMapEntry {
+    // One for each protection space.
+    private var answers: [DigestAnswer] = []
+    private static let bound = 16
+
+    var isInUse: Bool { false }
+
+    mutating func keep(_ answer: DigestAnswer) {
+        var first = answer
+        // A known nonce keeps its count; a new one replaces the other nonce of its space.
+        answers.removeAll { old in
+            if old.challenge.isSame(as: answer.challenge) { first = old }
+            return old.challenge.isOfSameSpace(as: answer.challenge)
+        }
+        answers.insert(first, at: 0)
+        if answers.count > Self.bound { answers.removeLast() }
+    }
+
+    mutating func takeFirst(where isRight: (DigestAnswer) -> Bool) -> DigestAnswer? {
+        guard let index = answers.firstIndex(where: isRight) else { return nil }
+        let answer = answers[index]
+        // A nonce is not used after its count has reached the maximum.
+        if answer.count == .max {
+            answers.remove(at: index)
+            return nil
+        }
+        answers[index].count += 1
+        return answer
+    }
+
+    mutating func remove(nonce: String) {
+        answers.removeAll { Grammar.areSame($0.challenge.nonce, nonce) }
+    }
+}
+
+extension DigestAuthentication.Sessions {
+    /// Returns an answer with the next count of a known nonce, which needs no new challenge; nil if
+    /// no nonce is known.
+    func answer(for path: String, at origin: Origin) -> DigestAnswer? {
+        sessions.withLock { sessions in
+            guard sessions[origin] != nil else { return nil }
+            // An update marks the origin as used.
+            return sessions.update(origin, orMake: Nonces()) { nonces in
+                nonces.takeFirst { $0.challenge.covers(path) }
+            }
+        }
+    }
+
+    /// Keeps a first answer and returns it.
+    ///
+    /// If an answer to the same nonce is already kept, returns the kept answer with its next count.
+    func begin(_ answer: DigestAnswer, at origin: Origin) -> DigestAnswer {
+        sessions.withLock { sessions in
+            sessions.update(origin, orMake: Nonces()) { nonces in
+                nonces.keep(answer)
+                return nonces.takeFirst { _ in true } ?? answer
+            }
+        }
+    }
+
+    /// Keeps a first answer for the next request.
+    func prepare(_ answer: DigestAnswer, at origin: Origin) {
+        sessions.withLock { $0.update(origin, orMake: Nonces()) { $0.keep(answer) } }
+    }
+
+    /// Removes a nonce whose answer was refused.
+    func end(_ answer: DigestAnswer, at origin: Origin) {
+        sessions.withLock { sessions in
+            _ = sessions.updateIfPresent(origin) { $0.remove(nonce: answer.challenge.nonce) }
+        }
+    }
+}

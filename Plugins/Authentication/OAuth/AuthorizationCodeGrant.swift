@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Synchronization
+public import TurnpikeMiddleware
+
+/// Gets the first token with an authorization code (RFC 6749 §4.1.3) and the verifier of its proof
+/// key (PKCE, RFC 7636 §4.5).
+///
+/// It gets later tokens with the refresh token.
+///
+/// ```swift
+/// let grant = AuthorizationCodeGrant(
+///     endpoint, code: code, redirectURI: "http://127.0.0.1:8400/", verifier: verifier)
+/// let tokens = BearerTokens(provider: grant) { save($0) }
+/// ```
+///
+/// A code works once (RFC 6749 §4.1.2), so this provider sends it once, even if the exchange fails.
+/// If that fails, if its token has no refresh token, or if the token is removed
+/// (``/TurnpikeMiddleware/BearerTokens/replace(with:)``), the user must sign in again.
+public struct AuthorizationCodeGrant: BearerTokenProvider {
+    private let endpoint: TokenEndpoint
+    private let form: OAuthForm
+    private let refresh: RefreshTokenGrant
+    private let code = CodeUse()
+
+    /// Creates a provider.
+    /// - Parameters:
+    ///   - endpoint: The token endpoint; a program that users install has no client secret.
+    ///   - code: The code that came with the redirect, after its `state` was compared.
+    ///   - redirectURI: The redirect URI, exactly as in the authorization request.
+    ///   - verifier: The verifier whose challenge was in the authorization request.
+    ///   - parameters: More fields of both forms.
+    public init(
+        _ endpoint: TokenEndpoint, code: String, redirectURI: String, verifier: String,
+        parameters: [String: String] = [:]
+    ) {
+        self.endpoint = endpoint
+        form = OAuthForm(grant: "authorization_code", [], parameters)
+            .adding("code", code).adding("redirect_uri", redirectURI)
+            .adding("code_verifier", verifier)
+        refresh = RefreshTokenGrant(endpoint, parameters: parameters)
+    }
+
+    /// Requests a token.
+    /// - Throws: ``OAuthError/Code/missingRefreshToken`` if the old token has no refresh token;
+    ///   ``OAuthError/Code/spentAuthorizationCode`` if there is no old token, and the code was
+    ///   already sent.
+    public func token(
+        replacing old: BearerToken?, by exchange: TokenExchange
+    ) async throws -> BearerToken {
+        if let old { return try await refresh.token(replacing: old, by: exchange) }
+        guard code.begin() else { throw OAuthError(.spentAuthorizationCode) }
+        return try await endpoint.token(form, by: exchange)
+    }
+}
+
+/// Whether a code was sent; all copies of its grant share it.
+private final class CodeUse: Sendable {
+    private let isSpent = Atomic(false)
+
+    /// Marks the code as spent.
+    /// - Returns: Whether it was not spent before.
+    func begin() -> Bool { !isSpent.exchange(true, ordering: .relaxed) }
+}
+
+/// Gets tokens for a service itself (RFC 6749 §4.4), with the client's identifier and secret.
+///
+/// ```swift
+/// let endpoint = TokenEndpoint(url, clientID: "svc", clientSecret: secret)
+/// let tokens = BearerTokens(provider: ClientCredentialsGrant(endpoint, scope: ["orders.read"]))
+/// ```
+public struct ClientCredentialsGrant: BearerTokenProvider {
+    private let endpoint: TokenEndpoint
+    private let form: OAuthForm
+
+    /// Creates a provider.
+    /// - Parameters:
+    ///   - endpoint: The token endpoint, with the client's identifier and secret.
+    ///   - scope: The scope of the tokens; if empty, the server chooses.
+    ///   - parameters: More fields of the form, such as `audience`.
+    public init(
+        _ endpoint: TokenEndpoint, scope: [String] = [], parameters: [String: String] = [:]
+    ) {
+        self.endpoint = endpoint
+        form = OAuthForm(grant: "client_credentials", scope, parameters)
+    }
+
+    /// False: the identifier and the secret can be used for any number of tokens.
+    public var spendsRefreshToken: Bool { false }
+
+    /// Requests a token.
+    public func token(
+        replacing old: BearerToken?, by exchange: TokenExchange
+    ) async throws -> BearerToken {
+        let token = try await endpoint.token(form, by: exchange)
+        // This grant has no refresh tokens (RFC 6749 §4.4.3).
+        return BearerToken(token.value, expires: token.expires)
+    }
+}
+
+/// Gets tokens with the refresh token of the previous token (RFC 6749 §6).
+///
+/// ```swift
+/// let signedIn = BearerToken(access, refreshToken: refresh)
+/// let tokens = BearerTokens(signedIn, provider: RefreshTokenGrant(endpoint)) { save($0) }
+/// ```
+///
+/// If the server issues a new refresh token, the old one is never sent again; otherwise the old one
+/// stays in use. ``/TurnpikeMiddleware/BearerTokens`` makes sure that only one refresh runs at a time.
+public struct RefreshTokenGrant: BearerTokenProvider {
+    private let endpoint: TokenEndpoint
+    private let form: OAuthForm
+
+    /// Creates a provider.
+    /// - Parameters:
+    ///   - endpoint: The token endpoint.
+    ///   - scope: The scope of the tokens, at most what was granted; if empty, it stays the same.
+    ///   - parameters: More fields of the form.
+    public init(
+        _ endpoint: TokenEndpoint, scope: [String] = [], parameters: [String: String] = [:]
+    ) {
+        self.endpoint = endpoint
+        form = OAuthForm(grant: "refresh_token", scope, parameters)
+    }
+
+    /// Requests a token.
+    /// - Throws: ``OAuthError/Code/missingRefreshToken`` if the old token has no refresh token.
+    public func token(
+        replacing old: BearerToken?, by exchange: TokenExchange
+    ) async throws -> BearerToken {
+        guard let refreshToken = old?.refreshToken else {
+            throw OAuthError(.missingRefreshToken)
+        }
+        let token = try await endpoint.token(
+            form.adding("refresh_token", refreshToken), by: exchange)
+        return BearerToken(
+            token.value, expires: token.expires, refreshToken: token.refreshToken ?? refreshToken)
+    }
+}

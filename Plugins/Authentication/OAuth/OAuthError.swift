@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import TurnpikeCore
+public import TurnpikeMiddleware
+import TurnpikeSupport
+
+/// Why a token endpoint returned no token (RFC 6749 §5.2).
+///
+/// It is the cause inside a ``/TurnpikeCore/ClientError`` of
+/// ``/TurnpikeCore/ClientError/Code/auth``.
+public struct OAuthError: TokenRefusal, Sendable, Hashable {
+    /// The error code, as servers name it; the set is open.
+    public struct Code: RawRepresentable, Sendable, Hashable, CustomStringConvertible {
+        /// The code, as written in the response.
+        public let rawValue: String
+
+        /// Creates a code.
+        public init(rawValue: String) { self.rawValue = rawValue }
+
+        /// The code, as written in the response.
+        public var description: String { rawValue }
+
+        /// The request is malformed.
+        public static let invalidRequest = Self(rawValue: "invalid_request")
+        /// The client is not known, or its secret is wrong.
+        public static let invalidClient = Self(rawValue: "invalid_client")
+        /// The refresh token, or another grant, is no longer valid; the user must sign in again.
+        public static let invalidGrant = Self(rawValue: "invalid_grant")
+        /// The client may not use this grant.
+        public static let unauthorizedClient = Self(rawValue: "unauthorized_client")
+        /// The server does not know this grant.
+        public static let unsupportedGrantType = Self(rawValue: "unsupported_grant_type")
+        /// The scope is unknown, malformed, or more than was granted.
+        public static let invalidScope = Self(rawValue: "invalid_scope")
+        /// The response is not a response of a token endpoint.
+        public static let invalidResponse = Self(rawValue: "invalid_response")
+        /// There is no refresh token; nothing was sent.
+        public static let missingRefreshToken = Self(rawValue: "missing_refresh_token")
+        /// The authorization code was sent before, and works once.
+        ///
+        /// Nothing was sent. Begin a new authorization.
+        public static let spentAuthorizationCode = Self(rawValue: "spent_authorization_code")
+    }
+
+    /// The code.
+    public let code: Code
+    /// The status of the response, if there was one.
+    public let status: HTTPStatus?
+    /// The server's message for developers (`error_description`), at most 1 KiB.
+    ///
+    /// It may hold any text, and is never printed.
+    public let detail: String?
+
+    /// The time after which the endpoint accepts another request.
+    public internal(set) var retryAfter: Duration?
+
+    /// Creates an error; providers outside of this module need it.
+    public init(_ code: Code, status: HTTPStatus? = nil, detail: String? = nil) {
+        self.code = code
+        self.status = status
+        self.detail = detail
+    }
+
+    init(status: HTTPStatus, content: Data, retryAfter: Duration? = nil) {
+        let answer = (try? JSONValue(parsing: content))?.object
+        let code = answer?["error"]?.string.flatMap { Self.isCode($0) ? Code(rawValue: $0) : nil }
+        self.init(
+            code ?? .invalidResponse, status: status,
+            detail: answer?["error_description"]?.string.map {
+                Grammar.beginning(of: $0, upTo: 1024)
+            })
+        self.retryAfter = retryAfter
+    }
+
+    // Accepts only short lower-case names, so that no secret is taken for a code.
+    private static func isCode(_ text: String) -> Bool {
+        (1...40).contains(text.utf8.count)
+            && text.utf8.allSatisfy { $0 &- 0x61 < 26 || $0 == UInt8(ascii: "_") }
+    }
+}
+
+extension OAuthError: DescriptionReflectable {
+    /// The code and the status.
+    public var description: String {
+        if code == .spentAuthorizationCode {
+            return "\(code): the authorization code was already sent, and works once; begin a new"
+                + " authorization"
+        }
+        let answer = status.map { " (the token endpoint answered \($0))" } ?? ""
+        return "\(code)\(answer)"
+    }
+}

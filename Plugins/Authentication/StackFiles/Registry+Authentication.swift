@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import TurnpikeAuthentication
+import TurnpikeCore
+import TurnpikeMiddleware
+public import TurnpikeStackFiles
+import TurnpikeSupport
+
+extension Registry {
+    /// Registers `digest`, and `bearer` with the settings of OAuth 2.
+    public mutating func registerAuthentication() {
+        register(
+            gate: "bearer",
+            description: PartDescription(
+                """
+                Sends a bearer token with each request (RFC 6750). With a `refreshURL`, a token \
+                that is refused or expires is replaced: by the `refreshToken`, or by `clientID` \
+                and `clientSecret` alone (RFC 6749). Place it inside `redirect`, outside \
+                `attemptTimeout`.
+                """,
+                settings: [
+                    "token": "The token; `clientID` and `clientSecret` can stand in for it.",
+                    "refreshToken": "The refresh token.",
+                    "refreshURL": "The URL of the token endpoint.",
+                    "clientID": "The client's name at the token endpoint.",
+                    "clientSecret": "The client's secret there.",
+                    "scope": "The scopes to ask for.",
+                    "maxRefreshes": "The most refused tokens that are replaced within `window`.",
+                    "window": "The time over which refused tokens are counted.",
+                    "refreshTimeout": "The longest time that a call waits for a refresh.",
+                    "leeway": "How long before its expiry a token is replaced.",
+                    "shared": .shared,
+                    "tokenKey": """
+                    The name of the tokens in the store, the same in all replicas of an account.
+                    """,
+                    "storesSecrets": """
+                    Must be true with `shared`: whoever can read the store has the tokens.
+                    """,
+                    "origins": .origins,
+                ],
+                example: #"""
+                    {"use": "bearer", "token": {"env": "TOKEN"}, "refreshToken": {"env": "REFRESH_TOKEN"},
+                     "refreshURL": "https://id.example.com/token", "shared": true,
+                     "tokenKey": "payments", "storesSecrets": true}
+                    """#)
+        ) { BearerAuthentication(settings: $0) }
+        register(
+            gate: "digest",
+            description: PartDescription(
+                "Answers Digest challenges with a user name and a password (RFC 7616).",
+                settings: [
+                    "user": "The user name.", "password": "The password.", "origins": .origins,
+                ],
+                example:
+                    #"{"use": "digest", "user": "svc", "password": {"file": "/run/secrets/api"}}"#)
+        ) { DigestAuthentication(settings: $0) }
+    }
+}
+
+extension BearerAuthentication {
+    /// The configured token, and the source of new tokens.
+    private struct Source {
+        let refreshToken, clientID, clientSecret: String?
+        let token: BearerToken?
+        let endpoint: URL?
+        let scope: [String]
+        let shared: (part: any SharedGates, key: String)?
+
+        init(_ settings: Settings) {
+            let refreshToken = settings.string("refreshToken")
+            self.refreshToken = refreshToken
+            token = settings.string("token").map { BearerToken($0, refreshToken: refreshToken) }
+            endpoint = BearerAuthentication.endpoint(settings)
+            clientID = settings.string("clientID")
+            clientSecret = settings.string("clientSecret")
+            scope = settings.strings("scope")
+            shared = settings.sharedTokens()
+        }
+
+        /// Whether tokens are issued to the client itself, by its credentials, and not for a
+        /// refresh token.
+        var isOwn: Bool { refreshToken == nil && clientID != nil && clientSecret != nil }
+
+        var provider: (any BearerTokenProvider)? {
+            guard let endpoint else { return nil }
+            let place = TokenEndpoint(
+                Target(endpoint), clientID: clientID, clientSecret: clientSecret)
+            if isOwn { return ClientCredentialsGrant(place, scope: scope) }
+            return RefreshTokenGrant(place, scope: scope)
+        }
+
+        /// The settings that must not change in a reload, so that the token stays.
+        ///
+        /// A token that came from a refresh token may be the only valid one left. So the token
+        /// stays even if the gate moves in the stack, or if other settings change.
+        var key: Key {
+            Key(
+                token: refreshToken == nil ? token : nil,
+                secrets: [refreshToken, clientID].map { $0.map { Secret($0) } }, endpoint: endpoint,
+                scope: isOwn ? scope : [], store: shared.map { ObjectIdentifier($0.part) },
+                sharedKey: shared?.key)
+        }
+    }
+
+    private struct Key: Hashable, Sendable {
+        let token: BearerToken?
+        let secrets: [Secret?]
+        let endpoint: URL?
+        let scope: [String]
+        let store: ObjectIdentifier?
+        let sharedKey: String?
+    }
+
+    init(settings: Settings) {
+        let source = Source(settings)
+        let policy = Self.policy(settings)
+        Self.check(source, settings)
+        let (provider, scope) = (source.provider, source.scope)
+        let tokens = settings.shared(
+            "bearer", for: source.key,
+            updating: { $0.update(policy: policy, provider: provider, requestedScope: scope) },
+            {
+                BearerTokens(
+                    source.token, provider: provider, policy: policy, requestedScope: scope,
+                    sharing: source.shared.flatMap { $0.part.tokens(key: $0.key) })
+            })
+        self.init(tokens, origins: settings.keptOrigins())
+    }
+
+    private static func check(_ source: Source, _ settings: Settings) {
+        if let fault = source.token.flatMap({ Settings.defect(.authorization, $0.value) }) {
+            settings.issue(at: "token", "cannot be sent: \(fault)")
+        }
+        let isBlank = source.token.map { Grammar.trimmed($0.value).isEmpty } ?? false
+        if isBlank, source.endpoint == nil {
+            settings.issue(at: "token", "is empty; check where it comes from")
+        }
+        if source.token == nil, !source.isOwn || source.endpoint == nil {
+            settings.issue(at: "token", "is missing; expected a string")
+        }
+        if source.endpoint == nil, source.refreshToken != nil || source.clientID != nil {
+            settings.issue(at: "refreshURL", "is missing; name the URL of the token endpoint")
+        }
+        if source.shared != nil, source.endpoint == nil {
+            settings.issue(
+                at: "shared", "can share only refreshed tokens; name a refreshURL, or remove it")
+        }
+        if source.endpoint != nil, source.refreshToken == nil, !source.isOwn {
+            settings.issue(
+                at: "refreshToken", "is missing; name it, or clientID and clientSecret")
+        }
+    }
+
+    private static func policy(_ settings: Settings) -> RefreshPolicy {
+        let standard = RefreshPolicy.standard
+        return RefreshPolicy(
+            maxRefreshes: settings.int(
+                "maxRefreshes", default: standard.maxRefreshes, in: 0...1000),
+            window: settings.seconds("window", default: standard.window),
+            timeLimit: settings.seconds("refreshTimeout", default: standard.timeLimit),
+            leeway: settings.seconds("leeway", default: standard.leeway, orZero: true))
+    }
+
+    private static func endpoint(_ settings: Settings) -> URL? {
+        guard let text = settings.string("refreshURL") else { return nil }
+        if let url = URL(string: text), Origin(url) != nil { return url }
+        settings.issue(at: "refreshURL", "expected an absolute http or https URL")
+        return URL(filePath: "/")
+    }
+}
+
+extension Settings {
+    /// The store of the gate's token; nil if no token is shared, or if the settings have a mistake.
+    fileprivate func sharedTokens() -> (part: any SharedGates, key: String)? {
+        let part = sharedGates()
+        let key = string("tokenKey")
+        let storesSecrets = bool("storesSecrets", default: false)
+        guard let part else {
+            for (name, isThere) in [("tokenKey", key != nil), ("storesSecrets", storesSecrets)]
+            where isThere {
+                issue(
+                    at: name, "is for shared tokens; write \"shared\": true, or remove it")
+            }
+            return nil
+        }
+        if !storesSecrets {
+            issue(
+                at: "shared",
+                "stores tokens unencrypted, for whoever can read the store; if that is meant, write"
+                    + " \"storesSecrets\": true")
+        }
+        if key?.isEmpty ?? true {
+            issue(
+                at: "tokenKey", "is missing; name the tokens, with the same name in all replicas")
+        }
+        guard storesSecrets, let key, !key.isEmpty else { return nil }
+        return (part, key)
+    }
+}
+
+extension DigestAuthentication {
+    init(settings: Settings) {
+        let user = settings.required("user")
+        let password = settings.required("password")
+        if let fault = Settings.defect(.authorization, user) {
+            settings.issue(at: "user", "cannot be sent: \(fault)")
+        }
+        self.init(
+            user: user, password: password, origins: settings.keptOrigins(),
+            sessions: settings.reloadable("sessions", for: [Secret(user), Secret(password)]) { Sessions() }
+        )
+    }
+}

@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import TurnpikeCore
+public import TurnpikeMiddleware
+import TurnpikeSupport
+
+/// Refuses some calls to an origin while it rejects most of them, so that it can serve the others.
+///
+/// A server with more calls than it can serve serves few of them in time: it works on requests
+/// whose clients have given up. A retry budget keeps retries from adding to that, and a
+/// ``/TurnpikeMiddleware/CircuitBreaker`` sends nothing for a while. This gate finds the share of
+/// the calls that the server can serve, and sends that share (client-side throttling: "Site
+/// Reliability Engineering", 2016, chapter 21).
+///
+/// A refused call fails at once as ``/TurnpikeCore/ClientError/Code/overloaded``. Nothing of the
+/// call was sent, and an outer retry does not repeat the call. Its
+/// ``/TurnpikeCore/ClientError/retryAfter`` says when all calls are admitted again if no more calls
+/// are rejected. Critical calls are refused last, and sheddable ones first
+/// (``TurnpikeCore/Call/criticality(_:)``).
+///
+/// All calls are admitted until more than `threshold` of the latest attempts were rejected. Three
+/// rejections in a row are enough. If attempts are many, most attempts of the last half second must
+/// be rejected. Attempts that end together count as one. Then the share is cut to 3 %, so that the
+/// server's queue drains. The share grows with time, slowly at first, and reaches all calls after
+/// `recovery`. Rejections cut the share again. Attempts that were sent before a cut do not count.
+/// While calls are refused, an attempt whose head takes much longer than usual counts as rejected,
+/// because a growing queue causes waits before it causes errors. A share grows even if no attempt
+/// ends, so that a silent origin is tried again.
+///
+/// By default, a 429, 503 or 504 and an attempt or connection that takes too long are rejections
+/// (``standardVerdict(_:)``). An attempt ends when the body of its response ends. A cancellation or
+/// a deadline of the caller says nothing. Without an ``/TurnpikeMiddleware/AttemptTimeout`` inside,
+/// a server that hangs is never noticed.
+///
+/// Place it inside ``/TurnpikeMiddleware/Retry`` and ``Hedge``, and outside of a
+/// ``/TurnpikeMiddleware/CircuitBreaker``: it then sees each attempt. It needs no breaker, but
+/// works with one. Clients with less than one call per second each to a server learn too little by
+/// themselves: let all clients of a process share one gate, by using the same value in their
+/// stacks. It keeps the shares of 1024 origins, drops the least recently used one beyond that, and
+/// then admits all calls to it. Calls to the endpoints of one name have one share.
+public struct AdmissionControl: Interceptor {
+    private let shares: AdmissionShares
+    private let decide: @Sendable (Outcome) -> CircuitVerdict
+
+    /// Creates a gate.
+    /// - Parameters:
+    ///   - threshold: If more than this share of the latest attempts was rejected, fewer calls are
+    ///     admitted; from 0 to 0.99.
+    ///   - recovery: The time in which the admitted share grows from nothing to all calls.
+    ///   - slowness: The longest wait for a head while calls are refused, as a multiple of the
+    ///     usual wait; an attempt that takes longer counts as rejected. nil ignores waits.
+    ///   - meter: Receives the share of calls that is refused
+    ///     (`turnpike.admission_control.refused_share`), and counts refused calls
+    ///     (`turnpike.admission_control.refusals`).
+    ///   - verdict: Decides whether an outcome is a rejection
+    ///     (``/TurnpikeMiddleware/CircuitVerdict/failure``). Its ``/TurnpikeCore/Outcome/elapsed``
+    ///     is the time to the head. It is not called for a cancellation.
+    public init(
+        threshold: Double = 0.7, recovery: Duration = .seconds(15), slowness: Double? = 4,
+        meter: (any GateMeter)? = nil,
+        verdict: @escaping @Sendable (Outcome) -> CircuitVerdict =
+            AdmissionControl.standardVerdict
+    ) {
+        let rules = AdmissionShare.Rules(
+            threshold: threshold, recovery: recovery, slowness: slowness)
+        shares = AdmissionShares(rules, meter: meter)
+        decide = verdict
+    }
+
+    /// Takes the rules and the meter of another gate; the shares stay.
+    ///
+    /// A client thus keeps the shares of its servers when its stack is replaced.
+    public func update(to other: AdmissionControl) { shares.update(to: other.shares) }
+
+    /// The default rule: 429, 503, 504 and exceeded time limits are rejections.
+    ///
+    /// The time limits are those on a connection, on an attempt and on an idle body. Any other
+    /// response is accepted, and any other error is ignored.
+    ///
+    /// If a proxy does not connect, its response is judged by the same statuses, but never
+    /// accepted. A refused connection is ignored: otherwise a client without a network would still
+    /// refuse calls when the network is back.
+    public static func standardVerdict(_ outcome: Outcome) -> CircuitVerdict {
+        if let status = outcome.proxyStatus {
+            return rejections.contains(status) ? .failure : .ignored
+        }
+        if let status = outcome.status { return rejections.contains(status) ? .failure : .success }
+        switch outcome.code {
+        case .attemptTimeout?, .connectTimeout?, .idleTimeout?: return .failure
+        default: return .ignored
+        }
+    }
+
+    private static let rejections: Set<HTTPStatus> = [429, 503, 504]
+
+    /// Flushes the meter.
+    public func shutdown() async { await shares.figures.flush() }
+
+    /// The share of the calls to an origin that is admitted: 0 to 1.
+    func share(of origin: Origin, at now: MonotonicInstant) -> Double {
+        shares.share(of: origin, at: now)
+    }
+
+    /// How many origins are remembered.
+    var originCount: Int { shares.count }
+
+    /// The option that says how much a call matters.
+    public var handledOptions: [any RequestOptionKey.Type] { [CriticalityOption.self] }
+
+    /// States that the gate refuses requests, and its rules.
+    public func facts(for request: Request?) -> GateFacts? {
+        let rules = shares.rules
+        return GateFacts(
+            "refuses a share of the requests to an origin that rejects more than"
+                + " \(Int((rules.threshold * 100).rounded())) % of them, and admits all after"
+                + " \(rules.recovery.text) without rejections",
+            .answers(.refusal),
+            order: [
+                GateOrder(
+                    .inside, .retry,
+                    because:
+                        "It would see calls and not attempts, and rejections that a retry hides"
+                        + " would not count."),
+                GateOrder(
+                    .inside, .hedge,
+                    because: "It would count all copies of a request as one, and a good copy would"
+                        + " hide what the server rejects."),
+                GateOrder(
+                    .outside, .endpoints,
+                    because:
+                        "An endpoint would be chosen, and count as tried, for a request that is"
+                        + " refused."),
+                GateOrder(
+                    .outside, .circuitBreaker,
+                    because: "It may refuse the calls that the breaker admits as probes, and the"
+                        + " circuit then stays open for longer."),
+                GateOrder(.outside, .rateLimit, because: Self.inLine),
+                GateOrder(.outside, .concurrencyLimit, because: Self.inLine),
+                GateOrder(
+                    .outsideOfPresent, .attemptTimeout,
+                    because: "A server that hangs is noticed only by attempts that end."),
+            ])
+    }
+
+    private static let inLine =
+        "A call would wait in line, and a call of a higher class might be refused for its place or take"
+        + " its turn later, before it is refused itself."
+
+    /// The origins of whose calls some are refused.
+    public func liveFigures(at now: MonotonicInstant) -> [LiveFigure] {
+        shares.liveFigures(at: now)
+    }
+
+    /// Runs the rest of the chain if the call is admitted.
+    public func intercept(
+        _ request: Request, context: Context, next: Next
+    ) async throws -> Response {
+        guard let origin = request.origin else { return try await next(request) }
+        try pass(request, to: origin, context)
+        let sentAt = context.timeSource.now
+        do {
+            let response = try await next(request)
+            watch(response, to: request, origin, sentAt, context)
+            return response
+        } catch {
+            let end = context.timeSource.now
+            let elapsed = sentAt.duration(to: end)
+            let verdict = verdict(request, .failure(error), after: elapsed, context)
+            conclude(verdict, origin, sentAt, elapsed, context)
+            throw error
+        }
+    }
+
+    private func pass(_ request: Request, to origin: Origin, _ context: Context) throws {
+        let criticality = request.options.isEmpty ? .default : request.options.criticality
+        let answer = shares.admit(origin, criticality, at: context.timeSource.now) {
+            context.random.unit()
+        }
+        guard case .refused(let share, let wait) = answer else { return }
+        context.report(
+            count: "turnpike.admission_control.refusals", labels: origin.meterLabels,
+            of: shares.figures)
+        throw ClientError(
+            .overloaded,
+            "\(origin) rejects most calls; \(Self.percent(share)) of them are admitted now, and all"
+                + " in \(wait.text) if no more are rejected",
+            transfer: TransferState(.connecting), retryAfter: wait)
+    }
+
+    private static func percent(_ share: Double) -> String {
+        share < 0.01 ? "less than 1 %" : "\(Int(share * 100)) %"
+    }
+
+    private func watch(
+        _ response: Response, to request: Request, _ origin: Origin, _ sentAt: MonotonicInstant,
+        _ context: Context
+    ) {
+        let elapsed = sentAt.duration(to: context.timeSource.now)
+        let atHead = decide(
+            Outcome(request: request, result: .success(response), elapsed: elapsed))
+        // A bad status is a rejection at once; a good response must also complete its body.
+        if atHead == .failure || response.body.isEmpty {
+            return conclude(atHead, origin, sentAt, elapsed, context)
+        }
+        response.body.onEnd { [self] end in
+            switch end.reason {
+            case .finished, .dropped: conclude(atHead, origin, sentAt, elapsed, context)
+            case .cancelled: break
+            case .failed(let error):
+                let verdict = verdict(request, .failure(error), after: elapsed, context)
+                conclude(verdict, origin, sentAt, elapsed, context)
+            }
+        }
+    }
+
+    private func verdict(
+        _ request: Request, _ result: Result<Response, any Error>, after elapsed: Duration,
+        _ context: Context
+    ) -> CircuitVerdict {
+        let outcome = Outcome(request: request, result: result, elapsed: elapsed)
+        let isGivenUp = outcome.isCancellation || context.cancelReason != nil
+        return isGivenUp ? .ignored : decide(outcome)
+    }
+
+    private func conclude(
+        _ verdict: CircuitVerdict, _ origin: Origin, _ sentAt: MonotonicInstant,
+        _ elapsed: Duration, _ context: Context
+    ) {
+        if verdict == .ignored { return }
+        let evidence: AdmissionShare.Evidence =
+            verdict == .failure ? .rejected : .accepted(after: elapsed)
+        if shares.record(evidence, origin, sentAt: sentAt, at: context.timeSource.now) {
+            // If a closure captures the origin itself and is inlined, the compiler (6.3) crashes.
+            let server = origin.description
+            context.report(
+                "\(server) rejects most calls; a share of them is refused now", by: gateName)
+        }
+    }
+}
+
+extension AdmissionControl: PromptlyCancellable {}
+
+extension Gate where Self == AdmissionControl {
+    /// Refuses some of the calls to an origin that rejects most of them; see
+    /// ``AdmissionControl/init(threshold:recovery:slowness:meter:verdict:)``.
+    public static func admissionControl(
+        threshold: Double = 0.7, recovery: Duration = .seconds(15), slowness: Double? = 4,
+        meter: (any GateMeter)? = nil,
+        verdict: @escaping @Sendable (Outcome) -> CircuitVerdict =
+            AdmissionControl.standardVerdict
+    ) -> Self {
+        AdmissionControl(
+            threshold: threshold, recovery: recovery, slowness: slowness, meter: meter,
+            verdict: verdict)
+    }
+}

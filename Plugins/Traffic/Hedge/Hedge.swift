@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import TurnpikeCore
+public import TurnpikeMiddleware
+import TurnpikeSupport
+
+/// Sends a request a second time if the response is late, and takes the first good response.
+///
+/// A request is sent twice only if its method is safe (RFC 9110 §9.2.1), its content, if any, is in
+/// memory, and its call does not stream. The first good response wins. A 408, 429, 5xx or an error
+/// waits while other attempts are under way, and is returned if none of them is good. A
+/// hedge is not a retry: if all attempts have failed before the delay, no other is sent.
+///
+/// When a response wins, the other attempts are cancelled and their responses dropped. The body of
+/// the winner stays open for its reader. Each hedge is a separate attempt, and takes a retry from
+/// the budget before it is sent. If the budget is spent, no hedge is sent. A call sends at most 12
+/// times, retries included.
+///
+/// Place it inside a retry, and outside ``/TurnpikeMiddleware/AttemptTimeout`` and
+/// ``/TurnpikeMiddleware/CircuitBreaker``, which then see each attempt. Outside a retry, a response
+/// may arrive only when its content has (``/TurnpikeMiddleware/Retry``), and counts as late until
+/// then.
+public struct Hedge: Interceptor {
+    private let delay: HedgeDelay
+    private let attempts: Int
+    private let budget: RetryBudget?
+    private let latencies: Latencies
+
+    /// Creates a gate that hedges.
+    /// - Parameters:
+    ///   - delay: How long to wait before the first hedge, and before each further one.
+    ///   - attempts: The most attempts of one pass, including the first.
+    ///   - budget: The share of all calls that may be sent again. Pass the budget of the
+    ///     ``/TurnpikeMiddleware/Retry``, so that both withdraw from one. nil sets no bound.
+    ///   - latencies: The measurements for a percentile; gates with the same object share them.
+    public init(
+        after delay: HedgeDelay = .percentile(), attempts: Int = 2,
+        budget: RetryBudget? = RetryBudget(), latencies: Latencies = Latencies()
+    ) {
+        self.delay = delay
+        self.attempts = attempts
+        self.budget = budget
+        self.latencies = latencies
+    }
+
+    /// Creates a gate that hedges after a fixed time; see ``init(after:attempts:budget:latencies:)``.
+    public init(
+        after delay: Duration, attempts: Int = 2, budget: RetryBudget? = RetryBudget()
+    ) {
+        self.init(after: .fixed(delay), attempts: attempts, budget: budget)
+    }
+
+    /// Flushes the meter of the budget.
+    public func shutdown() async { await budget?.flush() }
+
+    /// Sends the request, and again if the response is late.
+    public func intercept(
+        _ request: Request, context: Context, next: Next
+    ) async throws -> Response {
+        let canHedge =
+            attempts > 1 && request.method.isSafe && !request.options.isStreaming
+            && request.options[RetryableOption.self] != false && !request.options.isOneTime
+            && request.body.inMemory != nil
+        guard canHedge, let origin = request.origin else { return try await next(request) }
+        budget?.deposit(for: origin, in: context)
+        let begin = context.timeSource.now
+        let response: Response
+        if let delay = delay(for: origin, at: begin) {
+            let race = HedgeRace(request, context, next, limit: attempts, delay: delay)
+            response = try await race.run {
+                mayLaunch(origin, context)
+            } giveBack: {
+                budget?.giveBack(for: origin, at: context.timeSource.now)
+            }
+        } else {
+            response = try await next(request)
+        }
+        record(since: begin, origin, context)
+        return response
+    }
+
+    /// States the number of copies and the delay before each.
+    public func facts(for request: Request?) -> GateFacts? {
+        guard attempts > 1 else {
+            return GateFacts("sends once", passedOver: request.map { _ in "it sends once" })
+        }
+        let fixed: Duration? = if case .fixed(let delay) = delay.kind { delay } else { nil }
+        let wait = fixed.map(\.text) ?? "as long as most answers take"
+        return GateFacts(
+            "sends up to \(attempts - 1) more, after \(wait), and takes the first good response",
+            .hedges(copies: attempts - 1, after: fixed),
+            order: [
+                GateOrder(
+                    .outside, .circuitBreaker,
+                    because: "The breaker would count all copies of a request as one.")
+            ],
+            passedOver: request.flatMap(obstacle))
+    }
+
+    // Why a request is not sent a second time.
+    private func obstacle(to request: Request) -> String? {
+        if !request.method.isSafe { return "\(request.method) may have an effect each time" }
+        if request.options.isStreaming { return "the call streams" }
+        if request.options[RetryableOption.self] == false {
+            return "the call is marked as not retryable"
+        }
+        return request.body.inMemory == nil ? "its content is not in memory" : nil
+    }
+
+    private func delay(for origin: Origin, at now: MonotonicInstant) -> Duration? {
+        switch delay.kind {
+        case .fixed(let delay): delay
+        case .percentile(let part, let atLeast, let initially):
+            latencies.percentile(part, origin, at: now).map { max($0, atLeast) } ?? initially
+        }
+    }
+
+    private func mayLaunch(_ origin: Origin, _ context: Context) -> Bool {
+        let isGranted = budget?.withdraw(for: origin, at: context.timeSource.now) ?? true
+        context.report(
+            isGranted ? "sends the request again" : "the retry budget for \(origin) is spent",
+            by: gateName)
+        return isGranted
+    }
+
+    // If a hedge wins, the first attempt is recorded with the time that it has taken so far.
+    // Otherwise the delay would shrink again and again.
+    private func record(since begin: MonotonicInstant, _ origin: Origin, _ context: Context) {
+        guard case .percentile = delay.kind else { return }
+        let now = context.timeSource.now
+        latencies.record(begin.duration(to: now), origin, at: now)
+    }
+
+    static func isBad(_ status: HTTPStatus) -> Bool {
+        status.code >= 500 || status == 408 || status == 429
+    }
+}
+
+extension Gate where Self == Hedge {
+    /// Sends a request a second time if the response is late; see
+    /// ``Hedge/init(after:attempts:budget:latencies:)``.
+    public static func hedge(
+        after delay: HedgeDelay = .percentile(), attempts: Int = 2,
+        budget: RetryBudget? = RetryBudget()
+    ) -> Self {
+        Hedge(after: delay, attempts: attempts, budget: budget)
+    }
+
+    /// Sends a request a second time if the response takes longer than a fixed time; see
+    /// ``Hedge/init(after:attempts:budget:latencies:)``.
+    public static func hedge(
+        after delay: Duration, attempts: Int = 2, budget: RetryBudget? = RetryBudget()
+    ) -> Self {
+        Hedge(after: delay, attempts: attempts, budget: budget)
+    }
+}
