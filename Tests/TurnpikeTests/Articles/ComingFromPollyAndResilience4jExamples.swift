@@ -73,7 +73,7 @@ struct ComingFromPollyAndResilience4jExamples {
 
     @Test("A retry by statuses, codes and a condition")
     func retry() async throws {
-        let policy = RetryPolicy(statuses: [500], codes: [.connection], urlErrors: [])
+        let policy = RetryPolicy(statuses: [500], codes: [.connection])
             .deciding { $0.head?.headers["X-Final"] == "1" ? false : nil }
         let retry = Retry(attempts: 5, policy: policy, backoff: Backoff(base: .seconds(3)))
         for (answer, sends) in [
