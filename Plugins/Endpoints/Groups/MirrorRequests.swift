@@ -214,6 +214,8 @@ public struct MirrorRequests: Interceptor {
     }
 }
 
+extension MirrorRequests: PromptlyCancellable {}
+
 extension Gate where Self == MirrorRequests {
     /// Sends copies of safe requests to a second group of servers; see
     /// ``MirrorRequests/init(of:to:limit:maxBytes:timeLimit:carriesCredentials:meter:)``.
