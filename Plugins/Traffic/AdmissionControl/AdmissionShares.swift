@@ -2,6 +2,7 @@
 
 import Synchronization
 import TurnpikeCore
+import TurnpikeMiddleware
 import TurnpikeSupport
 
 /// The shares of the calls to all origins that are admitted.

@@ -29,8 +29,9 @@ public enum Criticality: String, Hashable, Sendable, CaseIterable {
 }
 
 /// The option that says how much a call matters.
-enum CriticalityOption: RequestOptionKey {
-    typealias Value = Criticality
+public enum CriticalityOption: RequestOptionKey {
+    /// The class of the call.
+    public typealias Value = Criticality
 }
 
 extension RequestOptions {

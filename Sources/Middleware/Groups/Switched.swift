@@ -67,7 +67,8 @@ public final class Switch: Sendable {
         return generator.unit() < share
     }
 
-    func liveFigure(isTrouble: Bool) -> LiveFigure {
+    /// The state of the switch, for a gate with a switch of its own (``TurnpikeCore/Gate/liveFigures(at:)``).
+    public func liveFigure(isTrouble: Bool) -> LiveFigure {
         LiveFigure("switch", text + (setBy.map { ", set by \($0)" } ?? ""), isTrouble: isTrouble)
     }
 

@@ -158,6 +158,11 @@ enum GatesBench {
             reason: "includes that of the deadline; the remaining time is written"),
         Row(
             name: "concurrencyLimit-latency", stack: [.concurrencyLimit(adaptive: .latency)]),
+        Row(name: "canary-idle", stack: [.canary(of: "http://other.com/", groups: groups)]),
+        Row(
+            name: "canary", stack: [.canary(of: "http://example.com/", groups: groups)],
+            reason: "the URL is written and parsed anew"),
+        Row(name: "mirror-idle", stack: [.mirror(of: "http://other.com/", to: "http://b.com/")]),
         endpoints(1), endpoints(10), endpoints(1000),
         endpoints(10, .peakEWMA, name: "-peakEWMA"),
         endpoints(1000, .peakEWMA, name: "-peakEWMA"),
@@ -166,6 +171,8 @@ enum GatesBench {
         endpoints(10, .hash(of: "X-User"), name: "-hash"),
         endpoints(1000, .hash(of: "X-User"), name: "-hash"),
     ]
+
+    private static let groups = ["http://a.example.com/": 95.0, "http://b.example.com/": 5]
 
     private struct Pass: Interceptor {
         func intercept(_ request: Request, context: Context, next: Next) async throws -> Response {

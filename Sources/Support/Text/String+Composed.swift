@@ -6,7 +6,7 @@ extension String {
     ///
     /// Composes Latin, Greek, Cyrillic, Arabic, kana and Hangul. Other text stays as it is: it has to
     /// be in NFC already.
-    var composed: String {
+    public var composed: String {
         if unicodeScalars.allSatisfy({ $0.value < 0x300 }) { return self }
         return String(map { Self.isComposable($0) ? Self.composed($0) : $0 })
     }
