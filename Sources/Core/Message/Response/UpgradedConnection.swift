@@ -54,7 +54,7 @@ public final class UpgradedConnection: Sendable {
         if isFirst { channel.close() }
     }
 
-    /// Calls a handler when the connection is closed, or at once if it is; only one may wait.
+    /// Calls a handler when the connection is closed, or at once; only one handler may wait.
     func whenClosed(_ handler: @escaping @Sendable () -> Void) {
         let isClosed = state.withLock { state in
             if !state.isClosed { state.onClose = handler }
