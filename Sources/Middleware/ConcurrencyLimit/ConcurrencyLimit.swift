@@ -49,7 +49,7 @@ public struct ConcurrencyLimit: Interceptor {
             total: total, perOrigin: perOrigin, queue: queue, adaptive: adaptive, meter: meter)
     }
 
-    /// Takes the limits and the meter of another gate; calls under way keep their permits.
+    /// Takes over the limits and the meter of another gate; calls under way keep their permits.
     ///
     /// A client thus still counts the calls that began before its stack was replaced.
     public func update(to other: ConcurrencyLimit) { permits.update(to: other.permits) }

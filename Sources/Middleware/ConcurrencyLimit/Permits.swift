@@ -4,7 +4,7 @@ import Synchronization
 import TurnpikeCore
 import TurnpikeSupport
 
-/// The permits of all origins, and the calls that wait for one.
+/// The permits of all origins, and the calls that wait for a permit.
 final class Permits: Sendable {
     /// The configured limits.
     struct Rules: Sendable {
@@ -137,7 +137,7 @@ final class Permits: Sendable {
 
     // MARK: Taking
 
-    /// Takes a permit, or a place in line for one.
+    /// Takes a permit, or a place in line.
     /// - Parameters:
     ///   - origin: The origin that the permit is for.
     ///   - timeSource: The clock for the time since the last report that a line forms.
@@ -188,7 +188,7 @@ final class Permits: Sendable {
     }
 
     /// Removes a waiter from its line.
-    /// - Returns: Whether it was still in line.
+    /// - Returns: Whether the waiter was still in line.
     func leave(_ origin: Origin, _ waiter: Waiter) -> Bool {
         state.withLock { state in
             let left = state.shares.updateIfPresent(origin) { share in

@@ -6,8 +6,8 @@ import TurnpikeSupport
 /// Ends a call that takes longer than a limit.
 ///
 /// The limit covers everything inside the gate: queues, attempts, back-off, redirects, the refresh
-/// of a token, and the body until its last byte has arrived. For a call that streams, it ends with
-/// the head. Place the gate outermost.
+/// of a token, and the body until its last byte has arrived. For a call that streams, the limit
+/// ends with the head. Place the gate outermost.
 ///
 /// A body that arrived in time can be read at any later time, even if it is stored in a file or
 /// decoded during the read. While a slow reader holds the sender back, the deadline runs, because
@@ -23,9 +23,9 @@ import TurnpikeSupport
 ///
 /// The caller gets ``/TurnpikeCore/ClientError/Code/deadlineExceeded`` at once. The transport
 /// closes afterwards, and nothing more is sent. ``TurnpikeCore/Call/deadline(_:)`` sets another
-/// limit for one call, and ``TurnpikeCore/Call/deadline(until:)`` ends it when the caller of the
-/// service stops waiting (``DeadlineField``). ``PropagateDeadline`` sends the time left to the next
-/// server.
+/// limit for one call, and ``TurnpikeCore/Call/deadline(until:)`` ends the call when the caller of
+/// the service stops waiting (``DeadlineField``). ``PropagateDeadline`` sends the time left to the
+/// next server.
 ///
 /// The gate can stop waiting for asynchronous work, but not for a synchronous hook. An adapter,
 /// logger, condition or policy that blocks its thread keeps the caller waiting past the limit, for

@@ -30,8 +30,8 @@ extension RateLimiting {
         if let other = other as? Self { limiter.update(to: other.limiter) }
     }
 
-    /// Charges the permits that a request cost beyond those it took, for callers that know the cost
-    /// after a stream.
+    /// Charges the permits that a request cost beyond the permits it took, for callers that know
+    /// the cost after a stream.
     /// - Parameters:
     ///   - permits: The number of further permits; a negative number gives permits back.
     ///   - request: The request; its origin and its key decide which quota is charged.
@@ -101,7 +101,7 @@ extension RateLimiting {
         facts.effects =
             rates.all.map { .limitsRate(1, per: .nanoseconds($0.interval)) } + [.answers(.refusal)]
         if queue > 0 {
-            // The last one in line waits for its own permit too.
+            // The last call in line waits for its own permit too.
             let (longest, overflows) = rates.interval.multipliedReportingOverflow(by: Int64(queue))
             facts.effects.append(
                 .waits(atMost: overflows ? nil : .nanoseconds(longest), reason: "its turn"))
