@@ -181,7 +181,7 @@ extension Registry {
                 queue: settings.int("queue", default: 1000, in: 0...1_000_000),
                 adaptive: settings.object("adaptive").map { AdaptiveLimit(settings: $0) },
                 meter: settings.meter())
-            // Calls under way hold their permits under the new limits.
+            // Calls under way keep their permits under the new limits.
             return settings.reloadable("permits", for: true, updating: { $0.update(to: limit) }) {
                 limit
             }
