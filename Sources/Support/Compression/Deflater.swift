@@ -2,7 +2,7 @@
 
 public import Foundation
 
-// SAFETY: the stream's memory belongs to this object alone, which frees it at its end.
+// SAFETY: only this object uses the stream's memory, and it frees the memory at its end.
 /// Compresses content chunk by chunk with the system's zlib.
 @safe public final class Deflater: Compressor {
     private let zlib: Zlib
