@@ -120,7 +120,7 @@ public struct EndpointZone: Hashable, Sendable {
 
     /// The share of usable endpoints, up to 1, below which requests leave the zone in proportion.
     ///
-    /// 0 keeps all requests in the zone while one of its endpoints is left. A negative number and
+    /// 0 keeps all requests in the zone while one of its endpoints remains. A negative number and
     /// NaN count as 0.
     public let spill: Double
 
