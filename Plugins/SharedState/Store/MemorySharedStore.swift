@@ -12,9 +12,9 @@ import TurnpikeSupport
 /// let replicas = (0..<12).map { _ in SharedState(store, timeLimit: .milliseconds(20)) }
 /// ```
 ///
-/// It has its own clock, as a server does, so the clocks of the replicas may differ from it. Ended
-/// values are removed, so its memory grows with the keys in use, not with all keys that were ever
-/// used.
+/// The store has its own clock, as a server does, so the clocks of the replicas may differ from it.
+/// Ended values are removed, so its memory grows with the keys in use, not with all keys that were
+/// ever used.
 public final class MemorySharedStore: SharedStore {
     private struct State {
         var quotas = ExpiringTable<QuotaState>()

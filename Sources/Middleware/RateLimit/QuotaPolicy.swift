@@ -17,7 +17,7 @@ public struct QuotaPolicy: Sendable, Hashable {
     public let unit: String
     /// The window of the quota (`w`); nil if the server does not state it.
     public let window: Duration?
-    /// The owner of the quota, if the server keeps several (`pk`).
+    /// The owner of the quota, if the server has a quota for each owner (`pk`).
     public let partitionKey: Data?
 
     /// Creates a policy.
