@@ -30,7 +30,7 @@ final class InputLines: Sendable {
     /// Creates the lines of an input.
     /// - Parameters:
     ///   - maxBytes: The longest line in bytes.
-    ///   - read: Returns up to a number of further bytes, or none at the end.
+    ///   - read: Returns up to a number of further bytes, or no bytes at the end.
     init(maxBytes: Int, read: @escaping @Sendable (Int) throws -> Data) {
         reader = Mutex(LineReader(maxBytes: maxBytes, read: read))
     }

@@ -19,7 +19,7 @@ struct Terminal: Sendable {
     var output: @Sendable (Data) throws -> Void
     /// Writes messages for a person.
     var messages: @Sendable (String) -> Void
-    /// Reads up to `maxBytes` bytes of the input as soon as any are available; none at the end.
+    /// Reads up to `maxBytes` bytes of the input as soon as any are available; no bytes at the end.
     var input: @Sendable (_ maxBytes: Int) throws -> Data
     /// Whether the output is a terminal.
     var outputIsTerminal: Bool

@@ -32,7 +32,7 @@ extension CurlTransport {
         ///
         /// Upgraded connections count apart, as <doc:ConnectionPool> explains.
         public var maxConnectionsPerHost = 64
-        /// Connections at a time; nil for no limit besides the one for each host.
+        /// Connections at a time; nil for no limit besides the limit for each host.
         ///
         /// Upgraded connections count apart.
         public var maxConnections: Int?

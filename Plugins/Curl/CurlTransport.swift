@@ -23,7 +23,7 @@ import TurnpikeSupport
 ///   not processed (RFC 9113 §8.7) does not count as sent.
 /// - Requests ask for Brotli, Zstandard, gzip and deflate, if the system can decode them. Truncated
 ///   content is an error. If a request has its own `Accept-Encoding`, its caller gets the bytes
-///   undecoded, and `Content-Encoding` names their coding.
+///   undecoded, and `Content-Encoding` has the name of their coding.
 /// - Trailer fields of a request (``/TurnpikeCore/RequestBody/followed(by:_:)``) are sent by
 ///   HTTP/1.1, also over TLS, because libcurl sends none by HTTP/2.
 /// - `Expect: 100-continue` is sent if the request has it. Then the content waits up to a second
@@ -140,8 +140,8 @@ public final class CurlTransport: Transport {
     }
 
     /// Sends a request; a closure starts it, or passes it on to the code that starts it.
-    /// - Returns: The response, and a number of its connection that is unique among the open ones,
-    ///   or 0 if it is unknown.
+    /// - Returns: The response, and a number of its connection that is unique among the open
+    ///   connections, or 0 if it is unknown.
     func send(
         _ request: Request, context: Context, starting start: (CurlEngine, CurlTransfer) -> Void
     ) async throws -> (response: Response, connection: Int32) {

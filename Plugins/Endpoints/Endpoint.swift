@@ -7,7 +7,7 @@ import TurnpikeSupport
 public struct Endpoint: Hashable, Sendable {
     /// The target of its connections.
     public var target: ConnectTarget
-    /// Its share of the load, relative to the others; above zero, 1 by default.
+    /// Its share of the load, relative to other endpoints; above zero, 1 by default.
     public var weight: Double
     /// The zone that it runs in, if known.
     public var zone: String?
@@ -36,7 +36,7 @@ extension Endpoint {
     /// - Parameters:
     ///   - text: The address.
     ///   - port: The port, if the text has none.
-    ///   - weight: Its share of the load, relative to the others; above zero.
+    ///   - weight: Its share of the load, relative to other endpoints; above zero.
     ///   - zone: The zone that it runs in, if known.
     /// - Throws: ``/TurnpikeCore/ClientError/Code/configuration`` with the found and the expected
     ///   text.
@@ -167,7 +167,7 @@ public struct FixedEndpoints: EndpointResolver {
 
     /// Creates a list.
     ///
-    /// An entry that equals an earlier one is dropped.
+    /// An entry that equals an earlier entry is dropped.
     /// - Parameter endpoints: 1 to 100,000 endpoints. Two with the same target must have the same
     ///   weight and zone.
     public init(_ endpoints: [Endpoint]) {

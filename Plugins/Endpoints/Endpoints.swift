@@ -47,7 +47,7 @@ public struct Endpoints: Interceptor {
     ///     https match.
     ///   - resolver: Finds the endpoints.
     ///   - policy: How an endpoint is chosen for a request.
-    ///   - zone: The preferred zone; nil for none.
+    ///   - zone: The preferred zone; nil for no zone.
     ///   - subset: The part of the endpoints that this client uses; nil for all.
     ///   - health: When an endpoint is ejected, and for how long.
     ///   - meter: Receives the endpoints by state (`turnpike.endpoints.count`), and counts

@@ -189,7 +189,7 @@ extension LoadBalancer {
         at now: MonotonicInstant
     ) -> EndpointMember {
         guard let present = former[endpoint.target] else {
-            // If all endpoints are new, none needs a slow start.
+            // If all endpoints are new, no endpoint needs a slow start.
             return EndpointMember(endpoint, startingAt: former.isEmpty ? nil : now)
         }
         return present.endpoint == endpoint

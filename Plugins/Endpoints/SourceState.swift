@@ -7,7 +7,7 @@ import TurnpikeSupport
 struct SourceState {
     /// The one running request for a list.
     private(set) var refresh: ListRefresh?
-    /// Why the last list did not come; nil if it did.
+    /// Why the last list did not come; nil if it came.
     private(set) var failure: (any Error)?
     private var failures = 0
     // Nil for never.

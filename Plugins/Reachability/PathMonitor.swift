@@ -43,7 +43,7 @@ public final class PathMonitor: Sendable {
 
     /// Creates a monitor of this machine.
     ///
-    /// It stops when it is released.
+    /// The monitor stops when it is released.
     ///
     /// If the system does not report changes (no netlink, another platform), the first result
     /// stays. If the state cannot be determined, the machine counts as connected.

@@ -85,7 +85,7 @@ public struct Chaos: Interceptor {
     /// Flushes the meter.
     public func shutdown() async { await figures.flush() }
 
-    /// States what the fault does; nothing while it is off.
+    /// States what the fault does; nothing while the gate is off.
     public func facts(for request: Request?) -> GateFacts? {
         let isOff = control.share == 0 || !(rate > 0)
         var facts = GateFacts(

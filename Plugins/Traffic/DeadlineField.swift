@@ -13,7 +13,7 @@ import TurnpikeSupport
 public struct DeadlineField: Sendable, Hashable {
     /// The name of the field.
     public let name: HTTPHeaders.Name
-    // Nil for gRPC, because each value contains its unit.
+    // The unit is nil for gRPC, because each value contains its unit.
     private let unit: Duration?
 
     /// gRPC's `grpc-timeout`: up to eight digits and a unit, `250m`.

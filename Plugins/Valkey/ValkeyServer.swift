@@ -73,7 +73,7 @@ public final class ValkeyServer: Sendable {
         return value
     }
 
-    /// Closes all connections. Commands without a reply fail, and so do later ones.
+    /// Closes all connections. Commands without a reply fail, and later commands fail too.
     public func shutdown() async { await engine.shutdown() }
 
     /// The limits and the number of connections, moved into the allowed ranges.

@@ -9,8 +9,8 @@ extension Client {
     ///   - baseURL: The URL that relative targets are resolved against.
     ///   - transport: Sends the requests.
     ///   - stack: The gates, outermost first.
-    ///   - trace: Reads all calls, such as the `TraceStore` of the module `TurnpikeInspection`; nil for
-    ///     none.
+    ///   - trace: The reader of all calls, such as the `TraceStore` of the module
+    ///     `TurnpikeInspection`; nil for none.
     ///   - timeSource: The source of all time in calls.
     ///   - randomSource: The source of all random values in calls.
     public convenience init(
@@ -36,8 +36,8 @@ extension Client {
     }
 }
 
-// A literal is a base URL, and so is text in a variable. What is wrong with the text is the client's
-// fault, and the error of each call.
+// A literal is a base URL, and text in a variable is one too. What is wrong with the text is the
+// client's fault, and the error of each call.
 extension Client {
     /// Creates a client with the standard serializers; the text is the URL that relative targets are
     /// resolved against.

@@ -200,7 +200,7 @@ extension ResponseSerializer {
 extension ResponseSerializer {
     /// Returns a serializer that removes a prefix which keeps JSON from being run as a script.
     ///
-    /// Google and Angular send `)]}'` and the rest of this line; other servers send `while(1);` or
+    /// Google and Angular send `)]}'` and the rest of the line; other servers send `while(1);` or
     /// `for(;;);`.
     public func removingXSSIPrefix() -> some ResponseSerializer<Output> {
         preprocessed { content in

@@ -89,7 +89,7 @@ extension ClientError {
 
 /// The error for empty content.
 ///
-/// Empty content is valid only if the response never has any (204, 205, a response to HEAD).
+/// Empty content is valid only if the response never has content (204, 205, a response to HEAD).
 /// Elsewhere it is an error, because it is not text, JSON or any other value.
 enum EmptyContent {
     static func error(_ what: String) -> ClientError {

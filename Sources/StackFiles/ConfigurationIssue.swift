@@ -63,7 +63,7 @@ final class IssueReport {
 
     /// Adds a mistake.
     ///
-    /// Its message is created only if it will be shown.
+    /// Messages are created only if they are shown.
     func add(
         _ kind: ConfigurationIssue.Kind, at path: @autoclosure () -> String,
         _ message: @autoclosure () -> String

@@ -14,8 +14,8 @@ public import TurnpikeCore
 /// A reload first builds the complete new stack and then puts it in force; running calls keep their
 /// stack. The state of gates (circuit breakers, budgets, cookie jars, caches) survives if the
 /// gate's `id`, or its name and position, is unchanged. Each gate decides which settings identify
-/// its state (``Settings/reloadable(_:for:updating:_:)``). New rules for kept state then also apply to
-/// running calls.
+/// its state (``Settings/reloadable(_:for:updating:_:)``). If state is kept, new rules for it also
+/// apply to running calls.
 public final class ConfiguredClient: Sendable {
     private struct State {
         var file: StackFile
@@ -32,8 +32,8 @@ public final class ConfiguredClient: Sendable {
     ///   - file: The stack file.
     ///   - registry: The names that the file may use.
     ///   - serializers: The serializers for response values.
-    ///   - trace: Reads all calls, such as the `TraceStore` of the module `TurnpikeInspection`; nil for
-    ///     none.
+    ///   - trace: The reader of all calls, such as the `TraceStore` of the module
+    ///     `TurnpikeInspection`; nil for none.
     ///   - timeSource: The source of all times in calls.
     ///   - randomSource: The source of all randomness in calls.
     /// - Throws: ``/TurnpikeCore/ClientError/Code/configuration`` with every mistake in the file, or

@@ -8,7 +8,7 @@ extension Registry {
     /// The transports and gates of `import Turnpike`, and its stack with the name `standard`.
     public static var standard: Registry {
         var registry = Registry()
-        // The first one is the transport of files that name none.
+        // The first one is the transport of files that name no transport.
         registry.registerURLSession()
         registry.registerTransports()
         registry.registerMiddleware()
@@ -113,7 +113,7 @@ extension Registry {
     /// The schema accepts each file that ``StackFile/check(with:)`` accepts, on two conditions.
     /// First, each part has a description without gaps (``checkReference()``). Second, its factory
     /// reads and requires the same settings for each file. If a setting is read only for a certain
-    /// value of another one, the example must have that value.
+    /// value of another setting, the example must have that value.
     ///
     /// If a part has no description, or its factory throws on the example, the part may have any
     /// settings besides the observed ones.

@@ -33,7 +33,7 @@ public struct Registry: Sendable {
     /// Creates an empty registry.
     public init() {}
 
-    /// Adds or replaces a gate under a name; an earlier name of the gate then means the new one.
+    /// Adds or replaces a gate under a name; an earlier name of the gate then means the new gate.
     ///
     /// The description is for the reference and the schema of stack files.
     public mutating func register(
@@ -55,7 +55,7 @@ public struct Registry: Sendable {
 
     /// Adds or replaces a transport under a name.
     ///
-    /// The first one is used for files that name none. A file that is only checked
+    /// The first one is used for files that name no transport. A file that is only checked
     /// (``Settings/isDryRun``) does not use the transport. If the transport opens resources, its
     /// factory should then only read the settings and return a ``/TurnpikeCore/MockTransport``.
     public mutating func register(
@@ -94,7 +94,7 @@ public struct Registry: Sendable {
     /// ```
     /// - Parameters:
     ///   - meter: Receives the figures of all clients that are made with the registry.
-    ///   - name: The name. A file that names a meter which is not registered is refused.
+    ///   - name: The name. A file is refused if it names a meter that is not registered.
     public mutating func register(meter: any GateMeter, as name: String) { meters[name] = meter }
 
     /// The names of the gates, including earlier names.

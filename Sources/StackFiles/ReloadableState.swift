@@ -25,7 +25,7 @@ final class ReloadableState: Sendable {
 
     /// Creates the state for a stack that replaces another.
     ///
-    /// State that the new stack does not request is released.
+    /// State is released if the new stack does not request it.
     init(following other: ReloadableState) {
         contents = Mutex(Contents(before: other.contents.withLock { $0.entries }))
     }
@@ -82,10 +82,10 @@ final class CommonState: Sendable {
 extension Settings {
     /// Returns state that survives a reload of the stack.
     ///
-    /// If an earlier stack has state for the same gate and key with equal settings, it is that
-    /// state; otherwise, it is new state.
+    /// If an earlier stack has state for the same gate and key with equal settings, that state is
+    /// returned; otherwise, new state is returned.
     ///
-    /// A gate that is one shared gate in several stacks can be its own state.
+    /// A gate that several stacks share can be its own state.
     /// - Parameters:
     ///   - key: Identifies the state within its gate.
     ///   - settings: The settings that the state was created from. Leave out settings that can be

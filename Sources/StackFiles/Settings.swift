@@ -6,10 +6,10 @@ import TurnpikeSupport
 
 /// The settings of one part of a stack file, read by the factory of the part.
 ///
-/// Each read names a key, its type and its bounds. A mistake is recorded with its path and the read
-/// returns the default, so that one pass finds all mistakes. An unread key is also a mistake. Any
-/// string may be written as `{"env": "NAME"}` or `{"file": "PATH"}`, so that secrets
-/// stay out of the file.
+/// Each read names a key, its type and its bounds. A mistake is recorded with its path, and the
+/// read returns the default, so that one pass finds all mistakes. An unread key is also a mistake.
+/// Any string may be written as `{"env": "NAME"}` or `{"file": "PATH"}`, so that secrets stay out
+/// of the file.
 ///
 /// ```swift
 /// registry.register(gate: "tenant") { settings in

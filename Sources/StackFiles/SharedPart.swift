@@ -85,7 +85,7 @@ extension Settings {
     }
 
     /// Returns the part that the file describes under `shared`, if the value of a key is true or
-    /// the name in `shared.use`.
+    /// equals the name in `shared.use`.
     ///
     /// It is a mistake if a gate names a store that the file does not describe.
     /// - Parameters:

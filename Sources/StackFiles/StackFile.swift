@@ -174,11 +174,11 @@ public struct ParsedStackFile: Sendable {
     public let issues: [ConfigurationIssue]
     /// The base URL of the client, or nil.
     public let baseURL: Target?
-    /// The gates without mistakes, outermost first; one with a wrong setting is left out.
+    /// The gates without mistakes, outermost first; a gate with a wrong setting is left out.
     public let gates: [Part]
     /// An object with the capabilities of the transport; nil if the transport has a mistake.
     public let transport: (any Transport)?
-    /// The name of the transport, as files write it; nil if there is none.
+    /// The name of the transport in files; nil if there is none.
     public let transportName: String?
     /// The rules of the linter that do not apply to the stack (`lint.ignore`).
     public let ignoredRules: [String]

@@ -7,14 +7,14 @@ import TurnpikeURLSession
 extension Client {
     /// Creates a client over URLSession.
     ///
-    /// On Linux a server can end the process over it (*What URLSession on Linux cannot do*); the first
-    /// log of a call has a note of that, and the linter a finding. `transport: try CurlTransport()`
-    /// changes it.
+    /// On Linux a server can end the process over it (*What URLSession on Linux cannot do*); the
+    /// first log of a call has a note of that, and the linter has a finding.
+    /// `transport: try CurlTransport()` changes it.
     /// - Parameters:
     ///   - baseURL: The URL that relative targets are resolved against.
     ///   - stack: The gates, outermost first.
-    ///   - trace: Reads all calls, such as the `TraceStore` of the module `TurnpikeInspection`; nil for
-    ///     none.
+    ///   - trace: The reader of all calls, such as the `TraceStore` of the module
+    ///     `TurnpikeInspection`; nil for none.
     public convenience init(
         baseURL: Target? = nil, stack: Stack = .standard, trace: (any CallReader)? = nil
     ) {

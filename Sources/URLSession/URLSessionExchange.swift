@@ -39,7 +39,7 @@ final class URLSessionExchange: Sendable {
 
     /// The origin, if the request needs its own connection (``URLSessionLanes``).
     ///
-    /// Nil if libcurl may send the request again, or if the connection uses HTTP/1.1.
+    /// The origin is nil if libcurl may send the request again, or if the connection uses HTTP/1.1.
     let ownLane: Origin?
 
     private let upload: Upload

@@ -5,7 +5,7 @@ import TurnpikeCore
 /// Sessions with one exchange at a time, for requests that must not share a connection.
 ///
 /// With HTTP/2, libcurl sends a request again if it considers the connection dead, or if the server
-/// has announced that it will close it (`GOAWAY`). Code outside libcurl cannot prevent this. Both
+/// has announced the connection's end (`GOAWAY`). Code outside libcurl cannot prevent this. Both
 /// cases occur only if several exchanges share a connection. Each session has its own connections,
 /// so an exchange with its own session shares no connection.
 struct URLSessionLanes<Session: AnyObject, Exchange> {

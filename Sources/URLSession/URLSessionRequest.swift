@@ -11,7 +11,7 @@ import FoundationNetworking
 enum URLSessionRequest {
     /// The time limit in seconds.
     ///
-    /// The limit must be whole and finite. It is long, because callers set their own limits.
+    /// The limit must be whole and finite. The limit is long, because callers set their own limits.
     static let timeout: TimeInterval = 86_400
 
     // If the value of a field is a single space, FoundationNetworking sends neither the field nor

@@ -11,7 +11,7 @@ final class Upload: Sendable {
     enum Source: Sendable {
         case data(Data)
         case file(UnnamedFile, Range<Int64>)
-        // Opened when it is sent, because a form may have thousands of files.
+        // The file is opened when it is sent, because a form may have thousands of files.
         case path(String, Range<Int64>)
 
         var length: Int64 {
@@ -70,7 +70,7 @@ final class Upload: Sendable {
         case .data(let data): return .data(data)
         case .file(let path, let range):
             do {
-                // Opened in any case, so that an unreadable file fails before the head is sent.
+                // Always opened, so that an unreadable file fails before the head is sent.
                 let file = try UnnamedFile.reading(path)
                 return isOnly ? .file(file, range) : .path(path, range)
             } catch let fault as FileFault {

@@ -8,7 +8,7 @@ import TurnpikeSupport
 /// Reads a body on the network thread, only from memory and files, so that it never waits for a
 /// peer.
 ///
-/// It reports available bytes until the last one is read. Otherwise FoundationNetworking would
+/// It reports available bytes until the last byte is read. Otherwise FoundationNetworking would
 /// treat a pause as the end and send a truncated body.
 final class UploadStream: InputStream {
     private var rest: ArraySlice<Upload.Source>

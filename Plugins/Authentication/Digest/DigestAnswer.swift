@@ -8,7 +8,7 @@ import TurnpikeSupport
 struct DigestAnswer: Sendable {
     private(set) var challenge: DigestChallenge
     private let user: String
-    /// The hash over user, realm and password; for a `-sess` algorithm, over its nonces too.
+    /// The hash over user, realm and password; for a `-sess` algorithm, also over the nonces.
     private let secretHash: Secret
     private let clientNonce: String
     var count: UInt32 = 1

@@ -66,7 +66,7 @@ public struct DigestAuthentication: Interceptor {
         var answer = sessions.answer(for: path.isEmpty ? "/" : path, at: origin)
         var isFresh = false
         var outcome = await Outcome.of(try await sign(request, answer), next)
-        // One answer, and a second one if the server calls the nonce of the first stale.
+        // One answer; a second answer if the server calls the nonce of the first one stale.
         for _ in 0..<2 {
             guard !context.retriesForbidden,
                 let challenge = challenge(in: outcome, for: request)

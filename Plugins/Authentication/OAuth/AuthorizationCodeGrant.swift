@@ -54,7 +54,7 @@ public struct AuthorizationCodeGrant: BearerTokenProvider {
     }
 }
 
-/// Whether a code was sent; all copies of its grant share it.
+/// Whether a code was sent; all copies of its grant share this value.
 private final class CodeUse: Sendable {
     private let isSpent = Atomic(false)
 

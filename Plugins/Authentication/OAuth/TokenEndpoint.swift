@@ -36,8 +36,8 @@ public struct TokenEndpoint: Sendable {
     ///   - clientID: The client's identifier.
     ///   - clientSecret: The client's secret; a public client has none.
     ///   - authentication: The place in which the secret is sent.
-    ///   - client: Sends the requests. If nil, they go through the inner gates of the bearer gate
-    ///     to its client's transport.
+    ///   - client: Sends the requests. If nil, requests go through the inner gates of the bearer
+    ///     gate to the transport of its client.
     public init(
         _ url: Target, clientID: String? = nil, clientSecret: String? = nil,
         authentication: ClientAuthentication = .basic, client: Client? = nil

@@ -92,7 +92,7 @@ extension BearerAuthentication {
 
         /// The settings that must not change in a reload, so that the token stays.
         ///
-        /// A token that came from a refresh token may be the only valid one left. So the token
+        /// If a token came from a refresh token, there may be no other valid token. So the token
         /// stays even if the gate moves in the stack, or if other settings change.
         var key: Key {
             Key(

@@ -143,7 +143,7 @@ public struct Cache: Interceptor {
         return facts
     }
 
-    // Why a request does not use the store; nil if it does.
+    // Why a request does not use the store; nil if it uses the store.
     private func obstacle(to request: Request) -> String? {
         let isLookUp = request.method == .get || request.method == .head
         if !isLookUp { return request.method.isSafe ? "\(request.method) is not stored" : nil }

@@ -105,7 +105,7 @@ final class Claims: Sendable {
 
     private let claims = Mutex<[CacheKey: SharedValue<End>]>([:])
 
-    /// Makes this call the one that sends the request, or finds the call that sends it.
+    /// Makes this call the call that sends the request, or finds the call that sends it.
     /// - Returns: The end of the claim, and whether this call sends the request.
     func join(_ key: CacheKey) -> (end: SharedValue<End>, isFirst: Bool) {
         claims.withLock { claims in

@@ -96,8 +96,8 @@ final class Recordings: Sendable {
 struct KeyHistory {
     /// The number of running exchanges.
     fileprivate(set) var exchanges = 0
-    // A change concerns all exchanges up to a number, except the one that made it. Two numbers are
-    // enough: the last change, and the last change that another exchange made.
+    // A change concerns all exchanges up to a number, except the exchange that made it. Two numbers
+    // are enough: the last change, and the last change that another exchange made.
     private var change = 0
     private var maker = 0
     private var changeByOthers = 0

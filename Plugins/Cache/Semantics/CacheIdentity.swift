@@ -109,7 +109,7 @@ enum CachePartition {
         self = name.isEmpty ? .missing : .named(Digest.text("partition\0" + name))
     }
 
-    /// The partition for a call; nil if there is none.
+    /// The partition for a call; nil if there is no partition.
     func name(for call: CallID, _ next: Next) -> String? {
         switch self {
         case .unnamed:

@@ -125,7 +125,7 @@ struct CacheKeys: Sendable {
     func isSameURL(as other: CacheKeys) -> Bool { everybody == other.everybody }
 
     /// Finds a value under one of the keys. The caller's own key comes first, because a shared
-    /// response may differ from the one that this caller would get.
+    /// response may differ from the response that this caller would get.
     func first<Value>(
         _ find: (CacheKey) async throws -> Value?
     ) async rethrows -> Value? {

@@ -27,8 +27,8 @@ enum Preconditions {
         return changed <= since
     }
 
-    /// Whether a range may be sent: there is no `If-Range`, or it names this response with a strong
-    /// validator (RFC 9110 §13.1.5).
+    /// Whether a range may be sent: there is no `If-Range`, or it identifies this response by a
+    /// strong validator (RFC 9110 §13.1.5).
     static func allowsRange(
         _ head: ResponseHead, for request: Request, at now: Date
     ) -> Bool {

@@ -17,7 +17,7 @@ public protocol CacheStore: Sendable {
     /// - Parameters:
     ///   - key: The key.
     ///   - isMatch: Whether an entry fits the request.
-    /// - Returns: The entry, or nil if there is none.
+    /// - Returns: The entry, or nil if there is no entry.
     /// - Throws: An error if the store cannot be searched.
     func entry(
         for key: CacheKey, where isMatch: @escaping @Sendable (StoredResponse) -> Bool
@@ -100,7 +100,7 @@ extension CacheStore {
     /// False: only this process changes the entries, or no other store has copies of them.
     public var isShared: Bool { false }
 
-    /// Nil: no call waits for another one.
+    /// Nil: no call waits for another call.
     public var claimLimit: Duration? { nil }
 
     /// Every caller fetches the response itself.

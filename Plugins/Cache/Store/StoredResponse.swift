@@ -38,7 +38,7 @@ public struct StoredResponse: Sendable {
     public var head: ResponseHead { storage.head }
     /// When its request, or the request that validated it, was sent.
     public var requestTime: Date { storage.requestTime }
-    /// When the response, or the one that validated it, arrived.
+    /// When the response, or the response that validated it, arrived.
     public var responseTime: Date { storage.responseTime }
 
     var freshness: Freshness { storage.freshness }

@@ -11,7 +11,7 @@ public import TurnpikeCore
 ///
 /// If others also change the back (``CacheStore/isShared``), the front does not notice. So the
 /// front serves an entry for at most `frontLifetime` after the back has confirmed it. During that
-/// time, this process may serve an entry that another one has replaced or removed.
+/// time, this process may serve an entry that another process has replaced or removed.
 public final class TieredStore: CacheStore {
     private let front: any CacheStore
     private let back: any CacheStore

@@ -16,7 +16,7 @@ final class ProgressBar: Sendable {
     private let begin: MonotonicInstant
     private let state = Mutex(State())
 
-    /// Creates a bar. It shows nothing during the first second.
+    /// Creates a bar. The bar shows nothing during the first second.
     /// - Parameters:
     ///   - columns: The width of the terminal.
     ///   - now: Returns the current time.

@@ -132,7 +132,7 @@ struct SendOptions: Sendable {
         "-i", "-v", "--json", "--no-pretty", "--trace", "--help", "--version",
     ]
 
-    // Each option of one letter is one edit away from all others, so none is suggested.
+    // Each option of one letter is one edit away from all others, so no option is suggested.
     private static func unknown(_ option: String) -> ClientError {
         let options = names + flags
         let hint =

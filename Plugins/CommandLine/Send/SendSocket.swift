@@ -54,7 +54,7 @@ struct SendSocket: Sendable {
             do {
                 try await group.next()
             } catch is ClientError, is CancellationError {
-                // The server closed before a line was sent. The end of the messages tells why.
+                // The server closed before a line was sent. The end of the messages has the reason.
                 try Task.checkCancellation()
             }
         }

@@ -188,7 +188,7 @@ static bool allows_peer(transfer_t *this, const char *peer) {
 //
 // A request that the server has certainly not acted on may be sent again (RFC 9113 §8.7). Only libcurl's verbose text says which
 // requests these are, and it reports a GOAWAY only to the transfer that reads from the connection at that moment. So each
-// transfer over HTTP/2 reads the text, and tells the other transfers on its connection.
+// transfer over HTTP/2 reads this text, and passes what it learns to the other transfers on its connection.
 
 bool tpc_http2_has_answered(transfer_t *this) {
     long version = 0;

@@ -94,7 +94,7 @@ final class CurlEngine: Sendable {
         if !isQuick || !runLoopInline(for: transfer) { wake() }
     }
 
-    /// Begins transfers in one iteration, so that none gets the connection of another.
+    /// Begins transfers in one iteration, so that no transfer gets the connection of another.
     func start(_ transfers: [CurlTransfer]) {
         for transfer in transfers { _ = transfer.add(.start) }
         let isClosed = inbox.withLock { inbox in

@@ -131,7 +131,7 @@ struct TransferStateMachine {
         static let open = Actions(rawValue: 1 << 5)
         /// Hand the received bytes to the reader.
         static let deliver = Actions(rawValue: 1 << 6)
-        /// Tell the reader that the response is complete.
+        /// Report to the reader that the response is complete.
         static let finish = Actions(rawValue: 1 << 7)
         /// Pass an error to the caller or the reader.
         static let fail = Actions(rawValue: 1 << 8)

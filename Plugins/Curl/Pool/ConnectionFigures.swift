@@ -135,8 +135,8 @@ private func noteClosed(watcher: UnsafeMutableRawPointer?, descriptor: CInt) {
 /// The open connections of an engine, and the number of transfers on each.
 ///
 /// A connection counts from its first request on, so it never counts if its handshake fails. A
-/// connection with a transfer is active; others are idle. libcurl identifies a request only by its
-/// ports. For a Unix socket, the connection is found when libcurl waits for the socket.
+/// connection with a transfer is active; other connections are idle. libcurl identifies a request
+/// only by its ports. For a Unix socket, the connection is found when libcurl waits for the socket.
 struct ConnectionTable {
     /// The changes to a group's connections since the changes were last taken.
     struct Change: Equatable {
@@ -170,7 +170,7 @@ struct ConnectionTable {
     }
 
     private struct Connection {
-        // Distinguishes the connection from a later one with the same descriptor.
+        // Distinguishes the connection from a later connection with the same descriptor.
         let number: Int
         let group: Int
         let localPort: Int

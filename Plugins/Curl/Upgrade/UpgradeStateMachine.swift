@@ -46,9 +46,9 @@ struct UpgradeStateMachine {
         static let begin = Actions(rawValue: 1 << 0)
         /// End the sending side.
         static let endSending = Actions(rawValue: 1 << 1)
-        /// Tell the caller that there is a connection.
+        /// Report to the caller that there is a connection.
         static let open = Actions(rawValue: 1 << 2)
-        /// Tell all that wait that the connection has ended.
+        /// Report to all waiting tasks that the connection has ended.
         static let notify = Actions(rawValue: 1 << 3)
         /// Wake the thread of the loop.
         static let wake = Actions(rawValue: 1 << 4)

@@ -47,8 +47,8 @@ public struct BalancingPolicy: Sendable {
     /// One endpoint after another, each as often as its weight says.
     ///
     /// The rule begins at a random endpoint, so that many clients that start together do not all
-    /// begin at the same one. It ignores the load: a slow endpoint gets as many requests as the
-    /// others.
+    /// begin at the same one. The rule ignores the load: a slow endpoint gets as many requests as
+    /// the others.
     public static let roundRobin = Self(rule: .roundRobin)
 
     /// A random endpoint, with a probability in proportion to its weight.
@@ -120,7 +120,7 @@ public struct EndpointZone: Hashable, Sendable {
 
     /// The share of usable endpoints, up to 1, below which requests leave the zone in proportion.
     ///
-    /// 0 keeps all requests in the zone while one of its endpoints is left. A negative number and
+    /// 0 keeps all requests in the zone while one of its endpoints remains. A negative number and
     /// NaN count as 0.
     public let spill: Double
 

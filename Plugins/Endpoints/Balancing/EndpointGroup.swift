@@ -29,7 +29,7 @@ final class EndpointGroup: Sendable {
             weights = []
             sums = []
         } else {
-            // No weight is much smaller than the others, so dividing by it is safe.
+            // No weight is much smaller than other weights, so dividing by it is safe.
             weights = absolute.map { max($0 / mean, 1e-12) }
             var sum = 0.0
             sums = weights.map {
@@ -148,8 +148,7 @@ final class EndpointGroup: Sendable {
             let index = draw(&pick)
             if index != first, !pick.hasTried(members[index]) { return index }
         }
-        // A heavy member is drawn again and again. So search for another one from a random index
-        // on.
+        // A heavy member is drawn again and again. So search for another one from a random index.
         let start = Int(pick.dice.unit() * Double(members.count))
         for step in members.indices {
             let index = (start + step) % members.count
@@ -189,8 +188,8 @@ final class EndpointGroup: Sendable {
 ///
 /// A member that has just come or returned has cold caches and no connections. Its weight grows in
 /// proportion to its age, from a tenth at first to its full value at the end of the slow start, as
-/// in Envoy. The weights are relative to that of the oldest member. So if all members are new, none
-/// is held back.
+/// in Envoy. The weights are relative to that of the oldest member. So if all members are new, no
+/// member is held back.
 struct EndpointRamp: Sendable {
     // When each slow start began; empty if no member has one.
     private let starts: [Int64]

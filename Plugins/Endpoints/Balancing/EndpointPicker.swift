@@ -11,7 +11,7 @@ final class EndpointPicker: Sendable {
     private let own: EndpointSequence
     private let others: EndpointSequence
 
-    /// Creates a chooser that continues from the state of another one, if there is one.
+    /// Creates a chooser that continues from the state of another chooser, if there is one.
     init(_ policy: BalancingPolicy, continuing old: EndpointPicker? = nil) {
         self.policy = policy
         own = old?.own ?? EndpointSequence()
@@ -25,7 +25,7 @@ final class EndpointPicker: Sendable {
     ///   - now: The time.
     ///   - bits: 64 random bits. Equal bits make equal choices.
     ///   - tried: The members that the call has tried. These are avoided if another usable member
-    ///     is left.
+    ///     remains.
     /// - Returns: The member and why it was chosen; nil if no member is usable.
     func choose(
         from set: EndpointSet, for request: Request, at now: MonotonicInstant, bits: UInt64,
@@ -123,7 +123,7 @@ final class EndpointSet: Sendable {
     /// - Parameters:
     ///   - members: All members.
     ///   - zone: The own zone, if it is preferred.
-    ///   - slowStart: How long a slow start lasts; zero for none.
+    ///   - slowStart: How long a slow start lasts; zero for no slow start.
     ///   - isUsable: Whether requests may be sent to a member now.
     init(
         _ members: [EndpointMember], zone: EndpointZone? = nil,

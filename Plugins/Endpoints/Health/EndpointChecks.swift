@@ -10,7 +10,7 @@ final class EndpointChecks: Sendable {
         var rules: EndpointHealthCheck?
         var transport: (any Transport)?
         var origin: Origin?
-        /// The context of the task that runs the checks; nil if there is none.
+        /// The context of the task that runs the checks; nil if there is no task.
         var context: Context?
         var underWay = 0
         /// The stack of the last call; nil if the next call must begin the checks.
@@ -78,7 +78,7 @@ final class EndpointChecks: Sendable {
     }
 
     /// Begins the due checks.
-    /// - Returns: How long to wait for the next checks; nil if there are none any more.
+    /// - Returns: How long to wait for the next checks; nil if there are no further checks.
     private func begin(
         on balancer: LoadBalancer?, in background: Context, _ group: inout DiscardingTaskGroup
     ) -> Duration? {
@@ -122,7 +122,7 @@ final class EndpointChecks: Sendable {
                 continue
             }
             let context = background.child()
-            // If the last check is still running, this one is skipped.
+            // If the last check is still running, this check is skipped.
             if member.health.beginCheck(in: context) { checks.append((member, context)) }
             let pause = rules.pause.times(0.9 + 0.2 * background.random.unit())
             member.health.nextCheck = now.advanced(by: pause)

@@ -18,7 +18,7 @@ public import TurnpikeCore
 /// At most ``maxEjected`` of the endpoints are ejected. Of two or more, at least one may be
 /// ejected, but never all. If fewer than ``panic`` are healthy, for example because of checks
 /// (``check``), all are used again. Trying all endpoints is better than overloading the few that
-/// are left.
+/// remain.
 ///
 /// Each client decides from its own calls. Clients do not inform each other.
 public struct EndpointHealth: Sendable {
@@ -39,9 +39,9 @@ public struct EndpointHealth: Sendable {
     public var maxEjected: Double
     /// The share of healthy endpoints below which all are used.
     public var panic: Double
-    /// The time until a new or returned endpoint has its full share; zero for none.
+    /// The time until a new or returned endpoint has its full share; zero for no slow start.
     public var slowStart: Duration
-    /// Checks that are sent in addition to the requests; nil for none.
+    /// Checks that are sent in addition to the requests; nil for no checks.
     public var check: EndpointHealthCheck?
 
     /// Creates rules.
@@ -73,7 +73,7 @@ public struct EndpointHealth: Sendable {
         return min(max(Int(min(maxEjected, 1) * Double(count)), 1), count - 1)
     }
 
-    /// The length of an ejection after a number of earlier ones.
+    /// The length of an ejection after a number of earlier ejections.
     func ejectionTime(after others: Int) -> Duration {
         var time = max(ejection, .milliseconds(1))
         for _ in 0..<max(others, 0) where time < maxEjection { time = time * 2 }

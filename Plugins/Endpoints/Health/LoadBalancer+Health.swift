@@ -99,7 +99,7 @@ extension LoadBalancer {
             : "\(state.ejectedCount) of \(count) are ejected, which is the limit"
     }
 
-    // An endpoint that has left the list, or has returned as a new one, is not judged.
+    // An endpoint that has left the list, or has returned as a new endpoint, is not judged.
     private func isPresent(_ member: EndpointMember, _ state: State) -> Bool {
         state.members[member.endpoint.target]?.health === member.health
     }

@@ -32,7 +32,7 @@ import TurnpikeSupport
 /// A file has 1 to 100,000 endpoints and at most 16 MiB. The file is used as a whole or not at all.
 /// One mistake, or a half-written file, is an error with the path of each entry
 /// (`endpoints[17].port: found 99999; …`), and the last good list stays in use. An entry that
-/// equals an earlier one is dropped.
+/// equals an earlier entry is dropped.
 ///
 /// The writing program should write a new file and rename it over the old one. Links are followed
 /// again each time, as the volumes of Kubernetes need it.

@@ -92,15 +92,15 @@ public struct LeasedPermits: PermitSource {
 
     // MARK: Corrections
 
-    /// Changes how many permits are left. A negative number charges permits.
+    /// Changes how many permits remain. A negative number charges permits.
     public mutating func correct(_ permits: Int, at now: Int64) {
         guard isLocal else { return owed += permits }
         buckets?.correct(permits, at: now)
     }
 
-    /// Lowers the permits that are left under one rule.
-    /// - Returns: Whether to tell the store. The store is told if the number has halved, and
-    ///   otherwise at most every 100 ms. So not each response costs an operation.
+    /// Lowers the remaining permits of one rule.
+    /// - Returns: Whether to report to the store. The store gets a report if the number has halved,
+    ///   and otherwise at most every 100 ms. So not each response costs an operation.
     public mutating func lower(to permits: Int, rule: Int, at now: Int64) -> Bool {
         if isLocal { return buckets?.lower(to: permits, rule: rule, at: now) ?? false }
         if now < loweredAt.addingSaturating(100_000_000), permits * 2 > loweredTo { return false }

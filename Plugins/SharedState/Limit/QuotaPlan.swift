@@ -87,7 +87,7 @@ struct QuotaPlan: Sendable {
         return hasLeases ? rules.map { $0.grantingBurst(times: 0.75) } : rules
     }
 
-    /// Learns which limits of the same stack are outside of this one.
+    /// Learns which limits of the same stack are outside of this limit.
     ///
     /// If limits have the same rule, each has its own state for the rule. The number of such limits
     /// before it identifies the state. So the same limits of all replicas share, and other gates do

@@ -41,7 +41,7 @@ public struct SharedRateLimit: RateLimiting {
     ///   - shared: The state of the replicas.
     ///   - key: Names the quota in the store; it must not be a secret. Limits with the same name,
     ///     rules and origin share one quota. Without a name, a limit shares with limits of other
-    ///     replicas and clients with the same rules, but never with one of its stack.
+    ///     replicas and clients with the same rules, but never with a limit of its own stack.
     ///   - cooldowns: Delays calls while their origin has asked to wait; nil means the cool-downs
     ///     of `shared`.
     ///   - meter: Receives the figures of a ``/TurnpikeMiddleware/RateLimit``, counts permits that
@@ -115,7 +115,7 @@ public struct SharedRateLimit: RateLimiting {
         return try await pass(request, context: context, next: next)
     }
 
-    /// Lowers the permits that are left under one rule, here and in the store.
+    /// Lowers the remaining permits of one rule, here and in the store.
     public func lower(
         to permits: Int, of key: QuotaKey, rule: Int, by timeSource: any TimeSource
     ) {

@@ -38,7 +38,7 @@ struct ReplicaCount {
 
     /// Whether a heartbeat is due. If so, ``end(_:)`` must follow.
     mutating func begin(at now: MonotonicInstant) -> Bool {
-        // A heartbeat that never ends must not block all later ones.
+        // A heartbeat that never ends must not block all later heartbeats.
         let pause = isBeating ? Self.lifetime : isSettled ? Self.interval : Self.firstInterval
         if let beatAt, beatAt.duration(to: now) < pause { return false }
         isBeating = true

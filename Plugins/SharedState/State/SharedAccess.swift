@@ -88,7 +88,7 @@ final class SharedAccess: Sendable {
     ///   - tell: Receives a line for the log.
     ///   - late: Receives an answer that comes after the limit or after the caller's cancellation.
     ///   - operation: Asks the store.
-    /// - Returns: The answer; nil if there is none, so that the gate must decide locally.
+    /// - Returns: The answer; nil if there is no answer, so that the gate must decide locally.
     /// - Throws: Only `CancellationError`.
     func ask<Answer: Sendable>(
         _ what: String, by timeSource: any TimeSource, limit: Duration? = nil,
@@ -138,8 +138,8 @@ final class SharedAccess: Sendable {
     /// answered recently.
     func run(_ operation: @escaping @Sendable (any SharedStore) async throws -> Void) {
         let store = store
-        // The task ends by itself, because every operation of a store does. The task is not
-        // cancelled with the caller: others wait for its answer, or its effect must be undone.
+        // The task ends by itself, because every operation of a store ends by itself. The task is
+        // not cancelled with the caller: others wait for its answer, or its effect must be undone.
         _ = Task.inheriting { try? await operation(store) }
     }
 
@@ -172,8 +172,8 @@ final class SharedAccess: Sendable {
         }
     }
 
-    // A failure is logged every ten seconds, and so is the first answer after a logged failure. The
-    // line that the store is not asked any more is always logged.
+    // A failure is logged every ten seconds, and the first answer is logged after a logged failure.
+    // The line that the store is not asked any more is always logged.
     private static func isNews(
         _ state: inout State, _ hasFailed: Bool, opens: Bool, _ now: MonotonicInstant
     ) -> Bool {

@@ -67,7 +67,7 @@ public final class SharedState: Sendable {
     /// How long an operation may take before the gate decides locally.
     public var timeLimit: Duration { access.timeLimit }
 
-    /// The number of replicas: the fixed number, or the one from the last heartbeats.
+    /// The number of replicas: the fixed number, or the number from the last heartbeats.
     public var replicas: Int { access.replicas }
 
     /// Whether the store is asked at present; false after failures in a row.

@@ -12,9 +12,9 @@ import TurnpikeSupport
 /// let replicas = (0..<12).map { _ in SharedState(store, timeLimit: .milliseconds(20)) }
 /// ```
 ///
-/// It has its own clock, as a server does, so the clocks of the replicas may differ from it. Ended
-/// values are removed, so its memory grows with the keys in use, not with all keys that were ever
-/// used.
+/// The store has its own clock, as a server does, so the clocks of the replicas may differ from it.
+/// Ended values are removed, so its memory grows with the keys in use, not with all keys that were
+/// ever used.
 public final class MemorySharedStore: SharedStore {
     private struct State {
         var quotas = ExpiringTable<QuotaState>()
@@ -61,7 +61,7 @@ public final class MemorySharedStore: SharedStore {
         }
     }
 
-    /// Lowers the permits that are left under one rule.
+    /// Lowers the remaining permits of one rule.
     public func lower(
         to remaining: Double, of key: String, rule: Int, rules: [QuotaRule]
     ) async {
@@ -72,7 +72,7 @@ public final class MemorySharedStore: SharedStore {
         }
     }
 
-    /// How many permits are left under a rule; negative if some are reserved ahead.
+    /// How many permits of a rule remain; negative if some are reserved ahead.
     /// - Parameters:
     ///   - key: The key of the quota.
     ///   - rule: The index of the rule.
@@ -97,7 +97,7 @@ public final class MemorySharedStore: SharedStore {
         }
     }
 
-    /// The time that is left of a cool-down; nil if there is none.
+    /// The remaining time of a cool-down; nil if there is no cool-down.
     public func cooldown(of key: String) async -> Duration? {
         update { state, now in
             state.cooldowns.value(key, at: now).map { Self.duration($0.end - now) }
@@ -106,7 +106,7 @@ public final class MemorySharedStore: SharedStore {
 
     // MARK: Tokens
 
-    /// The content under a key; nil if there is none.
+    /// The content under a key; nil if there is no content.
     public func token(_ key: String) async -> StoredToken? {
         update { state, now in state.tokens.value(key, at: now)?.value }
     }

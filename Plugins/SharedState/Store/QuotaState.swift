@@ -62,7 +62,7 @@ struct QuotaState: Sendable {
         }
     }
 
-    /// Lowers the permits that are left under a rule.
+    /// Lowers the remaining permits of a rule.
     mutating func lower(to remaining: Double, rule index: Int, rules: [QuotaRule], at now: Double) {
         guard rules.indices.contains(index), remaining < rules[index].burst else { return }
         prepare(at: now)
@@ -72,7 +72,7 @@ struct QuotaState: Sendable {
             arrival(of: rule, at: now), now + missing * rule.nanosecondsPerPermit)
     }
 
-    /// How many permits are left under a rule; negative if some are reserved ahead.
+    /// How many permits of a rule remain; negative if some are reserved ahead.
     mutating func left(of rule: QuotaRule, at now: Double) -> Double {
         prepare(at: now)
         return rule.burst - (arrival(of: rule, at: now) - now) / rule.nanosecondsPerPermit

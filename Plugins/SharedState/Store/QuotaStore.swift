@@ -29,7 +29,7 @@ public protocol QuotaStore: Sendable {
     /// Takes permits, or none.
     func take(_ request: QuotaRequest) async throws -> QuotaAnswer
 
-    /// Changes how many permits are left, without making a decision.
+    /// Changes how many permits remain, without making a decision.
     /// - Parameters:
     ///   - permits: How many unused permits to return. If negative, how many more to charge,
     ///     because a call cost more than expected. A charge moves TAT at most two bursts and a
@@ -39,11 +39,11 @@ public protocol QuotaStore: Sendable {
     /// - Throws: An error if the store does not answer.
     func giveBack(_ permits: Int, to key: String, rules: [QuotaRule]) async throws
 
-    /// Lowers the permits that are left under one rule, after a report of the quota's server.
+    /// Lowers the remaining permits of one rule, after a report of the quota's server.
     ///
     /// Nothing changes if fewer permits are already left.
     /// - Parameters:
-    ///   - remaining: The most permits that are left.
+    ///   - remaining: The most permits that remain.
     ///   - key: The key of the quota.
     ///   - rule: The index of the rule.
     ///   - rules: The rules of the quota.

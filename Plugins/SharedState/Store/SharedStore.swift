@@ -31,7 +31,7 @@ extension SharedStore {
     public func shutdown() async {}
 }
 
-/// Stores the time until which no replica may send to an origin, after one replica was told so.
+/// Stores the time until which no replica may send to an origin, once one replica knows it.
 public protocol CooldownStore: Sendable {
     /// Begins a cool-down, or prolongs it. A cool-down is never shortened.
     /// - Parameters:
@@ -41,7 +41,7 @@ public protocol CooldownStore: Sendable {
     /// - Throws: Any error, if the store does not answer.
     func coolDown(for duration: Duration, _ key: String) async throws
 
-    /// The time that is left of a cool-down; nil if there is none.
+    /// The remaining time of a cool-down; nil if there is no cool-down.
     func cooldown(of key: String) async throws -> Duration?
 }
 

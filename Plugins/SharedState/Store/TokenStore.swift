@@ -4,7 +4,7 @@ public import struct Foundation.Data
 
 /// Stores one secret for each key, such as the tokens of an account, for all replicas.
 public protocol TokenStore: Sendable {
-    /// The content under a key; nil if there is none.
+    /// The content under a key; nil if there is no content.
     func token(_ key: String) async throws -> StoredToken?
 
     /// Replaces the content under a key, unless it was stored with a higher fencing number.
@@ -13,7 +13,7 @@ public protocol TokenStore: Sendable {
     ///     (``SharedLock/fence``).
     ///   - key: The key.
     ///   - lifetime: The time after which the content is removed; nil keeps it.
-    /// - Returns: Whether `token` was stored. If not, a later lock owner has stored another one.
+    /// - Returns: Whether `token` was stored. If not, a later lock owner has stored another token.
     /// - Throws: Any error, if the store does not answer.
     func store(_ token: StoredToken, _ key: String, for lifetime: Duration?) async throws -> Bool
 }

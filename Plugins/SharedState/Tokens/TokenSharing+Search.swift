@@ -67,7 +67,7 @@ extension SharedTokens {
     var validityKey: String { key + "/valid" }
 
     /// Stores a token.
-    /// - Returns: Whether the token was stored; false if the store has a later one.
+    /// - Returns: Whether the token was stored; false if the store has a later token.
     func put(
         _ token: SharedToken, in store: any SharedStore, at date: Date
     ) async throws -> Bool {

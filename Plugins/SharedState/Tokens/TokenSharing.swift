@@ -111,7 +111,7 @@ final class TokenSharing: BearerTokenSharing {
             return try await save(token, under: lock, job)
         } catch {
             await unlock(lock, job.timeSource, job.note)
-            // If this replica's lock had ended, another one may have been faster.
+            // If this replica's lock had ended, another replica may have been faster.
             if let found = try await read(job), let token = try await adopt(found.token, job) {
                 return token
             }
@@ -252,7 +252,7 @@ final class TokenSharing: BearerTokenSharing {
             late: { [self] answer in
                 // No task knows of this lock, which would delay all replicas.
                 guard case .taken(let lock) = answer else { return }
-                // The task ends by itself, because every operation of a store does.
+                // The task ends by itself, because every operation of a store ends by itself.
                 _ = Task.apart { [self] in await unlock(lock, job.timeSource, job.note) }
             }
         ) { store in try await store.lock(key, for: time) }

@@ -105,7 +105,7 @@ extension TokenSharing {
         state.withLock { state in
             guard state.unsaved?.id == unsaved.id else { return }
             if isDone == nil, unsaved.isFromOutside {
-                // The lock of this token has ended, so it is stored under another one.
+                // The lock of this token has ended, so it is stored under another lock.
                 state.unsaved?.lock = nil
                 return
             }

@@ -32,7 +32,7 @@ struct HARNode {
         throw ClientError(.configuration, "\(path).\(name) is missing")
     }
 
-    /// Returns the elements of a member; none if it is missing.
+    /// Returns the elements of a member; no elements if it is missing.
     func list(_ name: String) throws -> [HARNode] {
         guard let member = try member(name) else { return [] }
         return try member.elements()

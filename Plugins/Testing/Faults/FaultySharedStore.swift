@@ -118,7 +118,7 @@ public final class FaultySharedStore: SharedStore {
         try await pass { try await $0.giveBack(permits, to: key, rules: rules) }
     }
 
-    /// Lowers the permits that are left under one rule.
+    /// Lowers the remaining permits of one rule.
     public func lower(
         to remaining: Double, of key: String, rule: Int, rules: [QuotaRule]
     ) async throws {
@@ -130,7 +130,7 @@ public final class FaultySharedStore: SharedStore {
         try await pass { try await $0.coolDown(for: duration, key) }
     }
 
-    /// The time that is left of a cool-down.
+    /// The remaining time of a cool-down.
     public func cooldown(of key: String) async throws -> Duration? {
         try await pass { try await $0.cooldown(of: key) }
     }

@@ -67,7 +67,7 @@ struct TableRedactor {
 
     // Returns the most frequent separator of the first lines: spreadsheets of some countries use
     // semicolons. A title may contain another separator than the table below. A line without the
-    // title's separator shows this if it names secret columns.
+    // title's separator shows this if it contains the names of secret columns.
     private static func separator(of bytes: [UInt8], _ redaction: Redaction) -> UInt8 {
         let lines = bytes.prefix(65_536).split { $0 == 0x0A || $0 == 0x0D }.prefix(mostTitles + 1)
         var counts = [Int](repeating: 0, count: separators.count)

@@ -15,7 +15,7 @@ struct XMLRedactor {
     private var token = 0
     // The open elements.
     private var stack: [Int] = []
-    // The number of open elements, counted from the outermost hidden one; 0 if none is hidden.
+    // The number of open elements, counted from the outermost hidden element; 0 if none is hidden.
     private var hidden = 0
 
     /// - Throws: ``/TurnpikeCore/ClientError/Code/serialization`` if the text is not well-formed.

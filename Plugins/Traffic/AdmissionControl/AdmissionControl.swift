@@ -14,18 +14,18 @@ import TurnpikeSupport
 ///
 /// A refused call fails at once as ``/TurnpikeCore/ClientError/Code/overloaded``. Nothing of the
 /// call was sent, and an outer retry does not repeat the call. Its
-/// ``/TurnpikeCore/ClientError/retryAfter`` says when all calls are admitted again if no more calls
-/// are rejected. Critical calls are refused last, and sheddable ones first
+/// ``/TurnpikeCore/ClientError/retryAfter`` says when all calls are admitted again if the server
+/// rejects no further calls. Critical calls are refused last, and sheddable ones first
 /// (``TurnpikeCore/Call/criticality(_:)``).
 ///
 /// All calls are admitted until more than `threshold` of the latest attempts were rejected. Three
-/// rejections in a row are enough. If attempts are many, most attempts of the last half second must
-/// be rejected. Attempts that end together count as one. Then the share is cut to 3 %, so that the
-/// server's queue drains. The share grows with time, slowly at first, and reaches all calls after
-/// `recovery`. Rejections cut the share again. Attempts that were sent before a cut do not count.
-/// While calls are refused, an attempt whose head takes much longer than usual counts as rejected,
-/// because a growing queue causes waits before it causes errors. A share grows even if no attempt
-/// ends, so that a silent origin is tried again.
+/// rejections in a row are enough. If there are many attempts, most attempts of the last half
+/// second must be rejected. Attempts that end together count as one. Then the share is cut to 3 %,
+/// so that the server's queue drains. The share grows with time, slowly at first, and reaches all
+/// calls after `recovery`. Rejections cut the share again. Attempts that were sent before a cut do
+/// not count. While calls are refused, an attempt whose head takes much longer than usual counts as
+/// rejected, because a growing queue causes waits before it causes errors. A share grows even if no
+/// attempt ends, so that a silent origin is tried again.
 ///
 /// By default, a 429, 503 or 504 and an attempt or connection that takes too long are rejections
 /// (``standardVerdict(_:)``). An attempt ends when the body of its response ends. A cancellation or
@@ -67,7 +67,7 @@ public struct AdmissionControl: Interceptor {
         decide = verdict
     }
 
-    /// Takes the rules and the meter of another gate; the shares stay.
+    /// Takes over the rules and the meter of another gate; the shares stay.
     ///
     /// A client thus keeps the shares of its servers when its stack is replaced.
     public func update(to other: AdmissionControl) { shares.update(to: other.shares) }
@@ -182,8 +182,8 @@ public struct AdmissionControl: Interceptor {
             of: shares.figures)
         throw ClientError(
             .overloaded,
-            "\(origin) rejects most calls; \(Self.percent(share)) of them are admitted now, and all"
-                + " in \(wait.text) if no more are rejected",
+            "\(origin) rejects most calls; \(Self.percent(share)) of the calls are sent now, and"
+                + " all calls in \(wait.text) unless the server rejects further calls",
             transfer: TransferState(.connecting), retryAfter: wait)
     }
 

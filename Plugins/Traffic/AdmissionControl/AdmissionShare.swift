@@ -76,7 +76,7 @@ struct AdmissionShare: BoundedMapEntry {
         return min(from + time * (Self.linear + (1 - Self.linear) * time), 1)
     }
 
-    /// The time until all calls are admitted, if no more are rejected.
+    /// The time until all calls are admitted, if no further calls are rejected.
     func timeToAll(at now: MonotonicInstant, _ rules: Rules) -> Duration {
         guard case .limited(let since, let from) = phase else { return .zero }
         let (linear, square) = (Self.linear, 1 - Self.linear)
@@ -107,7 +107,7 @@ struct AdmissionShare: BoundedMapEntry {
         return unit() < self.share(of: criticality, from: share)
     }
 
-    /// The chance that a call is admitted: critical calls use the share first, the others the rest.
+    /// The chance that a call is admitted: critical calls use the share first, others use the rest.
     func share(of criticality: Criticality, from share: Double) -> Double {
         let (before, own) =
             switch criticality {

@@ -10,7 +10,7 @@ final class AdmissionShares: Sendable {
     /// The answer to a call.
     enum Answer {
         case admitted
-        /// All calls will be admitted after a time, if no more are rejected.
+        /// All calls will be admitted after a time, if no further calls are rejected.
         case refused(share: Double, allIn: Duration)
     }
 

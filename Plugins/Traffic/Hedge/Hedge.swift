@@ -8,8 +8,8 @@ import TurnpikeSupport
 ///
 /// A request is sent twice only if its method is safe (RFC 9110 §9.2.1), its content, if any, is in
 /// memory, and its call does not stream. The first good response wins. A 408, 429, 5xx or an error
-/// waits while other attempts are under way, and is returned if none of them is good. A
-/// hedge is not a retry: if all attempts have failed before the delay, no other is sent.
+/// waits while other attempts are under way, and is returned if none of them is good. A hedge is
+/// not a retry: if all attempts have failed before the delay, no further attempt is sent.
 ///
 /// When a response wins, the other attempts are cancelled and their responses dropped. The body of
 /// the winner stays open for its reader. Each hedge is a separate attempt, and takes a retry from

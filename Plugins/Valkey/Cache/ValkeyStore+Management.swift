@@ -144,7 +144,7 @@ enum ClusterSlot {
 
     /// A key in a slot; any key if the slot does not exist.
     static func key(in slot: Int64) -> String {
-        // One key in 16,384 is in a given slot. The chance of finding none in so many is 10^-13.
+        // One key in 16,384 is in a given slot. The chance that no number is in the slot is 10^-13.
         for number in 0..<500_000 {
             let key = String(number)
             if Self.slot(of: key) == slot { return key }

@@ -73,7 +73,7 @@ final class Connection: @unchecked Sendable {
         return Writing(connection: self, rest: taken)
     }
 
-    /// Takes back the unsent bytes, and the memory of the sent ones.
+    /// Takes back the unsent bytes, and the memory of the sent bytes.
     func putBack(_ rest: inout Writing.Rest, sent count: Int) {
         unsentBytes -= count
         swap(&self.rest, &rest)

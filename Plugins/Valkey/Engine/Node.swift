@@ -23,7 +23,7 @@ final class Node: @unchecked Sendable {
     var knownAddress: NodeAddress?
     var line: [QueuedCommand] = []
 
-    /// The error of the last attempt to connect; nil if none has failed since.
+    /// The error of the last attempt to connect; nil if no attempt has failed since.
     var fault: ClientError?
     /// Attempts in a row that have failed, and addresses tried since the last pause.
     var failures = 0

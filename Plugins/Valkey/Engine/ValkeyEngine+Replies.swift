@@ -52,7 +52,7 @@ extension ValkeyEngine {
 
     private static func isNoPrimary(_ reply: ValkeyValue) -> Bool {
         guard case .error(let text) = reply else { return false }
-        // Before Redis 7, the error of a script quotes that of its command.
+        // Before Redis 7, the error of a script quotes the error of its command.
         return text.hasPrefix("READONLY") || text.hasPrefix("MASTERDOWN")
             || text.contains("-READONLY ")
     }
@@ -66,7 +66,7 @@ extension ValkeyEngine {
         close(connection, &state, fault)
         let now = Poller.now
         if wasReady {
-            // The connection worked, so another one may work at once.
+            // The connection worked, so another connection may work at once.
             node.fault = fault
             if !node.isConnected, !node.isTrying { node.retryAt = now }
             if state.table != nil { refreshSlots(&state) }

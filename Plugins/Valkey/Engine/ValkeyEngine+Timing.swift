@@ -9,7 +9,7 @@ extension ValkeyEngine {
     // How long after the last command a lost connection is made again in the background.
     private static let demandTime: Int64 = 3_000_000_000
 
-    /// Ends late operations, and begins due ones.
+    /// Ends late operations, and begins due operations.
     /// - Returns: The next due time.
     func keepTime(_ state: inout State) -> Int64 {
         let now = Poller.now

@@ -48,7 +48,7 @@ extension ValkeyServer: QuotaStore {
             arguments: arguments, within: SharedReply.timeLimit)
     }
 
-    /// Lowers the permits that are left under one rule.
+    /// Lowers the remaining permits of one rule.
     public func lower(
         to remaining: Double, of key: String, rule: Int, rules: [QuotaRule]
     ) async throws {
@@ -166,7 +166,7 @@ enum QuotaScripts {
             return 0
             """)
 
-    /// Lowers the permits that are left under the rule of the key.
+    /// Lowers the remaining permits of the rule of the key.
     ///
     /// The argument: the least backlog.
     static let lower = ValkeyScript(

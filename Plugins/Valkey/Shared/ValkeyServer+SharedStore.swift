@@ -31,7 +31,7 @@ extension ValkeyServer: CooldownStore {
             arguments: [Data(duration.expiryMilliseconds)], within: SharedReply.timeLimit)
     }
 
-    /// The time that is left of a cool-down; nil if there is none.
+    /// The remaining time of a cool-down; nil if there is no cool-down.
     public func cooldown(of key: String) async throws -> Duration? {
         let name = SharedKey.name(key, "cooldown")
         let reply = SharedReply(
@@ -162,7 +162,7 @@ extension ValkeyServer: TokenStore {
         """)
     private static let fenceDigits = 20
 
-    /// The content under a key; nil if there is none.
+    /// The content under a key; nil if there is no content.
     public func token(_ key: String) async throws -> StoredToken? {
         let name = SharedKey.name(key, "token")
         let value = try await send(

@@ -36,7 +36,7 @@ struct FrameReader {
         case content(Data, Message, isLast: Bool)
         case ping(Data)
         case pong(Data)
-        /// The code is nil if the peer sent none.
+        /// The code is nil if the peer sent no code.
         case close(WebSocket.CloseCode?, reason: String)
     }
 

@@ -50,7 +50,7 @@ extension WebSocket {
 
     /// How the peer closed a socket.
     public struct Closure: Sendable, Hashable {
-        /// The code in the close frame; nil if it has none.
+        /// The code in the close frame; nil if the frame has no code.
         public let code: CloseCode?
         /// The reason in the close frame.
         public let reason: String

@@ -132,7 +132,7 @@ final class Turn: Sendable {
 
     private let state = Mutex(State())
 
-    /// Runs an operation after all earlier ones have ended.
+    /// Runs an operation after all earlier operations have ended.
     /// - Throws: `CancellationError` if the waiting task is cancelled, or the operation's error.
     func run<Value>(_ operation: () async throws -> Value) async throws -> Value {
         let moment = state.withLock { state -> OneShot<Void>? in

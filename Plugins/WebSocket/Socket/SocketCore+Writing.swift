@@ -68,8 +68,8 @@ extension SocketCore {
             defer { state.isWritingControls = true }
             return !state.isWritingControls
         }
-        // Not awaited: it ends when no control frame is left, or when the connection is closed,
-        // which ends each write.
+        // Not awaited: the task ends when no control frame remains, or when the connection is
+        // closed, which ends each write.
         if isFirst { Task { await writeAllControls() } }
     }
 

@@ -30,7 +30,7 @@ final class SocketCore: Sendable {
     let deflater: MessageDeflater?
     let state = Mutex(State())
     private let end = SharedValue<Void>()
-    // Messages are written one after another, and so are frames. A control frame may be written
+    // Both messages and frames are written one after another. A control frame may be written
     // between two fragments of a message.
     let messageTurn = Turn()
     let frameTurn = Turn()
@@ -56,8 +56,8 @@ final class SocketCore: Sendable {
 
     /// Starts reading.
     func start() {
-        // Not awaited: it ends with the connection. `WebSocket.deinit`, the end of the client or a
-        // time limit closes that at the latest.
+        // Not awaited: the task ends with the connection. `WebSocket.deinit`, the end of the client
+        // or a time limit closes that at the latest.
         Task { await read() }
         schedulePing()
     }

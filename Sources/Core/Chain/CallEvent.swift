@@ -152,7 +152,7 @@ public struct CallEvent: Sendable {
 
     /// The beginning of the response's content, redacted, as far as the caller has read it.
     ///
-    /// It is available once the body has ended. ``RequestLogger/peekBytes`` limits its size.
+    /// The value is available once the body has ended. ``RequestLogger/peekBytes`` limits its size.
     public func responseContent(redaction: Redaction = .standard) -> String? {
         guard let peeked, !peeked.data.isEmpty else { return nil }
         let type = headValue?.headers[.contentType].flatMap { MediaType(parsing: $0) }

@@ -33,7 +33,7 @@ public struct CallMeasurement: Sendable {
     public let requestBodyBytes: Int64?
     /// The size of the response content in bytes (`http.client.response.body.size`).
     ///
-    /// It is the size of the transferred content, before decoding. If the transport does not
+    /// The value is the size of the transferred content, before decoding. If the transport does not
     /// know this size, the value is the size after decoding (``ResponseBodyEnd/encodedBytes``). If
     /// the pass failed before its response was returned, the value is nil.
     public let responseBodyBytes: Int64?

@@ -55,7 +55,7 @@ public enum CallStep: Sendable {
     case counted(GateFigure)
     /// The request is passed to the transport.
     case sent(Request)
-    /// The transport reports facts about an exchange: the part itself, or the one around it.
+    /// The transport reports facts about an exchange: the part itself, or the part around it.
     case reported([TransportReport])
     /// The transport has returned a response to a request.
     case received(Response, to: Request)

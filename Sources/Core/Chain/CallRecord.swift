@@ -129,7 +129,7 @@ final class CallRecord: Sendable {
     /// Notes that the call waits in a gate; a deadline that passes meanwhile has this in its error.
     ///
     /// The note is left out while an earlier send may still be under way.
-    /// - Parameter text: The reason for the wait: `in line for …`. Nil or a send ends the wait.
+    /// - Parameter text: The reason for the wait: `in line for …`. A nil or a send ends the wait.
     func waits(_ text: String?) {
         state.withLock { state in
             // In a hedged call, another branch may still be sending to the server.

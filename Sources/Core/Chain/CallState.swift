@@ -17,7 +17,7 @@ final class CallState: Sendable {
     let collectedBytes: Int
     private let number: UInt64
     private let place: Int
-    // Created on first use, because few calls need it.
+    // The object is created on first use, because few calls need it.
     private let keptRandom = Mutex<CallRandom?>(nil)
 
     init(

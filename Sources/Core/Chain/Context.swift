@@ -129,7 +129,7 @@ public final class Context: Sendable {
 
     deinit { if mark.isAwaited { call.cancelTree.removeAll(in: self) } }
 
-    /// The context that this one was created in.
+    /// The context in which this context was created.
     var outer: Context? { parent }
 
     func isInside(_ outer: Context) -> Bool { parent === outer }
@@ -170,7 +170,7 @@ public final class Context: Sendable {
     /// the call again, not even to follow a redirect or to replay it with a new credential.
     public var retriesForbidden: Bool { call.record.retriesForbidden }
 
-    /// The time left until the deadline, or nil without one.
+    /// The time left until the deadline, or nil without a deadline.
     public var timeLeft: Duration? {
         deadline.map { max(timeSource.now.duration(to: $0), .zero) }
     }
@@ -231,7 +231,7 @@ public final class Context: Sendable {
     /// Creates a context for the rest of the chain, which can be cancelled separately.
     /// - Parameter deadline: When the rest of the chain must have ended. If the current deadline is
     ///   earlier, that deadline applies.
-    /// - Returns: A context of the same attempt, which is cancelled when this one is.
+    /// - Returns: A context of the same attempt, which is cancelled when this context is cancelled.
     public func child(deadline: MonotonicInstant? = nil) -> Context {
         let strictest =
             if let deadline, let outer = self.deadline { min(deadline, outer) } else {

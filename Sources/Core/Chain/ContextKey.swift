@@ -7,7 +7,7 @@ public protocol ContextKey: SendableMetatype {
     /// The type of the value.
     associatedtype Value: Sendable
 
-    /// The value if none was set.
+    /// The value if no value was set.
     static var defaultValue: Value { get }
 
     /// How long a value lives; ``ContextScope/call`` by default.

@@ -26,8 +26,8 @@ public protocol Gate: Sendable {
 
     /// States facts about this gate with its settings, for checks and explanations of a stack.
     ///
-    /// The default is nil: nothing is known. The method is never called on the path of a call. It
-    /// must not send, wait or change any state.
+    /// The default is nil: nothing is known. The method is never called on the path of a call. The
+    /// method must not send, wait or change any state.
     /// - Parameter request: The request to explain, as it reaches the gate. If nil, the facts must
     ///   hold for any request.
     /// - Returns: The facts, or nil if nothing is known.

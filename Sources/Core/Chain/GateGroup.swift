@@ -51,7 +51,7 @@ extension Gate {
 public protocol PlacedGate: Gate {
     /// Tells the gate which equal gates are before it in the stack. This method is called when a
     /// client is made and when its stack is replaced.
-    /// - Parameter others: The gates of this kind that a request meets before this one.
+    /// - Parameter others: The gates of this kind that a request meets before this gate.
     func place(after others: [any PlacedGate])
 }
 

@@ -51,7 +51,7 @@ public struct Outcome: Sendable {
     /// The code of the ``ClientError``, if one was thrown.
     public var code: ClientError.Code? { (error as? ClientError)?.code }
 
-    /// The status with which a proxy refused to connect, if one did.
+    /// The status with which a proxy refused to connect, if a proxy refused.
     public var proxyStatus: HTTPStatus? { (error as? ClientError)?.proxyStatus }
 
     /// How far the exchange had come, if the transport reported it.

@@ -2,7 +2,7 @@
 
 // A call whose value needs the whole content is retried as a whole.
 extension Plan {
-    /// The bytes of a successful response's content that the retrier keeps; nil for none.
+    /// The bytes of a successful response's content that the retrier keeps; nil for no bytes.
     func keptBytes(
         of outcome: Outcome, for retrier: any RequestRetrier, in context: Context
     ) -> Int? {

@@ -76,7 +76,7 @@ public struct Call: Sendable {
     /// The client's ``TimeSource`` measures the time, so a test with its own clock never sleeps.
     /// The wait counts as a running call of the client. A cancellation of the running calls
     /// therefore also ends the wait. No deadline applies to the wait.
-    /// - Parameter duration: How long to wait. If it is zero or less, the method returns at once.
+    /// - Parameter duration: How long to wait. For zero or less, the method returns at once.
     /// - Throws: `CancellationError`, or ``ClientError/Code/cancelled`` after a shutdown.
     public func wait(for duration: Duration) async throws {
         // Only calls with an exchange have readers.
@@ -159,7 +159,7 @@ public struct Call: Sendable {
             maxLineBytes: context.maxLineBytes)
     }
 
-    // Inlined, because an asynchronous frame sometimes costs an allocation.
+    // The method is inlined, because an asynchronous frame sometimes costs an allocation.
     @inline(__always)
     private func send(
         accept: [MediaType], in running: (plan: Plan, context: Context)

@@ -77,7 +77,7 @@ public final class Client: Sendable {
     ///
     /// The cause is an invalid base URL, a gate without a role, or a transport that lacks a
     /// capability that a gate needs. The error is known as soon as the client is created or its
-    /// stack is replaced. Each call fails with it before any gate runs.
+    /// stack is replaced. Each call fails with this error before any gate runs.
     public var fault: ClientError? { baseFault ?? state.withLock { $0.plan }.fault }
 
     private var baseFault: ClientError? {
@@ -86,8 +86,8 @@ public final class Client: Sendable {
 
     /// Replaces the stack, and the transport if `transport` is not nil.
     ///
-    /// Running calls keep their stack and transport; later calls use the new ones. A replaced
-    /// transport closes after its last call.
+    /// Running calls keep their stack and transport; later calls use the new stack and transport. A
+    /// replaced transport closes after its last call.
     /// - Parameters:
     ///   - stack: The new stack.
     ///   - transport: The new transport; nil keeps the present transport.

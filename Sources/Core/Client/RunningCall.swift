@@ -32,7 +32,7 @@ public final class RunningCall<Value: Sendable>: Sendable {
 
     private let outcome: SharedValue<Value>
     private let record: CallRecord?
-    // Weak, so that a stored handle does not keep its call open.
+    // The reference is weak, so that a stored handle does not keep its call open.
     private weak let context: Context?
     private let task: Task<Void, Never>?
     private let isDetached = Atomic(false)

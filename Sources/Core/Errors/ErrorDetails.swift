@@ -80,7 +80,7 @@ extension AttemptSummary: CustomStringConvertible {
 /// RFC 9457 defines the form. All members come from the server and may contain text of its users.
 /// `error.description` shows ``title`` and ``detail`` without secrets.
 public struct ProblemDetails: Sendable, Hashable {
-    /// A URI reference that identifies the kind of problem; without one, it is `about:blank`.
+    /// A URI reference that identifies the kind of problem; or else `about:blank`.
     public let type: String
     /// The status, if the server repeats it; use the status of the response instead.
     public let status: Int?

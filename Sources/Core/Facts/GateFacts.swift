@@ -29,8 +29,8 @@ public struct GateFacts: Sendable {
     public var order: [GateOrder]
     /// The reason why the gate does not change this request; nil if the gate applies.
     ///
-    /// It is also nil if there is no request. The text is the end of a sentence, for example
-    /// `the request has an Authorization field already`.
+    /// The reason is also nil if there is no request. The text is the end of a sentence, for
+    /// example `the request has an Authorization field already`.
     public var passedOver: String?
 
     /// Whether the gate applies to only some of several equal requests.

@@ -5,9 +5,9 @@
 /// Examples are the state of a breaker, the length of a queue, a refusal, and open connections.
 ///
 /// A gate with such a figure takes a meter in its initializer, and describes its figures to the
-/// meter. `MetricsStore` is a meter. A meter is called at the time of the event. It must not block,
-/// and must not call the gate. Names are words with dots (`turnpike.circuit_breaker.state`). Labels
-/// come from a bounded set: states, reasons and origins, but never paths.
+/// meter. `MetricsStore` is a meter. A meter is called at the time of the event. The meter must not
+/// block, and must not call the gate. Names are words with dots (`turnpike.circuit_breaker.state`).
+/// Labels come from a bounded set: states, reasons and origins, but never paths.
 ///
 /// Gauges are reported as changes (OpenTelemetry's up-down counters). The gauges of gates that
 /// share a meter therefore add up: all calls in flight, all entries of caches, the number of

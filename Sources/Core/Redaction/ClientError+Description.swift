@@ -5,8 +5,8 @@ public import TurnpikeSupport
 extension ClientError {
     /// The request as last sent, redacted.
     ///
-    /// If a deadline passed before anything was sent, it is the request that the caller described.
-    /// If the call failed earlier in another way, it is nil.
+    /// If a deadline passed before anything was sent, this is the request that the caller
+    /// described. If the call failed earlier in another way, the request is nil.
     public var request: RequestSummary? { sent.map { RequestSummary($0) } }
 }
 

@@ -78,7 +78,7 @@ public struct SerializerTable: Sendable {
     /// The names in order.
     var names: [String] { entries.map(\.name) }
 
-    /// Returns the serializer with a name; nil if there is none of this type.
+    /// Returns the serializer with a name; nil if there is no such serializer of this type.
     public func serializer<Serializer: ResponseSerializer>(
         _ type: Serializer.Type, named name: String
     ) -> Serializer? {

@@ -120,7 +120,7 @@ public enum BodyChunk: Sendable {
 
 /// Bytes of a response that arrive faster than they are read.
 ///
-/// They are appended to a temporary file and read from its front.
+/// The bytes are appended to a temporary file and read from its front.
 ///
 /// The file is truncated whenever all its bytes have been read.
 final class SpillFile {

@@ -12,8 +12,8 @@ extension Response {
     /// decoded in bounded pieces while it is read, so that a small response cannot exhaust memory.
     /// ``ResponseBody/encodedBytes`` counts the bytes that arrived
     /// (``TransportCapabilities/encodedSizes``).
-    /// - Returns: The response with decoded content, which takes over the body of this response. A
-    ///   response without a coding is returned unchanged.
+    /// - Returns: A response with decoded content, whose body reads the body of this response. If
+    ///   the response has no coding, it is returned unchanged.
     /// - Throws: ``ClientError/Code/decompression`` if a coding cannot be decoded; the body is then
     ///   cancelled. If the content is broken, its reader gets an error with the same code.
     public func decoded() throws -> Response { try decoded { try $0.decompressor() } }

@@ -182,7 +182,7 @@ public final class Exchange: Sendable {
         do {
             head = try await arrivedHead().get()
         } catch {
-            // This has no effect on an exchange that has failed.
+            // The method has no effect on an exchange that has failed.
             cancel(.failed(error))
             throw error
         }

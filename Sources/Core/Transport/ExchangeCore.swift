@@ -135,7 +135,7 @@ public struct Flow: Sendable, Hashable {
     /// Bounds for a transport that can make the peer wait.
     /// - Parameters:
     ///   - highWater: The number of buffered bytes at which the transport is told to pause.
-    ///   - lowWater: The number of buffered bytes at which it is told to continue.
+    ///   - lowWater: The number of buffered bytes at which the transport is told to continue.
     /// - Returns: The bounds.
     public static func pausing(highWater: Int = 524_288, lowWater: Int = 131_072) -> Flow {
         Flow(highWater: highWater, lowWater: lowWater, memoryLimit: nil, fileLimit: 0)

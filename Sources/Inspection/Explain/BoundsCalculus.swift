@@ -4,10 +4,10 @@ import TurnpikeCore
 
 /// The worst case of a part of a stack, from a gate down to the transport.
 ///
-/// It is computed only from facts, from the innermost gate to the outermost. It begins with the
-/// worst case of the transport, and each gate changes the worst case of the part inside it. A bound
-/// may be too large, but is never too small. Neither the bytes that a transport buffers nor the
-/// time of running code is counted.
+/// The worst case is computed only from facts, from the innermost gate to the outermost. The
+/// computation begins with the worst case of the transport, and each gate changes the worst case of
+/// the part inside it. A bound may be too large, but is never too small. Neither the bytes that a
+/// transport buffers nor the time of running code is counted.
 struct WorstCase: Equatable {
     /// An entry of the calculation: a gate of the stack, or a group.
     indirect enum Part {
@@ -39,9 +39,9 @@ struct WorstCase: Equatable {
     enum Role {
         /// The gate may have any effect: send again, wait, answer, hold bytes.
         case interceptor
-        /// It may send again and wait.
+        /// The gate may send again and wait.
         case retrier
-        /// It may wait before a request is passed on, or before its response is returned.
+        /// The gate may wait before a request is passed on, or before its response is returned.
         case waiting
         /// It neither sends nor waits: a synchronous adapter, a logger, a recorder of metrics.
         case passive
@@ -160,8 +160,8 @@ struct WorstCase: Equatable {
         // An immediate error costs nothing, so it is never the worst case.
         case .answers(.refusal): break
 
-        // The limit ends sends, waits and reading inside of it, and its caller gets the error at
-        // once, even if a gate inside does not react.
+        // The limit ends sends, waits and reading inside of the gate, and the caller of the gate
+        // gets the error at once, even if a gate inside does not react.
         case .limitsTime(let limit, .head):
             worst.head = head.limited(to: Amount(limit))
             worst.waiting = waiting.limited(to: Amount(limit))
@@ -213,7 +213,7 @@ struct WorstCase: Equatable {
     /// Copies at the same time; a further copy begins only while the earlier ones are under way.
     ///
     /// The last copy begins after all delays, or just before the earlier copies have ended. Each
-    /// copy may hold memory, and while all of them wait, no exchange is under way.
+    /// copy may hold memory, and while all copies wait, no exchange is under way.
     private mutating func hedge(_ copies: Int, _ delay: Duration?) {
         if copies == 0 { return }
         let delays = Amount(delay).times(copies)

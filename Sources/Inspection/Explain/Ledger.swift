@@ -2,7 +2,7 @@
 
 import TurnpikeCore
 
-/// The largest amount, such as of sends or nanoseconds, for each number of sends that the framework
+/// The largest amount (sends, nanoseconds or bytes), for each number of sends that the framework
 /// still allows the call.
 ///
 /// A call may be passed to the transport 12 times, redirects apart. Gates share this limit: two
@@ -28,11 +28,11 @@ struct Ledger: Hashable {
         free = withOne
     }
 
-    /// Zero, for any number of sends.
+    /// The amount is zero for any number of sends.
     static let nothing = Ledger(withoutSend: Amount(0), withOne: Amount(0))
-    /// One if a send is left, and zero if the framework refuses the send.
+    /// The amount is one if the framework allows a send, and zero if it refuses the send.
     static let oneSend = Ledger(withoutSend: Amount(0), withOne: Amount(1))
-    /// Unbounded if a send is left, and zero if the framework refuses the send.
+    /// No bound if the framework allows a send, and zero if it refuses the send.
     static let endless = Ledger(withoutSend: Amount(0), withOne: .unbounded)
 
     /// The maximum in one call, with all sends of the limit.

@@ -23,7 +23,7 @@ public struct StackBounds: Sendable, Hashable {
     ///
     /// If no retry decides, one more send is counted for a repeatable request, because its
     /// kept-alive connection may end before an answer. A request that a gate sends for many calls,
-    /// such as one for a token, is not counted.
+    /// such as a request for a token, is not counted.
     public let sends: StackBound<Int64>
     /// The longest time until the caller has the response or the error.
     ///
@@ -36,7 +36,7 @@ public struct StackBounds: Sendable, Hashable {
     public let waiting: StackBound<Duration>
     /// The most bytes in memory: collected content, and the memory of gates.
     ///
-    /// For a call that streams, it is only the memory of gates.
+    /// For a call that streams, the amount is only the memory of gates.
     public let memory: StackBound<Int64>
     /// The most bytes that gates hold on disk.
     public let disk: StackBound<Int64>
@@ -78,7 +78,7 @@ extension StackBounds {
     /// Computes the worst case of a stack, and the gates that affect it.
     ///
     /// For a long stack, less is computed (``Extent``). The time for the limits grows with the
-    /// number of gates. The time to find the bounding gates grows with its square.
+    /// number of gates. The time to find the bounding gates grows with the square of this number.
     init(_ parts: [WorstCase.Part], places: [String], isStreaming: Bool, mayResend: Bool) {
         let extent = Extent(gates: places.count)
         let all = extent == .nothing ? WorstCase.transport : WorstCase.of(parts)

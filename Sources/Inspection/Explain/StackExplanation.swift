@@ -90,8 +90,8 @@ public enum GateRuns: String, Sendable, Hashable, CaseIterable {
     case perAttempt = "for each attempt"
     /// Once for each attempt of each hop.
     case perAttemptOfHop = "for each attempt of each hop"
-    /// Once, and again for each replay: an outer gate may send again in the same pass, for example
-    /// with new credentials after a 401.
+    /// Once, and once more for each replay: an outer gate may send again in the same pass, for
+    /// example with new credentials after a 401.
     case perCallAndReplay = "once per call, and for each replay"
     /// Once for each hop, and again for each replay.
     case perHopAndReplay = "for each hop, and for each replay"
@@ -104,7 +104,7 @@ public enum GateRuns: String, Sendable, Hashable, CaseIterable {
 }
 
 extension Stack {
-    /// Explains the effects of the stack on a request, and computes the worst case of such a call.
+    /// Explains the effects of the stack on a request, and computes the worst case of the call.
     ///
     /// No gate runs, and nothing is sent: the explanation uses the facts of the gates
     /// (``/TurnpikeCore/Gate/facts(for:)``). Facts that a gate does not state are unknown. Gates of
@@ -134,7 +134,7 @@ extension Stack {
         String(describing: type(of: transport))
     }
 
-    // Why the framework refuses to send the request; nil if it sends it.
+    // Why the framework refuses to send the request; nil if it sends the request.
     private static func fault(_ request: Request, _ transport: any Transport) -> String? {
         let needs: [(Bool, TransportCapabilities)] = [
             (request.body.isLive, .liveUpload), (request.body.hasTrailers, .requestTrailers),

@@ -79,7 +79,7 @@ struct LintEdge: Sendable {
 struct LintBreach: Sendable {
     /// The gate and the first of the others.
     let edge: LintEdge
-    /// The gates to which its order is wrong, outermost first.
+    /// The gates to which the order of this gate is wrong, outermost first.
     let others: [LintSubject.Entry]
 
     var outer: LintSubject.Entry { edge.outer }

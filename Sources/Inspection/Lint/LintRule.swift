@@ -5,11 +5,11 @@ import TurnpikeSupport
 /// A rule of the linter.
 ///
 /// Rules check the facts that gates state (``/TurnpikeCore/GateFacts``), never the name of a gate.
-/// ``all`` is the table of them, from which the article <doc:OrderOfTheStack> is made.
+/// ``all`` is the table of the rules; the article <doc:OrderOfTheStack> is made from it.
 public struct LintRule: Sendable, Identifiable {
     /// The kind of check.
     enum Check: Sendable {
-        /// Gates must be outside of other gates; the story describes the harm otherwise.
+        /// Gates must be outside of other gates; the story describes the harm of another order.
         ///
         /// There is one finding for each gate on the offender's side, with all gates to which its
         /// order is wrong. Without a side, there is one finding for each pair of gates.

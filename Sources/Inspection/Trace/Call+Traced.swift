@@ -27,7 +27,7 @@ extension Call {
     /// ``traced(redaction:)`` or was not sent yet.
     ///
     /// If the call is sent several times, by its caller or by a terminal such as a download that
-    /// resumes, it is the trace of the last send. A body that is read later is part of the trace:
+    /// resumes, this is the trace of the last send. A body that is read later is part of the trace:
     /// read the property again when the body has ended (``Trace/isComplete``).
     public var trace: Trace? {
         for case let recording as CallRecording in readers { return recording.last?.trace }

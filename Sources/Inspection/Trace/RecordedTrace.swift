@@ -15,7 +15,7 @@ struct RecordedTrace {
     /// The largest number of bytes of a response's header fields that are recorded.
     static let maxHeadBytes = 16_384
 
-    /// The activity that a span measures.
+    /// Returns the buckets; the oldest are merged until there are at most `limit` buckets.
     enum Kind {
         case call(Request)
         /// A pass; the name of its gate is read only when a trace is made.
@@ -173,7 +173,7 @@ struct RecordedTrace {
 
     /// Notes the end of a span, if it has not ended.
     ///
-    /// When a wait ends, its parts end too, because work that outlasts it is for other calls.
+    /// When a wait ends, its parts end too, because work that outlasts the wait is for other calls.
     mutating func end(_ part: Int, _ outcome: Outcome, at now: MonotonicInstant) {
         guard let span = span(of: part), spans[span].end == nil else { return }
         spans[span].end = now

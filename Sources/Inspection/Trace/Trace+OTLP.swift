@@ -10,10 +10,10 @@ extension [Trace] {
     /// read it at `/v1/traces` and from files (OTLP 1, JSON Protobuf Encoding).
     ///
     /// An exchange is a span of kind `CLIENT` with the attributes of the semantic conventions for
-    /// HTTP; all others are `INTERNAL`. If the requests of a call have a `traceparent`, its trace
-    /// continues that trace. An exchange gets the identifier in the field, so that the spans of
-    /// servers are inside the exchange (W3C Trace Context). Otherwise, the identifiers are derived
-    /// from the call's identifier, so that a trace always gets the same identifiers.
+    /// HTTP; all other spans are `INTERNAL`. If the requests of a call have a `traceparent`, its
+    /// trace continues that trace. An exchange gets the identifier in the field, so that the spans
+    /// of servers are inside the exchange (W3C Trace Context). Otherwise, the identifiers are
+    /// derived from the call's identifier, so that a trace always gets the same identifiers.
     ///
     /// A span that is under way ends at the last known time of its call, and has the attribute
     /// `turnpike.under_way`.

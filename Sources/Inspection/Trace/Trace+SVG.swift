@@ -94,7 +94,7 @@ private struct TracePicture {
         if span.kind == .exchange { return exchange(row, top) }
         var lines: [String] = []
         let kind = span.isBad ? "bad" : span.kindName
-        // The time inside is a line, the span's own time a bar on it.
+        // The time inside is a line, and the span's own time is a bar on this line.
         if span.kind != .wait {
             lines.append(bar(span.start..<row.end, top + 4.5, 3, "inside \(kind)"))
         }

@@ -186,7 +186,7 @@ private struct Waterfall {
 private enum TerminalWidth {
     static func of(_ text: String) -> Int { text.reduce(0) { $0 + of($1) } }
 
-    /// Two for wide characters of East Asia and for pictures, one for all others (UAX #11).
+    /// The width: two for wide characters of East Asia and for pictures, otherwise one (UAX #11).
     static func of(_ character: Character) -> Int {
         guard let scalar = character.unicodeScalars.first else { return 0 }
         if scalar.properties.isEmojiPresentation { return 2 }

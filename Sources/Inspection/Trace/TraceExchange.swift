@@ -61,7 +61,7 @@ public struct TraceExchange: Sendable, Hashable {
 
 /// Chunks of a response's content that were read one after another.
 ///
-/// An exchange has a bounded number of these: if there are too many, the oldest are merged.
+/// An exchange has a bounded number of chunks: if there are too many, the oldest are merged.
 public struct TraceChunks: Sendable, Hashable {
     /// The time from the beginning of the call to the first of the chunks.
     public var start: Duration { .nanoseconds(startNanoseconds) }

@@ -30,7 +30,7 @@ extension TracePage {
           for(const next of["KiB","MiB","GiB","TiB"])if(n>=1024){n/=1024;u=next}
           return(n<9.95?n.toFixed(1):n.toFixed(0))+" "+u;
         }
-        // Control characters and marks of direction could make a name look like another one.
+        // Control characters and marks of direction could make a name look like another name.
         function clean(text){
           return String(text).replace(/[\u0000-\u001f\u007f-\u009f\u2028-\u202e\u2066-\u2069]/g,
             c=>"\\u{"+c.codePointAt(0).toString(16)+"}");
@@ -84,7 +84,7 @@ extension TracePage {
         }
         const shift=n=>state.aligned?0:n.offset;
         function whole(){
-          // With room for the last bar, however short it is.
+          // The axis has room for the last bar, however short the bar is.
           return[0,1.01*Math.max(1e-6,...calls.map(c=>shift(c)+c.end))];
         }
         // For a few calls, spans are shown; for many calls, only the calls.

@@ -4,7 +4,7 @@ public import TurnpikeCore
 import TurnpikeSupport
 
 /// A part of a call that took time: the pass through a gate, an attempt, a wait, an exchange with a
-/// server, or a phase of one.
+/// server, or a phase of an exchange.
 public struct TraceSpan: Sendable, Hashable, Identifiable {
     /// The kind of activity that a span measures.
     public enum Kind: Sendable, Hashable {
@@ -45,7 +45,7 @@ public struct TraceSpan: Sendable, Hashable, Identifiable {
 
     /// The position of the span in ``Trace/spans``.
     public var id: Int { Int(place) }
-    /// The position of the span that this one lies in; nil for the call.
+    /// The position of the span around this span; nil for the call.
     public var parent: Int? { outer < 0 ? nil : Int(outer) }
     /// The activity that the span measures.
     public let kind: Kind

@@ -7,10 +7,9 @@ import TurnpikeSupport
 extension [Trace] {
     /// Returns the traces as one HTML page: every call as a waterfall, all on one axis of time.
     ///
-    /// The page is one file and needs no server. It is light or dark, as its reader prefers.
-    /// A keyboard is enough: arrows move and unfold, Enter opens the details of
-    /// a span, Escape closes it, Z zooms to it, 0 shows everything, and A aligns all calls at their
-    /// beginnings.
+    /// The page is one file and needs no server. The page is light or dark, as its reader prefers.
+    /// A keyboard is enough: arrows move and unfold, Enter opens the details of a span, Escape
+    /// closes it, Z zooms to it, 0 shows everything, and A aligns all calls at their beginnings.
     ///
     /// Texts from a peer are data on the page, never markup or code. A policy on the page forbids
     /// other scripts and all loading (Content Security Policy 3).

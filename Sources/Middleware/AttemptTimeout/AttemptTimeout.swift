@@ -10,7 +10,7 @@ import TurnpikeSupport
 /// fails as ``/TurnpikeCore/ClientError/Code/attemptTimeout``, and a retry may try again.
 /// ``TurnpikeCore/Call/attemptTimeout(_:)`` sets another limit for one call.
 public struct AttemptTimeout: PhasedInterceptor {
-    // Nil if only calls with their own limit are limited.
+    // The limit is nil if only calls with their own limit are limited.
     private let limit: Duration?
 
     /// Creates a time limit for attempts.
@@ -65,8 +65,8 @@ extension AttemptTimeout: PromptlyCancellable {
 enum AttemptTimeoutOption: RequestOptionKey {
     /// The gate that applies the option.
     ///
-    /// A request that another gate sends for all calls, such as one for a token, has neither the
-    /// option nor the limit.
+    /// A request that another gate sends for all calls, such as a request for a token, has neither
+    /// the option nor the limit.
     static func gate(for value: Duration) -> (any Gate)? { AttemptTimeout(ofCalls: ()) }
 
     /// The gate is added inside all retries.

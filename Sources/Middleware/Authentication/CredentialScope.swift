@@ -22,7 +22,7 @@ public struct CredentialScope: Sendable {
 
     /// Whether a request may carry the credential and does not already have a credential.
     ///
-    /// A request that was redirected through a foreign origin gets none, even at a listed origin.
+    /// A request redirected through a foreign origin gets none, even at a listed origin.
     /// - Throws: ``/TurnpikeCore/ClientError/Code/configuration`` if a listed text is not an
     ///   origin.
     public func admits(_ request: Request, in context: Context) throws -> Bool {
@@ -92,7 +92,7 @@ extension Outcome {
     }
 }
 
-/// The origins that a credential may be sent to; it is sent to no other.
+/// The origins that a credential may be sent to; no other origin gets it.
 ///
 /// ```swift
 /// .bearer(tokens, origins: ["https://api.example.com", "https://files.example.com"])

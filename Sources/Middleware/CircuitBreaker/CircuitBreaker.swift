@@ -9,18 +9,18 @@ import TurnpikeSupport
 /// window and the ratio of failures is reached. Calls then fail at once as
 /// ``/TurnpikeCore/ClientError/Code/circuitOpen``, and their
 /// ``/TurnpikeCore/ClientError/retryAfter`` says when the circuit half-opens. A half-open circuit
-/// lets at most `probes` calls through. If all of them succeed, it closes. If one fails, it opens
-/// for twice as long, up to a bound. If the probes do not end within the open time, new probes may
-/// pass.
+/// lets at most `probes` calls through. If all of them succeed, it closes. If a probe fails, the
+/// circuit opens for twice as long, up to a bound. If the probes do not end within the open time,
+/// new probes may pass.
 ///
 /// A call ends when the body of its response ends, and a body that breaks off is a failure. A call
 /// that is cancelled, or whose deadline passes, says nothing about the server; if it was a probe,
 /// another call takes its place.
 ///
 /// The position decides what is counted. Inside a retry, the breaker counts attempts. It sees the
-/// failures that the retry hides, and ends the retries of a call as soon as it opens. It needs an
-/// inner ``AttemptTimeout`` to notice a server that hangs. This is the place for most clients.
-/// Outside a retry, it counts calls: it opens only when retries no longer help.
+/// failures that the retry hides, and ends the retries of a call as soon as it opens. The gate
+/// needs an inner ``AttemptTimeout`` to notice a server that hangs. This is the place for most
+/// clients. Outside a retry, it counts calls: it opens only when retries no longer help.
 ///
 /// A gate used in several stacks is one shared breaker. It keeps the circuits of 1024 origins;
 /// beyond that, it drops the least recently used circuit, which closes it.
@@ -34,7 +34,7 @@ public struct CircuitBreaker: Interceptor {
     ///   - minimum: The calls that must have ended in the window before the circuit may open.
     ///   - window: The time over which calls are counted.
     ///   - open: How long the circuit stays open at first.
-    ///   - maxOpen: How long it stays open at most, after doubling.
+    ///   - maxOpen: How long the circuit stays open at most, after doubling.
     ///   - probes: How many calls a half-open circuit lets through.
     ///   - meter: Receives each change of a circuit's state (`turnpike.circuit_breaker.state`), and
     ///     counts refused calls (`turnpike.circuit_breaker.refusals`).
@@ -52,7 +52,7 @@ public struct CircuitBreaker: Interceptor {
         decide = verdict
     }
 
-    /// Takes the rules and the meter of another breaker; an open circuit stays open.
+    /// Takes over the rules and the meter of another breaker; an open circuit stays open.
     ///
     /// A client can thus keep its circuits when its stack is replaced.
     public func update(to other: CircuitBreaker) { circuits.update(to: other.circuits) }

@@ -12,12 +12,12 @@ public enum CircuitVerdict: Hashable, Sendable {
     /// fault of the request.
     case ignored
 
-    /// The default rule: a status from 500 on is a failure, and any other status a success.
+    /// The default rule: a status from 500 on is a failure, and any other status is a success.
     ///
     /// Errors of the network, of the protocol and of time limits for attempts are failures; all
-    /// other errors are ignored. A response that a validator refused is judged by its status. If
-    /// a proxy does not connect, a status from 500 on is a failure, and any other status is
-    /// ignored. If a reused connection ended before an answer, that is ignored
+    /// other errors are ignored. A response that a validator refused is judged by its status. If a
+    /// proxy does not connect, a status from 500 on is a failure, and any other status is ignored.
+    /// If a reused connection ended before an answer, the outcome is ignored
     /// (``/TurnpikeCore/TransferState/lostReusedConnection``).
     public static func standard(_ outcome: Outcome) -> CircuitVerdict {
         if let status = outcome.proxyStatus { return status.code >= 500 ? .failure : .ignored }

@@ -5,13 +5,13 @@ import TurnpikeSupport
 
 /// Sends identical requests once, and returns the response to all callers.
 ///
-/// While a safe request is under way, others with the same method, URL and header fields wait for
-/// its response instead of being sent. All header fields count, so that calls of different users
-/// are never merged: `Authorization`, `Cookie`, keys of any name, `Accept-Language`. Only fields
-/// that identify a single call are ignored. A request is sent alone if it has content, if its call
-/// has its own gates (``/TurnpikeCore/Call/through(_:)``) or options, or if it streams. Place this
-/// gate inside the gates that set credentials for each call, so that a request already identifies
-/// its user here.
+/// While a safe request is under way, other requests with the same method, URL and header fields
+/// wait for its response instead of being sent. All header fields count, so that calls of different
+/// users are never merged: `Authorization`, `Cookie`, keys of any name, `Accept-Language`. Only
+/// fields that identify a single call are ignored. A request is sent alone if it has content, if
+/// its call has its own gates (``/TurnpikeCore/Call/through(_:)``) or options, or if it streams.
+/// Place this gate inside the gates that set credentials for each call, so that a request already
+/// identifies its user here.
 ///
 /// Each call keeps its own deadline, and a cancelled call does not affect the others. When the last
 /// call has left, the exchange ends. The content is read completely before any call gets

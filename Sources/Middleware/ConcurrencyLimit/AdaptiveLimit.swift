@@ -19,7 +19,7 @@ public struct AdaptiveLimit: Sendable {
     public var min: Int
     /// The factor that overload lowers the limit by.
     public var decrease: Double
-    /// The time after a decrease without another one: earlier requests may still fail.
+    /// The time after a decrease in which no other one follows: earlier requests may still fail.
     public var pause: Duration
     /// Whether an outcome is a sign of overload.
     public var isOverload: @Sendable (Outcome) -> Bool
@@ -28,14 +28,14 @@ public struct AdaptiveLimit: Sendable {
 
     /// A limit that also reacts to latency, before a server refuses requests.
     ///
-    /// Every few seconds the limit is halved for one round of requests. If these are faster than
-    /// requests at the whole limit, requests wait for each other at the server, and the limit
-    /// falls. Otherwise the limit rises. Latency is the time to the head of a good response. Signs
-    /// of overload lower the limit as with the other rules.
+    /// Every few seconds the limit is halved for one round of requests. If these requests are
+    /// faster than requests at the whole limit, requests wait for each other at the server, and the
+    /// limit falls. Otherwise the limit rises. Latency is the time to the head of a good response.
+    /// Signs of overload lower the limit as with the other rules.
     ///
-    /// Use it if a server has few clients: each learns only from its own requests.
-    /// With four or more clients that all wait for permits, limits may rise to `perOrigin`, as
-    /// without the rule.
+    /// Use it if a server has few clients: each client learns only from its own requests. With four
+    /// or more clients that all wait for permits, limits may rise to `perOrigin`, as without the
+    /// rule.
     public static var latency: AdaptiveLimit {
         var rule = AdaptiveLimit()
         rule.followsLatency = true

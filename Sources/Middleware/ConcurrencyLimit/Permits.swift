@@ -4,7 +4,7 @@ import Synchronization
 import TurnpikeCore
 import TurnpikeSupport
 
-/// The permits of all origins, and the calls that wait for one.
+/// The permits of all origins, and the calls that wait for a permit.
 final class Permits: Sendable {
     /// The configured limits.
     struct Rules: Sendable {
@@ -187,7 +187,7 @@ final class Permits: Sendable {
 
     // MARK: Taking
 
-    /// Takes a permit, or a place in line for one.
+    /// Takes a permit, or a place in line.
     /// - Parameters:
     ///   - origin: The origin that the permit is for.
     ///   - precedence: What decides when the call has its turn.
@@ -229,7 +229,7 @@ final class Permits: Sendable {
     }
 
     /// Removes a waiter from its line.
-    /// - Returns: Whether it was still in line.
+    /// - Returns: Whether the waiter was still in line.
     func leave(_ origin: Origin, _ waiter: Waiter) -> Bool {
         state.withLock { $0.remove(waiter.rank, of: origin) != nil }
     }

@@ -36,7 +36,7 @@ extension Cookie {
             if case .domain(let domain) = reach { (domain, false) } else { (origin.host, true) }
         if attributes.isSecure, origin.scheme != "https" { return nil }
         let hasOwnPath = attributes.path.utf8.first == UInt8(ascii: "/")
-        // The prefix requires a written path, even if it is the root, and no written domain.
+        // The prefix requires the attribute `Path`, even for the root, and forbids `Domain`.
         let isHosts = Grammar.equalsIgnoringCase(String(name.prefix(7)), "__host-")
         if isHosts, !hasOwnPath || !attributes.domain.isEmpty { return nil }
         do {

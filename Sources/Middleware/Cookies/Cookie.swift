@@ -15,13 +15,13 @@ public struct Cookie: Sendable, Hashable {
         case none = "None"
     }
 
-    /// The name; empty for a cookie that has none.
+    /// The name; empty if the cookie has no name.
     public let name: String
     /// The value.
     public let value: String
-    /// The host that set the cookie, or the domain that it named; in lower case.
+    /// The domain that the cookie names, or else the host that set it; in lower case.
     public let domain: String
-    /// Whether the cookie goes only to that host, and not to its subdomains.
+    /// Whether the cookie goes only to the host that set it, and not to its subdomains.
     public let isHostOnly: Bool
     /// The prefix of the paths that get the cookie.
     public let path: String
@@ -31,7 +31,7 @@ public struct Cookie: Sendable, Hashable {
     public let isSecure: Bool
     /// Whether scripts of a page may not see the cookie; the jar only stores this value.
     public let isHTTPOnly: Bool
-    /// The cookie's rule for other sites; a cookie without one is always sent, because `Lax` by
+    /// The cookie's rule for other sites; a cookie without a rule is always sent, because `Lax` by
     /// default is a rule for browsers.
     public let sameSite: SameSite?
     /// When the cookie was first set.
@@ -63,7 +63,7 @@ public struct Cookie: Sendable, Hashable {
         if let fault { throw ClientError(.invalidRequest, "a cookie \(fault)") }
     }
 
-    /// The pair, as a `Cookie` line has it.
+    /// The pair, as a `Cookie` line contains it.
     var pair: String { name.isEmpty ? value : "\(name)=\(value)" }
 
     /// Whether the cookie has expired.

@@ -12,9 +12,9 @@ public import TurnpikeSupport
 /// One request gets at most 8190 bytes of cookies.
 ///
 /// The file has mode 0600. It is replaced as a whole, one second after a change and on `shutdown`
-/// of the client. It holds only cookies that have an expiry date; the others live as long as the
-/// jar. A line that is not a cookie is skipped. When a jar opens the file, the jar removes the
-/// leftovers of a process that was killed during a write.
+/// of the client. The file contains only cookies that have an expiry date; the others live as long
+/// as the jar. A line that is not a cookie is skipped. When a jar opens the file, the jar removes
+/// the leftovers of a process that was killed during a write.
 ///
 /// The path may be a link: its target is replaced, and the link stays. File, link and folder must
 /// belong to this user or to the superuser, and no other user may be able to write to them. A
@@ -127,7 +127,7 @@ public final class CookieJar: CookieStorage {
         return hasChanged
     }
 
-    /// Adds a cookie, or replaces the one with the same name, domain and path.
+    /// Adds a cookie, or replaces the cookie with the same name, domain and path.
     public func insert(_ cookie: Cookie, at date: Date) {
         state.withLock { _ = $0.insert(cookie, at: date) }
         file?.changed(content)

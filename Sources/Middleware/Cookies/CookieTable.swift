@@ -71,7 +71,7 @@ struct CookieTable: Sendable {
         }
     }
 
-    /// Whether a cookie from an insecure connection would hide or replace a `Secure` one (RFC
+    /// Whether a cookie from an insecure connection would hide or replace a `Secure` cookie (RFC
     /// 6265bis §5.7, step 16).
     func shadowsSecure(_ cookie: Cookie) -> Bool {
         domains.contains { domain, entries in

@@ -87,8 +87,8 @@ extension Gate where Self == Cookies {
 
 /// Stores cookies for ``Cookies``, and selects the cookies to send with a request.
 ///
-/// ``CookieJar`` is one implementation. Another may keep cookies for each user, or in a database;
-/// it parses lines with ``Cookie/init(setCookie:from:at:suffixes:)``.
+/// ``CookieJar`` is one implementation. Another storage may keep cookies for each user, or in a
+/// database; it parses lines with ``Cookie/init(setCookie:from:at:suffixes:)``.
 public protocol CookieStorage: Sendable {
     /// The cookies to send with a request, in the order in which they are sent.
     ///

@@ -19,7 +19,7 @@ import TurnpikeSupport
 /// Otherwise, pass the same object to both gates.
 ///
 /// With a ``CooldownSharing``, a replica that must wait 30 seconds tells the other replicas. While
-/// the others do not answer, each replica knows only the cool-downs that it has seen itself.
+/// those replicas do not answer, each replica knows only the cool-downs that it has seen itself.
 public final class Cooldowns: Sendable {
     private struct Entry: BoundedMapEntry {
         var until = MonotonicInstant(nanoseconds: .min)
@@ -37,11 +37,11 @@ public final class Cooldowns: Sendable {
 
     /// Creates cool-downs.
     /// - Parameters:
-    ///   - sharing: Tells other replicas of the cool-downs; nil keeps them in this process.
+    ///   - sharing: Reports the cool-downs to other replicas; nil keeps them in this process.
     ///   - longest: The longest cool-down; if a server asks for a longer one, it is cut.
     ///   - key: Returns the part of the origin that a cool-down is for, such as the name of an
     ///     account: the same function as ``RateLimiting/key(_:)``. ``Retry`` uses it; a limit uses
-    ///     its own.
+    ///     its own function.
     public init(
         sharing: (any CooldownSharing)? = nil, longest: Duration = .seconds(300),
         key: (@Sendable (Request) -> String?)? = nil
@@ -96,7 +96,7 @@ public final class Cooldowns: Sendable {
     }
 
     /// Notes a cool-down that another replica has reported.
-    /// - Returns: Whether it ends later than the known cool-down.
+    /// - Returns: Whether the reported cool-down ends later than the known cool-down.
     @discardableResult
     public func learn(_ duration: Duration, for key: QuotaKey, at now: MonotonicInstant) -> Bool {
         guard duration > .zero else { return false }
@@ -133,6 +133,6 @@ public protocol CooldownSharing: Sendable {
     /// Reports a cool-down to the other replicas, without a wait.
     func tell(of duration: Duration, for key: QuotaKey, gate: String, in context: Context)
 
-    /// The time left of a cool-down; nil if there is no cool-down, or if this is not known.
+    /// The time left of a cool-down; nil if there is no cool-down, or if it is unknown.
     func timeLeft(of key: QuotaKey, gate: String, in context: Context) async -> Duration?
 }

@@ -6,8 +6,8 @@ import TurnpikeSupport
 /// Ends a call that takes longer than a limit.
 ///
 /// The limit covers everything inside the gate: queues, attempts, back-off, redirects, the refresh
-/// of a token, and the body until its last byte has arrived. For a call that streams, it ends with
-/// the head. Place the gate outermost.
+/// of a token, and the body until its last byte has arrived. For a call that streams, the limit
+/// ends with the head. Place the gate outermost.
 ///
 /// A body that arrived in time can be read at any later time, even if it is stored in a file or
 /// decoded during the read. While a slow reader holds the sender back, the deadline runs, because

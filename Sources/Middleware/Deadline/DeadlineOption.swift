@@ -29,8 +29,8 @@ extension Call {
     /// This limit replaces the client's deadline.
     ///
     /// The limit covers the call until the last byte of its body has arrived, or up to the head if
-    /// it is ``/TurnpikeCore/Call/streaming()``. If a call makes several exchanges, the limit holds
-    /// for each: a download that resumes, an event stream that reconnects, the pages of a
+    /// the call is ``/TurnpikeCore/Call/streaming()``. If a call makes several exchanges, the limit
+    /// holds for each: a download that resumes, an event stream that reconnects, the pages of a
     /// collection. To limit the total time, cancel the task.
     public func deadline(_ limit: Duration) -> Call { option(DeadlineOption.self, limit) }
 }

@@ -51,7 +51,7 @@ public final class Switch: Sendable {
         }
     }
 
-    /// Whether the switch is on for a call; the answer stays the same while the share does.
+    /// Whether the switch is on for a call; the answer changes only if the share changes.
     /// - Parameters:
     ///   - context: The context of the call.
     ///   - gate: The name of the gate that asks.

@@ -18,7 +18,7 @@ public import TurnpikeCore
 ///
 /// The condition gets the request as the outer gates have changed it. It runs each time a request
 /// arrives: for each hop inside a redirect, for each attempt inside a retry. It must not block. If
-/// it returns false, the request skips the gates.
+/// the condition returns false, the request skips the gates.
 public struct When: GateGroup {
     /// The gates, outermost first.
     public let gates: [any Gate]

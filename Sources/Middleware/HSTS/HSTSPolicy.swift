@@ -10,7 +10,7 @@ struct HSTSPolicy: Hashable, Sendable {
     /// Whether the policy covers the subdomains.
     let includesSubdomains: Bool
 
-    // Ten years; a longer time is cut to this.
+    // Ten years; a longer time is cut to ten years.
     private static let longest: Int64 = 10 * 366 * 86_400
 
     /// Parses a line; nil if it has no `max-age`, has a directive twice, or breaks the syntax.

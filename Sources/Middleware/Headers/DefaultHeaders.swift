@@ -17,7 +17,7 @@ public struct DefaultHeaders: SynchronousRequestAdapter {
     ///   - languages: The languages, most preferred first, for `Accept-Language` with falling
     ///     weights; the first six count. No language is assumed, because the locale of a server is
     ///     not the locale of its users.
-    ///   - origins: The origins that receive fields with secrets; nil is the origin where a call
+    ///   - origins: The origins that receive fields with secrets; nil means the origin where a call
     ///     begins.
     public init(
         _ headers: HTTPHeaders = [:], languages: [String] = [], origins: CredentialOrigins? = nil
@@ -29,7 +29,7 @@ public struct DefaultHeaders: SynchronousRequestAdapter {
         secrets = SecretFields(for: origins)
     }
 
-    /// States the missing fields that the gate sets, and the origins of those that are secret.
+    /// States the missing fields that the gate sets, and the origins that get the secret ones.
     public func facts(for request: Request?) -> GateFacts? {
         let names = headers.map(\.name).filter { request?.headers.contains($0) != true }
         var facts = GateFacts("sets header fields that are missing")

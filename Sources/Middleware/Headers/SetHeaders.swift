@@ -15,9 +15,9 @@ public struct SetHeaders: SynchronousRequestAdapter {
 
     /// Creates a gate that sets header fields.
     /// - Parameters:
-    ///   - headers: Fields that replace those of the same names.
-    ///   - adding: Fields that are added after those of the same names.
-    ///   - origins: The origins that receive fields with secrets; nil is the origin where a call
+    ///   - headers: Fields that replace the fields of the same names.
+    ///   - adding: Fields that are added after the fields of the same names.
+    ///   - origins: The origins that receive fields with secrets; nil means the origin where a call
     ///     begins.
     public init(
         _ headers: HTTPHeaders = [:], adding: HTTPHeaders = [:], origins: CredentialOrigins? = nil
@@ -27,7 +27,7 @@ public struct SetHeaders: SynchronousRequestAdapter {
         secrets = SecretFields(for: origins)
     }
 
-    /// States the fields that the gate sets, and the origins of those that are secret.
+    /// States the fields that the gate sets, and the origins that get the secret ones.
     public func facts(for request: Request?) -> GateFacts? {
         let names = (replacing.map(\.name) + adding.map(\.name))
         var facts = GateFacts("sets header fields")

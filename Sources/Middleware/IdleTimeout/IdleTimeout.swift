@@ -8,10 +8,10 @@ import TurnpikeSupport
 /// Time counts only while the reader waits for a chunk, so a slow reader does not make a server
 /// idle. The limit ends when the whole body has arrived. A read that waits too long fails as
 /// ``/TurnpikeCore/ClientError/Code/idleTimeout``. A call that is
-/// ``/TurnpikeCore/Call/streaming()`` has no limit, unless it sets one itself:
+/// ``/TurnpikeCore/Call/streaming()`` has no limit, unless it sets a limit itself:
 /// ``TurnpikeCore/Call/idleTimeout(_:minBytesPerSecond:window:)`` replaces this limit for one call.
 public struct IdleTimeout: PhasedInterceptor {
-    // Nil if only calls with their own limit are limited.
+    // The limit is nil if only calls with their own limit are limited.
     private let limit: Duration?
     private let minBytes: Int
     private let window: Duration
@@ -19,7 +19,7 @@ public struct IdleTimeout: PhasedInterceptor {
     /// Creates a limit on idle time.
     /// - Parameters:
     ///   - limit: The longest wait for a chunk; zero or less leaves no time.
-    ///   - minBytesPerSecond: The lowest rate, averaged over a window of waiting time; 0 sets none.
+    ///   - minBytesPerSecond: The lowest rate, averaged over a window of waiting time; 0: no rate.
     ///   - window: The waiting time over which the rate is averaged.
     public init(
         _ limit: Duration = .seconds(30), minBytesPerSecond: Int = 0,
@@ -87,8 +87,8 @@ extension IdleTimeout: PromptlyCancellable {}
 enum IdleTimeoutOption: RequestOptionKey {
     /// The gate that applies the option.
     ///
-    /// A request that another gate sends for all calls, such as one for a token, has neither the
-    /// option nor the limit.
+    /// A request that another gate sends for all calls, such as a request for a token, has neither
+    /// the option nor the limit.
     static func gate(for value: IdleTimeout) -> (any Gate)? { IdleTimeout(ofCalls: ()) }
 
     /// Each attempt has its own body.

@@ -157,7 +157,7 @@ public struct Limits: PhasedInterceptor {
         if count > bound { throw tooLarge("the content is larger than \(bound) bytes") }
     }
 
-    // If the body fails, it adds the head to this error.
+    // If the body fails, the body adds the head to this error.
     private static func tooLarge(_ message: String, _ head: ResponseHead? = nil) -> ClientError {
         ClientError(
             .tooLarge, message + "; raise the limit if this is expected", response: head,

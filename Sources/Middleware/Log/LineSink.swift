@@ -16,7 +16,7 @@ public import TurnpikeSupport
 public final class LineSink: LogSink {
     private enum Flow {
         case flowing
-        /// A flush gave up, and no line was written since.
+        /// A flush has timed out, and no line has been written since.
         case stuck
     }
 
@@ -75,7 +75,7 @@ public final class LineSink: LogSink {
     /// - Parameters:
     ///   - path: The file.
     ///   - capacity: How many lines may wait.
-    ///   - onWrite: Called after each write, with its error, or nil.
+    ///   - onWrite: Called after each write, with the error of the write, or nil.
     /// - Throws: An error if the file cannot be opened.
     public convenience init(
         appendingTo path: String, capacity: Int = 4096,

@@ -99,7 +99,7 @@ public struct Log: RequestLogger {
             .holdsMemory(atMost: Int64(peekBytes)))
     }
 
-    /// Writes the lines that still wait.
+    /// Writes the queued lines.
     public func shutdown() async { await sink.flush() }
 }
 

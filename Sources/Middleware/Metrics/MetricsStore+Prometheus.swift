@@ -128,7 +128,7 @@ extension PrometheusNames {
     /// The endings of the names of a histogram's series.
     static let seriesOfHistogram = ["_bucket", "_sum", "_count"]
 
-    /// The name of a figure; a counter's name ends in `_total`, a histogram's in the unit.
+    /// The name of a figure: a counter ends in `_total`, and a histogram ends in `_seconds`.
     mutating func name(of name: String, _ kind: GateFigure.Kind) -> String {
         switch kind {
         case .counter: self.name(for: name, endingIn: "_total")

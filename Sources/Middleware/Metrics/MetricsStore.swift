@@ -143,7 +143,7 @@ public final class MetricsStore: Sendable {
 }
 
 extension MetricsStore: GateMeter {
-    /// Keeps the help text of a figure, in place of an earlier one.
+    /// Keeps the help text of a figure, in place of an earlier text.
     public func describe(_ name: String, as help: String) {
         state.withLock { state in
             if state.help[name] == nil, state.help.count >= maxSeries { return }

@@ -77,7 +77,7 @@ public final class KeyedLimiter<Source: PermitSource>: Sendable {
     /// How many calls wait.
     var waitingCount: Int { state.withLock { $0.waiting } }
 
-    /// Takes the queue and the meter of another limiter; calls that already wait stay.
+    /// Takes over the queue and the meter of another limiter; calls that already wait stay.
     func update(to other: KeyedLimiter) {
         let queue = other.queue
         state.withLock { $0.queue = queue }
@@ -172,7 +172,7 @@ public final class KeyedLimiter<Source: PermitSource>: Sendable {
     }
 
     /// Removes a waiter from its line; the waiters behind it move up.
-    /// - Returns: Whether it was still in line.
+    /// - Returns: Whether the waiter was still in line.
     func leave(_ key: QuotaKey, _ waiter: Waiter, _ timeSource: any TimeSource) -> Bool {
         var actions = DeferredActions()
         let hasLeft = state.withLock { state in
@@ -205,7 +205,7 @@ public final class KeyedLimiter<Source: PermitSource>: Sendable {
     }
 
     /// Lowers the permits left under one rule.
-    /// - Returns: Whether other users of the same quota must be told.
+    /// - Returns: Whether other users of the same quota must be notified.
     public func lower(
         to permits: Int, of key: QuotaKey, rule: Int, by timeSource: any TimeSource
     ) -> Bool {

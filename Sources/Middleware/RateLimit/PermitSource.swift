@@ -18,7 +18,7 @@ public protocol PermitSource: Sendable {
     mutating func correct(_ permits: Int, at now: Int64)
 
     /// Lowers the permits left under one rule.
-    /// - Returns: Whether other users of the same quota must be told.
+    /// - Returns: Whether other users of the same quota must be notified.
     mutating func lower(to remaining: Int, rule: Int, at now: Int64) -> Bool
 
     /// Whether news of permits may come soon, so that neither a full line nor a deadline refuses a

@@ -24,8 +24,8 @@ import TurnpikeSupport
 /// used bucket.
 ///
 /// A call that is cancelled before its request is sent gives its permits back. Without a retry, a
-/// request whose kept-alive connection ended before an answer is sent once more, but only if its
-/// permits are available at once.
+/// request is sent once more if its kept-alive connection ended before an answer and its permits
+/// are available at once.
 ///
 /// For one quota over all replicas of a service there is `SharedRateLimit` in `TurnpikeSharedState`.
 public struct RateLimit: RateLimiting {

@@ -4,12 +4,12 @@ import TurnpikeCore
 import TurnpikeSupport
 
 extension RateLimiting {
-    /// Returns the limit with corrections from header fields with the rest of the server's quota.
+    /// Returns the limit, corrected by header fields that state the rest of the server's quota.
     ///
     /// It reads `RateLimit` and `RateLimit-Policy` (draft-ietf-httpapi-ratelimit-headers-11), and
     /// `X-RateLimit-Limit`, `X-RateLimit-Remaining` and `X-RateLimit-Reset`, whose reset is a
-    /// number of seconds or, if it is large, a Unix time. The permits left are lowered to the
-    /// server's number, never raised: this shows other clients of the account.
+    /// number of seconds or, if it is large, a Unix time. The remaining permits are lowered to the
+    /// server's number, and never raised: a lower number shows that the account has other clients.
     /// If the server states that no permit is left until a time, and the limit honours cool-downs,
     /// a cool-down begins.
     ///

@@ -90,8 +90,8 @@ extension RateLimiting {
         return copy
     }
 
-    /// Returns the limit with a correction from the head of a response, which states the real cost
-    /// of the call.
+    /// Returns the limit, corrected by the real cost of each call that the head of its response
+    /// states.
     /// - Parameter cost: The number of permits that the call costs; nil if the head does not state
     ///   it. Excess permits are returned, and missing permits are charged.
     /// - Returns: The limit. It shares its quotas with this one.
@@ -101,8 +101,8 @@ extension RateLimiting {
         return copy
     }
 
-    /// Returns the limit with a correction from the content of a response, which states the real
-    /// cost of the call.
+    /// Returns the limit, corrected by the real cost of each call that the content of its response
+    /// states.
     ///
     /// ```swift
     /// struct Answer: Decodable {
@@ -117,7 +117,7 @@ extension RateLimiting {
     /// The content is kept while the caller reads it, and `cost` is called when all of it was read.
     /// If it breaks off or is longer, nothing is corrected; use ``charge(_:for:by:)`` then.
     /// - Parameters:
-    ///   - maxBytes: The most bytes of content that are kept for it.
+    ///   - maxBytes: The most bytes of content that are kept for `cost`.
     ///   - cost: The number of permits that the call costs; nil if the content does not state it.
     /// - Returns: The limit. It shares its quotas with this one.
     public func actualCost(

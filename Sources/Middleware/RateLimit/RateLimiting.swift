@@ -30,8 +30,8 @@ extension RateLimiting {
         if let other = other as? Self { limiter.update(to: other.limiter) }
     }
 
-    /// Charges the permits that a request cost beyond those it took, for callers that know the cost
-    /// after a stream.
+    /// Charges the permits that a request cost beyond the permits it took, for callers that know
+    /// the cost after a stream.
     /// - Parameters:
     ///   - permits: The number of further permits; a negative number gives permits back.
     ///   - request: The request; its origin and its key decide which quota is charged.

@@ -24,7 +24,7 @@ public struct ServiceLimit: Sendable, Hashable {
     /// The time after the response within which only the available quota may be used (`t`); nil if
     /// the server does not state it.
     public let effectiveWindow: Duration?
-    /// The owner of the quota, if the server keeps several (`pk`).
+    /// The owner of the quota, if the server has a quota for each owner (`pk`).
     public let partitionKey: Data?
 
     /// Creates a limit.

@@ -11,7 +11,7 @@ struct PermitRates: Sendable, Hashable {
         let interval: Int64
         /// The most permits that may be used at once.
         let burst: Int
-        /// The time by which calls may come before evenly spaced calls.
+        /// How much earlier calls may come than evenly spaced calls.
         let tolerance: Int64
 
         init(_ rule: QuotaRule) {

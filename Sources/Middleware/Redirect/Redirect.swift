@@ -177,7 +177,7 @@ private struct RedirectPath {
 }
 
 extension Redirect: PromptlyCancellable {
-    /// A pass ends soon if the rest of the chain does, unless the gate's handler waits.
+    /// A pass ends soon if the rest of the chain ends soon, unless the gate's handler waits.
     public var promptness: Promptness { onRedirect == nil ? .withInside : .unknown }
 }
 

@@ -16,7 +16,7 @@ struct RedirectRules: Sendable {
         default: return nil
         }
         // Several equal lines count as one. Different lines are a sign of response splitting, and
-        // clients would follow different ones.
+        // clients would follow different lines.
         let values = Set(head.headers.values(of: .location))
         if values.count > 1 {
             throw Self.refusal("the redirect has several different Location fields", head)

@@ -36,10 +36,10 @@ import TurnpikeSupport
 ///
 /// If the caller gets a value (``/TurnpikeCore/Context/collectedBytes``) and the request may be
 /// sent twice, up to `maxKeptBytes` of a successful response's content are read before the attempt
-/// ends. A body that breaks off or stalls before that is retried. Gates outside of the
-/// retry then get the response with its content; metrics still have the time of its head. Larger
-/// content, streams, downloads and the content of the last attempt are passed on while they arrive,
-/// and are not retried if they break off.
+/// ends. A body that breaks off or stalls before that is retried. Gates outside of the retry then
+/// get the response with its content; metrics still have the time of the head. Larger content,
+/// streams, downloads and the content of the last attempt are passed on while they arrive, and are
+/// not retried if they break off.
 public struct Retry: RequestRetrier {
     private let attempts: Int
     private let policy: RetryPolicy

@@ -14,7 +14,7 @@ import TurnpikeSupport
 ///
 /// One budget may serve several clients, and both retries and hedges. A call is counted once, by
 /// the gate that sees it first. The budget keeps the counts of 1024 origins; beyond that, it drops
-/// those of the least recently used origin.
+/// the counts of the least recently used origin.
 public final class RetryBudget: Sendable {
     private let ratio: Double
     private let floor: Double
@@ -157,7 +157,7 @@ extension RetryBudget {
         deposit(for: origin, at: context.timeSource.now)
     }
 
-    /// Counts a call for a retry, unless a hedge did.
+    /// Counts a call for a retry, unless a hedge has counted it.
     func depositForRetry(_ origin: Origin?, in context: Context) {
         if context[HedgedBudgets.self].contains(account) { return }
         deposit(for: origin, at: context.timeSource.now)

@@ -57,7 +57,7 @@ public struct URLPolicy: RequestAdapter {
     /// ``/TurnpikeCore/ClientError/Code/configuration``.
     /// - Parameters:
     ///   - schemes: The allowed schemes, in lower case.
-    ///   - allowedHosts: The allowed hosts; nil allows any. `denyPrivate` applies to them too.
+    ///   - allowedHosts: The allowed hosts; nil allows any host. `denyPrivate` applies to them too.
     ///   - deniedHosts: Hosts that are refused, even if they are also allowed.
     ///   - denyPrivate: When addresses that are not public are refused.
     ///   - resolver: Resolves names for `denyPrivate`. If nil, only the form of a name is checked

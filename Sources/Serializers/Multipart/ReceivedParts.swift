@@ -105,7 +105,7 @@ public struct ReceivedPart: Sendable {
     /// The part's content.
     public let content: Data
 
-    /// The part's media type; `text/plain` if it has none.
+    /// The part's media type; `text/plain` if the part has no type.
     public var type: MediaType {
         headers[.contentType].flatMap { MediaType(parsing: $0) } ?? .plainText
     }

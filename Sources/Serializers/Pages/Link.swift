@@ -99,7 +99,7 @@ private struct LinkReader {
         return Link(reference: reference, parameters: parameters)
     }
 
-    // Nil at the end of the link.
+    // The value is nil at the end of the link.
     private mutating func nextParameter() -> Link.Parameter? {
         skip(Grammar.isBlank)
         guard take(UInt8(ascii: ";")) else {

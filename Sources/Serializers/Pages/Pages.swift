@@ -12,8 +12,8 @@ import TurnpikeSupport
 /// ```
 ///
 /// Each page is a separate call, with the gates, retries and limits of the first call. A page is
-/// requested when the loop asks for the page. The pages end with a page that names no next page.
-/// Each iterator begins with the first page.
+/// requested when the loop asks for the page. The pages end with a page that has no link to a next
+/// page. Each iterator begins with the first page.
 ///
 /// The next page must have the origin of the first request, or its upgrade from http to https:
 /// credentials of the request never go to another origin. If a redirect led to a page of another
@@ -68,7 +68,7 @@ public struct Pages<Page: Sendable>: AsyncSequence, Sendable {
         /// The next page, or nil at the end.
         public mutating func next() async throws -> Page? {
             let state = state
-            // After an error there are no more pages.
+            // After an error, no further pages come.
             self.state = .ended
             var call: Call
             switch state {
@@ -144,7 +144,7 @@ public struct Pages<Page: Sendable>: AsyncSequence, Sendable {
             }
         }
 
-        // Nil if the body is not in memory, because such bodies cannot be compared.
+        // The value is nil if the body is not in memory, because such bodies cannot be compared.
         private static func identity(of request: Request) -> Data? {
             guard let content = request.body.inMemory else { return nil }
             return SHA256.digest(of: Data(request.targetURI.absoluteForm.utf8) + [0] + content)

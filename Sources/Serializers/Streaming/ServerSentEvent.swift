@@ -4,9 +4,9 @@ import TurnpikeCore
 
 /// An event of an event stream (WHATWG HTML §9.2).
 public struct ServerSentEvent: Sendable, Hashable {
-    /// The stream's last event ID when the event was complete; empty if none was set.
+    /// The stream's last event ID when the event was complete; empty if no ID was set.
     public var id: String
-    /// The event's type; `message` if none was set.
+    /// The event's type; `message` if no type was set.
     public var type: String
     /// The data, with lines joined by LF.
     public var data: String

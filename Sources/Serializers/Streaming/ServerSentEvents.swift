@@ -11,10 +11,10 @@ import TurnpikeSupport
 ///
 /// The request is sent when the first event is requested. When the stream ends or breaks, it is
 /// requested again with `Last-Event-ID`. The wait before that is the reconnection time of the
-/// server, or 3 s if it set none. It is at least 500 ms and at most 5 min, and doubles for each
+/// server, or 3 s if it set no time. It is at least 500 ms and at most 5 min, and doubles for each
 /// connection in a row without an event. A status other than 200, or a content type other than
-/// `text/event-stream`, is an error at once. Status 204 ends the stream, and so does releasing the
-/// iterator.
+/// `text/event-stream`, is an error at once. Status 204 ends the stream, and releasing the iterator
+/// ends it too.
 ///
 /// Only a request with a safe method (RFC 9110 §9.2.1) is sent again, because repeating a POST may
 /// cost money or have an effect each time. Without reconnection, the end of the stream ends the

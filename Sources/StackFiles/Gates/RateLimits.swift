@@ -152,7 +152,7 @@ extension Settings {
     /// - Parameters:
     ///   - part: The state that the gate shares with other replicas.
     ///   - keyField: The field that names the account of a request's cool-down.
-    /// - Returns: The cool-downs; nil if the gate honours none.
+    /// - Returns: The cool-downs; nil if the gate honours no cool-downs.
     func cooldowns(_ part: (any SharedGates)?, _ keyField: HTTPHeaders.Name?) -> Cooldowns? {
         guard bool("cooldowns", default: false) || part != nil else { return nil }
         if keyField == nil, let part { return part.cooldowns(key: nil) }

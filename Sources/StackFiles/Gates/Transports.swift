@@ -85,7 +85,7 @@ extension Registry {
     }
 }
 
-/// States the capabilities of the transport, for a check that opens none.
+/// States the capabilities of the transport, for a check that opens no transport.
 private struct DraftURLSession: Transport {
     var capabilities: TransportCapabilities { [] }
     var provesClient: Bool { false }

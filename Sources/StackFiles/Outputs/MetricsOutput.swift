@@ -18,7 +18,7 @@ final class MetricsOutput: Sendable {
     // The text that was written last.
     private let written = Mutex("")
 
-    /// One queue for all files, so that a new output of a file writes after the old one.
+    /// One queue for all files, so that a new output of a file writes after the old output.
     static let filesQueue = DispatchQueue(label: "turnpike.metrics", qos: .utility)
 
     /// Creates an output.
@@ -60,7 +60,7 @@ final class MetricsOutput: Sendable {
             }
             written.withLock { $0 = text }
         } catch {
-            // No call is running, so none could fail.
+            // No call is running, so no call could fail.
             if let path { faults?.record(path, error) }
         }
     }
@@ -70,7 +70,7 @@ final class MetricsOutput: Sendable {
 /// instance.
 final class MetricsHold: GateMeter {
     let output: MetricsOutput
-    // A decrease of a gauge after the client's end needs no write. An increase does, because
+    // A decrease of a gauge after the client's end needs no write. An increase needs one, because
     // another client may share the output.
     private let isFlushed = Atomic(false)
 
@@ -149,7 +149,7 @@ extension Settings {
     /// Returns the meter that a key names as `meter:NAME` (``Registry/register(meter:as:)``).
     ///
     /// A name that is not registered is recorded as a mistake.
-    /// - Returns: The meter; nil if the key names none.
+    /// - Returns: The meter; nil if the key names no meter.
     private func registeredMeter(_ key: String) -> (any GateMeter)? {
         guard let text = string(key), text.hasPrefix(Self.meterPrefix) else { return nil }
         let name = String(text.dropFirst(Self.meterPrefix.count))

@@ -191,7 +191,7 @@ public struct PartDescription: Sendable {
 
     /// Creates a description, with the settings by name.
     ///
-    /// A member of an object has a path, `trust.pins`; so has a member of each object of a list.
+    /// A member of an object, or of each object of a list, has a path such as `trust.pins`.
     public init(
         _ summary: String, settings: KeyValuePairs<String, SettingDescription> = [:],
         example: String = ""

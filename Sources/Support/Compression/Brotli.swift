@@ -33,7 +33,7 @@
     }()
 }
 
-// SAFETY: the state belongs to this object alone, which frees it at its end.
+// SAFETY: only this object uses the state, and it frees the state at its end.
 /// Decodes content in Brotli.
 ///
 /// The window, and so the memory, is at most 16 MiB (RFC 7932 §9.1). The library refuses the large

@@ -40,7 +40,7 @@ public enum CompressionFormat: String, Sendable, CaseIterable {
         }
     }
 
-    /// The value of `Accept-Encoding` that names what this system can decode.
+    /// The value of `Accept-Encoding` that names the codings that this system can decode.
     public static let acceptEncoding = acceptEncoding(of: allCases.filter(\.isThere))
 
     static func acceptEncoding(of formats: [Self]) -> String {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// SAFETY: the stream's memory belongs to this object alone, which frees it at its end.
+// SAFETY: only this object uses the stream's memory, and it frees the memory at its end.
 /// Inflates content piece by piece with the system's zlib.
 ///
 /// Each step produces at most as many bytes as the caller's buffer holds, so content that inflates

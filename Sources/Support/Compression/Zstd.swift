@@ -55,7 +55,7 @@
     func isGood(_ code: Int) -> Bool { isError(code) == 0 }
 }
 
-// SAFETY: the context belongs to this object alone, which frees it at its end.
+// SAFETY: only this object uses the context, and it frees the context at its end.
 /// Decodes content in Zstandard: any number of frames, of which some may be skippable.
 @safe final class ZstdDecompressor: Decompressor {
     private let zstd: Zstd
@@ -106,7 +106,7 @@
     }
 }
 
-// SAFETY: the context belongs to this object alone, which frees it at its end.
+// SAFETY: only this object uses the context, and it frees the context at its end.
 /// Compresses content chunk by chunk into one frame of Zstandard, with a checksum.
 @safe public final class ZstdCompressor: Compressor {
     private let zstd: Zstd

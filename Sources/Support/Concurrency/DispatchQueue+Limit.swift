@@ -24,7 +24,7 @@ extension DispatchQueue {
     }
 }
 
-/// A continuation that two parties may try to resume; the first one does.
+/// A continuation that two parties may try to resume; only the first attempt succeeds.
 private final class OneResumption: Sendable {
     private let continuation: Mutex<CheckedContinuation<Bool, Never>?>
 

@@ -54,7 +54,7 @@ public final class JobQueue: Sendable {
     /// Moves the jobs to an empty list, and keeps the list's storage for later jobs.
     public func take(into list: inout [UnownedJob]) { state.withLock { swap(&$0.jobs, &list) } }
 
-    /// Refuses later jobs; those that wait must still be taken and run.
+    /// Refuses later jobs; the jobs in the list must still be taken and run.
     public func close() { state.withLock { $0.isClosed = true } }
 }
 

@@ -123,7 +123,7 @@ public final class SharedValue<Value: Sendable>: Sendable {
         return true
     }
 
-    /// Calls a handler when the value is settled, or at once if it already is.
+    /// Calls a handler when the value is settled, or at once if it is already settled.
     public func whenSettled(_ handler: @escaping @Sendable () -> Void) {
         let isSettled = state.withLock { state in
             if state.result == nil { state.handlers.append(handler) }

@@ -16,7 +16,7 @@ public struct FileFault: Error, CustomStringConvertible {
         unsafe description = "cannot \(action): \(String(cString: strerror(code)))"
     }
 
-    /// Creates an error for an untrusted file or folder that the system would allow to use.
+    /// Creates an error for a file or folder that is accessible, but not trusted.
     public init(refusing what: String, _ reason: String, code: CInt) {
         self.code = code
         description = "\(what) is not used: \(reason)"

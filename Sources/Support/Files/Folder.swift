@@ -115,7 +115,7 @@ public final class Folder: Sendable {
 
     // MARK: Contents
 
-    /// Returns the status of a name without following a link, or nil if it does not exist.
+    /// Returns the status of a name without following a link, or nil if the name does not exist.
     public func status(of name: String) throws(FileFault) -> stat? {
         var status = stat()
         if unsafe fstatat(descriptor, name, &status, AT_SYMLINK_NOFOLLOW) == 0 { return status }

@@ -47,7 +47,7 @@ public struct PrivateFile: Sendable {
         }
     }
 
-    /// Writes a new file of mode 0600 in the same folder and renames it over the old one.
+    /// Writes a new file of mode 0600 in the same folder and renames it over the old file.
     ///
     /// Readers see either the old or the new content, even if the process is killed.
     public func write(_ content: Data) throws {

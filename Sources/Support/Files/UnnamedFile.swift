@@ -2,7 +2,7 @@
 
 /// An open file that is read and written at positions.
 ///
-/// A temporary one has no name and disappears when its descriptor is closed.
+/// A temporary file has no name and disappears when its descriptor is closed.
 public final class UnnamedFile: Sendable {
     private let descriptor: CInt
 

@@ -224,7 +224,7 @@ public enum Grammar {
 }
 
 extension String {
-    // Calls a closure with the bytes, without a copy of the text, which `withUTF8` needs.
+    // Calls a closure with the bytes, without the copy of the text that `withUTF8` needs.
     fileprivate func withBytes<Value>(_ body: (UnsafeBufferPointer<UInt8>) -> Value) -> Value {
         if let value = unsafe utf8.withContiguousStorageIfAvailable(body) { return value }
         // A string bridged from Objective-C may not be contiguous.

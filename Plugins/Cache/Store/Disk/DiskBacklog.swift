@@ -39,7 +39,7 @@ final class DiskBacklog: Sendable {
         /// Whether to write at once, because the queue is long. Otherwise the store writes a little
         /// later, together with changes that are added until then.
         let isNow: Bool
-        /// The latest start has the highest number; earlier ones stop.
+        /// The latest start has the highest number; earlier starts stop.
         fileprivate let number: Int
     }
 

@@ -9,7 +9,7 @@ extension DiskFolder {
     /// The most variants of one key.
     private static let maxVariants = 8
 
-    /// The entry at a place; nil if there is none.
+    /// The entry at a place; nil if the place has no entry.
     func entry(_ place: DiskIndex.Place, forWriting: Bool = false) throws -> EntryFile? {
         func file(in packs: Folder?) throws -> CacheFile? {
             try packs.flatMap {

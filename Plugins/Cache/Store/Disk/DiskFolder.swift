@@ -59,7 +59,7 @@ final class DiskFolder: @unchecked Sendable {
     /// The folder's index; nil until it is opened.
     var index: DiskIndex? { opened.withLock { $0?.index } }
 
-    /// The folder's index, for look-ups; nil if there is none yet.
+    /// The folder's index, for look-ups; nil if there is no index yet.
     func foundIndex() throws -> DiskIndex? {
         try opened.withLock { opened in
             if let opened { return opened.index }
@@ -74,7 +74,7 @@ final class DiskFolder: @unchecked Sendable {
         }
     }
 
-    /// The folder of entry files, for reading; nil if there is none yet.
+    /// The folder of entry files, for reading; nil if there is no folder yet.
     /// - Parameter again: Whether to search again, because another process may have removed the
     ///   folder and made a new one.
     /// - Returns: The folder.
@@ -89,7 +89,7 @@ final class DiskFolder: @unchecked Sendable {
         }
     }
 
-    /// The folder of entry files, for new ones. A missing folder is created.
+    /// The folder of entry files, for new entries. A missing folder is created.
     func packs() throws -> Folder {
         try opened.withLock { opened in
             if let packs = opened?.packs, packs.isStillThere { return packs }
@@ -102,7 +102,7 @@ final class DiskFolder: @unchecked Sendable {
         }
     }
 
-    /// The folder of temporary files; nil if there is none.
+    /// The folder of temporary files; nil if there is no such folder.
     func foundTemporaries() throws -> Folder? {
         guard let root = opened.withLock({ $0?.root }) else { return nil }
         return try Self.ifThere { () throws(FileFault) in try root.folder("tmp") }

@@ -31,13 +31,13 @@ final class DiskIndex: Sendable {
 
     private let file: CacheFile
     private let bucketCount: UInt64
-    /// The seed of the digests. The seed also distinguishes this index from an earlier one.
+    /// The seed of the digests. The seed also distinguishes this index from an earlier index.
     let seed: UInt64
     let removals = Mutex(Removals())
 
     // MARK: Opening
 
-    /// Opens the index of a folder; nil if there is none.
+    /// Opens the index of a folder; nil if there is no index.
     static func existing(in folder: Folder) throws -> DiskIndex? {
         guard let file = try CacheFile.existing(name, in: folder, forWriting: true) else {
             return nil

@@ -28,7 +28,7 @@ import TurnpikeCore
 /// stays in memory until it is written. At most 8 MiB wait: if the disk is slower, new responses
 /// are not stored. A removal is never lost if the disk works. A removal cancels earlier entries
 /// that this process is still storing. It also cancels look-ups and entries that other processes
-/// began before it was written.
+/// began before the removal was written.
 ///
 /// Nothing is opened before the first call. The store has its own queues for reading and writing
 /// files. If a write failed, the next look-up throws its error. Another process may keep the

@@ -13,7 +13,7 @@ public protocol RequestLogger: Gate {
     /// It applies to request content in memory, and to response content that the caller reads.
     var peekBytes: Int { get }
 
-    /// Returns the logger that receives the events of one pass, or nil for this one.
+    /// Returns the logger that receives the events of one pass, or nil for this logger.
     ///
     /// The method is called when a request reaches the gate, in the task of its caller and before
     /// the first event. Later events may arrive in other tasks: the task that reads the body, or

@@ -21,7 +21,7 @@ extension SHA256 {
     ///   (``TurnpikeCore/RequestBody/canOpenAgain``).
     /// - Returns: 32 bytes.
     /// - Throws: ``TurnpikeCore/ClientError/Code/bodyNotReplayable`` if the body can be read only
-    ///   once. The body is then not read, so it can still be sent without a digest.
+    ///   once. In this case the body is not read, so it can still be sent without a digest.
     ///   ``TurnpikeCore/ClientError/Code/upload`` if a file cannot be read, the errors of the
     ///   body's stream, or `CancellationError` soon after the task was cancelled.
     public static func digest(of body: RequestBody) async throws -> Data {

@@ -30,7 +30,7 @@ public struct RequestBody: Sendable {
         self.contentType = contentType
     }
 
-    /// Makes a body at once; if that throws an error, the call fails before anything is sent.
+    /// Makes a body at once; if this throws, the call fails before anything is sent.
     public static func catching(_ make: () throws -> RequestBody) -> RequestBody {
         do {
             return try make()
@@ -65,7 +65,7 @@ public struct RequestBody: Sendable {
     /// is not a regular file, or changes its size while it is sent, the call fails as
     /// ``ClientError/Code/upload``.
     /// - Parameters:
-    ///   - url: The file. If it is a symbolic link, the link is followed.
+    ///   - url: The file. A symbolic link is followed.
     ///   - range: The bytes to send. If it is nil, all bytes are sent.
     ///   - type: The media type. If it is nil, the type is `application/octet-stream`.
     /// - Returns: The body.
@@ -157,8 +157,8 @@ public struct RequestBody: Sendable {
 
     /// Whether the body can be opened any number of times, so that reading does not consume it.
     ///
-    /// A gate asks this before it reads the body itself, for example to sign it. It is true for
-    /// data, for files, and for streams with `replayable: true`. Nothing is opened.
+    /// A gate asks this before it reads the body itself, for example to sign it. The value is true
+    /// for data, for files, and for streams with `replayable: true`. Nothing is opened.
     public var canOpenAgain: Bool {
         switch source {
         case .stream(let stream): stream.isReplayable

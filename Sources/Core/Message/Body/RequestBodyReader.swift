@@ -5,7 +5,7 @@ public import TurnpikeSupport
 
 /// The chunks of a request body that was opened for one send.
 ///
-/// The reader belongs to one task. If it is released, it releases its file or sequence.
+/// The reader belongs to one task. If the reader is released, it releases its file or sequence.
 public final class RequestBodyReader {
     private enum Source {
         case data(Data)
@@ -15,7 +15,7 @@ public final class RequestBodyReader {
     }
 
     private var source: Source
-    // The number of bytes that are left, if the length is known.
+    // The number of bytes that remain, if the length is known.
     private var remaining: Int64?
     private var stopsAtLimit = false
     // The trailer computations whose fields were not read yet.
@@ -144,7 +144,7 @@ public final class RequestBodyReader {
     }
 }
 
-/// The chunks of several bodies in a row; each is opened when its turn comes.
+/// The chunks of several bodies in a row; each body is opened when its turn comes.
 private struct PartIterator: AsyncIteratorProtocol {
     var rest: ArraySlice<RequestBody>
     var reader: RequestBodyReader?

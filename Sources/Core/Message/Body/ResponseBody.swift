@@ -72,8 +72,8 @@ public struct ResponseBody: Sendable {
 
     /// The bytes of coded content from which the chunks so far were decoded.
     ///
-    /// The number may include bytes that are not decoded yet. It is nil if the content is not
-    /// coded, or if the transport does not count the bytes (URLSession).
+    /// The number may include bytes that are not decoded yet. The number is nil if the content is
+    /// not coded, or if the transport does not count the bytes (URLSession).
     public var encodedBytes: Int64? { storage.encodedBytes }
 
     /// How much of the content has arrived, read or unread.

@@ -11,8 +11,8 @@ public import TurnpikeSupport
 public protocol ResponseBodySource: Sendable {
     /// Returns the next chunk, or nil at the end.
     ///
-    /// One reader at a time calls it. It must return soon after ``cancel(_:)``. If its task is
-    /// cancelled, it must soon throw `CancellationError`.
+    /// One reader at a time calls it. It must return soon after ``cancel(_:)``. If the task of the
+    /// method is cancelled, it must soon throw `CancellationError`.
     func next() async throws -> Data?
 
     /// Ends the transfer; called at most once, from any thread, perhaps while ``next()`` waits.

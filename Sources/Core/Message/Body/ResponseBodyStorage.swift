@@ -36,7 +36,7 @@ final class ResponseBodyStorage: Sendable {
     let length: Int64?
     let encodedLength: Int64?
     private let content: ResponseBodyContent
-    // A separate value, because it is read often and a read of `content` copies the content.
+    // A separate value, because it is read often, and a read of `content` copies the content.
     private let isInMemory: Bool
     private let state: Mutex<State>
 

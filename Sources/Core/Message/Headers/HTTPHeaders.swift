@@ -49,7 +49,7 @@ public struct HTTPHeaders: Sendable {
         for (name, value) in pairs { append(Name(name), value) }
     }
 
-    /// The value of a field, or nil if there is none.
+    /// The value of a field, or nil if there is no such field.
     ///
     /// If a name has several lines, they are joined with a comma (RFC 9110 §5.3); the lines of
     /// `Cookie` are joined with a semicolon (RFC 9113 §8.2.3). For `Set-Cookie`, use
@@ -212,7 +212,7 @@ extension HTTPHeaders {
         guard contains(.retryAfter) else { return nil }
         return values(of: .retryAfter).compactMap { value -> Duration? in
             if let date = HTTPDate.parse(value, now: now) {
-                // The result is not a number if `now` is not a number; a duration cannot be
+                // The result is not a number if `now` is not a number, because a duration cannot be
                 // infinite.
                 let seconds = date.timeIntervalSince(now)
                 return seconds > 0 ? .seconds(Swift.min(seconds, 1e12)) : .zero

@@ -124,7 +124,7 @@ extension MediaType: CustomStringConvertible {
             let isToken = Grammar.isToken(parameter.value)
             text += isToken ? parameter.value : Grammar.quoted(parameter.value)
         }
-        // Rounded first, so that a weight slightly below 1 does not become 0.
+        // The weight is rounded first, so that a weight slightly below 1 does not become 0.
         let thousandths = Int((min(max(quality, 0), 1) * 1000).rounded())
         if thousandths < 1000 {
             var digits = String(thousandths + 1000).dropFirst()

@@ -84,7 +84,7 @@ extension JSONValue: Codable {
 extension JSONValue {
     /// Returns entries for the `userInfo` of a decoder of JSON text; with them, each ``JSONValue``
     /// in the decoded value is exactly as in the text.
-    /// - Parameter content: The text. It must have the names that the decoder looks for.
+    /// - Parameter content: The text. The text must have the names that the decoder looks for.
     /// - Returns: The entries to add to the decoder's `userInfo`.
     public static func userInfo(for content: Data) -> [CodingUserInfoKey: any Sendable] {
         JSONSource.key.map { [$0: JSONSource(content)] } ?? [:]

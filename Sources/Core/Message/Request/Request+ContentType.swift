@@ -4,8 +4,8 @@ extension Request {
     /// Sets `Content-Type` from the body if the header fields do not contain it.
     ///
     /// If a multipart type has no boundary, or another boundary than the body, it gets the boundary
-    /// of the body, so that the parts can be separated. The client does this for each
-    /// request that it sends. Code that converts a request to another type must do it itself.
+    /// of the body, so that the parts can be separated. The client does this for each request that
+    /// it sends. Code that converts a request to another type must set the field itself.
     public mutating func describeBody() {
         guard let type = body.contentType else { return }
         guard let text = headers[.contentType] else {

@@ -5,7 +5,7 @@ public import TurnpikeSupport
 /// A request: method, URL, header fields, body and options.
 ///
 /// A request is one pointer wide and shares its storage. If it is passed along a chain, nothing is
-/// copied. If a gate changes it, it is copied once.
+/// copied. If a gate changes the request, the request is copied once.
 ///
 /// If the URL, the method or a header field is invalid, the call fails with
 /// ``ClientError/Code/invalidRequest`` before anything is sent. The error names the part but not
@@ -120,8 +120,8 @@ public struct Request: Sendable {
 
     /// Whether the request asks about the whole server and is sent with `*` as its target.
     ///
-    /// This is an OPTIONS request for a URL without path and query (RFC 9110 §9.3.7, RFC 9112
-    /// §3.2.4). ``TargetConvertible/server`` is such a URL.
+    /// Such a request is an OPTIONS request for a URL without path and query (RFC 9110 §9.3.7, RFC
+    /// 9112 §3.2.4). ``TargetConvertible/server`` is such a URL.
     public var asksServer: Bool {
         method == .options && parts.uri.isOriginAlone
     }

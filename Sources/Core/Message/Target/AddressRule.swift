@@ -21,8 +21,8 @@ public struct AddressRule: Sendable {
     public static let publicAddresses = Self(allowsPublicAlone: true, \.isPublic)
 
     /// Creates a rule.
-    /// - Parameter allows: Returns whether a connection to an address is allowed. It is called on
-    ///   the network's thread or the caller's thread, so it must be quick.
+    /// - Parameter allows: Returns whether a connection to an address is allowed. The closure is
+    ///   called on the network's thread or the caller's thread, so it must be quick.
     public init(allows: @escaping @Sendable (IPAddress) -> Bool) {
         self.init(allowsPublicAlone: false, allows)
     }
@@ -32,7 +32,7 @@ public struct AddressRule: Sendable {
         self.decide = decide
     }
 
-    /// Returns a rule that allows what both rules allow.
+    /// Returns a rule that allows the addresses that both rules allow.
     public func and(_ other: AddressRule) -> AddressRule {
         if allowsPublicAlone, other.allowsPublicAlone { return self }
         return AddressRule { allows($0) && other.allows($0) }

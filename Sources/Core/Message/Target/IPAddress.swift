@@ -6,8 +6,8 @@
 public struct IPAddress: Hashable, Sendable {
     /// The 32 bits of an IPv4 address, or nil for IPv6.
     let v4: UInt32?
-    // The upper and lower 64 bits of an IPv6 address; for an IPv4 address, those of its mapped form
-    // (`::ffff:192.0.2.1`, RFC 4291 §2.5.5.2).
+    // The upper and lower 64 bits of an IPv6 address; for an IPv4 address, the bits of its mapped
+    // form (`::ffff:192.0.2.1`, RFC 4291 §2.5.5.2).
     let high: UInt64
     let low: UInt64
 
@@ -55,8 +55,8 @@ extension IPAddress {
     ///
     /// The value is false for the ranges of IANA's special-purpose registries (RFC 6890 and its
     /// updates): this host, private, shared (CGNAT), link-local, loopback, documentation,
-    /// benchmarking, multicast, reserved, unique local. It is also false for an IPv6 address that
-    /// carries such an IPv4 address (mapped, compatible, 6to4, NAT64, ISATAP, Teredo), and for
+    /// benchmarking, multicast, reserved, unique local. The value is also false for an IPv6 address
+    /// that carries such an IPv4 address (mapped, compatible, 6to4, NAT64, ISATAP, Teredo), and for
     /// cloud metadata services at other addresses.
     public var isPublic: Bool {
         if let v4 { return Self.isPublic(v4) }
@@ -79,7 +79,7 @@ extension IPAddress {
         case (0x0064_FF9B_0000_0000, 0): return low
         default: break
         }
-        // 6to4 (RFC 3056) carries it after the first 16 bits.
+        // 6to4 (RFC 3056) has the IPv4 address after the first 16 bits.
         return high >> 48 == 0x2002 ? UInt32(truncatingIfNeeded: high >> 16) : nil
     }
 

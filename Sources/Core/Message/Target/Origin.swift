@@ -101,7 +101,7 @@ extension RandomAccessCollection<UInt8> {
         }
     }
 
-    /// The value of decimal digits; nil if there are none, or too many.
+    /// The value of decimal digits; nil if there are no digits, or too many.
     var number: Int? {
         if isEmpty { return nil }
         var number = 0

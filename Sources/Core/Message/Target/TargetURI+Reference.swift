@@ -101,7 +101,7 @@ extension TargetURI {
     // MARK: Dot segments
 
     /// The text without the segments `.` and `..` in its path (RFC 3986 §5.2.4), or nil if it has
-    /// none.
+    /// no such segments.
     ///
     /// Foundation keeps these segments in absolute URLs, and a transport may keep or remove them.
     /// Cookies, signatures and caches could then use another path than the sent path. An escaped

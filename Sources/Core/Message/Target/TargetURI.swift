@@ -96,8 +96,8 @@ public struct TargetURI: Sendable {
         return authorityFault(bytes, parts)
     }
 
-    // Text before a colon may be a host or a user. It is quoted only if it is a scheme (RFC 3986
-    // §3.1) and an authority follows.
+    // Text before a colon may be a host or a user. The scheme is quoted only if it is valid as a
+    // scheme (RFC 3986 §3.1) and an authority follows.
     private static func otherScheme<Bytes: RandomAccessCollection<UInt8>>(
         _ bytes: Bytes, _ scheme: Range<Int>, _ parts: URIParts
     ) -> String where Bytes.Index == Int {

@@ -141,7 +141,7 @@ struct ByteTable: Sendable {
 
     /// Runs a search over bytes and flags.
     ///
-    /// The body must check its own bounds.
+    /// The closure must check its own bounds.
     @inline(__always)
     func withFlags<Result>(
         _ bytes: [UInt8],

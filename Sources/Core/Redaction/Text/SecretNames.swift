@@ -23,7 +23,7 @@ enum SecretNames {
         return !describing.contains { name.hasSuffix($0) }
     }
 
-    // A quick check by the first three letters of each word. It runs for every name in every
+    // A quick check by the first three letters of each word. The check runs for every name in every
     // printed text, and few names pass.
     private static func mayHoldSecretWord(_ name: some Sequence<UInt8>) -> Bool {
         var last: UInt32 = 0

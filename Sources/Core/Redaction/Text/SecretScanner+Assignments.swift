@@ -252,7 +252,7 @@ extension SecretScanner {
         return place
     }
 
-    // Whether a closing sign ends the word: no more of the word follows, or another name follows.
+    // Whether a closing sign ends the word: the word does not continue, or another name follows.
     private func isClosed(_ place: Int, inQuery: Bool) -> Bool {
         let next = place + 1
         guard next < bytes.count else { return true }

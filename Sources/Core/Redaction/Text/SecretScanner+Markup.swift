@@ -32,7 +32,7 @@ extension SecretScanner {
         Grammar.isAlphanumeric(byte) || byte >= 0x80 || "-_.:".utf8.contains(byte)
     }
 
-    // Returns the end of an attribute, or of one byte between two attributes.
+    // Returns the end of an attribute; if no attribute begins here, returns the next position.
     private func attribute(at start: Int, of tag: inout MarkupTag) -> Int {
         let name = bytes[start...].prefix { Self.isOfTagName($0) }
         if name.isEmpty { return start + 1 }

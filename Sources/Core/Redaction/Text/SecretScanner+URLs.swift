@@ -131,7 +131,7 @@ extension SecretScanner {
         var start = bytes.count
         while start > 0, !Self.isBoundary(bytes[start - 1]) { start -= 1 }
         pass.work += bytes.count - start
-        // A user and a password whose `@` was cut off.
+        // A user and a password before an `@` that was cut off.
         guard let slashes = bytes[start...].lastRange(of: Array("//".utf8)) else {
             let colon = bytes[start...].lastIndex(of: UInt8(ascii: ":"))
             if let colon, !isPort(colon + 1, bytes.count) {

@@ -17,7 +17,7 @@ enum NaturalTextHeuristic {
 
     /// Whether a value is an everyday word.
     ///
-    /// A search for such a value would hide the word everywhere.
+    /// A search for such a common value would hide the word everywhere.
     static func isCommon(_ value: some Sequence<UInt8>) -> Bool {
         isWord(value) || common.contains(value)
     }

@@ -196,7 +196,7 @@ extension Origin {
 }
 
 extension GateEffect {
-    /// How long a stamp is valid: the inner nil means any time, the outer nil no stamp.
+    /// How long a stamp is valid; an inner nil means any time, and an outer nil means no stamp.
     fileprivate var stamp: Duration?? {
         if case .stampsTime(let valid) = self { return .some(valid) }
         return nil

@@ -192,7 +192,7 @@ extension BearerToken: CustomStringConvertible {
 public protocol BearerTokenProvider: Sendable {
     /// Gets a new token.
     /// - Parameters:
-    ///   - old: The token that it replaces; nil for the first one.
+    ///   - old: The token that the new token replaces; nil for the first token.
     ///   - exchange: Sends requests, and has the clock and the cancellation of the refresh.
     /// - Returns: The token.
     /// - Throws: Any error. All calls that wait fail as ``/TurnpikeCore/ClientError/Code/auth``,

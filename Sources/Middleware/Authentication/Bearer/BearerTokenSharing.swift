@@ -18,7 +18,7 @@ public protocol BearerTokenSharing: Sendable {
     /// Replaces the token of all replicas with one from outside; nil removes the token.
     /// - Parameters:
     ///   - token: The token.
-    ///   - scope: The scope that is asked for.
+    ///   - scope: The requested scope.
     func replace(with token: BearerToken?, scope: [String])
 
     /// Takes a clock and a log for work in the background; each call passes both.
@@ -31,7 +31,7 @@ public struct SharedRefresh: Sendable {
     public let old: BearerToken?
     /// Whether the present token may be used if there is no other token.
     public let isLook: Bool
-    /// The scope that is asked for.
+    /// The requested scope.
     public let scope: [String]
     /// When and how often tokens are refreshed.
     public let policy: RefreshPolicy

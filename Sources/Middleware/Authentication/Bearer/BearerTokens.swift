@@ -17,16 +17,16 @@ import TurnpikeSupport
 /// - A refresh runs in a separate task. Its result is kept even if no caller waits any more: if a
 ///   refresh token works only once, the answer holds the only valid token. Cancelled calls,
 ///   ``/TurnpikeCore/Client/cancelAll()`` and the time limits of gates do not end a refresh.
-///   ``/TurnpikeCore/Client/shutdown(grace:cancellingWith:)`` waits for it, as long as a call
-///   would.
+///   ``/TurnpikeCore/Client/shutdown(grace:cancellingWith:)`` waits for a refresh, as long as a
+///   call would.
 /// - A call waits for a refresh at most ``RefreshPolicy/timeLimit``. It stops waiting when it is
 ///   cancelled or meets its deadline. After the limit, later calls begin another refresh. But if
-///   the provider spends refresh tokens (``BearerTokenProvider/spendsRefreshToken``), they wait for
-///   the same answer, up to ``RefreshPolicy/answerLimit``.
+///   the provider spends refresh tokens (``BearerTokenProvider/spendsRefreshToken``), these calls
+///   wait for the same answer, up to ``RefreshPolicy/answerLimit``.
 /// - The failure of a refresh reaches all calls that wait for it, and all calls whose refused
-///   request was signed before the failure. The next call tries again at once. If that fails too, a
-///   pause begins, in which calls that need a token fail with the same cause. It grows with each
-///   failure, and is as long as the endpoint's `Retry-After` at least.
+///   request was signed before the failure. The next call tries again at once. If that refresh
+///   fails too, a pause begins, in which calls that need a token fail with the same cause. The
+///   pause grows with each failure, and is at least as long as the endpoint's `Retry-After`.
 /// - Refused tokens are replaced ``RefreshPolicy/maxRefreshes`` times at most.
 /// - A token close to its expiry is replaced in the background, while calls go on using it. An
 ///   expired token is replaced before anything is sent.
@@ -55,12 +55,12 @@ public final class BearerTokens: Sendable {
     ///   - token: The first token; if nil, the provider is asked at the first call.
     ///   - provider: Gets new tokens; if nil, a token is never replaced.
     ///   - policy: When and how often tokens are replaced.
-    ///   - requestedScope: The scope that the provider asks for; a change of it replaces the token
-    ///     (``update(policy:provider:requestedScope:)``).
+    ///   - requestedScope: The scope that the provider asks for; a change of the scope replaces the
+    ///     token (``update(policy:provider:requestedScope:)``).
     ///   - sharing: Gives several replicas one token; nil if this process has its own token.
     ///     Sharing has no effect without a provider, and belongs to this object alone.
-    ///   - onRefresh: Runs with each new token, before the calls that wait for it continue, for
-    ///     instance to save it. It must return at once.
+    ///   - onRefresh: Runs with each new token, for instance to save it, before the calls that wait
+    ///     for it continue. It must return at once.
     public init(
         _ token: BearerToken? = nil, provider: (any BearerTokenProvider)? = nil,
         policy: RefreshPolicy = .standard, requestedScope: [String] = [],
@@ -79,7 +79,7 @@ public final class BearerTokens: Sendable {
 
     /// Replaces the current token, after a sign-in for instance; nil removes it.
     ///
-    /// Only this ends a refresh under way and drops its result.
+    /// Only this method ends a refresh under way and drops its result.
     ///
     /// With a ``BearerTokenSharing``, it also replaces the token of the other replicas, in the
     /// background. A replica takes the new token when its token is refused or close to its expiry.
@@ -191,9 +191,9 @@ public final class BearerTokens: Sendable {
             note: { context.report($0, by: Self.gate) }, request: request)
         // The task belongs to no caller and to no client. After the request, the old token may be
         // spent, and only the answer has the new token. The task ends when the provider returns or
-        // throws. The search in the store before that has a separate limit. The limit for answers
-        // also settles the refresh, and so does a token that is installed meanwhile. A client's
-        // `shutdown` waits for the refresh.
+        // throws. The search in the store before that has a separate limit. The limit for answers,
+        // or a token that is installed meanwhile, also settles the refresh. A client's `shutdown`
+        // waits for the refresh.
         let task = Task.apart { [self] in
             do {
                 let token = try await Self.$underWay.withValue(underWay) {

@@ -9,7 +9,7 @@ final class TokenRefresh: Sendable {
     let generation: UInt64
     /// The scope that the provider was created to request.
     let requestedScope: [String]
-    /// Whether the refresh only looks for a token of other replicas; the present one may be used.
+    /// Whether the refresh only looks for a token of other replicas; the present token may be used.
     let isLook: Bool
     /// When the refresh began.
     let begin: MonotonicInstant
@@ -126,7 +126,7 @@ struct RefreshPauses {
 
     private static let first = 0.25
     private static let longest = 30.0
-    /// A longer pause that an endpoint asks for is cut to this.
+    /// A longer pause that an endpoint asks for is cut to this value.
     private static let longestWish = Duration.seconds(300)
 
     /// The time until the next refresh may begin; nil if it may begin now.

@@ -24,18 +24,18 @@ struct TokenState: Sendable {
     private var generation: UInt64 = 0
     // The scope that the provider must ask for.
     private(set) var requestedScope: [String]
-    // When the token must no longer be used. It is nil for a token that had already expired when it
-    // arrived; otherwise, each request would fetch such a token again. The clock may be
+    // When the token must no longer be used. The date is nil for a token that had already expired
+    // when it arrived; otherwise, each request would fetch such a token again. The clock may be
     // wrong, so the token is used until the server refuses it.
     private var end: Date?
     private var renewal: Date?
     private var wasRefused = false
-    // Whether replicas share the token, and this one has not yet looked at theirs.
+    // Whether replicas share the token, and this replica has not yet looked at the shared token.
     private var mustLook: Bool
     private(set) var refresh: TokenRefresh?
     // Refreshes that took too long and were followed by others; their answers may still come.
     private var superseded: [TokenRefresh] = []
-    // The refused tokens, each once; a replacement was begun for each.
+    // The refused tokens, each once; for each of them, a replacement has begun.
     private var refusals: [(generation: UInt64, at: MonotonicInstant)] = []
     private var failures: UInt64 = 0
     private var pauses = RefreshPauses()
@@ -69,8 +69,8 @@ struct TokenState: Sendable {
 
     /// The current credential after a refresh.
     ///
-    /// It is nil if the requested scope has changed since, or if no token has arrived yet and
-    /// another refresh is under way.
+    /// The result is nil if the requested scope has changed since, or if no token has arrived yet
+    /// and another refresh is under way.
     func credential(behind refresh: TokenRefresh) throws -> Credential? {
         if refresh.requestedScope != requestedScope { return nil }
         if refresh.generation == generation {

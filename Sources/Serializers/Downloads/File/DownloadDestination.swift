@@ -162,7 +162,7 @@ enum FileName {
     /// The longest name in bytes on common file systems.
     static let maxBytes = 255
 
-    /// Returns the name as one safe path component, or nil if nothing is left of it.
+    /// Returns the name as one safe path component, or nil if nothing of it remains.
     ///
     /// Only the part after the last slash or backslash is used. Control characters and characters
     /// that change the text direction are removed. Dots and spaces at both ends are removed, so

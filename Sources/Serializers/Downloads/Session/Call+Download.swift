@@ -98,7 +98,7 @@ public struct DownloadedFile: Sendable {
     public let url: URL
     /// The name that the response suggested, made safe.
     ///
-    /// It is set even if another name was used.
+    /// The property is set even if another name was used.
     public let suggestedName: String
     /// The size of the file.
     public let bytes: Int64

@@ -92,7 +92,7 @@ final class HTTPExchange: Sendable {
 
     // MARK: Ends
 
-    /// Tells async-http-client to stop, which closes the connection.
+    /// Makes async-http-client stop, which closes the connection.
     private func stop(_ reason: any Error) {
         stop(state.withLock { $0.giveUp() }, reason)
     }
@@ -184,8 +184,8 @@ extension HTTPExchange: HTTPClientResponseDelegate {
     }
 
     /// Passes a head to the ``Exchange``.
-    /// - Returns: The length of the content, or -1 if it is unknown. Nil if the head is invalid and
-    ///   has ended the exchange.
+    /// - Returns: The length of the content, or -1 if it is unknown. The value is nil if the head
+    ///   is invalid and has ended the exchange.
     private func receive(_ head: HTTPResponseHead) -> Int64? {
         switch WireHead.head(head, to: request, traits) {
         case .success(let head):

@@ -22,7 +22,7 @@ struct HTTPExchangeState {
     /// end of the response.
     enum Sending {
         case underWay
-        /// A refusal came before the end of the upload; `rest` bytes of its content are left.
+        /// A refusal came before the end of the upload; `rest` bytes of its content remain.
         case refused(rest: Int64)
         case done
     }

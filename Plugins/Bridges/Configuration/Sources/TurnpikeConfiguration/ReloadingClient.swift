@@ -37,12 +37,12 @@ public final class ReloadingClient: Sendable {
     ///     ``TurnpikeStackFiles/StackFile/init(from:registry:)`` names the keys.
     ///   - registry: The names that the stack may use.
     ///   - serializers: The serializers for response values.
-    ///   - trace: Reads all calls, such as a `TraceStore`; nil if nothing does.
+    ///   - trace: The reader of all calls, such as a `TraceStore`; nil if nothing does.
     ///   - timeSource: The source of time for calls.
     ///   - randomSource: The source of randomness for calls.
     ///   - onReload: Called by ``run()`` after each change of the stack with the new stack file, or
     ///     with the error because of which the old stack stays. The same error is reported once.
-    ///     Also called if a wrong configuration is changed back to the one in use.
+    ///     Also called if a wrong configuration is changed back to the configuration in use.
     /// - Throws: `ClientError.Code.configuration` with every mistake, or
     ///   `ClientError.Code.unsupported`.
     public init(

@@ -16,15 +16,15 @@ struct SettingReader {
         issues.append(ConfigurationIssue(path: key.joined(separator: "."), message: message))
     }
 
-    /// Returns the value at a key, or nil if there is none.
+    /// Returns the value at a key, or nil if there is no value.
     ///
     /// If the value has a form that the schema does not know, it is returned unchanged. The check
-    /// of the stack file then names what was expected.
+    /// of the stack file then reports what was expected.
     mutating func value(_ schema: JSONValue, at key: [String]) -> JSONValue? {
         value(SettingForm.forms(of: schema), at: key)
     }
 
-    /// Returns the value at a key in one of several forms, or nil if there is none.
+    /// Returns the value at a key in one of several forms, or nil if there is no value.
     mutating func value(_ forms: [SettingForm], at key: [String]) -> JSONValue? {
         let isSecret = forms.contains(where: \.mayBeSecret)
         for case .scope(let members) in forms {
@@ -54,7 +54,7 @@ struct SettingReader {
         return nil
     }
 
-    /// Returns the settings below a key, or nil if there are none.
+    /// Returns the settings below a key, or nil if there are no settings.
     mutating func object(_ members: [JSONObject.Member], at key: [String]) -> JSONObject? {
         var object = JSONObject()
         for member in members where member.name != "use" && member.name != "id" {
