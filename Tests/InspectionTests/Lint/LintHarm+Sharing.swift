@@ -6,6 +6,7 @@ import Turnpike
 import TurnpikeCache
 import TurnpikeCore
 import TurnpikeTesting
+import TurnpikeTraffic
 
 // What is shared, stored and logged.
 extension LintHarm {
