@@ -214,7 +214,6 @@ struct BinaryPropertyList {
         return offset
     }
 
-
     private mutating func size(of object: Int, depth: Int) throws -> Int {
         if let known = sizes[object] {
             if known == 0 { throw PropertyListGuard.fault("refers to itself") }

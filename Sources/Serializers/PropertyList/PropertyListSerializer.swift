@@ -91,8 +91,14 @@ extension PropertyListValue {
 
     /// Returns the value, an array or a dictionary, as an encoded property list.
     /// - Throws: ``/TurnpikeCore/ClientError/Code/serialization`` if a string contains a character
-    ///   that XML does not allow, or Foundation's error, also for another kind of value.
+    ///   that XML does not allow, or for another kind of value, which Foundation's encoder refuses.
     public func data(format: Format = .xml) throws -> Data {
+        switch self {
+        case .array, .dictionary: break
+        default:
+            throw ClientError(
+                .serialization, "the top of a property list must be an array or a dictionary")
+        }
         let encoder = PropertyListEncoder()
         encoder.outputFormat = format
         let content = try encoder.encode(Encoded(value: self))

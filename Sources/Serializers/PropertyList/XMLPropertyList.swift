@@ -155,7 +155,8 @@ struct XMLPropertyList {
                 return String(decoding: text, as: UTF8.self)
             case UInt8(ascii: "&"):
                 guard let end = rest.prefix(12).firstIndex(of: UInt8(ascii: ";")),
-                    let scalar = Self.scalar(String(decoding: rest[position + 1..<end], as: UTF8.self))
+                    let scalar = Self.scalar(
+                        String(decoding: rest[position + 1..<end], as: UTF8.self))
                 else { throw PropertyListGuard.fault("has an unknown reference") }
                 text += Array(String(Character(scalar)).utf8)
                 position = end + 1
@@ -169,7 +170,9 @@ struct XMLPropertyList {
     }
 
     private static func scalar(_ reference: String) -> Unicode.Scalar? {
-        let named = ["lt": "<", "gt": ">", "amp": "&", "quot": "\"", "apos": "'"] as [String: Unicode.Scalar]
+        let named =
+            ["lt": "<", "gt": ">", "amp": "&", "quot": "\"", "apos": "'"]
+            as [String: Unicode.Scalar]
         if let scalar = named[reference] { return scalar }
         guard reference.hasPrefix("#") else { return nil }
         let digits = reference.dropFirst()

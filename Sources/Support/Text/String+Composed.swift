@@ -24,7 +24,7 @@ extension String {
     // that NFC has; the ranges have no character that NFC excludes.
     private static func composed(_ character: Character) -> Character {
         let ranges: [ClosedRange<UInt32>] = [
-            0xC0...0x24F, 0x386...0x6D3, 0x1E00...0x1FFF, 0x3040...0x30FF, 0xAC00...0xD7A3,
+            0xC0...0x24F, 0x385...0x6D3, 0x1E00...0x1FFF, 0x3040...0x30FF, 0xAC00...0xD7A3,
         ]
         for range in ranges {
             for value in range {

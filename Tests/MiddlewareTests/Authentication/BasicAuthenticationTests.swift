@@ -30,6 +30,26 @@ struct BasicAuthenticationTests {
         #expect(try await sent(.basic(user: user, password: password)) == "Basic " + expected)
     }
 
+    @Test("Letters and their marks become the characters that Foundation's NFC has")
+    func composed() {
+        let letters = [
+            0xC0..<0x250, 0x386..<0x530, 0x622..<0x6D4, 0x1E00..<0x2000, 0x3040..<0x3100,
+        ]
+        let values = letters.flatMap(Array.init) + Array(stride(from: 0xAC00, to: 0xD7A4, by: 997))
+        for scalar in values.compactMap({ Unicode.Scalar(UInt32($0)) }) {
+            let apart = String(Character(scalar)).decomposedStringWithCanonicalMapping
+            guard apart.unicodeScalars.count > 1 else { continue }
+            let expected = apart.precomposedStringWithCanonicalMapping
+            #expect(
+                Array(apart.composed.utf8) == Array(expected.utf8),
+                "U+\(String(scalar.value, radix: 16))")
+        }
+        for text in ["\u{212B}", "\u{2126}", "\u{1F71}", "q\u{301}", "👨‍👩‍👧", "漢字", "שׁ"] {
+            let expected = text.precomposedStringWithCanonicalMapping
+            #expect(Array(text.composed.utf8) == Array(expected.utf8), "\(text)")
+        }
+    }
+
     @Test("A request keeps the Authorization that it has")
     func own() async throws {
         let field = try await sent(.basic(user: "u", password: "p")) {

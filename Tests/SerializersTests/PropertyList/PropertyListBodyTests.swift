@@ -24,8 +24,8 @@ struct PropertyListBodyTests {
         arguments: ["a\u{1}b", "\0", "\u{B}", "\u{1F}", "\u{FFFE}", "x\u{FFFF}"])
     func illegal(text: String) throws {
         for value in [
-            PropertyListValue.string(text), .array([.string(text)]),
-            .dictionary([text: .bool(true)]), .dictionary(["a": .string(text)]),
+            PropertyListValue.array([.string(text)]), .dictionary([text: .bool(true)]),
+            .dictionary(["a": .string(text)]),
         ] {
             let error = #expect(throws: ClientError.self) { try RequestBody.propertyList(value) }
             #expect(error?.code == .serialization)
@@ -42,7 +42,12 @@ struct PropertyListBodyTests {
 
     @Test("Tabs, line breaks and non-ASCII characters are allowed in XML")
     func legal() throws {
-        let value = PropertyListValue.string("a\tb\nc \u{7F}é\u{FFFD}😃")
+        let value = PropertyListValue.array([.string("a\tb\nc \u{7F}é\u{FFFD}😃")])
         #expect(try PropertyListValue(parsing: value.data()) == value)
+    }
+
+    @Test("The top of a list that is written is an array or a dictionary")
+    func top() {
+        expectError(.serialization) { try PropertyListValue.string("x").data(format: .binary) }
     }
 }
