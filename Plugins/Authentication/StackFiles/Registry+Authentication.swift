@@ -208,7 +208,9 @@ extension DigestAuthentication {
         }
         self.init(
             user: user, password: password, origins: settings.keptOrigins(),
-            sessions: settings.reloadable("sessions", for: [Secret(user), Secret(password)]) { Sessions() }
+            sessions: settings.reloadable("sessions", for: [Secret(user), Secret(password)]) {
+                Sessions()
+            }
         )
     }
 }
