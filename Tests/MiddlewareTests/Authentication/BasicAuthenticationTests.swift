@@ -3,6 +3,7 @@
 import Foundation
 import TestSupport
 import Testing
+import TurnpikeSupport
 import TurnpikeTesting
 
 @testable import TurnpikeCore
