@@ -53,7 +53,7 @@ struct SharedRateLimitFaultTests {
             #expect(simulation.elapsed < .milliseconds(21))
             for _ in 0..<100 { _ = try await client.get(anywhere).response() }
             #expect(simulation.elapsed < .milliseconds(21))
-            let told = sink.lines.filter { $0.contains("go on locally") }
+            let told = sink.lines.filter { $0.contains("decide locally") }
             #expect(told.count == 1, "\(told)")
         }
     }
@@ -89,7 +89,7 @@ struct SharedRateLimitFaultTests {
                     _ = try await client.get(anywhere).response()
                 }
             }
-            #expect(sink.lines.count { $0.contains("go on locally") } == 3)
+            #expect(sink.lines.count { $0.contains("decide locally") } == 3)
             #expect(sink.lines.count { $0.contains("answers again") } == 1)
         }
     }
@@ -112,9 +112,9 @@ struct SharedRateLimitFaultTests {
                 }
             }
             let told = sink.lines.compactMap { line in
-                ["go on locally", "answers again"].first { line.contains($0) }
+                ["decide locally", "answers again"].first { line.contains($0) }
             }
-            let once = ["go on locally", "answers again"]
+            let once = ["decide locally", "answers again"]
             #expect(told == once + once, "\(told)")
         }
     }

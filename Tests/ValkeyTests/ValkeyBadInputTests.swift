@@ -130,7 +130,7 @@ struct ValkeyBadInputTests {
         "A server that cannot serve now is told as such",
         arguments: [
             ("LOADING Redis is loading the dataset in memory", "try again"),
-            ("MASTERDOWN Link with MASTER is down", "the primary"),
+            ("MASTERDOWN Link with MASTER is down", "its primary"),
             ("CLUSTERDOWN The cluster is down", "CLUSTER INFO"),
             ("TRYAGAIN Multiple keys request during rehashing of slot", "is being moved"),
             ("BUSY Redis is busy running a script", "SCRIPT KILL"),
