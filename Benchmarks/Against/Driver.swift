@@ -5,7 +5,9 @@ import Foundation
 import Turnpike
 import TurnpikeCurl
 
-/// One run of `scripts/bench against`. It uses only interface that all commits have.
+/// One run of `scripts/bench against`.
+///
+/// It uses only interface that all commits have.
 ///
 /// `driver mock|curl bare|ten|standard CALLERS SECONDS|COUNTx URL` prints the number of calls and their
 /// CPU time in seconds. With a count instead of a time, there is no warm-up.

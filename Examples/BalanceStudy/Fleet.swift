@@ -64,7 +64,9 @@ struct Connection: Sendable, Hashable {
     let opened: Double
 }
 
-/// The resolver of the fleet. Its answer is the current list, which is fresh for a second.
+/// The resolver of the fleet.
+///
+/// Its answer is the current list, which is fresh for a second.
 struct FleetResolver: EndpointResolver {
     /// The fleet.
     let fleet: Fleet

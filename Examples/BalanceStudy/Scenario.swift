@@ -4,7 +4,9 @@ import Turnpike
 
 /// The scenario of a run: its clients, its endpoints, and when the weather begins.
 struct Scenario: Sendable, Hashable {
-    /// The number of clients. They share no state, as if each were its own process.
+    /// The number of clients.
+    ///
+    /// They share no state, as if each were its own process.
     var clients = 20
     /// How many calls each client begins per second.
     var callsPerSecond = 20.0
@@ -12,7 +14,9 @@ struct Scenario: Sendable, Hashable {
     var endpoints = 10
     /// How many requests an endpoint serves at a time.
     var workers = 4
-    /// The most requests that wait at an endpoint. It refuses further ones with 503.
+    /// The most requests that wait at an endpoint.
+    ///
+    /// It refuses further ones with 503.
     var queueLimit = 200
     /// The median of the service time in seconds; its distribution is log-normal.
     var median = 0.033
@@ -50,6 +54,8 @@ struct Scenario: Sendable, Hashable {
         (0..<endpoints).map { .host("10.0.0.\($0 + 1)", port: 8080) }
     }
 
-    /// The zone of an endpoint. The last of the three zones is the one that is lost.
+    /// The zone of an endpoint.
+    ///
+    /// The last of the three zones is the one that is lost.
     func zone(of endpoint: Int) -> String { ["a", "b", "c"][endpoint % 3] }
 }

@@ -6,7 +6,9 @@ import Turnpike
 import TurnpikeCore
 import TurnpikeTesting
 
-/// A weather, a choice and a stack. It is run with each seed.
+/// A weather, a choice and a stack.
+///
+/// It is run with each seed.
 struct Cell: Sendable, Hashable {
     /// The weather.
     let weather: Weather
@@ -36,8 +38,9 @@ struct Study: Sendable {
     /// Creates a study.
     init(_ scenario: Scenario) { self.scenario = scenario }
 
-    /// Runs cells with a number of seeds, beginning with the seed of the scenario. Returns a result
-    /// for each cell.
+    /// Runs cells with a number of seeds, beginning with the seed of the scenario.
+    ///
+    /// Returns a result for each cell.
     func run(_ cells: [Cell] = Cell.all, seeds: Int) async throws -> [CellResult] {
         let jobs = cells.indices.flatMap { cell in (0..<seeds).map { (cell, $0) } }
         var outcomes: [[RunOutcome?]] = cells.map { _ in Array(repeating: nil, count: seeds) }

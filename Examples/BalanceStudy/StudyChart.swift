@@ -3,8 +3,9 @@
 import Foundation
 import StudySupport
 
-/// A chart with a row for each weather, for the stack without retry. The left column shows the tail
-/// latency, and the right one the failed calls.
+/// A chart with a row for each weather, for the stack without retry.
+///
+/// The left column shows the tail latency, and the right one the failed calls.
 struct StudyChart: Sendable {
     private let report: StudyReport
 
@@ -23,7 +24,9 @@ struct StudyChart: Sendable {
     private static let latencies = (low: 0.02, high: 20.0, lines: [0.1, 1, 10])
     private static let mostFailed = 0.4
 
-    /// The chart as SVG. The same report always gives the same bytes.
+    /// The chart as SVG.
+    ///
+    /// The same report always gives the same bytes.
     var svg: String {
         let rows = Weather.allCases.count
         let height = Self.first + rows * Self.rowHeight + 4

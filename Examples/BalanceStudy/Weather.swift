@@ -49,7 +49,9 @@ enum Weather: String, CaseIterable, Sendable {
         }
     }
 
-    /// Returns the endpoints that are in the list at a time. Those that join later are not.
+    /// Returns the endpoints that are in the list at a time.
+    ///
+    /// Those that join later are not.
     func listed(at time: Double, in scenario: Scenario) -> [Int] {
         (0..<scenario.endpoints).filter { endpoint in
             self != .cold || time >= Double(scenario.before) || scenario.zone(of: endpoint) != "c"

@@ -4,7 +4,9 @@ import Synchronization
 import Turnpike
 import TurnpikeCore
 
-/// The server that sets the quota. It counts requests, and answers those above the quota with 429.
+/// The server that sets the quota.
+///
+/// It counts requests, and answers those above the quota with 429.
 final class Account: Sendable {
     private struct State {
         var arrivals: [Double] = []

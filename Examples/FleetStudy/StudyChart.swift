@@ -20,7 +20,9 @@ struct StudyChart: Sendable {
     // Requests per second at the top of a panel.
     private var highest: Double { scenario.quota * 2.5 }
 
-    /// The chart as SVG. The same report always gives the same bytes.
+    /// The chart as SVG.
+    ///
+    /// The same report always gives the same bytes.
     var svg: String {
         let height = Self.first + report.results.count * Self.rowHeight
         var lines = [

@@ -7,7 +7,9 @@ import TurnpikeCore
 import TurnpikeTesting
 
 /// A service whose callers want three times its capacity: critical calls 0.6 times, and sheddable
-/// ones 2.4 times. Each call has a second.
+/// ones 2.4 times.
+///
+/// Each call has a second.
 struct ClassStudy: Sendable {
     /// A limit before the service, and whether calls tell their class.
     struct Line: Sendable {

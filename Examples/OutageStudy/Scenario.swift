@@ -10,7 +10,9 @@ struct Scenario: Sendable, Hashable {
     var capacity = 500.0
     /// The requests per second that the server answers during the brown-out.
     var brownCapacity = 60.0
-    /// The most requests that may wait at the server. It refuses further ones with 503.
+    /// The most requests that may wait at the server.
+    ///
+    /// It refuses further ones with 503.
     var queueLimit = 2000
     /// The seconds before the brown-out.
     var before = 20

@@ -25,7 +25,9 @@ struct Study: Sendable {
         try await run(strategy.rawValue, strategy.stacks())
     }
 
-    /// Runs one admission rule. Each client has its own state, or all share one.
+    /// Runs one admission rule.
+    ///
+    /// Each client has its own state, or all share one.
     func run(_ contender: Contender, isShared: Bool) async throws -> StrategyOutcome {
         let shared = isShared ? contender.gate() : nil
         return try await run(contender.name) {

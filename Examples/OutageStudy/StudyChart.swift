@@ -18,7 +18,9 @@ struct StudyChart: Sendable {
     private static let panelHeight = 200
     private static let plotWidth = width - left - 16
 
-    /// The chart as SVG. The same report always gives the same bytes.
+    /// The chart as SVG.
+    ///
+    /// The same report always gives the same bytes.
     var svg: String {
         let scenario = report.scenario
         let load = report.outcomes.map { $0.requests.map { Double($0) / scenario.offered } }

@@ -39,7 +39,9 @@ struct StudyReport: Sendable {
             """
     }
 
-    /// Returns rows of cells as aligned lines. The first column is text; the others are figures.
+    /// Returns rows of cells as aligned lines.
+    ///
+    /// The first column is text; the others are figures.
     static func aligned(_ rows: [[String]]) -> String {
         let widths = rows[0].indices.map { column in rows.map { $0[column].count }.max() ?? 0 }
         return rows.map { row in

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The shapes of a chart as SVG text. The same figures always give the same bytes.
+/// The shapes of a chart as SVG text.
+///
+/// The same figures always give the same bytes.
 public enum SVG {
     /// A picture of shapes on a white background.
     public static func picture(

@@ -37,7 +37,9 @@ public struct StudyOptions: Sendable {
         }
     }
 
-    /// Prints the table or the JSON. Writes the chart if a file is given for it.
+    /// Prints the table or the JSON.
+    ///
+    /// Writes the chart if a file is given for it.
     public func show(table: String, json: String, svg chart: String) throws {
         print(isJSON ? json : table)
         if let svg { try Data(chart.utf8).write(to: URL(filePath: svg)) }

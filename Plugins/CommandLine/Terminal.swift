@@ -53,7 +53,9 @@ struct Terminal: Sendable {
         self.password = password
     }
 
-    /// Writes a message. Escapes control characters, because a peer may have sent them.
+    /// Writes a message.
+    ///
+    /// Escapes control characters, because a peer may have sent them.
     func error(_ text: String) {
         let lines = text.split(separator: "\n", omittingEmptySubsequences: false)
         let shown = lines.map { Grammar.escaped(String($0)) }.joined(separator: "\n")
@@ -72,8 +74,9 @@ struct Terminal: Sendable {
         return ExitCode.of(error)
     }
 
-    /// Reports each log or metrics file of a stack file that could not be written. Call it after
-    /// the clients have shut down.
+    /// Reports each log or metrics file of a stack file that could not be written.
+    ///
+    /// Call it after the clients have shut down.
     /// - Returns: The given exit status, or ``ExitCode/file`` if success was given but a file is
     ///   missing.
     func ended(_ status: Int32, with registry: Registry) -> Int32 {

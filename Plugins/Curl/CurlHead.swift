@@ -26,7 +26,9 @@ import TurnpikeSupport
             url: url, isHead: isHead)
     }
 
-    /// Whether the version is HTTP/1. Later versions mark the end of content themselves.
+    /// Whether the version is HTTP/1.
+    ///
+    /// Later versions mark the end of content themselves.
     var isHTTP1: Bool {
         guard let start = unsafe start, count > 6 else { return false }
         return unsafe start.load(fromByteOffset: 5, as: UInt8.self) == UInt8(ascii: "1")
@@ -87,7 +89,9 @@ enum CurlHead {
                 length: hasContent ? declared : 0, encodedLength: hasContent ? declared : nil))
     }
 
-    /// The trailer fields. libcurl passes their lines, but does not mark the end of the section.
+    /// The trailer fields.
+    ///
+    /// libcurl passes their lines, but does not mark the end of the section.
     static func trailers(
         of bytes: UnsafeBufferPointer<UInt8>
     ) -> Result<HTTPHeaders, ClientError> {
@@ -226,8 +230,9 @@ struct FieldReader {
 
     init() { headers.reserveCapacity(16) }
 
-    /// Reads a line. If a field is folded into several lines, they are joined with blanks (RFC 9112
-    /// §5.2).
+    /// Reads a line.
+    ///
+    /// If a field is folded into several lines, they are joined with blanks (RFC 9112 §5.2).
     /// - Parameters:
     ///   - line: The line without its end.
     ///   - isContinued: Whether the next line belongs to the same field.

@@ -8,7 +8,9 @@ extension CurlTransport {
     /// The environment has no effect unless ``proxy`` says so: no `.netrc` is read, only the
     /// system's certificates are used, and no proxy.
     public struct Configuration: Sendable {
-        /// The event loops. Each loop has its own thread, connection pool and DNS cache.
+        /// The event loops.
+        ///
+        /// Each loop has its own thread, connection pool and DNS cache.
         ///
         /// One loop serves tens of thousands of requests a second. With several loops, all requests
         /// to one origin use the same loop.
@@ -79,7 +81,9 @@ extension CurlTransport {
         /// another thread. Linux advises 50 to 100 µs for its own busy polling
         /// (`net.core.busy_poll`).
         public var busyPolling: Duration = .microseconds(100)
-        /// The proxies for requests. By default there are none, and the environment is not read.
+        /// The proxies for requests.
+        ///
+        /// By default there are none, and the environment is not read.
         public var proxy = ProxyChoice.direct
         /// A Unix socket for all connections; the URL's host is then not used to connect.
         public var unixSocket: String?
@@ -94,8 +98,9 @@ extension CurlTransport {
         public init() {}
     }
 
-    /// When HTTP/2 is offered in the TLS handshake. If a server accepts it, one connection carries
-    /// many calls.
+    /// When HTTP/2 is offered in the TLS handshake.
+    ///
+    /// If a server accepts it, one connection carries many calls.
     public enum HTTP2: String, Sendable, CaseIterable {
         /// If the installed libcurl loses no responses over HTTP/2: from 8.14.1 on, with OpenSSL.
         ///

@@ -199,7 +199,9 @@ struct ProxyExceptions {
 
     init(_ text: String) { self.text = text }
 
-    /// Returns whether a host is reached without a proxy. An IPv6 address has no brackets here.
+    /// Returns whether a host is reached without a proxy.
+    ///
+    /// An IPv6 address has no brackets here.
     func contain(_ host: String) -> Bool {
         if text == "*" { return true }
         let host = Self.withoutDot(host.lowercased()[...])

@@ -38,7 +38,9 @@ public final class CurlTransport: Transport {
     /// Whether HTTP/2 is offered to servers over TLS.
     public let offersHTTP2: Bool
 
-    /// Returns what a transport with this configuration can do. It opens nothing.
+    /// Returns what a transport with this configuration can do.
+    ///
+    /// It opens nothing.
     /// - Throws: The errors of ``init(configuration:)`` for this configuration.
     public static func capabilities(
         with configuration: Configuration
@@ -217,8 +219,9 @@ public final class CurlTransport: Transport {
     }
 }
 
-/// Whether a kept-alive HTTP/1.1 connection ended under the call's last send. Other idle
-/// connections may have ended as well, so the next send uses a new one.
+/// Whether a kept-alive HTTP/1.1 connection ended under the call's last send.
+///
+/// Other idle connections may have ended as well, so the next send uses a new one.
 private enum HasLostConnection: ContextKey {
     static var defaultValue: Bool { false }
 }

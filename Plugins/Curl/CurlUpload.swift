@@ -27,7 +27,9 @@ final class CurlUpload: @unchecked Sendable {
     private var onReady: @Sendable () -> Void = {}
     private var position = 0
 
-    /// The number of bytes. The length is nil if it is unknown, or if trailers follow.
+    /// The number of bytes.
+    ///
+    /// The length is nil if it is unknown, or if trailers follow.
     let length: Int64?
 
     /// Opens the body.
@@ -103,8 +105,10 @@ final class CurlUpload: @unchecked Sendable {
     // Whether nothing was read yet.
     private var isAtStart: Bool { position == 0 }
 
-    /// Makes the content start again. If the body must be opened again, a task opens it, and
-    /// `onReady` is called when the content ``isOpen``.
+    /// Makes the content start again.
+    ///
+    /// If the body must be opened again, a task opens it, and `onReady` is called when the content
+    /// ``isOpen``.
     func reopen() {
         if isAtStart { return }
         position = 0

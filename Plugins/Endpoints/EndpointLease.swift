@@ -19,8 +19,9 @@ final class EndpointLease: Sendable {
 
     let member: EndpointMember
     let start: MonotonicInstant
-    /// The number of ejections of the endpoint before the request. A request that was sent before
-    /// an ejection does not count after the ejection.
+    /// The number of ejections of the endpoint before the request.
+    ///
+    /// A request that was sent before an ejection does not count after the ejection.
     let generation: Int
     private let state = Mutex(State())
 
@@ -67,7 +68,9 @@ final class EndpointLease: Sendable {
         return true
     }
 
-    /// Notes that the request was abandoned before its head. The endpoint is at least that slow.
+    /// Notes that the request was abandoned before its head.
+    ///
+    /// The endpoint is at least that slow.
     func giveUp(at now: MonotonicInstant) {
         let hasHead = state.withLock { $0.latency != nil }
         if !hasHead { member.record(atLeast: start.duration(to: now), at: now) }

@@ -75,7 +75,9 @@ public struct Endpoints: Interceptor {
     /// The endpoints keep their state, and their list until a new one comes.
     public func update(to other: Endpoints) { balancer.update(to: other.balancer) }
 
-    /// The fault of the host, or nil. With a fault, each call fails.
+    /// The fault of the host, or nil.
+    ///
+    /// With a fault, each call fails.
     public var fault: ClientError? { service.fault }
 
     /// The gate needs a transport with connect targets.
@@ -202,7 +204,9 @@ struct ServiceName: Sendable, CustomStringConvertible {
     let host: String
     /// The port; nil for all ports.
     let port: Int?
-    /// The fault of the text, or nil. With a fault, each call fails.
+    /// The fault of the text, or nil.
+    ///
+    /// With a fault, each call fails.
     let fault: ClientError?
 
     init(_ text: String) {

@@ -189,7 +189,9 @@ final class LoadBalancer: Sendable {
 
     // MARK: Due work
 
-    /// Does the due work. If a list is due, requests it unless a request is running already.
+    /// Does the due work.
+    ///
+    /// If a list is due, requests it unless a request is running already.
     func doWhatIsDue(in context: Context) {
         let now = context.timeSource.now
         let unit = context.random.unit()
@@ -211,7 +213,9 @@ final class LoadBalancer: Sendable {
         if hasChanged { tell() }
     }
 
-    /// Notes the next due time. Call this after each change of the state, under its lock.
+    /// Notes the next due time.
+    ///
+    /// Call this after each change of the state, under its lock.
     func note(_ state: inout State) {
         var next = min(state.returnAt, state.sweepAt, state.renewAt)
         if let refreshAt = state.source.dueAt { next = min(next, refreshAt) }
@@ -219,7 +223,9 @@ final class LoadBalancer: Sendable {
         dueAt.store(next.nanoseconds, ordering: .releasing)
     }
 
-    /// Makes a new view. Call this under the lock of the state.
+    /// Makes a new view.
+    ///
+    /// Call this under the lock of the state.
     ///
     /// The cost grows with the number of endpoints. With thousands, the view is delayed if the last
     /// one was made a moment ago, so that the loss of many endpoints does not keep calls busy.
@@ -288,7 +294,9 @@ final class LoadBalancer: Sendable {
     }
 }
 
-/// The settings of a gate for its endpoints. A reload may replace them.
+/// The settings of a gate for its endpoints.
+///
+/// A reload may replace them.
 struct EndpointRules: Sendable {
     let resolver: any EndpointResolver
     let policy: BalancingPolicy

@@ -79,13 +79,19 @@ struct SourceState {
     }
 }
 
-/// One request for a list. The request is settled once, and any number of calls may wait for it.
+/// One request for a list.
+///
+/// The request is settled once, and any number of calls may wait for it.
 final class ListRefresh: Sendable {
-    /// The request was ended before its list came. A waiting call begins another request.
+    /// The request was ended before its list came.
+    ///
+    /// A waiting call begins another request.
     struct Ended: Error {}
 
     let resolver: any EndpointResolver
-    /// The context of the resolver. No call owns it: it outlives the call that begins it.
+    /// The context of the resolver.
+    ///
+    /// No call owns it: it outlives the call that begins it.
     let context: Context
     /// A random number in 0..<1 for the time of the next request.
     let jitter: Double

@@ -69,7 +69,9 @@ extension ValkeyCommand: Hashable {
 }
 
 extension ValkeyCommand: DescriptionReflectable {
-    /// The name and the number of arguments. The arguments may be secrets.
+    /// The name and the number of arguments.
+    ///
+    /// The arguments may be secrets.
     public var description: String {
         let name = String(decoding: arguments.first ?? Data(), as: UTF8.self)
         return "\(ValkeyFault.shown(name)) (\(max(arguments.count - 1, 0)) arguments)"
@@ -80,7 +82,9 @@ extension ValkeyCommand: DescriptionReflectable {
 ///
 /// Keep it in a constant. A copy has the digest that a server has returned; a new value has none.
 public struct ValkeyScript: Sendable, Hashable {
-    /// The digest (SHA-1), if known. A server finds a known script by its digest.
+    /// The digest (SHA-1), if known.
+    ///
+    /// A server finds a known script by its digest.
     enum Digest: Sendable {
         case unknown
         /// A server was asked, and has not answered yet.

@@ -75,7 +75,9 @@ extension ValkeyServer {
 
     // MARK: Scripts
 
-    /// Runs a script. The script itself is sent only if the server does not know it.
+    /// Runs a script.
+    ///
+    /// The script itself is sent only if the server does not know it.
     /// - Parameters:
     ///   - script: The script.
     ///   - keys: The keys that the script uses. In a cluster, all of them share a hash tag.
@@ -118,7 +120,9 @@ extension ValkeyServer {
     private static let eval = Data("EVAL".utf8)
     private static let evalsha = Data("EVALSHA".utf8)
 
-    /// Asks a server for the digest of a script. Until then, the script itself is sent.
+    /// Asks a server for the digest of a script.
+    ///
+    /// Until then, the script itself is sent.
     private func learnDigest(of script: ValkeyScript, key: Data?) {
         let memory = script.memory
         // The task ends with the limit of its command.

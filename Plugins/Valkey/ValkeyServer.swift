@@ -18,8 +18,9 @@ import TurnpikeSupport
 public final class ValkeyServer: Sendable {
     let engine: ValkeyEngine
 
-    /// Creates a client, which begins to connect. If that fails, the first command fails with the
-    /// error.
+    /// Creates a client, which begins to connect.
+    ///
+    /// If that fails, the first command fails with the error.
     /// - Parameters:
     ///   - url: `redis://user:password@host:6379/0`; `rediss` for TLS, `unix:///path` for a socket.
     ///     A password without a user has an empty user: `redis://:password@host`. Characters with a
@@ -73,7 +74,9 @@ public final class ValkeyServer: Sendable {
         return value
     }
 
-    /// Closes all connections. Commands without a reply fail, and later commands fail too.
+    /// Closes all connections.
+    ///
+    /// Commands without a reply fail, and later commands fail too.
     public func shutdown() async { await engine.shutdown() }
 
     /// The limits and the number of connections, moved into the allowed ranges.
@@ -127,13 +130,21 @@ extension ValkeyServer {
         ///
         /// If that command has a longer limit, the longer limit applies.
         public var stallLimit = Duration.seconds(2)
-        /// The most commands without a reply. More commands fail at once.
+        /// The most commands without a reply.
+        ///
+        /// More commands fail at once.
         public var maxWaitingCommands = 10_000
-        /// The most bytes of commands that are not sent yet. More commands fail at once.
+        /// The most bytes of commands that are not sent yet.
+        ///
+        /// More commands fail at once.
         public var maxWaitingBytes = 16 << 20
-        /// The most bytes of one reply. A larger reply ends its connection.
+        /// The most bytes of one reply.
+        ///
+        /// A larger reply ends its connection.
         public var maxReplyBytes = 64 << 20
-        /// The most values in one reply. A reply with more values ends its connection.
+        /// The most values in one reply.
+        ///
+        /// A reply with more values ends its connection.
         public var maxReplyValues = 1 << 20
 
         /// A PEM file with the certificate authorities that `rediss` trusts; nil for the system's.

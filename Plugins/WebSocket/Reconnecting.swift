@@ -38,7 +38,9 @@ public struct ReconnectingWebSocket: AsyncSequence, Sendable {
     fileprivate let retry: any RequestRetrier
     fileprivate let subscribe: @Sendable (WebSocket) async throws -> Void
 
-    /// Returns the iterator. The request is sent when the first event is read.
+    /// Returns the iterator.
+    ///
+    /// The request is sent when the first event is read.
     public func makeAsyncIterator() -> Iterator { Iterator(self) }
 
     /// Connects, returns messages, and connects again.

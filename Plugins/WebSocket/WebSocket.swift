@@ -72,7 +72,9 @@ public final class WebSocket: Sendable {
     public struct Options: Sendable, Hashable {
         /// Whether messages are compressed if the server agrees.
         public var compression: Compression
-        /// The largest message after decompression. A larger one closes the socket with 1009.
+        /// The largest message after decompression.
+        ///
+        /// A larger one closes the socket with 1009.
         public var maxMessageBytes: Int
         /// The time between a pong and the next ping; nil sends no pings.
         public var keepAlive: Duration?

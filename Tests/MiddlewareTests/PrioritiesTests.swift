@@ -48,7 +48,8 @@ struct PrioritiesTests {
         for (index, call) in calls.enumerated() {
             let task = Task<ClientError?, Never> {
                 do {
-                    let response = try await client
+                    let response =
+                        try await client
                         .get(Target("http://a.example/" + call.path))
                         .criticality(call.criticality).header("X-Tenant", call.tenant).response()
                     _ = try await response.body.collect(upTo: 9)

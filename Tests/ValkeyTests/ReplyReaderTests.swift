@@ -50,7 +50,8 @@ struct ReplyReaderTests {
         .needs(ValkeyLibrary.need, if: ValkeyLibrary.isThere),
         arguments: [
             ("HTTP/1.1 200 OK\r\n\r\n", "unknown type"), ("%1\r\n+a\r\n+b\r\n", "unknown type"),
-            (",1.5\r\n", "unknown type"), ("_\r\n", "unknown type"), (">2\r\n+a\r\n+b\r\n", "unknown type"),
+            (",1.5\r\n", "unknown type"), ("_\r\n", "unknown type"),
+            (">2\r\n+a\r\n+b\r\n", "unknown type"),
             (":1x\r\n", "integer"), ("$x\r\n", "length"), ("$-2\r\n", "length"),
             ("*-2\r\n", "length"), ("*99999999999\r\n", "length"), ("*101\r\n", "too many values"),
             ("$1001\r\n", "too many bytes"),

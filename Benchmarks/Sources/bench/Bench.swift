@@ -3,7 +3,9 @@
 import Dispatch
 import Foundation
 
-/// Runs a benchmark: `bench SUBCOMMAND [--json]`. With `--check`, an exceeded bound is a failure.
+/// Runs a benchmark: `bench SUBCOMMAND [--json]`.
+///
+/// With `--check`, an exceeded bound is a failure.
 @main
 enum Bench {
     // Blocks the main thread. An asynchronous main would end it, and valgrind with it.

@@ -2,15 +2,18 @@
 
 import Foundation
 
-/// A benchmark in its own package, because it needs other packages. It is built on demand.
+/// A benchmark in its own package, because it needs other packages.
+///
+/// It is built on demand.
 enum NestedPackage: String {
     /// The comparison with other clients (`Benchmarks/Peers`).
     case peers = "Peers"
     /// The cost of the bridges (`Benchmarks/Bridges`).
     case bridges = "Bridges"
 
-    /// Replaces this process by the program of the package. So the program receives the signals,
-    /// and its exit status is returned.
+    /// Replaces this process by the program of the package.
+    ///
+    /// So the program receives the signals, and its exit status is returned.
     func run(_ arguments: [String]) throws -> Never {
         var folder = URL(filePath: #filePath)
         for _ in 0..<3 { folder.deleteLastPathComponent() }

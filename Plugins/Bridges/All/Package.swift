@@ -23,7 +23,9 @@ func products(_ names: String..., of package: String) -> [Target.Dependency] {
     names.map { .product(name: $0, package: package) }
 }
 
-/// The module of a bridge and its tests. The tests also get the dependencies of the module.
+/// The module of a bridge and its tests.
+///
+/// The tests also get the dependencies of the module.
 func bridge(
     _ folder: String, over face: String = "TurnpikeEssentials",
     on dependencies: [Target.Dependency],

@@ -64,8 +64,9 @@ public struct Cache: Interceptor {
             state: CacheState(store: store, meter: meter), partition: partition, options: options)
     }
 
-    /// Returns a cache with the same store, but another partition or other options. Both caches
-    /// report to one meter.
+    /// Returns a cache with the same store, but another partition or other options.
+    ///
+    /// Both caches report to one meter.
     /// - Parameters:
     ///   - partition: Names the service and the account; nil if each client has its own responses.
     ///   - options: The rules for storing and serving.

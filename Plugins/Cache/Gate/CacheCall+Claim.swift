@@ -91,7 +91,9 @@ extension CacheCall {
     }
 }
 
-/// The misses of this process. For each, one call asks for the store's claim, and others wait.
+/// The misses of this process.
+///
+/// For each, one call asks for the store's claim, and others wait.
 final class Claims: Sendable {
     /// How a claim ended.
     enum End: Sendable {
@@ -126,7 +128,9 @@ final class Claims: Sendable {
     }
 }
 
-/// The claim of one call. The claim ends with the call at the latest.
+/// The claim of one call.
+///
+/// The claim ends with the call at the latest.
 final class Claim: Sendable {
     private let keys: CacheKeys
     private let ended: SharedValue<Claims.End>
@@ -148,7 +152,9 @@ final class Claim: Sendable {
 
     func grant(_ token: String) { self.token.withLock { $0 = token } }
 
-    /// Ends the claim for a stored response. Other calls find the response only if they may use it.
+    /// Ends the claim for a stored response.
+    ///
+    /// Other calls find the response only if they may use it.
     func end(storedUnder key: CacheKey) { end(keys.isPersonal(key) ? .notStored : .stored) }
 
     /// Ends the claim here and in the store, once.

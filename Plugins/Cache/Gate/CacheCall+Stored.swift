@@ -4,7 +4,9 @@ import Foundation
 import TurnpikeCore
 import TurnpikeSupport
 
-/// An entry's content cannot be read, and none was passed on. The entry counts as a miss.
+/// An entry's content cannot be read, and none was passed on.
+///
+/// The entry counts as a miss.
 struct UnreadableEntry: Error {}
 
 extension CacheCall {

@@ -202,7 +202,9 @@ extension CacheCall {
     }
 }
 
-/// The key of a validation. Only callers with the same key wait for the same validation.
+/// The key of a validation.
+///
+/// Only callers with the same key wait for the same validation.
 struct RevalidationKey: Hashable {
     let key: CacheKey
     let variant: Variant
@@ -233,7 +235,9 @@ enum Revalidated: Sendable {
     struct Answer: Sendable {
         let head: ResponseHead
         var content: Result<Data, any Error>
-        /// The response in its stored form. Its key shows which callers may use it.
+        /// The response in its stored form.
+        ///
+        /// Its key shows which callers may use it.
         let stored: StoredResponse
         let isStored: Bool
     }

@@ -48,7 +48,9 @@ struct CacheCall: Sendable {
         return try await renew(entry, usability == .stale ? .stale : .refused)
     }
 
-    /// Finds the entry that answers the request, fresh or stale. A store fault counts as a miss.
+    /// Finds the entry that answers the request, fresh or stale.
+    ///
+    /// A store fault counts as a miss.
     ///
     /// An entry from the future was stored while a clock was ahead. Such an entry must not hide
     /// entries that were stored later.

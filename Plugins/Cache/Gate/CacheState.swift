@@ -20,7 +20,9 @@ final class CacheState: Sendable {
         counts = CacheCounts(store, meter: meter)
     }
 
-    /// Uses the store. A fault is noted, and the result is nil.
+    /// Uses the store.
+    ///
+    /// A fault is noted, and the result is nil.
     func attempt<Value>(
         _ context: Context, _ action: () async throws -> Value?
     ) async -> Value? {

@@ -9,7 +9,9 @@ import Synchronization
 /// has a number. Each key under which an exchange may store has a history. An exchange compares its
 /// number only with the history, so its cost does not grow with the number of exchanges.
 final class Recordings: Sendable {
-    /// One exchange. The object is created before the request is sent.
+    /// One exchange.
+    ///
+    /// The object is created before the request is sent.
     final class Mark: Sendable {
         let requestTime: Date
         private let owner: Recordings
@@ -79,7 +81,9 @@ final class Recordings: Sendable {
         }
     }
 
-    /// Stops running exchanges from storing under some keys. The method checks all keys.
+    /// Stops running exchanges from storing under some keys.
+    ///
+    /// The method checks all keys.
     func spoil(where isMeant: (CacheKey) -> Bool) {
         state.withLock { state in
             for key in state.histories.keys where isMeant(key) {

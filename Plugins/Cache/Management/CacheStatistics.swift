@@ -62,8 +62,9 @@ public struct CacheStatistics: Sendable, Hashable {
     public internal(set) var validated = 0
     /// Calls without a matching entry.
     public internal(set) var misses = 0
-    /// Calls that got a new response although an entry existed. The entry was stale and had
-    /// changed, or the request did not allow it.
+    /// Calls that got a new response although an entry existed.
+    ///
+    /// The entry was stale and had changed, or the request did not allow it.
     public internal(set) var renewed = 0
     /// Calls for which the store was not used.
     public internal(set) var bypassed = 0

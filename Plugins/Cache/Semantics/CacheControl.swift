@@ -31,7 +31,9 @@ struct CacheControl {
     var staleWhileRevalidate: Int64?
     var staleIfError: Int64?
 
-    /// Reads the lines of a message. Without any, `Pragma: no-cache` is read (§5.4).
+    /// Reads the lines of a message.
+    ///
+    /// Without any, `Pragma: no-cache` is read (§5.4).
     init(_ headers: HTTPHeaders) {
         guard headers.contains(.cacheControl) else {
             noCache = headers.values(of: .pragma).contains {

@@ -124,8 +124,10 @@ struct CacheKeys: Sendable {
     /// Whether the keys are for the same URL.
     func isSameURL(as other: CacheKeys) -> Bool { everybody == other.everybody }
 
-    /// Finds a value under one of the keys. The caller's own key comes first, because a shared
-    /// response may differ from the response that this caller would get.
+    /// Finds a value under one of the keys.
+    ///
+    /// The caller's own key comes first, because a shared response may differ from the response
+    /// that this caller would get.
     func first<Value>(
         _ find: (CacheKey) async throws -> Value?
     ) async rethrows -> Value? {
@@ -146,7 +148,9 @@ struct CacheKeys: Sendable {
         }
     }
 
-    /// The key of responses for this person only. Callers without identity are one person.
+    /// The key of responses for this person only.
+    ///
+    /// Callers without identity are one person.
     var personal: CacheKey { person ?? credential ?? everybody }
 
     /// The key of most responses to this identity: all except those for one person.

@@ -85,7 +85,9 @@ struct Freshness: Sendable {
         return resident >= -Self.clockTolerance ? initialAge + max(resident, 0) : .infinity
     }
 
-    /// How long the response is still fresh. A negative time says how long it has been stale.
+    /// How long the response is still fresh.
+    ///
+    /// A negative time says how long it has been stale.
     func timeLeft(at date: Date) -> Double { lifetime - age(at: date) }
 
     /// How many seconds ahead the clock of the process that stored a response may be.

@@ -159,7 +159,9 @@ public protocol CachedContent: Sendable {
     func body(_ range: Range<Int64>) -> ResponseBody
 }
 
-/// Receives the content of one response. Only one task at a time uses a body.
+/// Receives the content of one response.
+///
+/// Only one task at a time uses a body.
 public protocol CacheWriter: Sendable {
     /// Receives the next bytes.
     func write(_ chunk: Data) async throws

@@ -55,7 +55,9 @@ struct MemoryTable {
     private var evictions = 0
     private let maxBytes: Int
 
-    /// The most variants of one key. Above this number, the oldest one is removed.
+    /// The most variants of one key.
+    ///
+    /// Above this number, the oldest one is removed.
     static let maxVariants = 16
 
     init(maxBytes: Int) { self.maxBytes = maxBytes }

@@ -61,8 +61,9 @@ public struct StoredResponse: Sendable {
         storage = Storage(key, variant, head, requestTime, responseTime, freshness)
     }
 
-    /// The estimated time since the origin made the response (RFC 9111 §4.2.3). It is more than
-    /// 30,000 years if the response arrived after this date.
+    /// The estimated time since the origin made the response (RFC 9111 §4.2.3).
+    ///
+    /// It is more than 30,000 years if the response arrived after this date.
     public func age(at date: Date) -> Duration { Self.duration(freshness.age(at: date)) }
 
     /// How long the response is still fresh; zero or less if it is stale.

@@ -173,7 +173,9 @@ public final class TieredStore: CacheStore {
         }
     }
 
-    /// How much both contain. An entry in both counts once; its bytes count twice.
+    /// How much both contain.
+    ///
+    /// An entry in both counts once; its bytes count twice.
     public var usage: CacheUsage {
         let (first, second) = (front.usage, back.usage)
         var usage = CacheUsage(

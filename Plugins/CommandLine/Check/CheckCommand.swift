@@ -60,7 +60,9 @@ enum CheckCommand {
         String(decoding: registry.schema().data(pretty: true), as: UTF8.self)
     }
 
-    /// The reference of stack files. The article `StackFileReference` has the same text.
+    /// The reference of stack files.
+    ///
+    /// The article `StackFileReference` has the same text.
     static func reference(_ registry: Registry = .commandLine) -> String {
         String(registry.reference(linking: ["TurnpikeMiddleware"]).dropLast())
     }

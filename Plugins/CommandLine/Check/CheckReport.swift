@@ -16,7 +16,9 @@ struct CheckReport {
     // How many gates represent the gates with mistakes: 0 or 1.
     private let leftOut: Int
 
-    /// Checks a stack file. If the file has mistakes, the linter still checks its valid gates.
+    /// Checks a stack file.
+    ///
+    /// If the file has mistakes, the linter still checks its valid gates.
     init(_ path: String, _ registry: Registry) throws {
         self.path = path
         let text = try Self.text(of: path)

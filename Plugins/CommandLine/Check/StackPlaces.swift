@@ -2,7 +2,9 @@
 
 /// The positions of the stack and its gates in the text of a stack file.
 struct StackPlaces {
-    /// A line and a column, both counted from 1. Columns count characters.
+    /// A line and a column, both counted from 1.
+    ///
+    /// Columns count characters.
     struct Place: Equatable {
         let line: Int
         let column: Int

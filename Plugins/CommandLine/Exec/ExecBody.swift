@@ -107,7 +107,9 @@ enum ExecBody {
 }
 
 extension PropertyListValue {
-    /// Converts a JSON value into a property list. Throws for null, which such a list cannot have.
+    /// Converts a JSON value into a property list.
+    ///
+    /// Throws for null, which such a list cannot have.
     fileprivate init(_ value: JSONValue) throws {
         switch value {
         case .null: throw ClientError(.serialization, "a property list has no null")
@@ -134,7 +136,9 @@ private struct StreamFailure: Error, CustomStringConvertible {
     let description = "the stream failed as requested"
 }
 
-/// Bytes in chunks. If `failAfter` is set, an error follows after so many bytes.
+/// Bytes in chunks.
+///
+/// If `failAfter` is set, an error follows after so many bytes.
 private struct ChunkedData: AsyncSequence, Sendable {
     let data: Data
     let chunk: Int

@@ -7,7 +7,9 @@ import TurnpikeStackFiles
 
 /// The clients of `exec`: one for each name, created by the first line that uses it.
 final class ExecClients {
-    /// The most named clients. Each uses about 118 KB, 5 descriptors and a thread.
+    /// The most named clients.
+    ///
+    /// Each uses about 118 KB, 5 descriptors and a thread.
     static let maxNamed = 100
 
     private var clients: [String: ConfiguredClient] = [:]
@@ -45,7 +47,9 @@ final class ExecClients {
         return file.check(with: registry)
     }
 
-    /// Returns the client for a line. A line without a name gets its own client.
+    /// Returns the client for a line.
+    ///
+    /// A line without a name gets its own client.
     /// - Throws: A `ClientError` if the parts are invalid, or if there are too many names.
     func client(named name: String?, from source: Source) throws -> Client {
         switch source {

@@ -64,8 +64,9 @@ enum ExplainCommand {
         init(_ message: String) { self.message = message }
     }
 
-    /// Prints the explanation of a file's stack for a request. If the file has mistakes, prints the
-    /// same as `check`.
+    /// Prints the explanation of a file's stack for a request.
+    ///
+    /// If the file has mistakes, prints the same as `check`.
     static func run(
         _ arguments: [String], _ terminal: Terminal, _ registry: Registry = .commandLine
     ) -> Int32 {

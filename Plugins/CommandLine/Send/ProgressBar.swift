@@ -16,7 +16,9 @@ final class ProgressBar: Sendable {
     private let begin: MonotonicInstant
     private let state = Mutex(State())
 
-    /// Creates a bar. The bar shows nothing during the first second.
+    /// Creates a bar.
+    ///
+    /// The bar shows nothing during the first second.
     /// - Parameters:
     ///   - columns: The width of the terminal.
     ///   - now: Returns the current time.
@@ -44,7 +46,9 @@ final class ProgressBar: Sendable {
         }
     }
 
-    /// Writes lines in place of the bar. The next progress draws the bar below them.
+    /// Writes lines in place of the bar.
+    ///
+    /// The next progress draws the bar below them.
     func write(_ lines: String) {
         state.withLock { state in
             let isDrawn = state.lastDrawn != nil && !state.hasEnded

@@ -77,7 +77,9 @@ struct SendTransport: Sendable {
     }
 
     let transport: any Transport
-    /// The name of the transport. If URLSession replaces a missing libcurl, also the reason.
+    /// The name of the transport.
+    ///
+    /// If URLSession replaces a missing libcurl, also the reason.
     let description: String
 
     /// Creates a transport.

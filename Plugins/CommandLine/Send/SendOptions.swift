@@ -34,7 +34,9 @@ struct SendOptions: Sendable {
         var password: String?
     }
 
-    /// The method. The default is POST with content, and GET without content.
+    /// The method.
+    ///
+    /// The default is POST with content, and GET without content.
     var method: HTTPMethod { namedMethod ?? (content == .none ? .get : .post) }
     /// Whether the target is a WebSocket.
     var isSocket: Bool { url.isWebSocketURL }
@@ -242,7 +244,9 @@ extension SendOptions {
         return String(Substring(text.unicodeScalars.dropFirst()))
     }
 
-    /// Returns the target. A short form such as `:8080/path` becomes a URL of this machine.
+    /// Returns the target.
+    ///
+    /// A short form such as `:8080/path` becomes a URL of this machine.
     static func target(_ text: String) throws -> String {
         guard text.utf8.first == UInt8(ascii: ":") else {
             try checkScheme(text)

@@ -7,7 +7,9 @@ import TurnpikeInspection
 import TurnpikeSupport
 
 /// Shows the events of `turnpike send -v`: each request and response head, and the actions of the
-/// gates between them. Secrets are hidden as in logs.
+/// gates between them.
+///
+/// Secrets are hidden as in logs.
 ///
 /// A line begins with `>` for a request, `<` for a response and `*` for everything else. Fields
 /// that only the transport adds, such as `Host` and `Content-Length`, are not shown.

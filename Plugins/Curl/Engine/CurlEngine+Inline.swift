@@ -78,8 +78,9 @@ extension CurlEngine {
         return min(due(state), CurlLoop.now + Self.shortSleep)
     }
 
-    /// Decides whether callers poll the sockets until the thread is woken. Otherwise their
-    /// responses would wake the thread.
+    /// Decides whether callers poll the sockets until the thread is woken.
+    ///
+    /// Otherwise their responses would wake the thread.
     func leavesSocketsToCallers(_ state: inout LockedState) -> Bool {
         state.inlineRuns.haveSockets = isIdle(state) && loop.mayPoll
         return state.inlineRuns.haveSockets

@@ -169,7 +169,9 @@ import TurnpikeSupport
         }
     }
 
-    /// Sets bytes without a copy. These must stay valid until others are set or the handle ends.
+    /// Sets bytes without a copy.
+    ///
+    /// These must stay valid until others are set or the handle ends.
     func set(_ option: Int, keeping bytes: UnsafeRawBufferPointer) -> Int32 {
         unsafe tpc_set_bytes(pointer, Int32(option), bytes.baseAddress, bytes.count, false)
     }

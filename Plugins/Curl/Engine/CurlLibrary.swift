@@ -17,8 +17,9 @@ struct CurlLibrary: Sendable {
     }
     /// Whether a handle can receive a second response.
     var isHandleReuseSound: Bool { Self.isHandleReuseSound(version: version) }
-    /// Whether the HTTP version of a connection can be found out. This needs a libcurl with
-    /// OpenSSL.
+    /// Whether the HTTP version of a connection can be found out.
+    ///
+    /// This needs a libcurl with OpenSSL.
     private let tellsHTTP2: Bool
     let hasUnixSockets: Bool
 

@@ -67,7 +67,9 @@ import TurnpikeCore
     func enter(name: String) { unsafe tpc_loop_enter(pointer, name) }
     var isHere: Bool { unsafe tpc_loop_is_here(pointer) }
     func wake() { unsafe tpc_loop_wakeup(pointer) }
-    /// Waits for sockets, a wakeup or the timeout. Polls briefly before, if that may pay off.
+    /// Waits for sockets, a wakeup or the timeout.
+    ///
+    /// Polls briefly before, if that may pay off.
     func wait(_ milliseconds: Int32) { unsafe tpc_loop_wait(pointer, milliseconds) }
     func waitForWakeup(_ milliseconds: Int32) {
         unsafe tpc_loop_wait_for_wakeup(pointer, milliseconds)

@@ -207,7 +207,9 @@ struct CurlOptions: Sendable {
     }
 }
 
-/// Sets options. If libcurl refuses one, throws an error with the setting's name.
+/// Sets options.
+///
+/// If libcurl refuses one, throws an error with the setting's name.
 private struct Setter {
     let handle: CurlHandle
     let library: CurlLibrary

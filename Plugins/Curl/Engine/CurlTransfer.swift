@@ -66,13 +66,17 @@ final class CurlTransfer: @unchecked Sendable {
         Origin(url).map { Destination($0, at: request.route?.target) }
     }
 
-    /// Sets the exchange. The exchange and the transfer hold each other until ``leave()``.
+    /// Sets the exchange.
+    ///
+    /// The exchange and the transfer hold each other until ``leave()``.
     func feed(_ exchange: Exchange) { self.exchange = exchange }
 
     /// The times of the phases, once the head has come or the transfer has failed.
     func takeTimes() -> CurlTimes? { keptTimes.withLock { $0.take() } }
 
-    /// Adds orders. Returns whether there were none before, so that the transfer must be posted.
+    /// Adds orders.
+    ///
+    /// Returns whether there were none before, so that the transfer must be posted.
     func add(_ orders: Orders) -> Bool {
         let before = pending.bitwiseOr(orders.rawValue, ordering: .acquiringAndReleasing).oldValue
         return orders.contains(.start) || before == 0
@@ -134,7 +138,9 @@ extension CurlTransfer {
         return advance(.handleGiven)
     }
 
-    /// Checks whether the request was sent by now. libcurl does not report this by itself.
+    /// Checks whether the request was sent by now.
+    ///
+    /// libcurl does not report this by itself.
     func noteConnection() -> Actions {
         guard case .connecting = life.state, let handle, handle.sends > 0 else { return [] }
         return advance(.requestSent)
@@ -168,7 +174,9 @@ extension CurlTransfer {
         leave()
     }
 
-    /// Releases the caller and the request's content. Every end of a transfer calls this.
+    /// Releases the caller and the request's content.
+    ///
+    /// Every end of a transfer calls this.
     func leave() {
         upload?.close()
         exchange = nil
@@ -207,7 +215,9 @@ extension CurlTransfer {
         return actions.union(advance(goesOn ? .readerWantsMore : .readerHolds))
     }
 
-    /// Carries out the actions for the exchange. The reader wakes up once for all of them.
+    /// Carries out the actions for the exchange.
+    ///
+    /// The reader wakes up once for all of them.
     /// - Returns: Whether the reader wants more.
     private func pass(
         _ chunk: BodyChunk, _ actions: Actions, _ handle: CurlHandle, to exchange: Exchange

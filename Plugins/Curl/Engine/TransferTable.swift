@@ -68,7 +68,9 @@ struct TransferTable {
     }
 
     /// Fails the transfers that have waited too long for a connection, or for a free place within
-    /// the limits. libcurl has no time limit for the latter.
+    /// the limits.
+    ///
+    /// libcurl has no time limit for the latter.
     mutating func failLate() {
         let now = CurlLoop.now
         guard due <= now else { return }

@@ -13,8 +13,9 @@ extension CurlTransport {
         public let failures: [any Error]
     }
 
-    /// Opens connections before they are needed, with real requests. Returns when each request was
-    /// answered or has failed.
+    /// Opens connections before they are needed, with real requests.
+    ///
+    /// Returns when each request was answered or has failed.
     ///
     /// It sends one copy of the request for each connection, all at once. Idle connections are used
     /// first, so that afterwards there are as many connections as requested, and not more. A server

@@ -92,7 +92,9 @@ extension CurlTransport {
         public var certificate: String
         /// The file of the private key.
         public var key: String
-        /// The password of the key. The transport never asks for it.
+        /// The password of the key.
+        ///
+        /// The transport never asks for it.
         public var password: String?
 
         /// Creates a client certificate.

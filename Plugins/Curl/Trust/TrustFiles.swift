@@ -98,7 +98,9 @@ final class TrustFiles: Sendable {
         }
     }
 
-    /// The content in use, and a line for the log. Each fault is logged once, and so is its end.
+    /// The content in use, and a line for the log.
+    ///
+    /// Each fault is logged once, and so is its end.
     func currentWithNews() -> (content: Content, news: String?) {
         let content = current()
         return state.withLock { state in

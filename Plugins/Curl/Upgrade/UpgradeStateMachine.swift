@@ -39,7 +39,9 @@ struct UpgradeStateMachine {
         case threadPassed
     }
 
-    /// The actions to carry out, in the order of this list. From ``notify`` on, without the lock.
+    /// The actions to carry out, in the order of this list.
+    ///
+    /// From ``notify`` on, without the lock.
     struct Actions: OptionSet {
         let rawValue: UInt8
         /// Let libcurl connect.

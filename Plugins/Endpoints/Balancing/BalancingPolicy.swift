@@ -55,10 +55,11 @@ public struct BalancingPolicy: Sendable {
     public static let weighted = Self(rule: .weighted)
 
     /// The endpoint that belongs to a key of the request, such as its user or its path.
+    ///
     /// While an endpoint is usable, it gets all requests with the same key, from each client and
     /// each process. If an endpoint comes or goes, only its own keys move: 1/n of all keys. Each
-    /// endpoint gets a share of the keys in proportion to its weight.
-    /// keys. Each endpoint gets a share of the keys in proportion to its weight.
+    /// endpoint gets a share of the keys in proportion to its weight. keys. Each endpoint gets a
+    /// share of the keys in proportion to its weight.
     ///
     /// It is rendezvous hashing: the endpoint with the highest score for the key wins, and retries
     /// take the next in order (Thaler and Ravishankar, *Using Name-Based Mappings to Increase Hit

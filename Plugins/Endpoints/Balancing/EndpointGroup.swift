@@ -82,8 +82,10 @@ final class EndpointGroup: Sendable {
         return low
     }
 
-    /// The index of the member for a number of the sequence. With equal weights, it is one after
-    /// another. Otherwise each returns evenly, as often as its weight says.
+    /// The index of the member for a number of the sequence.
+    ///
+    /// With equal weights, it is one after another. Otherwise each returns evenly, as often as its
+    /// weight says.
     private func place(_ number: UInt64) -> Int {
         if sums.isEmpty { return Int(number % UInt64(members.count)) }
         return place(EndpointHash.unit(number &* EndpointSequence.golden))

@@ -47,13 +47,17 @@ final class EndpointMember: Sendable {
     /// The number of running requests.
     var underWay: Int { load.underWay.load(ordering: .relaxed) }
 
-    /// Counts a request that is about to be sent. Each needs one ``end()``.
+    /// Counts a request that is about to be sent.
+    ///
+    /// Each needs one ``end()``.
     func begin() { load.underWay.wrappingAdd(1, ordering: .relaxed) }
 
     /// Counts the end of a request: of its body, by its failure or by its cancellation.
     func end() { load.underWay.wrappingSubtract(1, ordering: .relaxed) }
 
-    /// Restarts the slow start, for example after an ejection. New sets use it from now on.
+    /// Restarts the slow start, for example after an ejection.
+    ///
+    /// New sets use it from now on.
     ///
     /// Failures are forgotten, because an endpoint that fails under load has many of them, and the
     /// slow start is careful enough.
@@ -92,7 +96,9 @@ final class EndpointMember: Sendable {
         load.history.withLock { $0.record(sample, failed: failed, at: now.nanoseconds) }
     }
 
-    /// Records that a request was abandoned before its outcome. The endpoint is at least that slow.
+    /// Records that a request was abandoned before its outcome.
+    ///
+    /// The endpoint is at least that slow.
     func record(atLeast time: Duration, at now: MonotonicInstant) {
         let sample = max(time / .nanoseconds(1), 1)
         load.history.withLock { $0.record(atLeast: sample, at: now.nanoseconds) }
@@ -123,7 +129,9 @@ final class EndpointMember: Sendable {
     // Nanoseconds; more than any latency.
     private static let unknown = 1e18
 
-    /// The figures. Members for the same target share them.
+    /// The figures.
+    ///
+    /// Members for the same target share them.
     private final class Load: Sendable {
         let underWay = Atomic(0)
         let start = Atomic(Int64.min)

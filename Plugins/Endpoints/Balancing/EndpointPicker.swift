@@ -89,7 +89,9 @@ struct Pick {
         dice = SeededGenerator(seed: bits)
     }
 
-    /// Whether the own zone serves the request. The zone's share of all requests is the argument.
+    /// Whether the own zone serves the request.
+    ///
+    /// The zone's share of all requests is the argument.
     mutating func isWithin(_ share: Double) -> Bool {
         if share >= 1 { return true }
         // The zone of a key changes only with the share.
@@ -102,7 +104,9 @@ struct Pick {
     func hasTried(_ key: UInt64) -> Bool { tried.contains(key) }
 }
 
-/// The members of a list at one moment, some of which are usable. A set never changes.
+/// The members of a list at one moment, some of which are usable.
+///
+/// A set never changes.
 ///
 /// The gate makes a new set if the list changes, if health adds or removes a usable member, or if a
 /// slow start begins. The cost is in proportion to the members.
@@ -177,7 +181,9 @@ enum EndpointHash {
     @inline(__always)
     static func unit(_ hash: UInt64) -> Double { Double(hash >> 11) * 0x1p-53 }
 
-    /// Returns -ln(1 - u). It has an exponential distribution if u is uniform in 0..<1.
+    /// Returns -ln(1 - u).
+    ///
+    /// It has an exponential distribution if u is uniform in 0..<1.
     static func exponential(_ unit: Double) -> Double { -log1p(-unit) }
 }
 
@@ -194,7 +200,9 @@ final class EndpointSequence: Sendable {
 
     init(startingAt first: UInt64 = 0) { count = Atomic(first) }
 
-    /// Returns the next number. The first one is random, and so is the one after the last.
+    /// Returns the next number.
+    ///
+    /// The first one is random, and so is the one after the last.
     func next(_ dice: inout SeededGenerator) -> UInt64 {
         let number = count.wrappingAdd(1, ordering: .relaxed).oldValue
         if number != 0 { return number }

@@ -28,7 +28,9 @@ final class EndpointChecks: Sendable {
         isOn = Atomic(rules != nil)
     }
 
-    /// Replaces the rules. The next call begins the checks with them.
+    /// Replaces the rules.
+    ///
+    /// The next call begins the checks with them.
     func update(_ rules: EndpointHealthCheck?) {
         stop()
         state.withLock { $0.rules = rules }

@@ -63,7 +63,9 @@ extension LoadBalancer {
         tell()
     }
 
-    /// Reports an ejection to the log and the meter. Call this under no lock.
+    /// Reports an ejection to the log and the meter.
+    ///
+    /// Call this under no lock.
     func report(_ ejection: EndpointEjection, in context: Context) {
         let figure = GateFigure.ejections(of: service, ejection.reason)
         context.report(count: figure.name, labels: figure.labels, of: figures)

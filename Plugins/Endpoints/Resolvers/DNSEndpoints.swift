@@ -4,7 +4,9 @@ public import TurnpikeCore
 public import TurnpikeMiddleware
 import TurnpikeSupport
 
-/// The addresses of a name. Each address is an endpoint.
+/// The addresses of a name.
+///
+/// Each address is an endpoint.
 ///
 /// All addresses of both families are endpoints. The system leaves out a family in which this
 /// machine has no address (`AI_ADDRCONFIG`). The order of an answer is ignored. SRV records are not

@@ -139,7 +139,9 @@ struct EndpointFaults {
     /// Adds a fault of the list itself.
     mutating func add(_ message: String) { add(name) { message } }
 
-    /// Adds a fault of an entry or of its member. The message is made only if it is kept.
+    /// Adds a fault of an entry or of its member.
+    ///
+    /// The message is made only if it is kept.
     mutating func add(
         at index: Int, in member: String = "", _ message: @autoclosure () -> String
     ) {

@@ -92,7 +92,9 @@ public struct LeasedPermits: PermitSource {
 
     // MARK: Corrections
 
-    /// Changes how many permits remain. A negative number charges permits.
+    /// Changes how many permits remain.
+    ///
+    /// A negative number charges permits.
     public mutating func correct(_ permits: Int, at now: Int64) {
         guard isLocal else { return owed += permits }
         buckets?.correct(permits, at: now)
@@ -119,7 +121,9 @@ public struct LeasedPermits: PermitSource {
 
     // MARK: The store
 
-    /// Whether the driver has something to do. The test is cheap, because each call makes it.
+    /// Whether the driver has something to do.
+    ///
+    /// The test is cheap, because each call makes it.
     public func wantsAttention(for line: WaitingPermits, at now: Int64) -> Bool {
         // A driver that does not pause decides by itself what to do next.
         if isAsking || isDriven && wake == nil { return false }

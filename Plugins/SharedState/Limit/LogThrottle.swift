@@ -2,7 +2,9 @@
 
 import Synchronization
 
-/// Log lines that belong to no call. The next call that passes writes them.
+/// Log lines that belong to no call.
+///
+/// The next call that passes writes them.
 final class LogThrottle: Sendable {
     private let lines = Mutex<[String]>([])
     // Calls need no lock if there are no lines.

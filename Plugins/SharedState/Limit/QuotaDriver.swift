@@ -222,7 +222,9 @@ final class QuotaDriver: Sendable {
         }
     }
 
-    /// Lowers the remaining permits of one rule in the store. No call waits for this.
+    /// Lowers the remaining permits of one rule in the store.
+    ///
+    /// No call waits for this.
     func lower(
         to permits: Int, of key: QuotaKey, rule: Int, by timeSource: any TimeSource
     ) {

@@ -47,7 +47,9 @@ struct QuotaPlan: Sendable {
         max(Int(min(Self.portionTime / fastest / Double(replicas), 1e6)), 2)
     }
 
-    /// How far ahead permits are reserved for waiting calls. Each replica has space for two.
+    /// How far ahead permits are reserved for waiting calls.
+    ///
+    /// Each replica has space for two.
     ///
     /// A replica without space would have to try again, and would not be in the queue until then.
     func reach(_ replicas: Int) -> Duration {
@@ -81,7 +83,9 @@ struct QuotaPlan: Sendable {
         }
     }
 
-    /// The same, for a request. Idle permits of leases are not part of the burst.
+    /// The same, for a request.
+    ///
+    /// Idle permits of leases are not part of the burst.
     func sentRules(hasLeases: Bool) -> [QuotaRule] {
         let rules = storedRules
         return hasLeases ? rules.map { $0.grantingBurst(times: 0.75) } : rules

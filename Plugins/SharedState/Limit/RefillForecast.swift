@@ -41,8 +41,9 @@ struct RefillForecast {
         grown = isLater ? 0 : min(max(grown, permits) * 2, 1 << 20)
     }
 
-    /// Handles an answer without permits. The store can reserve permits `reach` before they are
-    /// due.
+    /// Handles an answer without permits.
+    ///
+    /// The store can reserve permits `reach` before they are due.
     mutating func exhausted(_ after: Duration, reach: Duration, at now: MonotonicInstant) {
         grown = 0
         scarceUntil = now.advanced(by: after).nanoseconds
@@ -60,7 +61,9 @@ struct RefillForecast {
         pause(left, atLeast: .milliseconds(10), from: now)
     }
 
-    /// Handles a missing answer. The store may be asked again at the next admission.
+    /// Handles a missing answer.
+    ///
+    /// The store may be asked again at the next admission.
     mutating func failed(nextAdmission: MonotonicInstant?, at now: MonotonicInstant) {
         grown = 0
         retryAt = max(

@@ -58,7 +58,9 @@ public struct SharedRateLimit: RateLimiting {
             scope: scope, shared: shared, key: key, cooldowns: cooldowns, meter: meter)
     }
 
-    /// Creates a limit with several rules. A call needs permits of all of them.
+    /// Creates a limit with several rules.
+    ///
+    /// A call needs permits of all of them.
     /// - Parameters:
     ///   - rules: The rules. Without rules, every call passes.
     ///   - queue: How many calls may wait in this process, for all origins together.

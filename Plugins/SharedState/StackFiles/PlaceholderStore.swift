@@ -4,7 +4,9 @@ import TurnpikeCore
 public import TurnpikeMiddleware
 public import TurnpikeSharedState
 
-/// Replaces a store while a stack file is only checked. It stores nothing: each operation fails.
+/// Replaces a store while a stack file is only checked.
+///
+/// It stores nothing: each operation fails.
 ///
 /// A factory of a store (`register(sharedStore:)`) returns it if
 /// ``/TurnpikeStackFiles/Settings/isDryRun`` is true, because a check opens nothing.

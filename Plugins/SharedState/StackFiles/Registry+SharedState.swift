@@ -6,7 +6,9 @@ public import TurnpikeSharedState
 public import TurnpikeStackFiles
 
 extension Registry {
-    /// Adds or replaces a kind of store. `shared.use` of a stack file selects it by name.
+    /// Adds or replaces a kind of store.
+    ///
+    /// `shared.use` of a stack file selects it by name.
     ///
     /// ```swift
     /// registry.register(sharedStore: "postgres") { settings in

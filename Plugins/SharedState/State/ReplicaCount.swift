@@ -30,13 +30,16 @@ struct ReplicaCount {
     /// count contains only the replicas that came back first.
     var known: Int? { latest.map { max($0, previous ?? $0) } }
 
-    /// The number, if two counts have confirmed it. Replicas that start together do not see each
-    /// other at first.
+    /// The number, if two counts have confirmed it.
+    ///
+    /// Replicas that start together do not see each other at first.
     var confirmed: Int? { previous == nil ? nil : known }
 
     private var isSettled: Bool { latest != nil && previous.map { $0 >= latest ?? 0 } ?? false }
 
-    /// Whether a heartbeat is due. If so, ``end(_:)`` must follow.
+    /// Whether a heartbeat is due.
+    ///
+    /// If so, ``end(_:)`` must follow.
     mutating func begin(at now: MonotonicInstant) -> Bool {
         // A heartbeat that never ends must not block all later heartbeats.
         let pause = isBeating ? Self.lifetime : isSettled ? Self.interval : Self.firstInterval

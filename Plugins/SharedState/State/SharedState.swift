@@ -4,8 +4,9 @@ public import Foundation
 public import TurnpikeCore
 public import TurnpikeMiddleware
 
-/// The state that the replicas of a service share. Gates use it within a time limit, and without
-/// harm if its store is slow, full or unreachable.
+/// The state that the replicas of a service share.
+///
+/// Gates use it within a time limit, and without harm if its store is slow, full or unreachable.
 ///
 /// ```swift
 /// let shared = SharedState(try ValkeyServer(url: "redis://cache.internal:6379/0"))
@@ -26,7 +27,9 @@ public import TurnpikeMiddleware
 /// one each second, and stops counting three seconds after the last one. Until the store's first
 /// answer, a replica assumes that there are ten. If that is not acceptable, set their number.
 public final class SharedState: Sendable {
-    /// Cool-downs in the store. Limits with this state honour them by default.
+    /// Cool-downs in the store.
+    ///
+    /// Limits with this state honour them by default.
     ///
     /// Also pass them to a ``/TurnpikeMiddleware/Retry`` without an inner ``SharedRateLimit`` of
     /// this state.

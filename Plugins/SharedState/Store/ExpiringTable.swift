@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Values under keys, each with an end. Values that have ended are removed.
+/// Values under keys, each with an end.
+///
+/// Values that have ended are removed.
 ///
 /// The whole table is searched for ended values only when it has doubled. So the average cost of a
 /// change does not depend on its size.

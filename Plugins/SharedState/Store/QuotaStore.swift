@@ -59,7 +59,9 @@ public struct QuotaRequest: Sendable, Hashable {
     ///
     /// The store has one state for each key and rule. The key may be any text without secrets.
     public var key: String
-    /// The limits of the quota, each once. All must have permits.
+    /// The limits of the quota, each once.
+    ///
+    /// All must have permits.
     ///
     /// The store finds the state of each by its ``/TurnpikeMiddleware/QuotaRule/identity``.
     public var rules: [QuotaRule]
@@ -94,7 +96,9 @@ public enum QuotaAnswer: Sendable, Hashable {
     case coolingDown(Duration)
 }
 
-/// Permits that were taken from a shared quota. Each may be used from a certain time on.
+/// Permits that were taken from a shared quota.
+///
+/// Each may be used from a certain time on.
 public struct QuotaGrant: Sendable, Hashable {
     /// The number of permits taken.
     public let permits: Int

@@ -22,7 +22,9 @@ public protocol TokenStore: Sendable {
 public struct StoredToken: Sendable, Hashable {
     /// The content, in the format of the code that stored it.
     public var content: Data
-    /// The number of the lock under which it was created. Later locks have higher numbers.
+    /// The number of the lock under which it was created.
+    ///
+    /// Later locks have higher numbers.
     public var fence: UInt64
 
     /// Creates a content.

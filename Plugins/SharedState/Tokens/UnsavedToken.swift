@@ -17,7 +17,9 @@ struct UnsavedToken: Sendable {
     let scope: [String]
     /// The lock under which it was created, if there is one.
     var lock: SharedLock?
-    /// The number of the replaced token. A higher number in the store means a later token.
+    /// The number of the replaced token.
+    ///
+    /// A higher number in the store means a later token.
     let base: UInt64?
     /// Whether the token comes from a sign-in, and replaces any token of the store.
     var isFromOutside = false

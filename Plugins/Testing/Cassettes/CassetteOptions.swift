@@ -31,6 +31,7 @@ public struct CassetteOptions: Sendable {
     public var repeatsLast: Bool
 
     /// The most bytes of one request or response content; larger content fails the call with
+    /// ``/TurnpikeCore/ClientError/Code/tooLarge``.
     public var maxBytes: Int
 
     /// Creates options.

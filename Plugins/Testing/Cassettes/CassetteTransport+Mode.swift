@@ -24,8 +24,9 @@ extension CassetteTransport {
         /// Sends all requests and does not use the file.
         case pass
 
-        /// Returns the mode that an environment variable names. So recordings can be renewed
-        /// without changing code: `CASSETTES=record swift test`.
+        /// Returns the mode that an environment variable names.
+        ///
+        /// So recordings can be renewed without changing code: `CASSETTES=record swift test`.
         /// - Parameters:
         ///   - variable: The name of the variable. Its values are the raw values of the modes.
         ///   - fallback: The mode if the variable is not set or empty.

@@ -95,8 +95,9 @@ public final class CassetteTransport: Transport {
     /// How many exchanges were recorded.
     public var recordedCount: Int { tape?.recorded ?? 0 }
 
-    /// One report for each request without a recorded response. A report has the request, and its
-    /// differences from the nearest exchange.
+    /// One report for each request without a recorded response.
+    ///
+    /// A report has the request, and its differences from the nearest exchange.
     public var unmatched: [String] { tape?.unmatched ?? [] }
 
     /// The exchanges of the file that were never requested.

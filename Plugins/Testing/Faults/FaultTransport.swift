@@ -44,7 +44,9 @@ public struct Fault: Sendable {
     /// Loses the connection after the request was sent and before the response.
     public static func lose(share: Double) -> Fault { Fault("lose", .lose, share) }
 
-    /// Responds with a status as a proxy would. The request does not reach the server.
+    /// Responds with a status as a proxy would.
+    ///
+    /// The request does not reach the server.
     public static func status(_ status: HTTPStatus, share: Double) -> Fault {
         Fault("status \(status.code)", .status(status), share)
     }
@@ -142,7 +144,9 @@ public final class FaultTransport: Transport {
         self.faults = faults
     }
 
-    /// The faults that happened, sorted by call and send. Equal seeds give equal faults.
+    /// The faults that happened, sorted by call and send.
+    ///
+    /// Equal seeds give equal faults.
     ///
     /// Only the first 100,000 faults are stored.
     public var events: [Event] {

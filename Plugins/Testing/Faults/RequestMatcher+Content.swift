@@ -54,7 +54,9 @@ extension RequestMatcher {
         }
     }
 
-    /// Matches JSON content that equals a value. The order of members and whitespace are ignored.
+    /// Matches JSON content that equals a value.
+    ///
+    /// The order of members and whitespace are ignored.
     public static func json(_ value: JSONValue) -> Self {
         Self("JSON content") { _, body in
             guard let found = try? JSONValue(parsing: body) else { return "it is not JSON" }

@@ -35,10 +35,13 @@ struct XMLTokens {
         /// Whether the element's own name, one of its attributes or the preceding key names a
         /// secret.
         var isSecret = false
-        /// Whether an attribute names a secret. The value in another attribute is then a secret.
+        /// Whether an attribute names a secret.
+        ///
+        /// The value in another attribute is then a secret.
         var namesSecret = false
-        /// Whether a child element names a secret. The child element with the value is then a
-        /// secret.
+        /// Whether a child element names a secret.
+        ///
+        /// The child element with the value is then a secret.
         var holdsName = false
         /// What the preceding `key` of a property list says about this element.
         fileprivate(set) var key = Key.other

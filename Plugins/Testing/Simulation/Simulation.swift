@@ -82,7 +82,9 @@ public final class Simulation: Sendable {
         }
     }
 
-    /// The noted lines. Equal seeds give equal lines.
+    /// The noted lines.
+    ///
+    /// Equal seeds give equal lines.
     public var trace: String {
         state.withLock { trace in
             let rest = trace.dropped > 0 ? ["(\(trace.dropped) more)"] : []

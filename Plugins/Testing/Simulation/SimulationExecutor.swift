@@ -61,8 +61,9 @@ final class SimulationExecutor: TaskExecutor {
     }
 }
 
-/// The clock of a ``Simulation``. While a task can run it does not move. Otherwise it advances to
-/// the next timer.
+/// The clock of a ``Simulation``.
+///
+/// While a task can run it does not move. Otherwise it advances to the next timer.
 public final class SimulationClock: TimeSource {
     private struct State {
         var now = MonotonicInstant(nanoseconds: 0)

@@ -144,7 +144,9 @@ public struct TestAnswer: Sendable {
         }
     }
 
-    /// A chunked 200. One chunk waits until a hold is opened.
+    /// A chunked 200.
+    ///
+    /// One chunk waits until a hold is opened.
     /// - Parameters:
     ///   - chunks: The chunks.
     ///   - hold: Delays the chunk and those after it.
@@ -181,7 +183,9 @@ public struct TestAnswer: Sendable {
         }
     }
 
-    /// A 200 whose content is shorter than its declared length. Then the connection is closed.
+    /// A 200 whose content is shorter than its declared length.
+    ///
+    /// Then the connection is closed.
     public static func short(declared: Int, sent: Data) -> TestAnswer {
         TestAnswer { _ in [.write(head(.ok, ["Content-Length": String(declared)]) + sent), .close] }
     }
@@ -191,7 +195,9 @@ public struct TestAnswer: Sendable {
         TestAnswer { _ in [.write(head(.ok, ["Content-Length": String(declared)]) + sent), .reset] }
     }
 
-    /// Raw bytes. Then the connection is closed or stays open.
+    /// Raw bytes.
+    ///
+    /// Then the connection is closed or stays open.
     public static func raw(_ bytes: Data, closes: Bool = true) -> TestAnswer {
         TestAnswer { _ in closes ? [.write(bytes), .close] : [.write(bytes)] }
     }
@@ -218,8 +224,10 @@ public struct TestAnswer: Sendable {
         interim.reversed().reduce(self) { $0.prefixed(.write(Self.head($1, headers))) }
     }
 
-    /// Returns the same response. Then the connection is closed without an announcement, so the
-    /// client finds a dead connection.
+    /// Returns the same response.
+    ///
+    /// Then the connection is closed without an announcement, so the client finds a dead
+    /// connection.
     public func thenClose() -> TestAnswer {
         changed { $0 + [.close] }
     }
@@ -263,8 +271,10 @@ public struct TestAnswer: Sendable {
         return copy
     }
 
-    /// Returns the same response. After `Expect: 100-continue`, the content is requested and read
-    /// only when a test opens the hold.
+    /// Returns the same response.
+    ///
+    /// After `Expect: 100-continue`, the content is requested and read only when a test opens the
+    /// hold.
     public func reading(heldBy hold: TestHold) -> TestAnswer {
         var copy = self
         copy.readingHold = hold

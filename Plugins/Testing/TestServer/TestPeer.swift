@@ -31,7 +31,9 @@ public struct TestPeer: Sendable {
     /// Waits for the next bytes; nil if the client has ended the connection or its side.
     public func read() -> Data? { socket.read() }
 
-    /// Writes all bytes. Returns whether the client has received them.
+    /// Writes all bytes.
+    ///
+    /// Returns whether the client has received them.
     @discardableResult
     public func write(_ bytes: Data) -> Bool { socket.write(bytes) }
 }

@@ -4,8 +4,9 @@ public import Foundation
 import Synchronization
 public import TurnpikeCore
 
-/// An HTTP/1.1 server for tests on the loopback interface. Each path has scripted responses, and
-/// requests are recorded byte for byte.
+/// An HTTP/1.1 server for tests on the loopback interface.
+///
+/// Each path has scripted responses, and requests are recorded byte for byte.
 ///
 /// ```swift
 /// let server = try TestServer()
@@ -94,7 +95,9 @@ public final class TestServer: Sendable {
         state.withLock { $0.routes[path] = Route(answers: answers) }
     }
 
-    /// Sets the response for paths without a route. The default is 404.
+    /// Sets the response for paths without a route.
+    ///
+    /// The default is 404.
     public func fallback(_ answer: TestAnswer) { state.withLock { $0.fallback = answer } }
 
     /// Closes all connections and stops listening.
@@ -109,7 +112,9 @@ public final class TestServer: Sendable {
 
     // MARK: The record
 
-    /// The received requests in order. A request is added when it is answered.
+    /// The received requests in order.
+    ///
+    /// A request is added when it is answered.
     public var requests: [ReceivedRequest] { state.withLock { $0.received } }
 
     /// Returns the requests for a path, in order.

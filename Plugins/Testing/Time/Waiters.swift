@@ -19,7 +19,9 @@ public struct WaitExpired: Error, Sendable, CustomStringConvertible {
     }
 }
 
-/// Waiters for conditions on changing facts. The lock of these facts protects them.
+/// Waiters for conditions on changing facts.
+///
+/// The lock of these facts protects them.
 struct Waiters<Facts> {
     /// Settled when the condition holds or the waiter is cancelled.
     typealias Moment = OneShot<Void>

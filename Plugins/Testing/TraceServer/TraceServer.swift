@@ -75,12 +75,16 @@ public final class TraceServer: Sendable {
 
     deinit { stop() }
 
-    /// The address of the page, with its token. Anyone who has it can read the traces.
+    /// The address of the page, with its token.
+    ///
+    /// Anyone who has it can read the traces.
     public var url: URL {
         URL(string: "http://127.0.0.1:\(port)/\(token)/") ?? URL(filePath: "/")
     }
 
-    /// Closes all connections and stops listening. An open page keeps the traces that it has shown.
+    /// Closes all connections and stops listening.
+    ///
+    /// An open page keeps the traces that it has shown.
     ///
     /// A second call does nothing.
     public func stop() {
@@ -196,7 +200,9 @@ public final class TraceServer: Sendable {
     }
 }
 
-/// A response of the server. Then the connection is closed.
+/// A response of the server.
+///
+/// Then the connection is closed.
 private struct TraceAnswer {
     private let status: String
     private let content: Data

@@ -16,7 +16,7 @@ import TurnpikeSupport
 /// call was sent, and an outer retry does not repeat the call. Its
 /// ``/TurnpikeCore/ClientError/retryAfter`` says when all calls are admitted again if the server
 /// rejects no further calls. Critical calls are refused last, and sheddable ones first
-/// (``TurnpikeCore/Call/criticality(_:)``).
+/// (`Call.criticality(_:)`).
 ///
 /// All calls are admitted until more than `threshold` of the latest attempts were rejected. Three
 /// rejections in a row are enough. If there are many attempts, most attempts of the last half

@@ -11,7 +11,9 @@ import TurnpikeValkey
 /// before another replica's removal, it is not stored. The gate handles its own process's removals,
 /// which the response may have caused.
 enum StoreScripts {
-    /// How long a removal is remembered. An exchange that takes longer may store its response.
+    /// How long a removal is remembered.
+    ///
+    /// An exchange that takes longer may store its response.
     static let removalTime = 60_000
 
     private static let now = """

@@ -10,7 +10,9 @@ import TurnpikeSharedState
 
 /// The notes of one replica about a shared store.
 struct StoreState {
-    /// The last entry that was found under a key. An equal head need not be read again.
+    /// The last entry that was found under a key.
+    ///
+    /// An equal head need not be read again.
     final class Known: Sendable {
         let key: StoreKey
         let record: EntryRecord?
@@ -102,8 +104,9 @@ enum StoreFault {
 
 /// The names of a cache key and of variants on a server.
 struct StoreKey: Sendable {
-    /// The name of the hash with the entries. The digest of the key is the hash tag, also of the
-    /// claim.
+    /// The name of the hash with the entries.
+    ///
+    /// The digest of the key is the hash tag, also of the claim.
     let name: String
     /// Finds all entries of the key.
     let lookUp: ValkeyCommand

@@ -54,7 +54,9 @@ extension ValkeyStore {
         max(server.configuration.stallLimit, options.timeLimit, .seconds(2))
     }
 
-    /// Replaces an entry's head. The content is not sent again.
+    /// Replaces an entry's head.
+    ///
+    /// The content is not sent again.
     public func update(_ entry: CacheEntry, to response: StoredResponse) async throws {
         let old = entry.response
         guard old.key == response.key, let data = (entry.content as? CachedData)?.data else {

@@ -31,7 +31,9 @@ public final class ValkeyStore: CacheStore {
     // A name that distinguishes this store from those of other replicas.
     let replica = Data(UUID().uuidString.utf8)
 
-    /// The most variants of one key. Above this number, the oldest one is removed.
+    /// The most variants of one key.
+    ///
+    /// Above this number, the oldest one is removed.
     static let maxVariants = 16
 
     /// Creates a store.
@@ -212,7 +214,9 @@ public final class ValkeyStore: CacheStore {
 extension ValkeyStore {
     /// Limits on the entries of a store and their times.
     public struct Options: Sendable {
-        /// The prefix of all keys. Replicas share their entries if they have the same prefix and
+        /// The prefix of all keys.
+        ///
+        /// Replicas share their entries if they have the same prefix and
         /// ``/TurnpikeCache/Cache/init(_:partition:options:meter:)`` partition.
         public var prefix = "turnpike:cache"
 

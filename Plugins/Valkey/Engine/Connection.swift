@@ -102,7 +102,9 @@ struct Writing {
     var rest: Rest
 }
 
-/// The socket of a connection. Only the engine's thread reads from it.
+/// The socket of a connection.
+///
+/// Only the engine's thread reads from it.
 ///
 /// Only one thread at a time writes. With TLS, that is the engine's thread, because OpenSSL works
 /// on one.

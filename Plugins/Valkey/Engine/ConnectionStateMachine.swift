@@ -171,7 +171,9 @@ struct ConnectionStateMachine {
         }
     }
 
-    /// Releases the callers that fulfil a condition. The replies to their commands are dropped.
+    /// Releases the callers that fulfil a condition.
+    ///
+    /// The replies to their commands are dropped.
     mutating func release(_ condition: (PendingReply) -> Bool) { pending.release(condition) }
 
     private mutating func close() -> Action {

@@ -30,7 +30,9 @@ struct Gathering {
     /// Notes another command.
     mutating func add() { held += 1 }
 
-    /// Whether `bytes` of commands wait. `underWay` is the number without a reply.
+    /// Whether `bytes` of commands wait.
+    ///
+    /// `underWay` is the number without a reply.
     func holds(_ bytes: Int, of underWay: Int, at now: Int64) -> Bool {
         now < until && held < expected && !isPiece(bytes, of: underWay)
     }

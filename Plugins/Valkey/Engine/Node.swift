@@ -12,7 +12,9 @@ struct QueuedCommand {
 /// A server, or the primary among several servers.
 // SAFETY: used only inside the engine's lock.
 final class Node: @unchecked Sendable {
-    /// The possible addresses. The first few come from the URL; a replica may add more.
+    /// The possible addresses.
+    ///
+    /// The first few come from the URL; a replica may add more.
     var addresses: [NodeAddress]
     let given: Int
     /// The index of the address that is used, or tried next.

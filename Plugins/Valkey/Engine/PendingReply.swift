@@ -30,7 +30,9 @@ import TurnpikeSupport
     /// Whether there is a result.
     var isOver: Bool { if case .over = unsafe state { true } else { false } }
 
-    /// Notes the waiting caller. A caller is resumed only after this.
+    /// Notes the waiting caller.
+    ///
+    /// A caller is resumed only after this.
     func wait(with continuation: UnsafeContinuation<Void, Never>) {
         unsafe state = unsafe .waits(continuation)
     }

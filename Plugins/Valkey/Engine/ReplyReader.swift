@@ -126,7 +126,9 @@ import TurnpikeCore
 struct ReplyLimits: Sendable {
     var maxBytes = 64 << 20
     var maxValues = 1 << 20
-    /// The most levels of arrays. libhiredis 0.14 reads up to nine.
+    /// The most levels of arrays.
+    ///
+    /// libhiredis 0.14 reads up to nine.
     var maxDepth = 7
 }
 

@@ -14,7 +14,9 @@ struct SlotTable {
     /// Creates an empty table, for a cluster that does not list its slots.
     init() {}
 
-    /// Reads the reply of `CLUSTER SLOTS`. Invalid entries are skipped.
+    /// Reads the reply of `CLUSTER SLOTS`.
+    ///
+    /// Invalid entries are skipped.
     ///
     /// Reading runs under the engine's lock, so its cost is limited: each slot is in at most one
     /// range.

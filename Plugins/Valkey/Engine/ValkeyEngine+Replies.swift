@@ -5,7 +5,9 @@ import TurnpikeCore
 import TurnpikeSupport
 
 extension ValkeyEngine {
-    /// Passes replies to the waiting commands, in order. A reply that was passed on becomes null.
+    /// Passes replies to the waiting commands, in order.
+    ///
+    /// A reply that was passed on becomes null.
     func take(
         _ replies: inout [ValkeyValue], from connection: Connection, _ state: inout State
     ) {
@@ -101,7 +103,9 @@ extension ValkeyEngine {
         return .random(in: 5_000_000...limit, using: &state.random)
     }
 
-    /// Closes a connection. The commands without a reply fail.
+    /// Closes a connection.
+    ///
+    /// The commands without a reply fail.
     func close(_ connection: Connection, _ state: inout State, _ fault: ClientError) {
         let wasReady = connection.life.isReady
         guard case .close(var failed, let isFree) = connection.life.handle(.closed) else { return }

@@ -136,7 +136,9 @@ extension ValkeyEngine {
         }
     }
 
-    /// Runs a body inside the lock. Then wakes the thread, and resumes callers with a result.
+    /// Runs a body inside the lock.
+    ///
+    /// Then wakes the thread, and resumes callers with a result.
     func withState<Result: Sendable>(_ body: (inout State) -> Result) -> Result {
         var outcomes = Outcomes()
         let (result, wakes) = state.withLock { state in

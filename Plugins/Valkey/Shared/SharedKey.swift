@@ -30,7 +30,9 @@ enum SharedKey {
                 + (isPlain ? identity : "#" + SHA256.digest(of: Data(identity.utf8)).hexadecimal))
     }
 
-    /// Text for a hash tag, different for each key. The text has no braces and is not empty.
+    /// Text for a hash tag, different for each key.
+    ///
+    /// The text has no braces and is not empty.
     private static func tag(_ key: String) -> String {
         if key.utf8.count > longest {
             return "%#" + SHA256.digest(of: Data(key.utf8)).hexadecimal
@@ -77,8 +79,9 @@ struct SharedReply {
         return number
     }
 
-    /// A time in microseconds, rounded up to a nanosecond, because nothing must happen early. The
-    /// error of an inexact addition does not count.
+    /// A time in microseconds, rounded up to a nanosecond, because nothing must happen early.
+    ///
+    /// The error of an inexact addition does not count.
     /// - Throws: An error if there is no such time.
     func time(_ index: Int) throws -> Duration {
         guard values.indices.contains(index), case .bytes(let data) = values[index],

@@ -85,8 +85,9 @@ extension ValkeyServer.Configuration {
 }
 
 extension Registry {
-    /// Adds the gate `cache` to the names of stack files. The gate may store its entries on the
-    /// server of the file's `shared`.
+    /// Adds the gate `cache` to the names of stack files.
+    ///
+    /// The gate may store its entries on the server of the file's `shared`.
     ///
     /// This gate replaces that of `registerCache(shared:)`, and has the same settings.
     public mutating func registerValkeyCache() {

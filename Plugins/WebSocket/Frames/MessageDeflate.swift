@@ -60,7 +60,9 @@ final class MessageInflater {
         self.maxMessageBytes = maxMessageBytes
     }
 
-    /// Adds content. All pieces of the previous content must have been taken.
+    /// Adds content.
+    ///
+    /// All pieces of the previous content must have been taken.
     func add(_ content: Data, isLast: Bool) {
         // The sender leaves out the end of the flush (RFC 7692 §7.2.1).
         input = isLast ? content + [0, 0, 0xFF, 0xFF] : content

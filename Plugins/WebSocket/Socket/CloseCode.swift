@@ -30,8 +30,9 @@ extension WebSocket {
         /// 1013: the server is overloaded.
         public static let tryAgainLater = Self(rawValue: 1013)
 
-        /// Whether the code is allowed in a frame. 1005, 1006 and 1015 name situations without a
-        /// frame, and others are not assigned.
+        /// Whether the code is allowed in a frame.
+        ///
+        /// 1005, 1006 and 1015 name situations without a frame, and others are not assigned.
         var mayBeSent: Bool {
             switch rawValue {
             case 1000...1003, 1007...1014, 3000...4999: true

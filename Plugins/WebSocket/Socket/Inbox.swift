@@ -76,7 +76,9 @@ final class Inbox: Sendable {
         writer?.settle(.success(()))
     }
 
-    /// Ends the content. Only the first call has an effect.
+    /// Ends the content.
+    ///
+    /// Only the first call has an effect.
     func end(_ result: Result<Void, any Error>) {
         let waiters = state.withLock { state in
             if state.end == nil { state.end = result }

@@ -5,8 +5,9 @@ import Synchronization
 import TurnpikeCore
 import TurnpikeSupport
 
-/// The part of a socket that does not know its owner. It reads and writes frames, and performs the
-/// actions of the state machine.
+/// The part of a socket that does not know its owner.
+///
+/// It reads and writes frames, and performs the actions of the state machine.
 final class SocketCore: Sendable {
     struct State {
         var machine = SocketStateMachine()

@@ -67,7 +67,7 @@ public final class Switch: Sendable {
         return generator.unit() < share
     }
 
-    /// The state of the switch, for a gate with a switch of its own (``TurnpikeCore/Gate/liveFigures(at:)``).
+    /// The state of the switch, for a gate with a switch of its own (``/TurnpikeCore/Gate/liveFigures(at:)``).
     public func liveFigure(isTrouble: Bool) -> LiveFigure {
         LiveFigure("switch", text + (setBy.map { ", set by \($0)" } ?? ""), isTrouble: isTrouble)
     }

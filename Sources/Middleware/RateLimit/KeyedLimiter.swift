@@ -128,7 +128,9 @@ public final class KeyedLimiter<Source: PermitSource>: Sendable {
             if let deadline, wait >= max(now.duration(to: deadline), .zero) {
                 throw RateLimitError.late(key, wait, isCooling: coolingUntil != nil)
             }
-            if let (other, last) = outranked { refuse(last, of: other, &state, timeSource, &actions) }
+            if let (other, last) = outranked {
+                refuse(last, of: other, &state, timeSource, &actions)
+            }
             state.waiting += 1
             state.nextTicket += 1
             return state.lines.updateIfPresent(key) { line in

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import struct Foundation.Data
+public import TurnpikeSupport
 public import TurnpikeCore
 
 /// The rest of a quota, as a server states it: an item of the field `RateLimit`

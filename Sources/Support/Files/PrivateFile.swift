@@ -171,9 +171,8 @@ extension PrivateFile {
     }
 }
 
-/// Writes all bytes where the descriptor stands.
-// It stands outside of the type, because a method of the type has the name of the system's
-// function.
+// Not a method, because a method of the type has the name of the system's function.
+/// Writes all bytes at the position of a descriptor.
 public func writeDirectly(_ content: Data, to descriptor: CInt) throws {
     try unsafe content.withUnsafeBytes { bytes in
         var done = 0

@@ -26,8 +26,14 @@ extension LintCase {
             "AdmissionControl must stand outside of CircuitBreaker"),
         LintCase(
             "stated-order",
-            [.rateLimit(perSecond: 5), .concurrencyLimit(), .admissionControl(), .attemptTimeout()],
-            [.admissionControl(), .rateLimit(perSecond: 5), .concurrencyLimit(), .attemptTimeout()],
+            [
+                .rateLimit(perSecond: 5), .concurrencyLimit(), .admissionControl(),
+                .attemptTimeout(),
+            ],
+            [
+                .admissionControl(), .rateLimit(perSecond: 5), .concurrencyLimit(),
+                .attemptTimeout(),
+            ],
             "AdmissionControl must stand outside of RateLimit. A call would wait in line"),
         LintCase(
             "needed-gate-missing", [.admissionControl()], [.admissionControl(), .attemptTimeout()],

@@ -10,8 +10,9 @@ import TurnpikeMetrics
 import TurnpikeTesting
 import TurnpikeTracing
 
-/// The cost of the bridges to logging, metrics and tracing for a call over a mock. The back ends do
-/// nothing. Prints medians of interleaved rounds, minus the call without bridges.
+/// The cost of the bridges to logging, metrics and tracing for a call over a mock.
+///
+/// The back ends do nothing. Prints medians of interleaved rounds, minus the call without bridges.
 @main
 enum BridgesBench {
     private struct Row {

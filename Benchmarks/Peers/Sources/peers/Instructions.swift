@@ -2,8 +2,9 @@
 
 import Foundation
 
-/// The user-mode instructions of one GET of 1 KiB, counted by valgrind. They do not depend on the
-/// load of the machine.
+/// The user-mode instructions of one GET of 1 KiB, counted by valgrind.
+///
+/// They do not depend on the load of the machine.
 ///
 /// Each client runs once with some requests, and once with a thousand more. The difference is the
 /// cost of the thousand.

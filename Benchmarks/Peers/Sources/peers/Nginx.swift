@@ -5,8 +5,9 @@ import Foundation
 
 /// nginx on loopback, with one worker, and its own folder and certificates.
 final class Nginx {
-    /// The certificate of the TLS port, which is also its authority. Nil if openssl is missing;
-    /// then there is no TLS port.
+    /// The certificate of the TLS port, which is also its authority.
+    ///
+    /// Nil if openssl is missing; then there is no TLS port.
     let authority: String?
     private let folder: String
     private var port = 0

@@ -40,7 +40,9 @@ struct PeerResult: Codable {
             rps, cpuPer1000, p50us, p99us, peakRSS, mbps, connections)
     }
 
-    /// Parses the output of `--json`. Skips other lines.
+    /// Parses the output of `--json`.
+    ///
+    /// Skips other lines.
     static func read(_ file: String) throws -> [PeerResult] {
         guard let text = try? String(contentsOfFile: file, encoding: .utf8) else {
             throw PeerError("\(file) cannot be read")

@@ -75,7 +75,9 @@ struct PeersBench {
         if faults > 0 { throw PeerError("\(faults) measurements failed; see above") }
     }
 
-    /// Returns the samples of each client. There are fewer than rounds if runs failed.
+    /// Returns the samples of each client.
+    ///
+    /// There are fewer than rounds if runs failed.
     private func measure(
         _ clients: [Peer], _ workload: Workload, _ server: Nginx
     ) -> [Peer: [Sample]] {

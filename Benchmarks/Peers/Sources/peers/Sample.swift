@@ -13,7 +13,9 @@ struct Sample: Codable {
     let peakRSS: Double
     /// The larger of the contents of request and response, in 10⁶ bytes per second.
     let mbps: Double
-    /// The number of connections, including the warm-up. The measuring process counts them.
+    /// The number of connections, including the warm-up.
+    ///
+    /// The measuring process counts them.
     var connections = 0
 
     /// Creates a sample from the requests of this process, with latencies in microseconds.

@@ -2,7 +2,9 @@
 
 import Foundation
 
-/// wrk, which does little more than counting. It shows the limit of the server.
+/// wrk, which does little more than counting.
+///
+/// It shows the limit of the server.
 ///
 /// It needs no warm-up.
 struct Wrk {

@@ -6,8 +6,10 @@ import Turnpike
 import TurnpikeCache
 import TurnpikeCurl
 
-/// The cost of the cache. Hits are compared with a bare call over a mock transport, and misses with
-/// a plain call over loopback.
+/// The cost of the cache.
+///
+/// Hits are compared with a bare call over a mock transport, and misses with a plain call over
+/// loopback.
 struct CacheBench {
     private let report: Report
     private let folder = FileManager.default.temporaryDirectory.appending(

@@ -8,6 +8,7 @@ import TurnpikeValkey
 import TurnpikeValkeyCache
 
 /// The cost of a hit in a cache on a server, compared with a GET of equal size by libhiredis in C.
+///
 /// There is one hit at a time, or 64 at once, which are compared with 64 commands in one pipeline.
 ///
 /// The peer does all its work on one thread. So 64 at once are measured on the client's own thread

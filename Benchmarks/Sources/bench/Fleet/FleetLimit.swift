@@ -5,8 +5,9 @@ import Turnpike
 import TurnpikeSharedState
 import TurnpikeValkey
 
-/// A shared limit of 50,000 permits a second, compared with the same limit in one process. The
-/// replica takes permits in leases.
+/// A shared limit of 50,000 permits a second, compared with the same limit in one process.
+///
+/// The replica takes permits in leases.
 ///
 /// Two loads are measured in interleaved rounds. `paced` has one caller at four fifths of the
 /// quota. No call waits for a permit, so the time is the cost of the gate. `full` has 64 callers

@@ -5,8 +5,10 @@ import Turnpike
 import TurnpikeSharedState
 import TurnpikeValkey
 
-/// A shared limit without leases: each call asks the server. It is compared with the same script
-/// call and with a GET of `redis-benchmark` over one connection.
+/// A shared limit without leases: each call asks the server.
+///
+/// It is compared with the same script call and with a GET of `redis-benchmark` over one
+/// connection.
 enum FleetRoundTrip {
     private static let calls = 3000
     private static let rounds = 5

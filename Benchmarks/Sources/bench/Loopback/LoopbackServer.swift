@@ -5,8 +5,9 @@ import Turnpike
 import TurnpikeSupport
 import TurnpikeTesting
 
-/// The server of `bench loopback`, in its own process. It prints its URL, and serves until its
-/// input ends.
+/// The server of `bench loopback`, in its own process.
+///
+/// It prints its URL, and serves until its input ends.
 enum LoopbackServer {
     static let subcommand = "serve"
 

@@ -28,7 +28,9 @@ struct SocketSample: Codable {
 enum SocketClient {
     static let subcommand = "socket-client"
 
-    /// Runs the client. The arguments are its name, the load, the port and the seconds.
+    /// Runs the client.
+    ///
+    /// The arguments are its name, the load, the port and the seconds.
     static func run(_ arguments: [String]) async throws {
         guard arguments.count == 4, let load = SocketLoad(rawValue: arguments[1]),
             let seconds = Double(arguments[3])
@@ -93,7 +95,9 @@ enum SocketClient {
         return messages
     }
 
-    /// The same client in Python with `websockets`. Its arguments: the port, the load, the seconds.
+    /// The same client in Python with `websockets`.
+    ///
+    /// Its arguments: the port, the load, the seconds.
     static let python = """
         import asyncio, json, resource, sys, time
         from websockets.asyncio.client import connect

@@ -3,8 +3,10 @@
 import Foundation
 import Turnpike
 
-/// The cost of converting bytes in memory into values. JSON is compared with Foundation, lines and
-/// events are not compared, and decoding content is compared with a loop over the same library.
+/// The cost of converting bytes in memory into values.
+///
+/// JSON is compared with Foundation, lines and events are not compared, and decoding content is
+/// compared with a loop over the same library.
 enum ValuesBench {
     private struct Item: Codable, Sendable {
         let id: Int
@@ -94,7 +96,8 @@ enum ValuesBench {
         }
         line(report, "JSONDecoder, 64 KiB", json, plain / 100, nil)
         report.line(
-            fields("a call that decodes it", json, ours / 100), "ratio", ours / plain, .atMost(1.25))
+            fields("a call that decodes it", json, ours / 100), "ratio", ours / plain, .atMost(1.25)
+        )
     }
 
     private static func codings(_ report: Report, of content: Data) async throws {

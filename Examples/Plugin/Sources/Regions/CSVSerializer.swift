@@ -39,7 +39,9 @@ public struct CSVSerializer: ContentSerializer {
 
 /// Why content is not valid comma-separated values.
 public struct CSVFault: Error, CustomStringConvertible {
-    /// The reason. It contains no value of the content.
+    /// The reason.
+    ///
+    /// It contains no value of the content.
     public let description: String
 }
 

@@ -57,7 +57,9 @@ public final class RegionalTransport: Transport {
         return try await transport.send(plain, context: context)
     }
 
-    /// Shuts down all transports. Later sends fail.
+    /// Shuts down all transports.
+    ///
+    /// Later sends fail.
     public func shutdown() async {
         isShutDown.store(true, ordering: .releasing)
         await home.shutdown()

@@ -16,7 +16,9 @@ import TurnpikeStackFiles
 import TurnpikeTracing
 import TurnpikeTrafficStackFiles
 
-/// A client for one upstream. Its stack follows the configuration, and it ends with the service.
+/// A client for one upstream.
+///
+/// Its stack follows the configuration, and it ends with the service.
 struct UpstreamClient {
     private let reloading: ReloadingClient
 

@@ -6,7 +6,9 @@ import Logging
 import Metrics
 import NIOCore
 
-/// One of the servers that the service calls. Because of it, the example needs no network.
+/// One of the servers that the service calls.
+///
+/// Because of it, the example needs no network.
 ///
 /// It behaves like the servers of others. Some answers are 503, some are late, some break off, and
 /// some never come. A token is valid for a few seconds. The configuration sets the shares of these
@@ -16,7 +18,9 @@ struct Upstream: Sendable {
     let path: RouterPath
     let content: String
 
-    /// Serves until the task is cancelled. Reports the URL when the server listens.
+    /// Serves until the task is cancelled.
+    ///
+    /// Reports the URL when the server listens.
     func run(_ didStart: @escaping @Sendable (URL) -> Void) async throws {
         let router = Router()
         // The server's part of the trace: its span becomes a child of the attempt's span.

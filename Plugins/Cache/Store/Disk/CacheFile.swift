@@ -34,7 +34,9 @@ final class CacheFile: Sendable {
         }
     }
 
-    /// Creates a file with mode 0600. Throws if the file exists.
+    /// Creates a file with mode 0600.
+    ///
+    /// Throws if the file exists.
     static func new(_ name: String, in folder: Folder) throws -> CacheFile {
         CacheFile(descriptor: try folder.openFile(name, O_RDWR | O_CREAT | O_EXCL))
     }
@@ -46,8 +48,9 @@ final class CacheFile: Sendable {
 
     // MARK: The lock
 
-    /// Takes the file's lock, and waits up to a limit for it. The system releases the lock when the
-    /// process ends.
+    /// Takes the file's lock, and waits up to a limit for it.
+    ///
+    /// The system releases the lock when the process ends.
     /// - Returns: Whether the lock was taken.
     func lock(within patience: Duration = .zero) -> Bool {
         let clock = ContinuousClock()
@@ -106,7 +109,9 @@ final class CacheFile: Sendable {
         return data.prefix(got)
     }
 
-    /// Numbers of eight bytes from a position on. After the end of the file they are zero.
+    /// Numbers of eight bytes from a position on.
+    ///
+    /// After the end of the file they are zero.
     func numbers(_ count: Int, at offset: Int64) throws -> [UInt64] {
         var numbers = [UInt64](repeating: 0, count: count)
         _ = try unsafe numbers.withUnsafeMutableBytes { try unsafe read(into: $0, at: offset) }

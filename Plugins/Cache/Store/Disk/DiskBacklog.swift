@@ -12,7 +12,9 @@ final class DiskBacklog: Sendable {
     struct Change: Sendable {
         typealias Action = @Sendable (DiskStore) throws -> Void
 
-        /// The change. Until a change is written, it decides what look-ups of the key find.
+        /// The change.
+        ///
+        /// Until a change is written, it decides what look-ups of the key find.
         enum Work: Sendable {
             /// An entry is stored, unless other processes have removed an entry of its bucket since
             /// this count of removals. Look-ups find the new entry.
@@ -36,8 +38,10 @@ final class DiskBacklog: Sendable {
 
     /// A task for the store: to write the waiting changes.
     struct Start {
-        /// Whether to write at once, because the queue is long. Otherwise the store writes a little
-        /// later, together with changes that are added until then.
+        /// Whether to write at once, because the queue is long.
+        ///
+        /// Otherwise the store writes a little later, together with changes that are added until
+        /// then.
         let isNow: Bool
         /// The latest start has the highest number; earlier starts stop.
         fileprivate let number: Int

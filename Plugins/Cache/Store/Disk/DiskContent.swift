@@ -5,7 +5,9 @@ import Synchronization
 import TurnpikeCore
 import TurnpikeSupport
 
-/// Content in a file. It is read and checked in blocks when it is pulled.
+/// Content in a file.
+///
+/// It is read and checked in blocks when it is pulled.
 struct DiskContent: CachedContent {
     let file: CacheFile
     let layout: EntryFile.Layout

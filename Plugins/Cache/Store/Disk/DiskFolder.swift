@@ -33,7 +33,9 @@ final class DiskFolder: @unchecked Sendable {
     // Another layout gets its own folder beside this one.
     private static let version = "v2"
 
-    /// Creates this process's access to the folder. Nothing is opened yet.
+    /// Creates this process's access to the folder.
+    ///
+    /// Nothing is opened yet.
     /// - Parameters:
     ///   - directory: The folder that the user has chosen.
     ///   - maxBytes: The most bytes.
@@ -89,7 +91,9 @@ final class DiskFolder: @unchecked Sendable {
         }
     }
 
-    /// The folder of entry files, for new entries. A missing folder is created.
+    /// The folder of entry files, for new entries.
+    ///
+    /// A missing folder is created.
     func packs() throws -> Folder {
         try opened.withLock { opened in
             if let packs = opened?.packs, packs.isStillThere { return packs }
@@ -153,8 +157,9 @@ final class DiskFolder: @unchecked Sendable {
         }
     }
 
-    /// Notes a size before the space is used. So if the process is killed in between, the count is
-    /// too high, not too low.
+    /// Notes a size before the space is used.
+    ///
+    /// So if the process is killed in between, the count is too high, not too low.
     func note(_ usage: CacheUsage) throws { if let lockFile { try write(usage, lockFile) } }
 
     /// Opens the folder, and creates its missing parts.
@@ -217,7 +222,9 @@ final class DiskFolder: @unchecked Sendable {
 
     // MARK: New files
 
-    /// Creates a temporary file. Its lock shows other processes that its writer is alive.
+    /// Creates a temporary file.
+    ///
+    /// Its lock shows other processes that its writer is alive.
     func temporary() throws -> TemporaryEntry {
         guard let root = opened.withLock({ $0?.root }) else {
             throw FileFault("find the cache's folder", code: ENOENT)

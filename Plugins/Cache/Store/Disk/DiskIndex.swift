@@ -31,7 +31,9 @@ final class DiskIndex: Sendable {
 
     private let file: CacheFile
     private let bucketCount: UInt64
-    /// The seed of the digests. The seed also distinguishes this index from an earlier index.
+    /// The seed of the digests.
+    ///
+    /// The seed also distinguishes this index from an earlier index.
     let seed: UInt64
     let removals = Mutex(Removals())
 
@@ -91,7 +93,9 @@ final class DiskIndex: Sendable {
 
     // MARK: Entries
 
-    /// The digest of a key. The entries of this folder are found by digest.
+    /// The digest of a key.
+    ///
+    /// The entries of this folder are found by digest.
     func mark(of key: CacheKey) -> UInt64 {
         var mark = XXHash64.hash(key.method.rawValue, seed: seed)
         if let partition = key.partition { mark = XXHash64.hash(partition, seed: mark) }
@@ -112,6 +116,7 @@ final class DiskIndex: Sendable {
 
     /// Adds an entry's place, within the folder's lock.
     /// - Parameters:
+    ///   - place: The place.
     ///   - seen: The removals by other processes when the response was requested; nil to add it in
     ///     any case.
     ///   - replaced: Returns the places of the key that the new place replaces.

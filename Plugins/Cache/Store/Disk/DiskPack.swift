@@ -20,11 +20,14 @@ struct DiskPack {
 
     static let openingBytes = 64
 
-    /// The most bytes of an entry that shares a file. Such an entry is read at once, because the
-    /// file may be removed later.
+    /// The most bytes of an entry that shares a file.
+    ///
+    /// Such an entry is read at once, because the file may be removed later.
     static let maxSharingBytes = 96 << 10
 
-    /// The most bytes of a file that several entries share. The entries are all removed together.
+    /// The most bytes of a file that several entries share.
+    ///
+    /// The entries are all removed together.
     static let maxSharedBytes = 512 << 10
 
     private let maxBytes: Int

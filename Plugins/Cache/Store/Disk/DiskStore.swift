@@ -206,7 +206,9 @@ public final class DiskStore: CacheStore {
         }
     }
 
-    /// Notes an error of a write. The next look-up throws it.
+    /// Notes an error of a write.
+    ///
+    /// The next look-up throws it.
     func failed(_ error: any Error) {
         state.withLock { state in
             state.fault = error
@@ -277,7 +279,8 @@ public final class DiskStore: CacheStore {
     /// How much the folder contains, after the last change that this process has written.
     public var usage: CacheUsage { state.withLock { $0.usage } }
 
-    /// Returns when all committed entries were written or could not be written. After a failure,
-    /// the next look-up throws the error.
+    /// Returns when all committed entries were written or could not be written.
+    ///
+    /// After a failure, the next look-up throws the error.
     public func flush() async { try? await onWrites { _ in } }
 }

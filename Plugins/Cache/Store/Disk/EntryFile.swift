@@ -91,8 +91,9 @@ struct EntryFile {
 
     // MARK: Content
 
-    /// The content; nil if it is damaged. A small entry is read and checked at once, a large one
-    /// when it is pulled.
+    /// The content; nil if it is damaged.
+    ///
+    /// A small entry is read and checked at once, a large one when it is pulled.
     func content(_ read: DispatchQueue, onDamage: @escaping @Sendable () -> Void) throws -> (
         any CachedContent
     )? {
@@ -120,7 +121,9 @@ struct EntryFile {
     /// The precision of a file's last use, in seconds.
     static let useInterval = 60
 
-    /// Notes that the file was used. If that fails, the file is removed earlier.
+    /// Notes that the file was used.
+    ///
+    /// If that fails, the file is removed earlier.
     func markUsed() { if abs(CacheFile.now - used) > Self.useInterval { file.touch() } }
 
     // MARK: Writing

@@ -37,7 +37,9 @@ struct RecordWriter {
     mutating func removeAll(from position: Int) { bytes.removeSubrange(position...) }
 }
 
-/// Reads the output of a ``RecordWriter``. A value after the end of the bytes is nil.
+/// Reads the output of a ``RecordWriter``.
+///
+/// A value after the end of the bytes is nil.
 struct RecordReader {
     private let bytes: Data
     private var place = 0

@@ -3,7 +3,9 @@
 import AsyncHTTPClient
 import Synchronization
 
-/// Holds an `HTTPClient`. If the transport owns it, it is shut down with the last holder.
+/// Holds an `HTTPClient`.
+///
+/// If the transport owns it, it is shut down with the last holder.
 final class ClientHolder: Sendable {
     let client: HTTPClient
     private let mustShutDown: Atomic<Bool>

@@ -42,8 +42,9 @@ enum WireHead {
                 encodedLength: hasContent ? declared : nil))
     }
 
-    /// Whether async-http-client would follow the redirect if configured to. It also follows some
-    /// statuses that are not redirects.
+    /// Whether async-http-client would follow the redirect if configured to.
+    ///
+    /// It also follows some statuses that are not redirects.
     static func mayBeFollowed(_ head: HTTPResponseHead) -> Bool {
         switch head.status.code {
         case 301, 302, 303, 304, 305, 307, 308: head.headers.contains(name: "Location")
@@ -51,7 +52,9 @@ enum WireHead {
         }
     }
 
-    /// The codings that async-http-client decodes. It does not decode lists of codings.
+    /// The codings that async-http-client decodes.
+    ///
+    /// It does not decode lists of codings.
     static let codings = ["gzip", "deflate"]
 
     private static func isDecoded(_ headers: TurnpikeEssentials.HTTPHeaders) -> Bool {

@@ -9,7 +9,9 @@ import TurnpikeAsyncHTTPClient
 import TurnpikeSupport
 import TurnpikeTesting
 
-/// SwiftNIO traps in debug builds if a promise is dropped. So these tests pass if they return.
+/// SwiftNIO traps in debug builds if a promise is dropped.
+///
+/// So these tests pass if they return.
 @Suite("Uploads that the server does not take", .timeLimit(.minutes(2)))
 struct BlockedUploadTests {
     /// Reports that a connection accepts no more bytes for now.

@@ -61,7 +61,9 @@ public final class ReloadingClient: Sendable {
             randomSource: randomSource)
     }
 
-    /// The client. It is the same object after a reload.
+    /// The client.
+    ///
+    /// It is the same object after a reload.
     public var client: Client { configured.client }
 
     /// The stack in use, as a stack file.

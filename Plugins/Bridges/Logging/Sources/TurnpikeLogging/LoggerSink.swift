@@ -3,8 +3,9 @@
 public import Logging
 public import TurnpikeEssentials
 
-/// Logs each pass of a request with swift-log, as structured metadata. The names of the attributes
-/// come from OpenTelemetry's semantic conventions.
+/// Logs each pass of a request with swift-log, as structured metadata.
+///
+/// The names of the attributes come from OpenTelemetry's semantic conventions.
 ///
 /// It is a gate, for the places of `Log`: outermost, it logs calls with their retries and
 /// redirects; inside a retry, it logs attempts. The messages are constant (`HTTP request

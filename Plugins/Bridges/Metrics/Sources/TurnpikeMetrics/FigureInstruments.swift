@@ -3,7 +3,9 @@
 import CoreMetrics
 import TurnpikeEssentials
 
-/// The instruments for the figures of gates. Each is created once, and their number is bounded.
+/// The instruments for the figures of gates.
+///
+/// Each is created once, and their number is bounded.
 struct FigureInstruments {
     enum Instrument {
         case counter(any FloatingPointCounterHandler)

@@ -88,7 +88,9 @@ public final class MetricsSystemRecorder: MetricsRecorder {
 }
 
 extension MetricsSystemRecorder: GateMeter {
-    /// Adds to a counter. An amount that is negative, infinite or not a number is ignored.
+    /// Adds to a counter.
+    ///
+    /// An amount that is negative, infinite or not a number is ignored.
     public func add(_ amount: Double, to name: String, labels: [String: String]) {
         guard amount >= 0, amount.isFinite else { return }
         let figure = GateFigure(name: name, kind: .counter, labels: labels)
@@ -98,7 +100,9 @@ extension MetricsSystemRecorder: GateMeter {
         if amount > 0 { counter.increment(by: amount) }
     }
 
-    /// Changes a gauge. An amount that is infinite or not a number is ignored.
+    /// Changes a gauge.
+    ///
+    /// An amount that is infinite or not a number is ignored.
     public func change(_ name: String, by amount: Double, labels: [String: String]) {
         guard amount.isFinite else { return }
         let figure = GateFigure(name: name, kind: .gauge, labels: labels)

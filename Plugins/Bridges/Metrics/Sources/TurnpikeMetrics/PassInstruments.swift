@@ -3,7 +3,9 @@
 import CoreMetrics
 import TurnpikeEssentials
 
-/// The instruments for passes. Each is created once, and their number is bounded.
+/// The instruments for passes.
+///
+/// Each is created once, and their number is bounded.
 struct PassInstruments {
     /// The instruments of one series.
     struct Series {

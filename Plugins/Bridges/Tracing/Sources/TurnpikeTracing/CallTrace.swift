@@ -21,7 +21,9 @@ final class CallTrace: Sendable {
         path = template == nil ? "" : request.targetURI.path
     }
 
-    /// Returns the template if it belongs to the request's URL. After a redirect it may not.
+    /// Returns the template if it belongs to the request's URL.
+    ///
+    /// After a redirect it may not.
     func template(for request: Request) -> String? {
         guard let template, request.origin == origin, request.targetURI.path == path else {
             return nil

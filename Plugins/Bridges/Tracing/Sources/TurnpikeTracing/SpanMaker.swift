@@ -4,10 +4,13 @@ import Tracing
 import TurnpikeEssentials
 import TurnpikeSupport
 
-/// Begins and ends spans. Their attributes follow OpenTelemetry's semantic conventions for HTTP
-/// client spans.
+/// Begins and ends spans.
+///
+/// Their attributes follow OpenTelemetry's semantic conventions for HTTP client spans.
 struct SpanMaker: Sendable {
-    /// The tracer. With nil, it is the tracer of `InstrumentationSystem` when a span begins.
+    /// The tracer.
+    ///
+    /// With nil, it is the tracer of `InstrumentationSystem` when a span begins.
     let tracer: (any Tracer)?
     let redaction: Redaction
 

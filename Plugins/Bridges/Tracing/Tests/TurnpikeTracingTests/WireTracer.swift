@@ -3,7 +3,9 @@
 import InMemoryTracing
 import Tracing
 
-/// A tracer in memory. Its propagator writes the identifier of a span, and baggage.
+/// A tracer in memory.
+///
+/// Its propagator writes the identifier of a span, and baggage.
 struct WireTracer: Tracer {
     let base = InMemoryTracer()
 
