@@ -18,7 +18,7 @@ struct RetryVectorTests {
         }
         let transport = MockTransport { _ in .failure(URLError(code)) }
         let client = Client(transport: transport) {
-            Retry(attempts: 2, backoff: Backoff(base: .zero), policy: policy)
+            Retry(attempts: 2, policy: policy, backoff: Backoff(base: .zero))
         }
         await #expect(throws: URLError.self) { try await client.get("http://a.example/").empty() }
         return transport.sentCount == 2
