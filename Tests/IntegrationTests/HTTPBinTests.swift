@@ -4,6 +4,7 @@ import Foundation
 import TestSupport
 import Testing
 import Turnpike
+import TurnpikeAuthenticationStackFiles
 import TurnpikeStackFiles
 
 @Suite(
@@ -50,7 +51,11 @@ struct HTTPBinTests {
         let path = scheme == "basic" ? "basic-auth/user/pass" : "digest-auth/auth/user/pass"
         let gate: JSONValue = ["use": .string(scheme), "user": "user", "password": "pass"]
         let file = try StackFile(["baseURL": .string(base), "stack": [["use": "validate"], gate]])
-        let seen = try await ConfiguredClient(file).client.get(Target(path)).json()
+        var registry = Registry.standard
+        registry.registerAuthentication()
+        let configured = try ConfiguredClient(
+            file, registry: registry, serializers: .standard)
+        let seen = try await configured.client.get(Target(path)).json()
         #expect(seen["authenticated"] == true)
         let error = await #expect(throws: ClientError.self) {
             try await client.get(Target(path)).data()

@@ -30,6 +30,10 @@ final class Adversary: Transport {
         case waitingRedirects
         /// Kept-alive connections that end at once.
         case lostConnections
+        /// Connections that fail before anything is sent, so that any request may be sent again.
+        case refusedConnections
+        /// The same, and then a redirect, where there can be more.
+        case refusedThenRedirects
         /// Nothing at all.
         case silence
     }
@@ -59,7 +63,11 @@ final class Adversary: Transport {
         switch plan {
         case .redirects, .lateRedirects, .waitingRedirects:
             if isHop { return redirect(request, context) }
+        case .refusedThenRedirects:
+            if isHop { return redirect(request, context) }
+            throw Self.refusedConnection
         case .lostConnections: throw Self.lostConnection
+        case .refusedConnections: throw Self.refusedConnection
         case .challenges: if send % 2 == 1 { return challenge(request, context) }
         default: break
         }
@@ -70,9 +78,14 @@ final class Adversary: Transport {
         .connection, "a kept-alive connection ends",
         transfer: TransferState(.sending, lostReusedConnection: true))
 
+    private static let refusedConnection = ClientError(
+        .connection, "no connection", transfer: TransferState(.connecting))
+
     private func delay(_ left: Duration) -> Duration {
         switch plan {
-        case .failures, .redirects, .challenges, .lostConnections, .waits, .waitingRedirects: .zero
+        case .failures, .redirects, .challenges, .lostConnections, .refusedConnections,
+            .refusedThenRedirects, .waits, .waitingRedirects:
+            .zero
         case .copies: (stack.hedgeDelay ?? .zero) * 4 + .milliseconds(1)
         case .lateness, .lateRedirects:
             // One attempt, or one silence, is all that the client allows.
