@@ -8,7 +8,7 @@ public import TurnpikeStackFiles
 import TurnpikeSupport
 
 extension Registry {
-    /// Registers `digest`, and `bearer` with the settings of OAuth 2.
+    /// Registers the gate `digest`, and the gate `bearer` with the settings of OAuth 2.
     public mutating func registerAuthentication() {
         register(
             gate: "bearer",
@@ -59,7 +59,6 @@ extension Registry {
 }
 
 extension BearerAuthentication {
-    /// The configured token, and the source of new tokens.
     private struct Source {
         let refreshToken, clientID, clientSecret: String?
         let token: BearerToken?
@@ -78,8 +77,7 @@ extension BearerAuthentication {
             shared = settings.sharedTokens()
         }
 
-        /// Whether tokens are issued to the client itself, by its credentials, and not for a
-        /// refresh token.
+        /// Whether the client gets tokens with its own credentials, and not with a refresh token.
         var isOwn: Bool { refreshToken == nil && clientID != nil && clientSecret != nil }
 
         var provider: (any BearerTokenProvider)? {
@@ -90,10 +88,9 @@ extension BearerAuthentication {
             return RefreshTokenGrant(place, scope: scope)
         }
 
-        /// The settings that must not change in a reload, so that the token stays.
-        ///
-        /// If a token came from a refresh token, there may be no other valid token. So the token
-        /// stays even if the gate moves in the stack, or if other settings change.
+        /// If a reload does not change these settings, the token stays, even if the gate moves in
+        /// the stack or other settings change. The token may be the only valid one, if it came from
+        /// a refresh token.
         var key: Key {
             Key(
                 token: refreshToken == nil ? token : nil,
@@ -171,7 +168,8 @@ extension BearerAuthentication {
 }
 
 extension Settings {
-    /// The store of the gate's token; nil if no token is shared, or if the settings have a mistake.
+    /// Returns the store of the gate's token. The result is nil if no token is shared, or if the
+    /// settings have a mistake.
     fileprivate func sharedTokens() -> (part: any SharedGates, key: String)? {
         let part = sharedGates()
         let key = string("tokenKey")

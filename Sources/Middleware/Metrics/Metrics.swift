@@ -2,11 +2,10 @@
 
 public import TurnpikeCore
 
-/// Records each pass in a store, with the names and buckets of OpenTelemetry's semantic
-/// conventions.
+/// Records each request that passes through the gate, by the semantic conventions of OpenTelemetry.
 ///
-/// Placed inside a retry, it measures attempts, which is the meaning of
-/// `http.client.request.duration`. Placed outermost, it measures calls.
+/// If the gate is inside a retry gate, it measures attempts, as OpenTelemetry defines
+/// `http.client.request.duration`. If the gate is outermost, it measures calls.
 public struct Metrics: MetricsRecorder {
     private let store: MetricsStore
     private let exposition: (@Sendable (String) async -> Void)?

@@ -3,8 +3,8 @@
 /// A pattern for hosts: one host, or all subdomains of a domain.
 ///
 /// `api.example.com` matches only that host. `*.example.com` matches any host below that domain,
-/// but not the domain itself. `192.0.2.1` matches that address in every spelling. Case and dots at
-/// the end are ignored.
+/// but not the domain itself. `192.0.2.1` matches that address in every spelling. The case and dots
+/// at the end do not matter.
 public struct HostPattern: Hashable, Sendable {
     private enum Kind: Hashable {
         case host(HostName)
@@ -15,7 +15,7 @@ public struct HostPattern: Hashable, Sendable {
     let text: String
     private let kind: Kind
 
-    /// Creates a pattern.
+    /// Creates a pattern from its text.
     public init(_ text: String) {
         self.text = text
         if text.hasPrefix("*."), case .name(let domain) = HostName(String(text.dropFirst(2))) {
@@ -37,7 +37,7 @@ public struct HostPattern: Hashable, Sendable {
         }
     }
 
-    /// Whether the pattern is a host or a domain; a star is allowed only in front.
+    /// Whether the pattern is a host or a domain. A star is allowed only at the beginning.
     public var isUsable: Bool {
         switch kind {
         case .host(.address): true
@@ -48,6 +48,6 @@ public struct HostPattern: Hashable, Sendable {
 }
 
 extension HostPattern: ExpressibleByStringLiteral {
-    /// Creates a pattern.
+    /// Creates a pattern from a literal.
     public init(stringLiteral value: String) { self.init(value) }
 }
