@@ -8,7 +8,9 @@ import TurnpikeSupport
 struct DigestAnswer: Sendable {
     private(set) var challenge: DigestChallenge
     private let user: String
-    /// The hash of user, realm and password. For a `-sess` algorithm, the hash includes the nonces.
+    /// The hash of user, realm and password.
+    ///
+    /// For a `-sess` algorithm, the hash includes the nonces.
     private let secretHash: Secret
     private let clientNonce: String
     var count: UInt32 = 1
@@ -41,6 +43,7 @@ struct DigestAnswer: Sendable {
     ///   - target: The path and query as sent.
     ///   - contentHash: The hash of the content, which is required if the challenge protects the
     ///     content.
+    /// - Returns: The value of the field.
     func field(_ method: HTTPMethod, _ target: String, contentHash: String?) -> String {
         let hash = challenge.hash
         var parts = userFields
@@ -113,7 +116,9 @@ enum DigestHash: Sendable, Hashable, Comparable {
         }
     }
 
-    /// Returns the hash of a request's content, in hexadecimal digits. The body must be replayable.
+    /// Returns the hash of a request's content, in hexadecimal digits.
+    ///
+    /// The body must be replayable.
     func hex(_ body: RequestBody) async throws -> String {
         switch self {
         case .md5: try await body.read(into: MD5()) { $0.update($1) }.finalize().hexadecimal
@@ -140,9 +145,13 @@ struct DigestChallenge: Sendable, Hashable {
     let protection: Protection?
     let hashesUser: Bool
     let isStale: Bool
-    /// Whether the challenge names its algorithm. If not, the algorithm is MD5.
+    /// Whether the challenge names its algorithm.
+    ///
+    /// If not, the algorithm is MD5.
     let namesAlgorithm: Bool
-    /// The paths for which the credential is valid. If nil, it is valid for the whole origin.
+    /// The paths for which the credential is valid.
+    ///
+    /// If nil, it is valid for the whole origin.
     let paths: [String]?
 
     /// Returns nil if the scheme differs, if a required parameter is missing, or if the algorithm
@@ -169,8 +178,9 @@ struct DigestChallenge: Sendable, Hashable {
         paths = challenge["domain"].map { Self.paths($0, url) }
     }
 
-    /// Returns the strongest Digest challenge of a response. If several are equally strong, the
-    /// first one counts.
+    /// Returns the strongest Digest challenge of a response.
+    ///
+    /// If several are equally strong, the first one counts.
     static func strongest(in head: ResponseHead) -> DigestChallenge? {
         let offered = AuthenticationChallenge.challenges(in: head.headers)
             .compactMap { DigestChallenge($0, for: head.url) }

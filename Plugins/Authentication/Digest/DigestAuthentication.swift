@@ -49,7 +49,7 @@ public struct DigestAuthentication: Interceptor {
     /// again.
     public func facts(for request: Request?) -> GateFacts? {
         var facts = GateFacts(
-            "answers a challenge, and another one if its nonce was stale",
+            "answers a challenge, and a second challenge if the nonce was stale",
             .setsFields([.authorization], .secret(isBound: true)), .replays(times: 2),
             passedOver: scope.obstacle(to: request))
         facts.origins = scope.listed

@@ -54,7 +54,9 @@ public struct AuthorizationCodeGrant: BearerTokenProvider {
     }
 }
 
-/// Whether the code was sent. All copies of a grant share this object.
+/// Whether the code was sent.
+///
+/// All copies of a grant share this object.
 private final class CodeUse: Sendable {
     private let isSpent = Atomic(false)
 

@@ -9,7 +9,9 @@ import TurnpikeSupport
 /// A ``/TurnpikeCore/ClientError`` with the code ``/TurnpikeCore/ClientError/Code/auth`` has this
 /// error as its cause.
 public struct OAuthError: TokenRefusal, Sendable, Hashable {
-    /// The error code in the response of the server. Servers may define additional codes.
+    /// The error code in the response of the server.
+    ///
+    /// Servers may define additional codes.
     public struct Code: RawRepresentable, Sendable, Hashable, CustomStringConvertible {
         /// The code, as written in the response.
         public let rawValue: String
@@ -24,7 +26,9 @@ public struct OAuthError: TokenRefusal, Sendable, Hashable {
         public static let invalidRequest = Self(rawValue: "invalid_request")
         /// The client is not known, or its secret is wrong.
         public static let invalidClient = Self(rawValue: "invalid_client")
-        /// The refresh token or another grant is no longer valid. The user must sign in again.
+        /// The refresh token or another grant is no longer valid.
+        ///
+        /// The user must sign in again.
         public static let invalidGrant = Self(rawValue: "invalid_grant")
         /// The client may not use this kind of grant.
         public static let unauthorizedClient = Self(rawValue: "unauthorized_client")

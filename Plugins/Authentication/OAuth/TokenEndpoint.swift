@@ -136,7 +136,9 @@ extension TokenEndpoint: DescriptionReflectable {
     public var description: String { Redaction.standard.url(url) }
 }
 
-/// The form fields of a request to a token endpoint, in order. The values are never printed.
+/// The form fields of a request to a token endpoint, in order.
+///
+/// The values are never printed.
 struct OAuthForm: Sendable {
     private var fields: [(name: String, value: Secret)]
 

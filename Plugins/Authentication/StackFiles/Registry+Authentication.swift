@@ -14,28 +14,32 @@ extension Registry {
             gate: "bearer",
             description: PartDescription(
                 """
-                Sends a bearer token with each request (RFC 6750). With a `refreshURL`, a token \
-                that is refused or expires is replaced: by the `refreshToken`, or by `clientID` \
-                and `clientSecret` alone (RFC 6749). Place it inside `redirect`, outside \
-                `attemptTimeout`.
+                Sends a bearer token with each request (RFC 6750). With a `refreshURL`, the gate \
+                replaces a token that is refused or expires. It gets the new token with the \
+                `refreshToken`, or with `clientID` and `clientSecret` alone (RFC 6749). Place it \
+                inside `redirect`, outside `attemptTimeout`.
                 """,
                 settings: [
-                    "token": "The token; `clientID` and `clientSecret` can stand in for it.",
+                    "token": "The token. It is not needed with `clientID` and `clientSecret`.",
                     "refreshToken": "The refresh token.",
                     "refreshURL": "The URL of the token endpoint.",
-                    "clientID": "The client's name at the token endpoint.",
-                    "clientSecret": "The client's secret there.",
+                    "clientID": "The client's identifier at the token endpoint.",
+                    "clientSecret": "The client's secret at the token endpoint.",
                     "scope": "The scopes to ask for.",
-                    "maxRefreshes": "The most refused tokens that are replaced within `window`.",
-                    "window": "The time over which refused tokens are counted.",
+                    "maxRefreshes": """
+                    The maximum number of refused tokens that are replaced within `window`.
+                    """,
+                    "window": "The period over which refused tokens are counted.",
                     "refreshTimeout": "The longest time that a call waits for a refresh.",
-                    "leeway": "How long before its expiry a token is replaced.",
+                    "leeway": "The time before its expiry at which a token is replaced.",
                     "shared": .shared,
                     "tokenKey": """
-                    The name of the tokens in the store, the same in all replicas of an account.
+                    The name of the token in the store. All replicas of an account need the same \
+                    name.
                     """,
                     "storesSecrets": """
-                    Must be true with `shared`: whoever can read the store has the tokens.
+                    Must be true with `shared`, because everyone who can read the store can read \
+                    the tokens.
                     """,
                     "origins": .origins,
                 ],
@@ -89,8 +93,9 @@ extension BearerAuthentication {
         }
 
         /// If a reload does not change these settings, the token stays, even if the gate moves in
-        /// the stack or other settings change. The token may be the only valid one, if it came from
-        /// a refresh token.
+        /// the stack or other settings change.
+        ///
+        /// The token may be the only valid one, if it came from a refresh token.
         var key: Key {
             Key(
                 token: refreshToken == nil ? token : nil,
@@ -168,8 +173,9 @@ extension BearerAuthentication {
 }
 
 extension Settings {
-    /// Returns the store of the gate's token. The result is nil if no token is shared, or if the
-    /// settings have a mistake.
+    /// Returns the store of the gate's token.
+    ///
+    /// The result is nil if no token is shared, or if the settings have a mistake.
     fileprivate func sharedTokens() -> (part: any SharedGates, key: String)? {
         let part = sharedGates()
         let key = string("tokenKey")
@@ -185,7 +191,7 @@ extension Settings {
         if !storesSecrets {
             issue(
                 at: "shared",
-                "stores tokens unencrypted, for whoever can read the store; if that is meant, write"
+                "would store tokens without encryption in the store; to allow that, write"
                     + " \"storesSecrets\": true")
         }
         if key?.isEmpty ?? true {

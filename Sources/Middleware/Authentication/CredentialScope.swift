@@ -40,15 +40,17 @@ public struct CredentialScope: Sendable {
         return allowed.contains(origin) && trail.allSatisfy(allowed.contains)
     }
 
-    /// Whether a request without redirects goes to one of the origins. The result is nil if the
-    /// only origin is not known yet.
+    /// Whether a request without redirects goes to one of the origins.
+    ///
+    /// The result is nil if the only origin is not known yet.
     func mayReach(_ request: Request) -> Bool? {
         let known = origins.listed ?? own.origin.withLock { $0.map { [$0] } }
         return known.map { known in request.origin.map(known.contains) ?? false }
     }
 
-    /// Why a request gets no credential. The result is nil if the request gets one, or if the
-    /// origin is not known yet.
+    /// Why a request gets no credential.
+    ///
+    /// The result is nil if the request gets one, or if the origin is not known yet.
     public func obstacle(to request: Request?) -> String? {
         guard let request else { return nil }
         if request.headers.contains(.authorization) {
@@ -120,7 +122,9 @@ public struct CredentialOrigins: Sendable, Hashable {
 
     let listed: Set<Origin>?
     let fault: String?
-    /// The object for one origin that several gates share. If nil, each gate has its own origin.
+    /// The object for one origin that several gates share.
+    ///
+    /// If nil, each gate has its own origin.
     let shared: Own?
 
     private init(listed: Set<Origin>?, fault: String? = nil, shared: Own? = nil) {

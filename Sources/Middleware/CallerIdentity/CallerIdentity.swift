@@ -7,7 +7,6 @@ public import TurnpikeCore
 ///
 /// Each API chooses its own field name for its key. So every name that looks like the name of a
 /// secret counts, and users of gates can add names.
-/// can add names.
 public enum CallerIdentity {
     /// How a field identifies the caller.
     public enum Part {

@@ -85,7 +85,7 @@ public struct Coalesce: Interceptor {
         if seat.isFirst {
             flights.start(seat) { await fly(request, seat, context: $0, next) }
         } else {
-            context.report("waits for an identical request that is under way", by: gateName)
+            context.report("waits for the response to an identical request", by: gateName)
         }
         switch try await flights.landing(seat, in: context) {
         case .shared(let answer):

@@ -25,11 +25,15 @@ public struct Cookie: Sendable, Hashable {
     public let isHostOnly: Bool
     /// The prefix of the paths to which the cookie is sent.
     public let path: String
-    /// The date when the cookie expires. If the date is nil, the cookie lives as long as the jar.
+    /// The date when the cookie expires.
+    ///
+    /// If the date is nil, the cookie lives as long as the jar.
     public let expires: Date?
     /// Whether the cookie is sent only over https.
     public let isSecure: Bool
-    /// Whether scripts of a page must not see the cookie. The jar only stores this value.
+    /// Whether scripts of a page must not see the cookie.
+    ///
+    /// The jar only stores this value.
     public let isHTTPOnly: Bool
     /// The cookie's rule for requests from other sites.
     ///

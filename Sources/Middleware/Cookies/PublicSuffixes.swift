@@ -68,8 +68,9 @@ public struct PublicSuffixes: Sendable {
 
     var isEmpty: Bool { rules.isEmpty && wildcards.isEmpty }
 
-    /// Whether a domain in lower case is a public suffix. If the list is empty, the look of the
-    /// domain decides.
+    /// Whether a domain in lower case is a public suffix.
+    ///
+    /// If the list is empty, the look of the domain decides.
     func contains(_ domain: String) -> Bool {
         let tails = Self.tails(of: domain)
         if tails.count < 2 { return true }
@@ -102,8 +103,9 @@ public struct PublicSuffixes: Sendable {
         return contains(host) ? .host : .domain(domain)
     }
 
-    /// Returns the highest domain whose cookies a host may get. If the list is empty, the result is
-    /// empty, because each cookie is sent only to its host.
+    /// Returns the highest domain whose cookies a host may get.
+    ///
+    /// If the list is empty, the result is empty, because each cookie is sent only to its host.
     func top(of host: String) -> String { isEmpty ? "" : registrable(host) ?? host }
 
     /// Whether two hosts belong to one site.

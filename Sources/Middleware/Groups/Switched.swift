@@ -15,8 +15,7 @@ public import TurnpikeCore
 /// ```
 ///
 /// Each change is an event. The next call that meets the switch reports the change and its author
-/// to the logs and the trace of the call. In a stack file, the setting `switch` sets the share.
-/// 20
+/// to the logs and the trace of the call. In a stack file, the setting `switch` sets the share. 20
 /// The bits of the share, because an atomic cannot hold a `Double`.
 public final class Switch: Sendable {
     // The share, as bits, because an atomic can hold them.
@@ -116,7 +115,8 @@ public struct Switched: GateGroup {
     public func facts(for request: Request?) -> GateFacts? {
         let share = control.share
         var facts = GateFacts(
-            "applies as its switch is set, which is \(control.text)", .selects(byOrigin: false),
+            "applies if its switch selects the call, and the switch is \(control.text)",
+            .selects(byOrigin: false),
             passedOver: request != nil && share == 0 ? "its switch is off" : nil)
         facts.appliesByLot = share > 0 && share < 1
         return facts

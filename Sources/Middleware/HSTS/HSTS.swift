@@ -22,11 +22,11 @@ public struct HSTS: Interceptor {
     /// States that the gate turns http into https, and its place outside of cookies.
     public func facts(for request: Request?) -> GateFacts? {
         GateFacts(
-            "turns http into https where a host has asked for it", .upgradesScheme,
+            "changes http to https if the host requires TLS", .upgradesScheme,
             order: [
                 GateOrder(
                     .outside, .cookies,
-                    because: "The jar would see http, and send no Secure cookie.")
+                    because: "The cookie jar would get an http request, and send no Secure cookie.")
             ])
     }
 

@@ -7,7 +7,6 @@ public import TurnpikeCore
 /// The gate never changes a field that the caller or an outer gate has set. Leave `Accept` to the
 /// serializers, and `Accept-Encoding` to the transport: URLSession always decodes the codings that
 /// it negotiates. Fields with secrets have the same restrictions as in ``SetHeaders``.
-/// that it negotiates. Fields with secrets have the same restrictions as in ``SetHeaders``.
 public struct DefaultHeaders: SynchronousRequestAdapter {
     private let headers: HTTPHeaders
     private let secrets: SecretFields
@@ -39,7 +38,7 @@ public struct DefaultHeaders: SynchronousRequestAdapter {
         facts.origins = secrets.listed
         facts.fields = facts.fields(from: headers)
         if request != nil, facts.effects.isEmpty {
-            facts.passedOver = "no field of it is missing"
+            facts.passedOver = "the request has all these fields"
         }
         return facts
     }

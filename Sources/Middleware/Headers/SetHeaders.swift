@@ -35,7 +35,7 @@ public struct SetHeaders: SynchronousRequestAdapter {
         facts.origins = secrets.listed
         facts.fields = facts.fields(from: Array(replacing) + Array(adding))
         if request != nil, facts.effects.isEmpty {
-            facts.passedOver = "no field of it is for this origin"
+            facts.passedOver = "the gate sets no field for this origin"
         }
         return facts
     }

@@ -34,7 +34,7 @@ public struct IdempotencyKey: SynchronousRequestAdapter {
     public func facts(for request: Request?) -> GateFacts? {
         let isMet = request.map { methods.contains($0.method) } ?? true
         return GateFacts(
-            "gives a call a key by which the server recognizes a repetition",
+            "adds a key, so that the server recognizes a repeated request",
             .identifiesRepetition, .setsFields([header], .plain),
             passedOver: isMet ? nil : "\(request?.method.description ?? "") gets no key")
     }

@@ -24,13 +24,13 @@ public struct Limits: PhasedInterceptor {
         public var headers: Int
         /// The maximum number of lines of the header section.
         public var headerCount: Int
-        /// The maximum factor by which decoding may enlarge the content. 1 MiB is always allowed.
+        /// The maximum factor by which decoding may enlarge the content.
         ///
-        /// If the transport counts bytes before it decodes them (libcurl), the factor applies to
-        /// the bytes received so far. Otherwise the factor applies to the whole content, if the
-        /// server declares its size (URLSession). The factor does not apply to event streams: a
-        /// stream that repeats itself for days is no decompression bomb, and ``line`` limits each
-        /// event.
+        /// Decoded content of 1 MiB is always allowed. If the transport counts bytes before it
+        /// decodes them (libcurl), the factor applies to the bytes received so far. Otherwise the
+        /// factor applies to the whole content, if the server declares its size (URLSession). The
+        /// factor does not apply to event streams: a stream that repeats itself for days is no
+        /// decompression bomb, and ``line`` limits each event.
         public var ratio: Int
         /// The maximum number of content codings that are applied one after another.
         ///
@@ -66,9 +66,9 @@ public struct Limits: PhasedInterceptor {
         let bounds = request?.options[LimitsOption.self] ?? bounds
         let body = Int64(bounds.body ?? 104_857_600)
         return GateFacts(
-            "bounds content at \(ByteCount.text(body))"
+            "limits content to \(ByteCount.text(body))"
                 + (bounds.body == nil ? " in memory" : "")
-                + ", and decoding at \(bounds.ratio) times the size",
+                + ", and decoding to \(bounds.ratio) times the size",
             .limitsContent(body), .limitsDecoding(ratio: bounds.ratio))
     }
 

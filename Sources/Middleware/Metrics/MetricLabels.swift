@@ -9,9 +9,9 @@ public struct MetricLabels: Sendable, Hashable {
         let port: Int
     }
 
-    /// The attribute `http.request.method`. A method that is not registered counts as `_OTHER`.
+    /// The attribute `http.request.method`, which is `_OTHER` if the method is not registered.
     public let method: String
-    /// The attribute `server.address`. Servers beyond a store's `maxServers` count as `_OTHER`.
+    /// The attribute `server.address`, which is `_OTHER` for servers beyond a store's `maxServers`.
     public let address: String
     /// The attribute `server.port`, or nil for servers beyond a store's `maxServers`.
     public let port: Int?
@@ -70,7 +70,7 @@ public struct MetricLabels: Sendable, Hashable {
             method: Self.method(method), server: server, status: nil, errorType: nil, version: nil)
     }
 
-    /// The labels for all series beyond a store's `maxSeries`. Method and address are `_OTHER`.
+    /// The labels for all series beyond a store's `maxSeries`, with `_OTHER` as method and address.
     public static let overflow = MetricLabels(
         method: other, server: nil, status: nil, errorType: nil, version: nil)
 
@@ -113,14 +113,12 @@ struct PrometheusNames {
         let suffix: String
     }
 
-    /// Names of metrics have letters, digits, underscores and colons, and do not start with a
-    /// digit.
-    /// - Parameter taken: Names that are in use already.
+    // Names of metrics have letters, digits, underscores and colons, and do not start with a digit.
+    // The names in `taken` are in use already.
     static func metrics(taken: Set<String>) -> Self { Self(others: ["_", ":"], taken: taken) }
 
-    /// Names of labels have letters, digits and underscores. They do not start with a digit, nor
-    /// with two underscores, which Prometheus reserves.
-    /// - Parameter first: The labels that are named first, so that their names get no number.
+    // Names of labels have letters, digits and underscores. They do not start with a digit, nor
+    // with two underscores, which Prometheus reserves. The labels in `first` get no number.
     static func labels(first: [String]) -> Self {
         var names = Self(others: ["_"], taken: ["le"])
         for name in first { _ = names.name(for: name) }
@@ -138,6 +136,7 @@ struct PrometheusNames {
     ///   - suffix: The required end of the name in Prometheus.
     ///   - endings: Prometheus adds these endings to the name, so the resulting names are reserved
     ///     too.
+    /// - Returns: The name in Prometheus, which no other metric or label has.
     mutating func name(
         for name: String, endingIn suffix: String = "", reserving endings: [String] = []
     ) -> String {

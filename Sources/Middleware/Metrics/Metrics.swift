@@ -25,7 +25,7 @@ public struct Metrics: MetricsRecorder {
 
     /// States that the gate records each request, with a bounded number of labels.
     public func facts(for request: Request?) -> GateFacts? {
-        GateFacts("records each pass", .measures(hasBoundedLabels: true))
+        GateFacts("records each request", .measures(hasBoundedLabels: true))
     }
 
     /// Counts a request that enters the gate.

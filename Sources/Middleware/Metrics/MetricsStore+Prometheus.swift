@@ -40,7 +40,7 @@ extension MetricsStore {
         }
         let underWay = Self.activeName
         text.begin(
-            underWay, type: "gauge", help: "HTTP client requests under way, bodies included.")
+            underWay, type: "gauge", help: "Running HTTP client requests, including their bodies.")
         let active = snapshot.active.map { (labels: $0.key.attributes, count: $0.value) }
         for (labels, count) in active.sorted(by: { Self.isBefore($0.labels, $1.labels) }) {
             text.add(underWay, labels, Double(count))
@@ -49,8 +49,9 @@ extension MetricsStore {
         return text.text
     }
 
-    /// The names of the store's own measurements, including the suffixes of histograms. No figure
-    /// of a gate gets such a name.
+    /// The names of the store's own measurements, including the suffixes of histograms.
+    ///
+    /// No figure of a gate gets such a name.
     static let ownNames: Set<String> = {
         let histograms = [durationName, requestSizeName, responseSizeName]
         return Set(

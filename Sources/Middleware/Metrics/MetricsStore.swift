@@ -200,10 +200,13 @@ extension GateFigure {
 
 /// Counts of values by bucket.
 public struct Histogram: Sendable, Hashable {
-    /// The upper bounds of the buckets, in ascending order. A last bucket counts the values above
-    /// all bounds.
+    /// The upper bounds of the buckets, in ascending order.
+    ///
+    /// A last bucket counts the values above all bounds.
     public let bounds: [Double]
-    /// The number of values in each bucket. There is one more bucket than bounds.
+    /// The number of values in each bucket.
+    ///
+    /// There is one more bucket than bounds.
     public private(set) var counts: [Int]
     /// The sum of all values.
     public private(set) var sum: Double = 0
@@ -240,8 +243,9 @@ public struct Histogram: Sendable, Hashable {
         sum += value
     }
 
-    /// Returns the lowest bound that covers this share of the values. The result is infinity if no
-    /// bound does.
+    /// Returns the lowest bound that covers this share of the values.
+    ///
+    /// The result is infinity if no bound does.
     func quantile(_ part: Double) -> Double {
         let wanted = (Double(count) * part).rounded(.up)
         var seen = 0

@@ -55,7 +55,7 @@ public struct Redirect: PhasedInterceptor {
     public func facts(for request: Request?) -> GateFacts? {
         guard limit > 0 else {
             return GateFacts(
-                "follows no redirects", passedOver: request.map { _ in "it follows none" })
+                "follows no redirects", passedOver: request.map { _ in "it follows no redirects" })
         }
         var facts = GateFacts("follows up to \(limit) redirects", .redirects(hops: limit))
         if onRedirect != nil {

@@ -62,7 +62,6 @@ public struct Backoff: Sendable, Hashable {
     ///   - isThrottled: Whether the server asked the client to slow down.
     ///   - previous: The wait before the latest attempt, or nil if there was no wait.
     ///   - unit: A random number in 0..<1.
-    ///   - unit: A random number in 0..<1.
     /// - Returns: The wait.
     public func delay(
         afterAttempt attempts: Int, isThrottled: Bool, previous: Duration? = nil, unit: Double

@@ -57,7 +57,6 @@ public struct RetryPolicy: Sendable {
     /// statuses of the other. The policy of the example retries like the standard policy. In
     /// addition, it retries a POST after a 429, or after a 503 with `Retry-After`. After a 500, a
     /// POST is not sent again:
-    /// sent again:
     ///
     /// ```swift
     /// let whenBusy = RetryPolicy(statuses: [429], codes: [], methods: [.post])
@@ -89,8 +88,9 @@ public struct RetryPolicy: Sendable {
         return copy
     }
 
-    /// The verdict of a policy about an outcome. For a combination of policies, the greatest
-    /// verdict counts.
+    /// The verdict of a policy about an outcome.
+    ///
+    /// For a combination of policies, the greatest verdict counts.
     enum Verdict: Int {
         /// Neither the statuses, the errors nor the condition ask for a retry.
         case notListed

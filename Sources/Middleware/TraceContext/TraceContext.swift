@@ -35,7 +35,7 @@ public struct TraceContext: SynchronousRequestAdapter {
     /// States the fields that the gate sets, and its place inside a retry.
     public func facts(for request: Request?) -> GateFacts? {
         GateFacts(
-            "names a span of the trace",
+            "identifies a span of the trace",
             .setsFields([Self.traceparent, Self.tracestate], .plain),
             order: [
                 GateOrder(

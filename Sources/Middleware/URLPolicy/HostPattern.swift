@@ -37,7 +37,9 @@ public struct HostPattern: Hashable, Sendable {
         }
     }
 
-    /// Whether the pattern is a host or a domain. A star is allowed only at the beginning.
+    /// Whether the pattern is a host or a domain.
+    ///
+    /// A star is allowed only at the beginning.
     public var isUsable: Bool {
         switch kind {
         case .host(.address): true

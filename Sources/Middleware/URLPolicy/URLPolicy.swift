@@ -65,7 +65,6 @@ public struct URLPolicy: RequestAdapter {
     ///   - resolver: Resolves names for `denyPrivate`. If nil, the gate checks only the form of a
     ///     name. Use nil with transports that check address rules, or behind a proxy that refuses
     ///     private addresses.
-    ///     private addresses.
     public init(
         schemes: Set<String> = ["http", "https"], allowedHosts: [HostPattern]? = nil,
         deniedHosts: [HostPattern] = [], denyPrivate: PrivateAddresses = .never,

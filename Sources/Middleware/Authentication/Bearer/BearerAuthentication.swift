@@ -54,8 +54,9 @@ public struct BearerAuthentication: Interceptor {
         return facts
     }
 
-    /// Sends the request with the token. If the server refuses the token, sends the request once
-    /// more with a new token.
+    /// Sends the request with the token.
+    ///
+    /// If the server refuses the token, sends the request once more with a new token.
     public func intercept(
         _ request: Request, context: Context, next: Next
     ) async throws -> Response {
@@ -72,7 +73,7 @@ public struct BearerAuthentication: Interceptor {
             return try outcome.result.get()
         }
         guard mayReplay(first, in: context) else { return try outcome.result.get() }
-        context.report("the token was refused; the request waits for a new one", by: gateName)
+        context.report("the token was refused; the request waits for a new token", by: gateName)
         await outcome.response?.discard(in: context)
         try context.checkCancellation()
         let second: BearerTokens.Credential
@@ -251,7 +252,6 @@ public struct RefreshPolicy: Sendable, Hashable {
     /// If the response comes after ``timeLimit``, the waiting calls have failed, but the token is
     /// kept. If a refresh token may be spent, the token is sent again only after this longer limit.
     /// By then, either the server has responded, or the connection is dead.
-    /// the limit, the server has answered, or the connection is dead.
     public var answerLimit: Duration { max(timeLimit * 4, .seconds(120)) }
 
     /// The policy with all defaults.

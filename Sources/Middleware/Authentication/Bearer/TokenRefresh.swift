@@ -8,8 +8,9 @@ final class TokenRefresh: Sendable {
     let generation: UInt64
     /// The scope that the provider requests.
     let requestedScope: [String]
-    /// Whether the refresh only looks for a token of other replicas. If so, the current token may
-    /// be used.
+    /// Whether the refresh only looks for a token of other replicas.
+    ///
+    /// If so, the current token may be used.
     let isLook: Bool
     let begin: MonotonicInstant
     private let timeSource: any TimeSource
@@ -26,7 +27,9 @@ final class TokenRefresh: Sendable {
         begin = timeSource.now
     }
 
-    /// Ends the refresh. Only the first call of this method has an effect.
+    /// Ends the refresh.
+    ///
+    /// Only the first call of this method has an effect.
     func settle(_ result: Result<Void, any Error>) { outcome.settle(result) }
 
     func whenSettled(_ handler: @escaping @Sendable () -> Void) { outcome.whenSettled(handler) }
@@ -49,7 +52,9 @@ final class TokenRefresh: Sendable {
         }
     }
 
-    /// Waits for the end of the refresh, successful or not. A cancellation does not end the wait.
+    /// Waits for the end of the refresh, successful or not.
+    ///
+    /// A cancellation does not end the wait.
     func end(within limit: Duration) async {
         let waiter = OneShot<Void>()
         outcome.whenSettled { waiter.settle(.success(())) }
@@ -106,8 +111,9 @@ public struct TokenExchange: Sendable {
             request, context: context, next: next.bound(to: context))
     }
 
-    /// Returns the request. If it could spend the old refresh token, it is marked to be sent only
-    /// once.
+    /// Returns the request.
+    ///
+    /// If it could spend the old refresh token, it is marked to be sent only once.
     public func prepared(_ request: Request) -> Request {
         var request = request
         if isOneTime, !request.method.isIdempotent { request.options.isOneTime = true }
