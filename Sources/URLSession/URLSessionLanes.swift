@@ -4,22 +4,22 @@ import TurnpikeCore
 
 /// Sessions with one exchange at a time, for requests that must not share a connection.
 ///
-/// With HTTP/2, libcurl sends a request again if it considers the connection dead, or if the server
-/// has announced the connection's end (`GOAWAY`). Code outside libcurl cannot prevent this. Both
-/// cases occur only if several exchanges share a connection. Each session has its own connections,
-/// so an exchange with its own session shares no connection.
+/// With HTTP/2, libcurl sends a request again if it considers the connection dead. It also does so
+/// if the server has announced the connection's end (`GOAWAY`). Code outside libcurl cannot prevent
+/// the second send. Both cases occur only if several exchanges share a connection. Each session has
+/// its own connections, so an exchange with its own session shares no connection.
 struct URLSessionLanes<Session: AnyObject, Exchange> {
-    /// Where an exchange runs.
+    /// The session in which an exchange runs.
     enum Place {
         /// In an idle session.
         case free(Session)
         /// In a new session, which the caller creates; see ``occupy(_:for:)``.
         case new
-        /// In no session yet; the exchange waits.
+        /// No session yet, so the exchange waits.
         case inLine
     }
 
-    // The idle sessions of each origin, most recently used last.
+    // The idle sessions of each origin, sorted by their last use.
     private var idle: [Origin: [Session]] = [:]
     private var idleCount = 0
     private var occupied: [ObjectIdentifier: (session: Session, origin: Origin)] = [:]
@@ -27,7 +27,7 @@ struct URLSessionLanes<Session: AnyObject, Exchange> {
     private var line: [Origin: ArraySlice<Exchange>] = [:]
     private let maxPerOrigin: Int
 
-    // How many idle sessions, and therefore connections, are kept.
+    // The maximum number of idle sessions, each of which may hold a connection.
     private static var maxIdle: Int { 32 }
 
     init(maxPerOrigin: Int) { self.maxPerOrigin = max(maxPerOrigin, 1) }
@@ -68,7 +68,7 @@ struct URLSessionLanes<Session: AnyObject, Exchange> {
         return (nil, idleCount > Self.maxIdle ? removeSurplus(but: origin) : nil)
     }
 
-    // Another origin is preferred, because this origin is in use.
+    // Sessions of other origins are closed first, because this origin is in use.
     private mutating func removeSurplus(but origin: Origin) -> Session? {
         let key = idle.keys.first { $0 != origin } ?? origin
         guard let session = idle[key]?.removeFirst() else { return nil }

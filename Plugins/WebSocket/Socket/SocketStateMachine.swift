@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The life of a socket: its state, and how each event changes the state.
+/// The state of a socket, and how each event changes the state.
 ///
 /// This file has no side effects. ``SocketCore`` reports events, and performs the actions that
 /// ``handle(_:)`` returns.
@@ -8,17 +8,17 @@
 ///     open ── closeAsked ──▶ closing ── peerClosed ──▶ draining ── connectionEnded ──▶ ended
 ///     open ── peerClosed, violated ──▶ answering ── closeWritten ──▶ draining
 ///
-/// A client lets the server close the connection (RFC 6455 §7.1.1). A time limit leads to `ended`
-/// from every state but `open`, and the end of the connection or the release of the socket from
-/// every state.
+/// A client lets the server close the connection (RFC 6455 §7.1.1). A time limit changes every
+/// state except `open` to `ended`. The end of the connection or the release of the socket changes
+/// every state to `ended`.
 struct SocketStateMachine {
     enum State: Equatable {
         /// Messages are sent and received.
         case open
-        /// The client has begun to close, and the server has not answered.
+        /// The client has sent or will send a close frame, and the server has not answered.
         case closing
-        /// The server has closed or violated the protocol. The client's close frame is not written
-        /// yet.
+        /// The server has closed the socket or violated the protocol. The client's close frame is
+        /// not written yet.
         case answering
         /// Both close frames are sent. The server closes the connection.
         case draining
@@ -46,7 +46,7 @@ struct SocketStateMachine {
     /// The actions to carry out, in the order of this list.
     struct Actions: OptionSet {
         let rawValue: UInt8
-        /// From now on, drop content for which the inbox has no space.
+        /// Drop content for which the inbox has no space, from now on.
         static let dropExcess = Actions(rawValue: 1 << 0)
         /// End the messages, possibly with an error.
         static let endMessages = Actions(rawValue: 1 << 1)
@@ -59,10 +59,9 @@ struct SocketStateMachine {
 
     private(set) var state = State.open
 
-    /// Moves to the next state.
+    /// Changes the state, and returns the actions to carry out.
     ///
-    /// An event without a meaning in the current state has no effect.
-    /// - Returns: The actions to carry out.
+    /// If an event has no meaning in the current state, it has no effect.
     mutating func handle(_ event: Event) -> Actions {
         switch (state, event) {
         case (.ended, _): return []
