@@ -77,8 +77,8 @@ public final class URLSessionTransport: Transport {
         func text() -> String {
             isTold = true
             return
-                "sends over URLSession because no transport was chosen; on Linux, a server can end"
-                + " the process over it; `transport: try CurlTransport()` prevents this"
+                "sends over URLSession because no transport was chosen; on Linux, some responses can"
+                + " end the process; `transport: try CurlTransport()` prevents this"
         }
         context.report(text(), by: "Client")
         if !isTold { isUntold.store(true, ordering: .relaxed) }

@@ -84,7 +84,7 @@ final class MessageInflater {
         } catch let violation as Violation {
             throw violation
         } catch {
-            throw Violation(.invalidContent, "the peer sent content that cannot be inflated")
+            throw Violation(.invalidContent, "the peer sent content that cannot be decompressed")
         }
     }
 
