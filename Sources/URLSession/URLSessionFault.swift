@@ -79,7 +79,7 @@ enum URLSessionFault {
                 code: .unsupported, message: "URLSession cannot send a body with this method",
                 isBeforeRequest: true)
         case .timedOut:
-            return Kind(code: .connection, message: "the time limit of URLSession ended before the server answered")
+            return Kind(code: .connection, message: "URLSession got no response in time")
         case .cancelled:
             return Kind(code: .cancelled, message: "the transport was shut down")
         default: return kind(of: text, hasHead: hasHead)

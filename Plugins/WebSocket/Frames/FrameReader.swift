@@ -187,7 +187,7 @@ struct FrameReader {
 
     private func checkSecondByte() throws(Violation) {
         if kept[1] & 0x80 != 0 {
-            throw Violation(.protocolError, "the peer sent a masked frame; only clients may do that")
+            throw Violation(.protocolError, "the peer masked a frame, as only clients may")
         }
         if kept[0] & 0x08 != 0, kept[1] > 125 {
             throw Violation(.protocolError, "the peer sent a control frame of more than 125 bytes")
