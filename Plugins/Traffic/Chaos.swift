@@ -18,8 +18,8 @@ import TurnpikeSupport
 ///
 /// The gate does nothing until code or a stack file sets its ``/TurnpikeMiddleware/Switch``. Place
 /// the gate next to the transport. By default, the gate makes no fault for requests that must not
-/// be sent twice (``/TurnpikeCore/Request/isRepeatable``). It never makes a fault for requests that
-/// can be sent only once.
+/// be sent twice (``/TurnpikeCore/Request/isRepeatable``). The gate never makes a fault for
+/// requests that can be sent only once.
 ///
 /// Each fault is in the log, in the trace beside the name of the gate, and in the counter
 /// `turnpike.chaos.faults`, so that it is not mistaken for a real fault. The text of an error

@@ -42,7 +42,8 @@ public struct DeadlineField: Sendable, Hashable {
     /// Returns the time left according to the field, or nil if there is none.
     ///
     /// The result is nil if the field is missing, or if its value does not have the exact form: one
-    /// to eight digits, and for gRPC a unit. Then only the client's own limits apply.
+    /// to eight digits, and for gRPC a unit. If the result is nil, only the client's own limits
+    /// apply.
     public func timeLeft(in headers: HTTPHeaders) -> Duration? {
         guard var text = headers[name].map({ $0[...] }) else { return nil }
         var found = unit

@@ -5,11 +5,11 @@ public import TurnpikeCore
 
 /// Parses the content as an XML document and returns its root element.
 ///
-/// The serializer supports XML 1.0 without document types. It rejects a document type, unless
-/// ``XMLLimits/allowsDocumentType`` is true and the type can be skipped. It rejects any entity
-/// other than the five predefined ones. It expands nothing, and reads nothing outside the content.
-/// The encoding comes from the byte order mark, else from the `charset` of the `Content-Type`, else
-/// from the XML declaration, else it is UTF-8 (RFC 7303 §3).
+/// The serializer supports XML 1.0 without document types. The serializer rejects a document type,
+/// unless ``XMLLimits/allowsDocumentType`` is true and the type can be skipped. The serializer also
+/// rejects any entity other than the five predefined ones. The serializer expands nothing, and
+/// reads nothing outside the content. The encoding comes from the byte order mark, else from the
+/// `charset` of the `Content-Type`, else from the XML declaration, else it is UTF-8 (RFC 7303 §3).
 ///
 /// The deadline and the cancellation of the call also apply while the document is parsed.
 public struct XMLSerializer: ContentSerializer {

@@ -11,8 +11,8 @@ import FoundationNetworking
 
 /// The sessions, their delegate, and the queues that use them.
 ///
-/// On Linux, `dataTask`, `resume` and `cancel` wait for the single network queue of the process.
-/// They are therefore called on separate queues, but never on the cooperative pool, in a
+/// On Linux, `dataTask`, `resume` and `cancel` wait for the single network queue of the process. So
+/// the driver calls these methods on separate queues, but never on the cooperative pool, in a
 /// cancellation handler or in a delegate callback. Starts and cancellations have different queues,
 /// because hundreds of starts may wait for a busy network queue.
 // SAFETY: `state` guards all state, and sessions may be used from any thread.
@@ -20,7 +20,8 @@ final class URLSessionDriver: NSObject, @unchecked Sendable {
     private struct State {
         // The key is the task object, because task identifiers are unique only within a session.
         var exchanges: [ObjectIdentifier: URLSessionExchange] = [:]
-        // The session is created for the first exchange. Its release closes its connections.
+        // The session is created for the first exchange. The release of the session closes its
+        // connections.
         var session: URLSession?
         var lanes: URLSessionLanes<URLSession, URLSessionExchange>
         var isInvalid = false

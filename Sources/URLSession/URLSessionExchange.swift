@@ -10,10 +10,11 @@ import FoundationNetworking
 
 /// A task of the session, and the exchange that receives its response.
 ///
-/// FoundationNetworking traps if a redirect is answered after `cancel()`. Both calls are queued on
-/// its network queue. The redirect is therefore answered under the lock, and only if the exchange
-/// is not marked as cancelled. `cancel()` is called after the exchange is marked. It is called
-/// without the lock, because it waits for the network queue, on which callbacks wait for the lock.
+/// FoundationNetworking traps if a redirect is answered after `cancel()`. The answer and `cancel()`
+/// are queued on the network queue. So the redirect is answered under the lock, and only if the
+/// exchange is not marked as cancelled. `cancel()` is called after the exchange is marked.
+/// `cancel()` is called without the lock, because it waits for the network queue, on which
+/// callbacks wait for the lock.
 final class URLSessionExchange: Sendable {
     private enum Run {
         case waiting

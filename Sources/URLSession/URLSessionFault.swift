@@ -13,9 +13,9 @@ import Darwin
 
 /// Converts an error of URLSession into a ``/TurnpikeCore/ClientError``.
 ///
-/// FoundationNetworking maps eight error codes of libcurl. It reports all other errors as
-/// `unknown`, with libcurl's text as the description. The phase, the code and the text are
-/// therefore evaluated together.
+/// FoundationNetworking maps eight error codes of libcurl. FoundationNetworking reports all other
+/// errors as `unknown`, with libcurl's text as the description. The phase, the code and the text
+/// are therefore evaluated together.
 enum URLSessionFault {
     static func classify(
         _ error: any Error, hasHead: Bool, bodyBytesSent: Int64

@@ -4,10 +4,11 @@ import TurnpikeCore
 
 /// Sessions with one exchange at a time, for requests that must not share a connection.
 ///
-/// With HTTP/2, libcurl sends a request again if it considers the connection dead. It also does so
-/// if the server has announced the connection's end (`GOAWAY`). Code outside libcurl cannot prevent
-/// the second send. Both cases occur only if several exchanges share a connection. Each session has
-/// its own connections, so an exchange with its own session shares no connection.
+/// With HTTP/2, libcurl sends a request again in two cases: if libcurl considers the connection
+/// dead, and if the server has announced the connection's end (`GOAWAY`). Code outside libcurl
+/// cannot prevent the second send. The two cases occur only if several exchanges share a
+/// connection. Each session has its own connections, so an exchange with its own session shares no
+/// connection.
 struct URLSessionLanes<Session: AnyObject, Exchange> {
     /// The session in which an exchange runs.
     enum Place {

@@ -11,8 +11,8 @@ import FoundationNetworking
 enum URLSessionRequest {
     /// The time limit in seconds.
     ///
-    /// The value is a whole number and finite, as URLSession requires. It is long, because callers
-    /// set their own limits.
+    /// The value is a whole number and finite, as URLSession requires. The time limit is long,
+    /// because callers set their own limits.
     static let timeout: TimeInterval = 86_400
 
     // If the value of a field is a single space, FoundationNetworking sends neither the field nor

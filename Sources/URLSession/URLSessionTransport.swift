@@ -15,10 +15,10 @@ import FoundationNetworking
 /// orders cancellation and completion with a lock. Otherwise, URLSession on Linux deadlocks or
 /// traps under cancellation. The transport corrects the following behaviour:
 ///
-/// - It follows no redirects, stores no cookies, credentials or responses, and returns a Basic
-///   challenge as a plain 401.
-/// - It skips 1xx responses and splits joined `Set-Cookie` lines. If the content was decoded, it
-///   removes `Content-Encoding` and `Content-Length`.
+/// - The transport follows no redirects, stores no cookies, credentials or responses, and returns a
+///   Basic challenge as a plain 401.
+/// - The transport skips 1xx responses and splits joined `Set-Cookie` lines. If the content was
+///   decoded, the transport removes `Content-Encoding` and `Content-Length`.
 /// - Request bodies have exact lengths. If a kept-alive connection is dead, the whole body is sent
 ///   again, but only if the request may be repeated. A stream is first collected in an unnamed file
 ///   of mode 0600.

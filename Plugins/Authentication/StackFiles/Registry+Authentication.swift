@@ -20,7 +20,7 @@ extension Registry {
                 inside `redirect`, outside `attemptTimeout`.
                 """,
                 settings: [
-                    "token": "The token. It is not needed with `clientID` and `clientSecret`.",
+                    "token": "The token. With `clientID` and `clientSecret`, no token is needed.",
                     "refreshToken": "The refresh token.",
                     "refreshURL": "The URL of the token endpoint.",
                     "clientID": "The client's identifier at the token endpoint.",

@@ -6,11 +6,11 @@ import TurnpikeSupport
 
 /// The share of calls to one origin that is admitted, and the measurements behind it.
 ///
-/// If most of the latest attempts were rejected, the share is cut to a small part. Then the share
-/// grows with time, slowly at first: additive increase and multiplicative decrease (Chiu and Jain,
-/// 1989). The cut is deep enough for the server's queue to drain. Outcomes of attempts that were
-/// sent before a cut do not count, as losses within one window of TCP count once (RFC 6582). So
-/// each cut takes effect before the next cut, however long the attempts take.
+/// If most of the latest attempts were rejected, the share is cut to a small part. After the cut,
+/// the share grows with time, slowly at first: additive increase and multiplicative decrease (Chiu
+/// and Jain, 1989). The cut is deep enough for the server's queue to drain. Outcomes of attempts
+/// that were sent before a cut do not count, as losses within one window of TCP count once (RFC
+/// 6582). So each cut takes effect before the next cut, however long the attempts take.
 struct AdmissionShare: BoundedMapEntry {
     struct Rules: Sendable, Equatable {
         /// If more than this share of the latest attempts was rejected, the admitted share is cut.

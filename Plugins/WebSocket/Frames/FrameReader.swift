@@ -27,9 +27,9 @@ struct Violation: Error, Equatable {
 
 /// Reads the frames of a server from chunks that may end anywhere (RFC 6455 §5).
 ///
-/// The reader has no side effects. It returns content as it arrives. It stores only the head of a
-/// frame and the content of a control frame (at most 125 bytes). It checks a head as soon as the
-/// head is complete.
+/// The reader has no side effects. The reader returns content as soon as the content arrives, and
+/// checks a head as soon as the head is complete. The reader stores only the head of a frame and
+/// the content of a control frame (at most 125 bytes).
 struct FrameReader {
     enum Event: Equatable {
         /// The content of a message as the frame contains it. If the message is compressed, so is

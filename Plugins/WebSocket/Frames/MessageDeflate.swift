@@ -65,7 +65,7 @@ final class MessageInflater {
 
     /// Adds content.
     ///
-    /// All pieces of the earlier content must have been taken before.
+    /// Call it only after ``next()`` has returned all pieces of the earlier content.
     func add(_ content: Data, isLast: Bool) {
         // The sender leaves out these four bytes at the end of a message (RFC 7692 §7.2.1).
         input = isLast ? content + [0, 0, 0xFF, 0xFF] : content

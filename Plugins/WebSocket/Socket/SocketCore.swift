@@ -7,7 +7,7 @@ import TurnpikeSupport
 
 /// The part of a socket that has no reference to its owner, the ``WebSocket``.
 ///
-/// It reads and writes frames, and performs the actions of the state machine.
+/// The core reads and writes frames, and performs the actions of the state machine.
 final class SocketCore: Sendable {
     struct State {
         var machine = SocketStateMachine()

@@ -20,7 +20,7 @@ struct SocketStateMachine {
         /// The server has closed the socket or violated the protocol. The client's close frame is
         /// not written yet.
         case answering
-        /// Both close frames are sent. The server closes the connection.
+        /// The close frames of both sides are sent. The server closes the connection.
         case draining
         /// The connection is closed.
         case ended

@@ -102,8 +102,8 @@ extension Outcome {
 /// .bearer(tokens, origins: ["https://api.example.com", "https://files.example.com"])
 /// ```
 ///
-/// If a redirect leads to an origin that is not listed, the call loses the credential. It does not
-/// get the credential back at a listed origin, because no other server may choose how the
+/// If a redirect leads to an origin that is not listed, the call loses the credential. The call
+/// does not get the credential back at a listed origin, because no other server may choose how the
 /// credential is used.
 public struct CredentialOrigins: Sendable, Hashable {
     /// The one origin of ``CredentialOrigins/own``, as soon as it is known.

@@ -10,9 +10,9 @@ public import TurnpikeSupport
 /// The queue is bounded. If the destination is slower than the calls, the sink drops lines and
 /// counts them. Later, the sink writes a line with the number of dropped lines.
 ///
-/// The sink writes all queued lines when a client that uses it is shut down. It also does so when
-/// the process exits normally (`exit`, or the end of the main function). If the process is killed
-/// or traps, the queued lines are lost.
+/// The sink writes all queued lines when a client that uses it is shut down. The sink also writes
+/// these lines when the process exits normally (`exit`, or the end of the main function). If the
+/// process is killed or traps, the queued lines are lost.
 public final class LineSink: LogSink {
     private enum Flow {
         case flowing

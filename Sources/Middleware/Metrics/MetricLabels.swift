@@ -117,8 +117,8 @@ struct PrometheusNames {
     // The names in `taken` are in use already.
     static func metrics(taken: Set<String>) -> Self { Self(others: ["_", ":"], taken: taken) }
 
-    // Names of labels have letters, digits and underscores. They do not start with a digit, nor
-    // with two underscores, which Prometheus reserves. The labels in `first` get no number.
+    // Names of labels have letters, digits and underscores. A label does not start with a digit,
+    // nor with two underscores, which Prometheus reserves. The labels in `first` get no number.
     static func labels(first: [String]) -> Self {
         var names = Self(others: ["_"], taken: ["le"])
         for name in first { _ = names.name(for: name) }

@@ -18,7 +18,7 @@ public final class MetricsStore: Sendable {
         public internal(set) var requestBodySize = Histogram(bounds: Histogram.sizeBounds)
         /// The histogram `http.client.response.body.size`, in bytes as transferred.
         ///
-        /// It contains requests that got a response
+        /// The histogram contains requests that got a response
         /// (``/TurnpikeCore/CallMeasurement/responseBodyBytes``).
         public internal(set) var responseBodySize = Histogram(bounds: Histogram.sizeBounds)
         /// The number of sends that repeated an earlier send of the same call: retries, redirects

@@ -12,7 +12,7 @@ public import TurnpikeCore
 ///   stored a cookie of the redirecting response: pages that test for cookies redirect to
 ///   themselves.
 /// - If the scheme, host or port changes, the gate keeps only `Accept*`, `User-Agent`, the trace
-///   fields, and `Content-*` with the body. It also drops the connect target
+///   fields, and `Content-*` with the body. The gate also drops the connect target
 ///   (``/TurnpikeCore/RequestOptions/connectTarget``). A dropped field does not return on a later
 ///   hop to the first origin.
 /// - User information in a `Location` is ignored. A response with several different `Location`

@@ -12,8 +12,8 @@ public struct Backoff: Sendable, Hashable {
         case full
         /// A wait between the base and three times the previous wait, with a uniform distribution.
         ///
-        /// The wait never exceeds the highest bound. It depends on the previous wait, not on the
-        /// number of attempts.
+        /// The wait never exceeds the highest bound. The wait depends on the previous wait, not on
+        /// the number of attempts.
         case decorrelated
         /// The bound itself, without randomness.
         case none

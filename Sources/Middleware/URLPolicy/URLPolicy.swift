@@ -5,11 +5,12 @@ import TurnpikeSupport
 
 /// Restricts the URLs of requests, by scheme, by host and by private address.
 ///
-/// Use this gate in services that fetch URLs from others (webhooks, previews, imports). It prevents
-/// server-side request forgery: nobody can use such a URL to reach the inside of a network. Place
-/// the gate inside ``Redirect``, so that it sees each hop. Place it as close to the transport as
-/// possible, so that outer gates cannot change the URL after the check. If a URL is forbidden, the
-/// call fails with ``/TurnpikeCore/ClientError/Code/urlPolicy`` before anything is sent.
+/// Use this gate in services that fetch URLs from others (webhooks, previews, imports). The gate
+/// prevents server-side request forgery: nobody can use such a URL to reach the inside of a
+/// network. Place the gate inside ``Redirect``, so that it sees each hop. Place it as close to the
+/// transport as possible, so that outer gates cannot change the URL after the check. If a URL is
+/// forbidden, the call fails with ``/TurnpikeCore/ClientError/Code/urlPolicy`` before anything is
+/// sent.
 ///
 /// ```swift
 /// let client = Client(transport: transport) {
@@ -19,9 +20,9 @@ import TurnpikeSupport
 /// ```
 ///
 /// The check for private addresses recognizes an address in every spelling
-/// (``/TurnpikeCore/IPAddress``). It also recognizes names with a local form (`localhost`,
-/// `*.internal`, names without a dot). It refuses hosts that parsers read in different ways. The
-/// gate looks up any other name, on threads of its own, and refuses the name if one of its
+/// (``/TurnpikeCore/IPAddress``). The check also recognizes names with a local form (`localhost`,
+/// `*.internal`, names without a dot). The gate refuses hosts that parsers read in different ways.
+/// The gate looks up any other name, on threads of its own, and refuses the name if one of its
 /// addresses is not public (``/TurnpikeCore/IPAddress/isPublic``).
 ///
 /// An allowed request carries the rule (``/TurnpikeCore/AddressRule``) to the transport. A

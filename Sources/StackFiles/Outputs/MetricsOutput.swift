@@ -197,8 +197,8 @@ extension Registry {
 
 /// The objects that write the files of stack files, such as cookie jars.
 ///
-/// While a path is in use, it has one such object, so that no object overwrites the file of
-/// another.
+/// While a path is in use, only one object writes its file, so that no object overwrites the file
+/// of another.
 final class FileKeepers<Keeper: AnyObject & Sendable>: Sendable {
     private struct Reference { weak let keeper: Keeper? }
 

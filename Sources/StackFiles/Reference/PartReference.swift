@@ -176,9 +176,9 @@ extension SettingType {
 /// }
 /// ```
 ///
-/// Types, bounds and defaults need no description. They come from the reads of the factory, which
-/// runs on an empty object and on the example. ``Registry/checkReference()`` finds gaps and
-/// mistakes of descriptions.
+/// Types, bounds and defaults need no description: the registry observes them while the factory
+/// reads an empty object and the example. ``Registry/checkReference()`` finds gaps and mistakes of
+/// descriptions.
 public struct PartDescription: Sendable {
     /// What the part does.
     public let summary: String

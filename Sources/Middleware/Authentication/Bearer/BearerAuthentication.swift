@@ -14,10 +14,10 @@ public import TurnpikeSupport
 ///
 /// - The token goes only to its ``CredentialOrigins``. If a request already has the field
 ///   `Authorization`, the gate does not change it, and does not handle a 401 to this request.
-/// - After a 401, the token is refreshed once for all calls that got a 401 (``BearerTokens``). Then
-///   each call sends its request once more. If another call has already replaced the refused token,
-///   the gate only signs the request again. The gate returns a 401 with `insufficient_scope` or
-///   `invalid_request` (RFC 6750 §3.1) unchanged.
+/// - After a 401, the token is refreshed once for all calls that got a 401 (``BearerTokens``).
+///   After the refresh, each call sends its request once more. If another call has already replaced
+///   the refused token, the gate only signs the request again. The gate returns a 401 with
+///   `insufficient_scope` or `invalid_request` (RFC 6750 §3.1) unchanged.
 /// - If a body cannot be sent twice, the gate returns the 401, and the next call refreshes the
 ///   token first.
 /// - The wait for a token counts toward the call's ``Deadline``, and ends with the call.

@@ -14,11 +14,11 @@ import TurnpikeSupport
 /// Gates of several clients may share one ``BearerTokens``. If many calls need a new token, the
 /// provider is called only once:
 ///
-/// - A refresh runs in a separate task. Its result is kept even if no caller waits any more: if a
-///   refresh token works only once, the response contains the only valid token. Cancelled calls,
-///   ``/TurnpikeCore/Client/cancelAll()`` and the time limits of gates do not end a refresh.
-///   ``/TurnpikeCore/Client/shutdown(grace:cancellingWith:)`` waits for a refresh as long as a call
-///   would.
+/// - A refresh runs in a separate task. The result of a refresh is kept even if no caller waits any
+///   more: if a refresh token works only once, the response contains the only valid token.
+///   Cancelled calls, ``/TurnpikeCore/Client/cancelAll()`` and the time limits of gates do not end
+///   a refresh. ``/TurnpikeCore/Client/shutdown(grace:cancellingWith:)`` waits for a refresh as
+///   long as a call would.
 /// - A call waits for a refresh at most ``RefreshPolicy/timeLimit``. The wait ends earlier if the
 ///   call is cancelled or reaches its deadline. After the limit, later calls start another refresh.
 ///   But if the provider spends refresh tokens (``BearerTokenProvider/spendsRefreshToken``), later
@@ -61,7 +61,7 @@ public final class BearerTokens: Sendable {
     ///   - sharing: Gives several replicas one token. If nil, this process has its own token. Each
     ///     object needs its own sharing, which has no effect without a provider.
     ///   - onRefresh: Runs with each new token, for instance to save it, before the waiting calls
-    ///     continue. It must return quickly.
+    ///     continue. The closure must return quickly.
     public init(
         _ token: BearerToken? = nil, provider: (any BearerTokenProvider)? = nil,
         policy: RefreshPolicy = .standard, requestedScope: [String] = [],

@@ -79,8 +79,8 @@ public protocol TokenRefusal: Error {
 public struct TokenExchange: Sendable {
     /// The context of the refresh.
     ///
-    /// Calls and clients do not end this context. It ends after ``RefreshPolicy/answerLimit``, or
-    /// when another token is installed.
+    /// Calls and clients do not end this context. The context ends after
+    /// ``RefreshPolicy/answerLimit``, or when another token is installed.
     public let context: Context
     private let next: Next
     private let isOneTime: Bool

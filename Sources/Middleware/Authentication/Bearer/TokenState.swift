@@ -5,7 +5,7 @@ import TurnpikeSupport
 
 /// The state of ``BearerTokens``.
 ///
-/// It decides what a call does next, and has no side effects.
+/// This type decides what a call does next, and has no side effects.
 struct TokenState: Sendable {
     typealias Credential = BearerTokens.Credential
 
@@ -33,8 +33,8 @@ struct TokenState: Sendable {
     // Whether replicas share the token, and this replica has not read the shared token yet.
     private var mustLook: Bool
     private(set) var refresh: TokenRefresh?
-    // Refreshes that took too long, so that other refreshes replaced them. Their responses may
-    // still come.
+    // Refreshes that took too long, so that other refreshes replaced them. The responses of these
+    // refreshes may still come.
     private var superseded: [TokenRefresh] = []
     // The refused tokens, each once. For each of them, a refresh has begun.
     private var refusals: [(generation: UInt64, at: MonotonicInstant)] = []
@@ -70,8 +70,8 @@ struct TokenState: Sendable {
 
     /// Returns the current credential after a refresh.
     ///
-    /// The result is nil if the requested scope has changed meanwhile. It is also nil if no token
-    /// has arrived yet and another refresh is running.
+    /// The result is nil if the requested scope has changed meanwhile. The result is also nil if no
+    /// token has arrived yet and another refresh is running.
     func credential(behind refresh: TokenRefresh) throws -> Credential? {
         if refresh.requestedScope != requestedScope { return nil }
         if refresh.generation == generation {
@@ -194,7 +194,7 @@ struct TokenState: Sendable {
         ClientError(.auth, "the bearer token could not be refreshed", underlying: cause)
     }
 
-    // The error of calls during a pause.
+    // The error of calls before the next refresh may begin.
     private static func paused(_ last: ClientError, for left: Duration) -> ClientError {
         ClientError(
             .auth,
