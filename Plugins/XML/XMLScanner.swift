@@ -155,8 +155,8 @@ struct XMLScanner {
                     "has an element with more than \(limits.attributes) attributes")
             }
             let (attribute, value) = try readAttribute()
-            // Canonically equivalent names are rejected too, because one of the attributes would be
-            // lost.
+            // If two attributes have canonically equivalent names, they are rejected too: one of
+            // them would be lost.
             if attributes.updateValue(value, forKey: attribute) != nil {
                 throw fault("has an element with two attributes of one name")
             }

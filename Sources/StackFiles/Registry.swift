@@ -136,7 +136,8 @@ public struct Registry: Sendable {
 
     /// Returns the shared part of a file.
     ///
-    /// The texts behind references identify the part too, so a new password makes a new part.
+    /// The texts to which references lead identify the part too, so a new password makes a new
+    /// part.
     func sharedPart(_ value: JSONValue, in settings: Settings) -> (any SharedPart)? {
         guard
             let (name, inner) = part(

@@ -74,7 +74,7 @@ public final class Settings {
 
     /// Whether a key is present with the value null.
     ///
-    /// For some settings, null has a meaning of its own, such as no limit.
+    /// For some settings, null has a special meaning, such as no limit.
     public func isNull(_ key: String) -> Bool { value(key) == .null }
 
     /// Returns the settings of an object at any depth of this object.

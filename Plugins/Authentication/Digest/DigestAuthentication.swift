@@ -12,7 +12,7 @@ import TurnpikeSupport
 ///
 /// - The gate sends the first request to a protection space without a credential, and then again
 ///   with the answer to the challenge. Later requests reuse the nonce, each with the next count,
-///   until the server calls the nonce stale or names the next one.
+///   until the server calls the nonce stale or names another nonce.
 /// - If the server refuses an answer, the gate does not try again, because a wrong password stays
 ///   wrong. The exception is an answer with a stale nonce.
 /// - If a body cannot be sent twice, the gate returns the 401, and the next request carries an
@@ -70,7 +70,7 @@ public struct DigestAuthentication: Interceptor {
         var isFresh = false
         var outcome = await Outcome.of(try await sign(request, answer), next)
         // The gate sends one answer. If the server calls the nonce of the first answer stale, the
-        // gate sends a second one.
+        // gate sends a second answer.
         for _ in 0..<2 {
             guard !context.retriesForbidden,
                 let challenge = challenge(in: outcome, for: request)
@@ -94,7 +94,7 @@ public struct DigestAuthentication: Interceptor {
         return try outcome.result.get()
     }
 
-    // Records what the server's response means for the last answer.
+    // Removes the nonce of a refused answer, and stores the next nonce that the server names.
     private func settle(_ answer: DigestAnswer, _ outcome: Outcome, at origin: Origin) {
         guard let head = outcome.head, Origin(head.url) == origin else { return }
         if head.status == .unauthorized { return sessions.end(answer, at: origin) }

@@ -54,7 +54,7 @@ public struct AuthorizationCodeGrant: BearerTokenProvider {
     }
 }
 
-/// Whether the code was sent.
+/// Whether the authorization code was sent.
 ///
 /// All copies of a grant share this object.
 private final class CodeUse: Sendable {
@@ -107,8 +107,8 @@ public struct ClientCredentialsGrant: BearerTokenProvider {
 /// ```
 ///
 /// If the server issues a new refresh token, the provider never sends the old one again. Otherwise
-/// it continues to use the old one. ``/TurnpikeMiddleware/BearerTokens`` makes sure that only one
-/// refresh runs at a time.
+/// the provider continues to use the old refresh token. ``/TurnpikeMiddleware/BearerTokens`` makes
+/// sure that only one refresh runs at a time.
 public struct RefreshTokenGrant: BearerTokenProvider {
     private let endpoint: TokenEndpoint
     private let form: OAuthForm

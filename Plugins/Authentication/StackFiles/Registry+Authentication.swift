@@ -95,7 +95,7 @@ extension BearerAuthentication {
         /// If a reload does not change these settings, the token stays, even if the gate moves in
         /// the stack or other settings change.
         ///
-        /// The token may be the only valid one, if it came from a refresh token.
+        /// If the token came from a refresh token, there may be no other valid token.
         var key: Key {
             Key(
                 token: refreshToken == nil ? token : nil,

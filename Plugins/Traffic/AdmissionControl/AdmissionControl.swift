@@ -20,13 +20,13 @@ import TurnpikeSupport
 ///
 /// The gate admits all calls until the server has rejected more than `threshold` of the latest
 /// attempts. Three rejections in a row are enough. If there are many attempts, most attempts of the
-/// last half second must be rejected. Attempts that end at the same time count as one. When this
-/// happens, the gate cuts the admitted share to 3 %, so that the server's queue drains. The share
-/// grows with time, slowly at first, and reaches all calls after `recovery`. Further rejections cut
-/// the share again. Attempts that were sent before a cut do not count. While the gate refuses
-/// calls, an attempt counts as rejected if its head takes much longer than usual, because a growing
-/// queue causes waits before errors. The share also grows if no attempt ends, so that the gate
-/// tries a silent origin again.
+/// last half second must be rejected. Attempts that end at the same time count as one attempt. When
+/// this happens, the gate cuts the admitted share to 3 %, so that the server's queue drains. The
+/// share grows with time, slowly at first, and reaches all calls after `recovery`. Further
+/// rejections cut the share again. Attempts that were sent before a cut do not count. While the
+/// gate refuses calls, an attempt counts as rejected if its head takes much longer than usual,
+/// because a growing queue causes waits before errors. The share also grows if no attempt ends, so
+/// that the gate tries a silent origin again.
 ///
 /// By default, a 429, 503 or 504 is a rejection, and so is an attempt or connection that takes too
 /// long (``standardVerdict(_:)``). An attempt ends when the body of its response ends. A
@@ -75,7 +75,7 @@ public struct AdmissionControl: Interceptor {
 
     /// The default rule: 429, 503, 504 and exceeded time limits are rejections.
     ///
-    /// The time limits are those on a connection, on an attempt and on an idle body. Any other
+    /// These are the time limits on a connection, on an attempt and on an idle body. Any other
     /// response is accepted, and any other error is ignored.
     ///
     /// If a proxy does not connect, its response is a rejection by the same statuses, but is never

@@ -14,7 +14,7 @@ enum Opcode: UInt8 {
     var isControl: Bool { rawValue >= 8 }
 }
 
-/// A violation of the protocol by the peer: the close code for the answer, and a description.
+/// A protocol violation of the peer, with the close code for the answer and a description.
 struct Violation: Error, Equatable {
     let code: WebSocket.CloseCode
     let message: String

@@ -50,7 +50,7 @@ public struct CredentialScope: Sendable {
 
     /// Why a request gets no credential.
     ///
-    /// The result is nil if the request gets one, or if the origin is not known yet.
+    /// The result is nil if the request gets a credential, or if the origin is not known yet.
     public func obstacle(to request: Request?) -> String? {
         guard let request else { return nil }
         if request.headers.contains(.authorization) {

@@ -31,11 +31,11 @@ public struct Cookies: Interceptor {
     /// States that the gate keeps cookies and sends them to their origins.
     public func facts(for request: Request?) -> GateFacts? {
         GateFacts(
-            "sends the cookies of its jar, and stores those of responses", .keepsCookies,
+            "sends the cookies of its jar, and stores new cookies", .keepsCookies,
             .setsFields([.cookie], .secret(isBound: true)))
     }
 
-    /// Adds the cookies to the request, and stores those of the response.
+    /// Adds the cookies to the request, and stores the cookies of the response.
     public func intercept(
         _ request: Request, context: Context, next: Next
     ) async throws -> Response {

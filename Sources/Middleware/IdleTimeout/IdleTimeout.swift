@@ -8,8 +8,9 @@ import TurnpikeSupport
 /// The time counts only while the caller waits for a chunk, so a caller that reads slowly does not
 /// cause this error. The limit ends when the whole body has arrived. If a wait is too long, the
 /// call fails with ``/TurnpikeCore/ClientError/Code/idleTimeout``. If a call is
-/// ``/TurnpikeCore/Call/streaming()``, only a limit of its own applies.
-/// ``TurnpikeCore/Call/idleTimeout(_:minBytesPerSecond:window:)`` sets another limit for one call.
+/// ``/TurnpikeCore/Call/streaming()``, the gate's limit does not apply, but the call can set a
+/// limit. ``TurnpikeCore/Call/idleTimeout(_:minBytesPerSecond:window:)`` sets another limit for one
+/// call.
 public struct IdleTimeout: PhasedInterceptor {
     // If the limit is nil, the gate limits only calls that have the option.
     private let limit: Duration?

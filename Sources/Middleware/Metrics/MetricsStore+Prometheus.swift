@@ -5,9 +5,9 @@ import TurnpikeCore
 extension MetricsStore {
     /// The content of the store in Prometheus' text format (version 0.0.4).
     ///
-    /// The names are those of OpenTelemetry, with underscores, units and `_total` by
-    /// OpenTelemetry's rules for Prometheus. If the names of two figures or labels become equal in
-    /// Prometheus, the later name gets a number.
+    /// The names come from OpenTelemetry, with underscores, units and `_total` by OpenTelemetry's
+    /// rules for Prometheus. If the names of two figures or labels become equal in Prometheus, the
+    /// later name gets a number.
     public var prometheusText: String {
         let snapshot = snapshot()
         var text = PrometheusText(labelNames: snapshot.labelNames)

@@ -221,8 +221,8 @@ public struct Histogram: Sendable, Hashable {
         0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10,
     ]
 
-    /// Bounds for durations that gates and transports record, such as those of connections, in
-    /// seconds.
+    /// Bounds in seconds for durations that gates and transports record, such as the durations of
+    /// connections.
     ///
     /// .NET prescribes these bounds for `http.client.connection.duration`.
     static let longDurationBounds = [

@@ -64,9 +64,9 @@ public struct RetryPolicy: Sendable {
     /// let policy = RetryPolicy.standard.or(whenBusy)
     /// ```
     ///
-    /// To add a condition for both policies, call ``deciding(_:)`` on the result. The properties of
-    /// the result, such as ``methods``, are those of this policy. If you change them, the rules of
-    /// the other policy do not change.
+    /// To add a condition for both policies, call ``deciding(_:)`` on the result. The result has
+    /// the properties of this policy, such as ``methods``. If you change them, the rules of the
+    /// other policy do not change.
     /// - Parameter other: The other policy.
     /// - Returns: The combined policy.
     public func or(_ other: RetryPolicy) -> RetryPolicy {

@@ -22,7 +22,7 @@ import TurnpikeSupport
 /// The check for private addresses recognizes an address in every spelling
 /// (``/TurnpikeCore/IPAddress``). The check also recognizes names with a local form (`localhost`,
 /// `*.internal`, names without a dot). The gate refuses hosts that parsers read in different ways.
-/// The gate looks up any other name, on threads of its own, and refuses the name if one of its
+/// The gate looks up any other name on separate threads, and refuses the name if one of its
 /// addresses is not public (``/TurnpikeCore/IPAddress/isPublic``).
 ///
 /// An allowed request carries the rule (``/TurnpikeCore/AddressRule``) to the transport. A

@@ -28,7 +28,7 @@ struct PartReference {
     let settings: [Setting]
     /// The settings that must be null or missing, because the transport does not support them.
     let refused: [SettingReads.Refusal]
-    /// Whether all settings are known: those of the description, and those that the factory reads.
+    /// Whether all settings of the part are known.
     let isComplete: Bool
 
     /// The missing and wrong entries of the description.

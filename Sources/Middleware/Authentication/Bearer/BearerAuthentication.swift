@@ -47,7 +47,7 @@ public struct BearerAuthentication: Interceptor {
         facts.origins = scope.listed
         guard let limit = tokens.longestWait else { return facts }
         facts.summary +=
-            ", waits \(limit.text) at most for a new one, and sends again once after a 401"
+            ", waits \(limit.text) at most for a new token, and sends again once after a 401"
         facts.effects += [.replays(times: 1), .waits(atMost: limit, reason: "a token")]
         // The waits for the token include the waits for the store.
         if let use = tokens.sharedUse { facts.effects.append(use) }
@@ -88,8 +88,8 @@ public struct BearerAuthentication: Interceptor {
     /// Waits for the response to a running refresh, at most ``RefreshPolicy/timeLimit``.
     public func shutdown() async { await tokens.waitForRefresh() }
 
-    // A call sends its request again only once. Parallel attempts, such as those of a hedge, may
-    // each send it again if the server refused the same token.
+    // A call sends its request again only once. If the server refused the same token in parallel
+    // attempts, such as hedges, each attempt may send its request again.
     private func mayReplay(_ refused: BearerTokens.Credential, in context: Context) -> Bool {
         let tokens = ObjectIdentifier(tokens)
         let first = context[RefusedTokens.self][tokens] ?? refused.generation
@@ -206,7 +206,7 @@ public protocol BearerTokenProvider: Sendable {
     /// Whether a request for a new token may invalidate the old refresh token, as with rotating
     /// refresh tokens; true by default.
     ///
-    /// If true, a second refresh begins only after the response to the first one, or after
+    /// If true, a second refresh begins only after the response to the first refresh, or after
     /// ``RefreshPolicy/answerLimit``. The time limits and retries of gates then do not apply to a
     /// request that ``TokenExchange/send(_:)`` sends with a method that is not idempotent.
     var spendsRefreshToken: Bool { get }

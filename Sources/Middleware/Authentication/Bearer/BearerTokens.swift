@@ -122,7 +122,7 @@ public final class BearerTokens: Sendable {
         try await take(context, next) { $0.step($1) }
     }
 
-    /// Returns the credential to use after the server refused another one.
+    /// Returns the credential to use after the server refused another credential.
     func credential(
         after refused: Credential, in context: Context, next: Next
     ) async throws -> Credential {
@@ -154,7 +154,7 @@ public final class BearerTokens: Sendable {
                 // If this call starts the refresh, the wait includes the exchange of the refresh.
                 try await context.report(waitingFor: "refresh of the token") { context in
                     if isNew { begin(refresh, replacing: old, context, next) }
-                    // If another refresh replaces this one, the time limit of the call does not
+                    // If another refresh replaces this refresh, the time limit of the call does not
                     // start again.
                     let limit = state.withLock { $0.policy.timeLimit }
                     let waited = start.duration(to: context.timeSource.now)

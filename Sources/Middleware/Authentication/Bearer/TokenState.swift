@@ -145,7 +145,7 @@ struct TokenState: Sendable {
         return .wait(new, isNew: true, replacing: token)
     }
 
-    // Whether another refresh may begin although this one has no response yet.
+    // Whether another refresh may begin although this refresh has no response yet.
     private func isGivenUp(_ refresh: TokenRefresh, _ now: MonotonicInstant) -> Bool {
         provider?.spendsRefreshToken == false
             && refresh.begin.advanced(by: policy.timeLimit) <= now
