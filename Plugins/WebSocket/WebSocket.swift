@@ -64,7 +64,7 @@ public final class WebSocket: Sendable {
         case receiving
         /// Client and server may compress their messages.
         ///
-        /// If so, do not send a secret and data of others over one socket: the length of a
+        /// In this mode, do not send a secret and data of others over one socket: the length of a
         /// compressed message reveals how much they have in common.
         case both
     }

@@ -174,7 +174,9 @@ extension Settings {
         guard let name = headerName("keyHeader") else { return nil }
         // The value becomes part of a key of the store, so the field must not hold a secret.
         if Redaction.standard.hides(header: name) {
-            issue(at: "keyHeader", "found a secret field; expected a field that names an account")
+            issue(
+                at: "keyHeader",
+                "found a field with secrets; expected a field that names an account")
         }
         return name
     }

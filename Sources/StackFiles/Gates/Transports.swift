@@ -74,7 +74,7 @@ extension Registry {
                 "Sends requests over URLSession (`URLSessionTransport`).",
                 settings: [
                     "maxConnectionsPerHost":
-                        "The connections to one host at a time; more calls wait."
+                        "The maximum number of connections to one host. Further calls wait."
                 ],
                 example: #"{"use": "urlsession", "maxConnectionsPerHost": 8}"#)
         ) { settings in
