@@ -131,7 +131,6 @@ extension XMLScanner {
         return position > start
     }
 
-    /// Skips everything up to and including a mark.
     mutating func skip(past mark: String, of thing: String) throws {
         let start = position
         let mark = Array(mark.utf8)

@@ -81,7 +81,6 @@ extension XMLTree {
 }
 
 extension ResponseHead {
-    /// The charset of the `Content-Type`.
     fileprivate var charset: String? {
         headers[.contentType].flatMap { MediaType(parsing: $0) }?[parameter: "charset"]
     }

@@ -8,10 +8,8 @@ import TurnpikeSupport
 /// The characters of a document in UTF-8, with LF in place of each line ending (XML 1.0 §2.2,
 /// §2.11).
 enum XMLText {
-    /// Decodes content.
-    ///
-    /// The encoding comes from the byte order mark, else from the `charset` of the `Content-Type`,
-    /// else from the XML declaration, else it is UTF-8 (RFC 7303 §3).
+    // Decodes content. The encoding comes from the byte order mark, else from the `charset` of the
+    // `Content-Type`, else from the XML declaration, else it is UTF-8 (RFC 7303 §3).
     static func bytes(of content: Data, charset label: String?) throws -> [UInt8] {
         if content.isEmpty { throw XMLFault.error("is empty") }
         let (charset, start) = try encoding(of: content, label)
@@ -88,13 +86,11 @@ enum XMLText {
     }
 }
 
-/// Errors for rejected documents.
 enum XMLFault {
     static func error(_ reason: String) -> ClientError {
         ClientError(.serialization, "the XML document \(reason)")
     }
 
-    /// Returns an error with a position.
     static func error(_ reason: String, at position: Int, of bytes: [UInt8]) -> ClientError {
         let before = bytes[..<position]
         let line = before.reduce(1) { $1 == 0x0A ? $0 + 1 : $0 }

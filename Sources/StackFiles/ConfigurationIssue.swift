@@ -61,9 +61,7 @@ final class IssueReport {
         return first + [rest]
     }
 
-    /// Adds a mistake.
-    ///
-    /// The message is created only if it will be shown.
+    // Adds a mistake. The message is created only if it will be shown.
     func add(
         _ kind: ConfigurationIssue.Kind, at path: @autoclosure () -> String,
         _ message: @autoclosure () -> String

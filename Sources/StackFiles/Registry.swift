@@ -134,10 +134,8 @@ public struct Registry: Sendable {
 
     // MARK: Building
 
-    /// Returns the shared part of a file.
-    ///
-    /// The texts to which references lead identify the part too, so a new password makes a new
-    /// part.
+    // Returns the shared part of a file. The texts to which references lead identify the part too,
+    // so a new password makes a new part.
     func sharedPart(_ value: JSONValue, in settings: Settings) -> (any SharedPart)? {
         guard
             let (name, inner) = part(
@@ -158,7 +156,6 @@ public struct Registry: Sendable {
 
     private struct NoPart: Error {}
 
-    /// Returns the gates of a stack, with their paths in the file.
     func stack(_ value: JSONValue?, in settings: Settings) -> [ParsedStackFile.Part] {
         switch value {
         case nil: return named("standard", settings)

@@ -20,12 +20,10 @@ final class ReloadableState: Sendable {
 
     private let contents: Mutex<Contents>
 
-    /// Creates the state for a first stack.
     init() { contents = Mutex(Contents()) }
 
-    /// Creates the state for a stack that replaces another stack.
-    ///
-    /// If the new stack does not request a state, that state is released.
+    // Creates the state for a stack that replaces another stack. If the new stack does not request
+    // a state, that state is released.
     init(following other: ReloadableState) {
         contents = Mutex(Contents(before: other.contents.withLock { $0.entries }))
     }
@@ -49,9 +47,8 @@ final class ReloadableState: Sendable {
         return state
     }
 
-    /// Applies the new settings to the state that stays, and releases all other state.
-    ///
-    /// The client calls this method when a stack is in use.
+    // Applies the new settings to the state that stays, and releases all other state. The client
+    // calls this method when a stack is in use.
     func settle() {
         let (updates, _) = contents.withLock { contents in
             defer {

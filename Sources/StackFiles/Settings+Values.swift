@@ -173,9 +173,7 @@ extension Settings {
         }
     }
 
-    /// Makes a value of each element of a list.
-    ///
-    /// If an element has no value, that is a mistake.
+    // Makes a value of each element of a list. If an element has no value, that is a mistake.
     func each<Element, Value>(
         _ elements: [Element], of key: String, expected: String, _ make: (Element) -> Value?
     ) -> [Value] {
@@ -225,10 +223,9 @@ extension Settings {
 }
 
 extension SettingType {
-    /// Returns the text for a value of the wrong type, for a message.
-    ///
-    /// If a number is expected, the text shows a number as written. For other values, the text
-    /// shows only the kind, because a string may be a misplaced secret.
+    // Returns the text for a value of the wrong type, for a message. If a number is expected, the
+    // text shows a number as written. For other values, the text shows only the kind, because a
+    // string may be a misplaced secret.
     fileprivate func shown(_ value: JSONValue) -> String {
         switch (form, value) {
         case (.integer, .number(let number)), (.number, .number(let number)),
@@ -245,7 +242,6 @@ extension SettingType {
         return expected
     }
 
-    /// The expected value in a message, such as `an integer from 1 to 12`.
     var expected: String {
         switch form {
         case .seconds(let orZero): "a number of seconds, \(orZero ? "0 or more" : "above 0")"

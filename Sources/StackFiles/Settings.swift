@@ -127,9 +127,8 @@ public final class Settings {
         }
     }
 
-    /// Returns the value of a key, or nil if the key is missing or null.
-    ///
-    /// If the value is required, nil is a mistake.
+    // Returns the value of a key, or nil if the key is missing or null. If the value is required,
+    // nil is a mistake.
     func present(
         _ key: String, _ type: SettingType, default standard: @autoclosure () -> JSONValue? = nil,
         isRequired: Bool = false
@@ -197,7 +196,6 @@ extension Settings {
         string(key).flatMap { headerName($0, at: key) } ?? fallback
     }
 
-    /// Returns the name of a header field, or nil if the key is missing or null.
     func headerName(_ key: String) -> HTTPHeaders.Name? {
         string(key).flatMap { headerName($0, at: key) }
     }

@@ -66,7 +66,6 @@ struct Unshown<Value: Hashable & Sendable>: Hashable, Sendable, CustomStringConv
 final class Sharing {
     let value: JSONValue?
     let kinds: [String]
-    /// The part, or nil if the file has none or the part has a mistake.
     var part: (any SharedPart)?
     var isUsed = false
 
@@ -122,7 +121,6 @@ extension Settings {
         return placeholder()
     }
 
-    /// Returns the value, with texts in place of its references.
     func resolved(_ value: JSONValue, at key: String) -> JSONValue {
         switch value {
         case .array(let elements): return .array(elements.map { resolved($0, at: key) })

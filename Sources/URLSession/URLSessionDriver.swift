@@ -114,12 +114,10 @@ final class URLSessionDriver: NSObject, @unchecked Sendable {
         return made
     }
 
-    /// Cancels a task that was started.
     func cancel(_ task: @escaping @Sendable () -> URLSessionTask?) {
         cancels.async { task()?.cancel() }
     }
 
-    /// Cancels a task that its exchange no longer uses.
     func abandon(_ task: URLSessionTask) {
         state.withLock { $0.exchanges[ObjectIdentifier(task)] = nil }
         cancel { task }
@@ -220,7 +218,6 @@ extension URLSessionDriver: URLSessionDataDelegate {
 
 /// The queue on which a session calls its delegate.
 private enum URLSessionCallbacks {
-    /// Creates a serial queue.
     static func queue() -> OperationQueue {
         #if canImport(FoundationNetworking)
         let queue = InlineQueue()

@@ -38,9 +38,8 @@ final class URLSessionExchange: Sendable {
         var whole: Data?
     }
 
-    /// The origin, if the request needs its own connection (``URLSessionLanes``).
-    ///
-    /// The origin is nil if libcurl may send the request again, or if the connection uses HTTP/1.1.
+    // The origin, if the request needs its own connection (``URLSessionLanes``). The origin is nil
+    // if libcurl may send the request again, or if the connection uses HTTP/1.1.
     let ownLane: Origin?
 
     private let upload: Upload
@@ -140,11 +139,9 @@ final class URLSessionExchange: Sendable {
 
     private var exchange: Exchange? { feed.withLock { $0.exchange } }
 
-    /// Returns the body for libcurl to send again, or nil if the task has no body stream.
-    ///
-    /// If a kept-alive connection ends before a response, libcurl sends any method again. The
-    /// server may have processed the first request. So a request that is not repeatable fails
-    /// instead.
+    // Returns the body for libcurl to send again, or nil if the task has no body stream. If a
+    // kept-alive connection ends before a response, libcurl sends any method again. The server may
+    // have processed the first request. So a request that is not repeatable fails instead.
     func secondStream() -> InputStream? {
         if upload.length == nil { return nil }
         guard isRepeatable else {

@@ -12,7 +12,6 @@ import TurnpikeCore
 struct URLSessionLanes<Session: AnyObject, Exchange> {
     /// The session in which an exchange runs.
     enum Place {
-        /// In an idle session.
         case free(Session)
         /// In a new session, which the caller creates; see ``occupy(_:for:)``.
         case new
@@ -33,7 +32,6 @@ struct URLSessionLanes<Session: AnyObject, Exchange> {
 
     init(maxPerOrigin: Int) { self.maxPerOrigin = max(maxPerOrigin, 1) }
 
-    /// Returns a place for an exchange.
     mutating func place(_ exchange: Exchange, for origin: Origin) -> Place {
         if let session = idle[origin]?.popLast() {
             idleCount -= 1
@@ -46,7 +44,6 @@ struct URLSessionLanes<Session: AnyObject, Exchange> {
         return .inLine
     }
 
-    /// Marks a session as busy.
     mutating func occupy(_ session: Session, for origin: Origin) {
         occupied[ObjectIdentifier(session)] = (session, origin)
         occupiedCount[origin, default: 0] += 1
@@ -78,7 +75,6 @@ struct URLSessionLanes<Session: AnyObject, Exchange> {
         return session
     }
 
-    /// Removes all sessions and all waiting exchanges.
     mutating func removeAll() -> (sessions: [Session], inLine: [Exchange]) {
         defer { self = URLSessionLanes(maxPerOrigin: maxPerOrigin) }
         return (

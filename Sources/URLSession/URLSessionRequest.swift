@@ -9,10 +9,8 @@ import FoundationNetworking
 
 /// Converts a request into a `URLRequest` that URLSession sends without changes.
 enum URLSessionRequest {
-    /// The time limit in seconds.
-    ///
-    /// The value is a whole number and finite, as URLSession requires. The time limit is long,
-    /// because callers set their own limits.
+    // The time limit in seconds. The value is a whole number and finite, as URLSession requires.
+    // The time limit is long, because callers set their own limits.
     static let timeout: TimeInterval = 86_400
 
     // If the value of a field is a single space, FoundationNetworking sends neither the field nor

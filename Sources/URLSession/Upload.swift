@@ -28,14 +28,12 @@ final class Upload: Sendable {
     private let fault = Mutex<(@Sendable (ClientError) -> Void)?>(nil)
     private let sent = Atomic<Int64>(0)
 
-    /// The number of bytes, or nil if there is no body.
     let length: Int64?
 
     private static let memoryLimit = 262_144
     // libcurl sends a body of this size at once.
     private static let smallLimit = 65_536
 
-    /// The body, if it is small and in memory.
     var small: Data? {
         guard sources.count == 1, case .data(let data) = sources[0],
             data.count <= Self.smallLimit
@@ -43,10 +41,8 @@ final class Upload: Sendable {
         return data
     }
 
-    /// Prepares a body.
-    ///
-    /// A stream is read completely first. FoundationNetworking reads bodies on its single network
-    /// thread, so a stream that waits would block every request of the process.
+    // Prepares a body. A stream is read completely first. FoundationNetworking reads bodies on its
+    // single network thread, so a stream that waits would block every request of the process.
     init(_ body: RequestBody, context: Context, limit: Int64) async throws {
         self.context = context
         if body.isEmpty {
@@ -123,7 +119,6 @@ final class Upload: Sendable {
         if !sources.isEmpty { fault.withLock { $0 = handler } }
     }
 
-    /// Returns a new stream from the first byte on, or nil if there is no body.
     func makeStream() -> InputStream? {
         if sources.isEmpty { return nil }
         #if canImport(FoundationNetworking)

@@ -8,9 +8,7 @@ import TurnpikeSupport
 struct DigestAnswer: Sendable {
     private(set) var challenge: DigestChallenge
     private let user: String
-    /// The hash of user, realm and password.
-    ///
-    /// For a `-sess` algorithm, the hash includes the nonces.
+    // The hash of user, realm and password. For a `-sess` algorithm, the hash includes the nonces.
     private let secretHash: Secret
     private let clientNonce: String
     var count: UInt32 = 1
@@ -27,9 +25,8 @@ struct DigestAnswer: Sendable {
         self.clientNonce = clientNonce
     }
 
-    /// Returns the first answer to the nonce that the server named as the next one (RFC 7616 §3.5).
-    ///
-    /// The hash of a `-sess` algorithm does not change (§3.6).
+    // Returns the first answer to the nonce that the server named as the next one (RFC 7616 §3.5).
+    // The hash of a `-sess` algorithm does not change (§3.6).
     func following(nonce: String) -> DigestAnswer {
         var copy = self
         copy.challenge.nonce = nonce
@@ -71,7 +68,6 @@ struct DigestAnswer: Sendable {
         return "Digest " + parts.joined(separator: ", ")
     }
 
-    /// Returns the target of a request, as sent.
     static func target(of request: Request) -> String {
         request.asksServer ? "*" : request.targetURI.originForm
     }
@@ -104,10 +100,8 @@ enum DigestHash: Sendable, Hashable, Comparable {
     case md5
     case sha256
 
-    /// The name in a challenge.
     var name: String { self == .md5 ? "MD5" : "SHA-256" }
 
-    /// Returns the hash of a text, in hexadecimal digits.
     func hex(_ text: String) -> String {
         let data = Data(text.utf8)
         return switch self {
@@ -116,9 +110,7 @@ enum DigestHash: Sendable, Hashable, Comparable {
         }
     }
 
-    /// Returns the hash of a request's content, in hexadecimal digits.
-    ///
-    /// The body must be replayable.
+    // Returns the hash of a request's content, in hexadecimal digits. The body must be replayable.
     func hex(_ body: RequestBody) async throws -> String {
         switch self {
         case .md5: try await body.read(into: MD5()) { $0.update($1) }.finalize().hexadecimal
@@ -131,9 +123,7 @@ enum DigestHash: Sendable, Hashable, Comparable {
 struct DigestChallenge: Sendable, Hashable {
     /// The part of a request that an answer protects.
     enum Protection: String, Sendable {
-        /// Protects the request line.
         case request = "auth"
-        /// Protects the request line and the content.
         case content = "auth-int"
     }
 
@@ -145,13 +135,9 @@ struct DigestChallenge: Sendable, Hashable {
     let protection: Protection?
     let hashesUser: Bool
     let isStale: Bool
-    /// Whether the challenge names its algorithm.
-    ///
-    /// If not, the algorithm is MD5.
+    // Whether the challenge names its algorithm. If not, the algorithm is MD5.
     let namesAlgorithm: Bool
-    /// The paths for which the credential is valid.
-    ///
-    /// If nil, it is valid for the whole origin.
+    // The paths for which the credential is valid. If nil, it is valid for the whole origin.
     let paths: [String]?
 
     /// Returns nil if the scheme differs, if a required parameter is missing, or if the algorithm
@@ -178,9 +164,8 @@ struct DigestChallenge: Sendable, Hashable {
         paths = challenge["domain"].map { Self.paths($0, url) }
     }
 
-    /// Returns the strongest Digest challenge of a response.
-    ///
-    /// If several are equally strong, the first one counts.
+    // Returns the strongest Digest challenge of a response. If several are equally strong, the
+    // first one counts.
     static func strongest(in head: ResponseHead) -> DigestChallenge? {
         let offered = AuthenticationChallenge.challenges(in: head.headers)
             .compactMap { DigestChallenge($0, for: head.url) }
@@ -188,7 +173,6 @@ struct DigestChallenge: Sendable, Hashable {
         return offered.first { $0.hash == best }
     }
 
-    /// The name of the algorithm, as an answer contains it.
     var algorithmName: String { hash.name + (isSession ? "-sess" : "") }
 
     func covers(_ path: String) -> Bool { paths?.contains { path.hasPrefix($0) } ?? true }
@@ -200,7 +184,6 @@ struct DigestChallenge: Sendable, Hashable {
             && hashesUser == other.hashesUser && Grammar.areSame(opaque, other.opaque)
     }
 
-    /// Whether both challenges belong to one protection space.
     func isOfSameSpace(as other: DigestChallenge) -> Bool {
         Grammar.areSame(realm, other.realm) && paths == other.paths
     }

@@ -62,10 +62,8 @@ extension DigestAuthentication.Sessions {
         }
     }
 
-    /// Stores a first answer and returns it.
-    ///
-    /// If an answer to the same nonce is already stored, the result is that answer with its next
-    /// count.
+    // Stores a first answer and returns it. If an answer to the same nonce is already stored, the
+    // result is that answer with its next count.
     func begin(_ answer: DigestAnswer, at origin: Origin) -> DigestAnswer {
         sessions.withLock { sessions in
             sessions.update(origin, orMake: Nonces()) { nonces in
@@ -75,12 +73,10 @@ extension DigestAuthentication.Sessions {
         }
     }
 
-    /// Stores a first answer for the next request.
     func prepare(_ answer: DigestAnswer, at origin: Origin) {
         sessions.withLock { $0.update(origin, orMake: Nonces()) { $0.keep(answer) } }
     }
 
-    /// Removes a nonce, because the server refused its answer.
     func end(_ answer: DigestAnswer, at origin: Origin) {
         sessions.withLock { sessions in
             _ = sessions.updateIfPresent(origin) { $0.remove(nonce: answer.challenge.nonce) }

@@ -156,7 +156,6 @@ struct OAuthForm: Sendable {
         return copy
     }
 
-    /// The form as it is sent.
     var encoded: String {
         fields.map { Self.encode($0.name) + "=" + Self.encode($0.value.value) }
             .joined(separator: "&")

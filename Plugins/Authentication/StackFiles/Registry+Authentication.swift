@@ -92,10 +92,9 @@ extension BearerAuthentication {
             return RefreshTokenGrant(place, scope: scope)
         }
 
-        /// If a reload does not change these settings, the token stays, even if the gate moves in
-        /// the stack or other settings change.
-        ///
-        /// If the token came from a refresh token, there may be no other valid token.
+        // If a reload does not change these settings, the token stays, even if the gate moves in
+        // the stack or other settings change. If the token came from a refresh token, there may be
+        // no other valid token.
         var key: Key {
             Key(
                 token: refreshToken == nil ? token : nil,
@@ -173,9 +172,8 @@ extension BearerAuthentication {
 }
 
 extension Settings {
-    /// Returns the store of the gate's token.
-    ///
-    /// The result is nil if no token is shared, or if the settings have a mistake.
+    // Returns the store of the gate's token. The result is nil if no token is shared, or if the
+    // settings have a mistake.
     fileprivate func sharedTokens() -> (part: any SharedGates, key: String)? {
         let part = sharedGates()
         let key = string("tokenKey")

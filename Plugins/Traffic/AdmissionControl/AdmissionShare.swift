@@ -29,7 +29,6 @@ struct AdmissionShare: BoundedMapEntry {
         }
     }
 
-    /// The result of an attempt.
     enum Evidence {
         /// The server accepted the attempt, and the head came after this time.
         case accepted(after: Duration)
@@ -60,9 +59,7 @@ struct AdmissionShare: BoundedMapEntry {
     private static let span = 0.5
     /// The weight of one wait in the usual wait, and of one call in the shares by criticality.
     private static let longMean = 0.02
-    /// The linear part of the growth.
-    ///
-    /// The other part is quadratic.
+    // The linear part of the growth. The other part is quadratic.
     private static let linear = 0.4
 
     // An entry may be dropped at any time. All calls are admitted then.
@@ -86,9 +83,8 @@ struct AdmissionShare: BoundedMapEntry {
         return max(now.duration(to: end), .zero)
     }
 
-    /// Decides whether a call is admitted.
-    ///
-    /// `unit` returns a random number in 0..<1, and is called only if the share is cut.
+    // Decides whether a call is admitted. `unit` returns a random number in 0..<1, and is called
+    // only if the share is cut.
     mutating func admit(
         _ criticality: Criticality, at now: MonotonicInstant, _ rules: Rules,
         unit: () -> Double
@@ -104,9 +100,8 @@ struct AdmissionShare: BoundedMapEntry {
         return unit() < self.share(of: criticality, from: share)
     }
 
-    /// Returns the probability that a call is admitted.
-    ///
-    /// Critical calls use the share first, and other calls use the rest.
+    // Returns the probability that a call is admitted. Critical calls use the share first, and
+    // other calls use the rest.
     func share(of criticality: Criticality, from share: Double) -> Double {
         let (before, own) =
             switch criticality {

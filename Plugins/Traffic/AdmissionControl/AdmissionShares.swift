@@ -50,7 +50,6 @@ final class AdmissionShares: Sendable {
         state.withLock { $0.shares[origin]?.share(at: now, $0.rules) ?? 1 }
     }
 
-    /// Decides whether a call is admitted.
     func admit(
         _ origin: Origin, _ criticality: Criticality, at now: MonotonicInstant,
         unit: @Sendable () -> Double

@@ -129,9 +129,8 @@ final class HedgeRace: Sendable {
 
     // MARK: Deciding
 
-    /// Records the outcome of an attempt.
-    ///
-    /// A good outcome is the decision. A bad outcome is the decision only if no attempt is left.
+    // Records the outcome of an attempt. A good outcome is the decision. A bad outcome is the
+    // decision only if no attempt is left.
     private func arrive(_ number: Int, _ answer: Answer) {
         let response = try? answer.get()
         let isGood = response.map { !Hedge.isBad($0.status) } ?? false

@@ -37,11 +37,9 @@ struct FrameReader {
         case content(Data, Message, isLast: Bool)
         case ping(Data)
         case pong(Data)
-        /// The close code is nil if the peer sent no code.
         case close(WebSocket.CloseCode?, reason: String)
     }
 
-    /// The message that is being read.
     struct Message: Equatable {
         let isText: Bool
         let isCompressed: Bool
@@ -69,9 +67,7 @@ struct FrameReader {
         self.mayBeCompressed = mayBeCompressed
     }
 
-    /// Adds bytes.
-    ///
-    /// All events of the earlier bytes must have been taken before.
+    // Adds bytes. All events of the earlier bytes must have been taken before.
     mutating func add(_ bytes: Data) { (input, position) = (bytes, bytes.startIndex) }
 
     /// Returns the next event, or nil if more bytes are needed.

@@ -54,9 +54,7 @@ enum FrameWriter {
         }
     }
 
-    /// Returns a close frame.
-    ///
-    /// The reason is cut after at most 123 bytes, at the end of a character.
+    // Returns a close frame. The reason is cut after at most 123 bytes, at the end of a character.
     static func close(_ code: WebSocket.CloseCode?, reason: String) -> Data {
         guard let code else { return frame(.close, Data()) }
         var content = Data([UInt8(code.rawValue >> 8), UInt8(code.rawValue & 0xFF)])

@@ -63,9 +63,7 @@ final class MessageInflater {
         self.maxMessageBytes = maxMessageBytes
     }
 
-    /// Adds content.
-    ///
-    /// Call it only after ``next()`` has returned all pieces of the earlier content.
+    // Adds content. Call it only after ``next()`` has returned all pieces of the earlier content.
     func add(_ content: Data, isLast: Bool) {
         // The sender leaves out these four bytes at the end of a message (RFC 7692 §7.2.1).
         input = isLast ? content + [0, 0, 0xFF, 0xFF] : content
@@ -74,9 +72,8 @@ final class MessageInflater {
         mayHaveMore = true
     }
 
-    /// Returns the next piece, and whether the piece ends its message.
-    ///
-    /// Returns nil if more content is needed.
+    // Returns the next piece, and whether the piece ends its message. Returns nil if more content
+    // is needed.
     func next() throws(Violation) -> (piece: Data, isLast: Bool)? {
         guard mayHaveMore else { return nil }
         do {

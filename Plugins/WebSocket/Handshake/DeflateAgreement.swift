@@ -13,7 +13,6 @@ struct DeflateAgreement: Equatable {
 
     static let name = "permessage-deflate"
 
-    /// The offer of the client, which leaves all other parameters to the server.
     static let offer = "\(name); client_max_window_bits"
 
     /// Reads the server's response, and returns nil if the server chose no extension.

@@ -10,7 +10,6 @@ struct Handshake {
     let offersDeflate: Bool
     let key: String
 
-    /// The result of the negotiation.
     struct Agreement: Equatable {
         let protocolName: String?
         let deflate: DeflateAgreement?
@@ -35,7 +34,6 @@ struct Handshake {
             .base64EncodedString()
     }
 
-    /// Returns the call that requests the upgrade.
     func call(_ call: Call) -> Call {
         var call = call.streaming()
             .header("Sec-WebSocket-Version", "13")
@@ -61,7 +59,6 @@ struct Handshake {
         return uri
     }
 
-    /// Checks the head of a 101 response.
     func check(
         _ headers: HTTPHeaders, switchingTo upgrade: String
     ) throws(Violation) -> Agreement {

@@ -32,10 +32,8 @@ extension WebSocket {
         /// 1013: the server is overloaded.
         public static let tryAgainLater = Self(rawValue: 1013)
 
-        /// Whether a frame may contain the code.
-        ///
-        /// 1005, 1006 and 1015 describe situations without a close frame. Other numbers are not
-        /// assigned.
+        // Whether a frame may contain the code. 1005, 1006 and 1015 describe situations without a
+        // close frame. Other numbers are not assigned.
         var mayBeSent: Bool {
             switch rawValue {
             case 1000...1003, 1007...1014, 3000...4999: true

@@ -65,7 +65,6 @@ final class Inbox: Sendable {
         }
     }
 
-    /// Wakes up the waiting reader.
     func wakeReader() { state.withLock { $0.reader.take() }?.settle(.success(())) }
 
     /// Drops content that does not fit from now on, instead of waiting for a slow reader.
@@ -77,9 +76,7 @@ final class Inbox: Sendable {
         writer?.settle(.success(()))
     }
 
-    /// Ends the content.
-    ///
-    /// Only the first call of this method has an effect.
+    // Ends the content. Only the first call of this method has an effect.
     func end(_ result: Result<Void, any Error>) {
         let waiters = state.withLock { state in
             if state.end == nil { state.end = result }
@@ -88,7 +85,6 @@ final class Inbox: Sendable {
         for waiter in waiters { waiter?.settle(.success(())) }
     }
 
-    /// Waits while the inbox is full.
     func waitForRoom() async throws {
         wakeReader()
         let moment = state.withLock { state -> OneShot<Void>? in

@@ -12,9 +12,7 @@ extension SocketCore {
         connection.report(messageOf: content.count, isSent: true)
     }
 
-    /// Sends a message of fragments.
-    ///
-    /// The closure returns the next fragment, or nil at the end.
+    // Sends a message of fragments. The closure returns the next fragment, or nil at the end.
     func send(
         _ opcode: Opcode, fragments next: () async throws -> Data?
     ) async throws {

@@ -55,7 +55,6 @@ final class SocketCore: Sendable {
 
     var isOpen: Bool { state.withLock { $0.machine.state == .open } }
 
-    /// Starts reading.
     func start() {
         // No code awaits this task, which ends with the connection. `WebSocket.deinit`, the end of
         // the client or a time limit closes the connection at the latest.

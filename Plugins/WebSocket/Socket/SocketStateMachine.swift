@@ -13,7 +13,6 @@
 /// every state to `ended`.
 struct SocketStateMachine {
     enum State: Equatable {
-        /// Messages are sent and received.
         case open
         /// The client has sent or will send a close frame, and the server has not answered.
         case closing
@@ -22,20 +21,16 @@ struct SocketStateMachine {
         case answering
         /// The close frames of both sides are sent. The server closes the connection.
         case draining
-        /// The connection is closed.
         case ended
     }
 
     enum Event: CaseIterable {
         case closeAsked
         case peerClosed
-        /// The peer violated the protocol.
         case violated
-        /// The close frame of the client was written.
         case closeWritten
         /// The connection has ended or failed.
         case connectionEnded
-        /// The closing handshake took too long.
         case limitPassed
         /// No pong came in time.
         case pongMissed
@@ -50,7 +45,6 @@ struct SocketStateMachine {
         static let dropExcess = Actions(rawValue: 1 << 0)
         /// End the messages, possibly with an error.
         static let endMessages = Actions(rawValue: 1 << 1)
-        /// Start the time limit of the closing handshake.
         static let startLimit = Actions(rawValue: 1 << 2)
         static let sendClose = Actions(rawValue: 1 << 3)
         /// Close the connection, cancel all timers, and resume the tasks that wait for the end.
@@ -59,9 +53,8 @@ struct SocketStateMachine {
 
     private(set) var state = State.open
 
-    /// Changes the state, and returns the actions to carry out.
-    ///
-    /// If an event has no meaning in the current state, it has no effect.
+    // Changes the state, and returns the actions to carry out. If an event has no meaning in the
+    // current state, it has no effect.
     mutating func handle(_ event: Event) -> Actions {
         switch (state, event) {
         case (.ended, _): return []

@@ -40,9 +40,8 @@ public struct CredentialScope: Sendable {
         return allowed.contains(origin) && trail.allSatisfy(allowed.contains)
     }
 
-    /// Whether a request without redirects goes to one of the origins.
-    ///
-    /// The result is nil if the only origin is not known yet.
+    // Whether a request without redirects goes to one of the origins. The result is nil if the only
+    // origin is not known yet.
     func mayReach(_ request: Request) -> Bool? {
         let known = origins.listed ?? own.origin.withLock { $0.map { [$0] } }
         return known.map { known in request.origin.map(known.contains) ?? false }
@@ -122,9 +121,7 @@ public struct CredentialOrigins: Sendable, Hashable {
 
     let listed: Set<Origin>?
     let fault: String?
-    /// The object for one origin that several gates share.
-    ///
-    /// If nil, each gate has its own origin.
+    // The object for one origin that several gates share. If nil, each gate has its own origin.
     let shared: Own?
 
     private init(listed: Set<Origin>?, fault: String? = nil, shared: Own? = nil) {

@@ -52,7 +52,6 @@ public struct Coalesce: Interceptor {
         self.ignored = ignored.filter { CallerIdentity.part($0) == nil }
     }
 
-    /// The number of calls that wait for an exchange.
     var waiting: Int { flights.seatCount }
 
     /// Header fields that only identify a single call.

@@ -69,7 +69,6 @@ public struct Cookie: Sendable, Hashable {
         if let fault { throw ClientError(.invalidRequest, "a cookie \(fault)") }
     }
 
-    /// The name and the value, as a `Cookie` line contains them.
     var pair: String { name.isEmpty ? value : "\(name)=\(value)" }
 
     func isExpired(at date: Date) -> Bool { expires.map { $0 <= date } ?? false }

@@ -25,9 +25,7 @@ public import TurnpikeSupport
 /// Two jars with one file overwrite each other's cookies, so the clients of a process should share
 /// a jar. Clients whose stack files name the same file share one jar.
 public final class CookieJar: CookieStorage {
-    /// The maximum number of cookies of one domain.
     static let maxPerDomain = 180
-    /// The maximum number of cookies of the jar.
     static let maxTotal = 3000
     private static let maxSentBytes = 8190
 

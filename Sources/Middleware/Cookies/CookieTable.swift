@@ -46,9 +46,8 @@ struct CookieTable: Sendable {
         return !(before.map { Grammar.areSame($0.value, cookie.value) && $0 == cookie } ?? false)
     }
 
-    /// Returns the cookies for a host that meet a condition, and marks them as used.
-    ///
-    /// Domains above `top` are not searched.
+    // Returns the cookies for a host that meet a condition, and marks them as used. Domains above
+    // `top` are not searched.
     mutating func use(
         forHost host: String, upTo top: String, at date: Date, where condition: (Cookie) -> Bool
     ) -> [Cookie] {

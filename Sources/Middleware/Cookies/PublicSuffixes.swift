@@ -68,9 +68,8 @@ public struct PublicSuffixes: Sendable {
 
     var isEmpty: Bool { rules.isEmpty && wildcards.isEmpty }
 
-    /// Whether a domain in lower case is a public suffix.
-    ///
-    /// If the list is empty, the look of the domain decides.
+    // Whether a domain in lower case is a public suffix. If the list is empty, the look of the
+    // domain decides.
     func contains(_ domain: String) -> Bool {
         let tails = Self.tails(of: domain)
         if tails.count < 2 { return true }
@@ -87,12 +86,10 @@ public struct PublicSuffixes: Sendable {
         registrable(Self.encoded(host[...]))
     }
 
-    /// Returns the hosts that get a cookie for a domain, or nil if the host may not set such a
-    /// cookie.
-    ///
-    /// If there is a list, the host's registrable domain and all names below it may get cookies. A
-    /// domain above the registrable domain may not, even if that domain is not a suffix. For
-    /// example, `kobe.jp` is not a suffix, but anyone can register names below `foo.kobe.jp`.
+    // Returns the hosts that get a cookie for a domain, or nil if the host may not set such a
+    // cookie. If there is a list, the host's registrable domain and all names below it may get
+    // cookies. A domain above the registrable domain may not, even if that domain is not a suffix.
+    // For example, `kobe.jp` is not a suffix, but anyone can register names below `foo.kobe.jp`.
     func reach(of domain: String, setBy host: String) -> CookieReach? {
         guard CookieRules.domain(domain, covers: host) else { return nil }
         if isEmpty { return domain != host && contains(domain) ? nil : .host }
@@ -103,15 +100,12 @@ public struct PublicSuffixes: Sendable {
         return contains(host) ? .host : .domain(domain)
     }
 
-    /// Returns the highest domain whose cookies a host may get.
-    ///
-    /// If the list is empty, the result is empty, because each cookie is sent only to its host.
+    // Returns the highest domain whose cookies a host may get. If the list is empty, the result is
+    // empty, because each cookie is sent only to its host.
     func top(of host: String) -> String { isEmpty ? "" : registrable(host) ?? host }
 
-    /// Whether two hosts belong to one site.
-    ///
-    /// Hosts of one site are equal or have the same registrable domain. If the list is empty, one
-    /// host must be a subdomain of the other.
+    // Whether two hosts belong to one site. Hosts of one site are equal or have the same
+    // registrable domain. If the list is empty, one host must be a subdomain of the other.
     func isSameSite(_ left: String, _ right: String) -> Bool {
         if left == right { return true }
         if isEmpty {
@@ -175,10 +169,8 @@ public struct PublicSuffixes: Sendable {
     ]
 }
 
-/// The hosts to which a cookie is sent.
 enum CookieReach {
     /// Only the host that set the cookie.
     case host
-    /// A domain and all its subdomains.
     case domain(String)
 }

@@ -20,7 +20,6 @@ public final class HSTSStore: Sendable {
         var includesSubdomains: Bool
     }
 
-    /// The maximum number of hosts.
     static let maxHosts = 10_000
     private let file: SavedFile?
     private let entries = Mutex<[String: Entry]>([:])
@@ -57,7 +56,6 @@ public final class HSTSStore: Sendable {
     /// The hosts in alphabetical order, including expired ones.
     public var hosts: [String] { entries.withLock { $0.keys.sorted() } }
 
-    /// Whether requests to a host must use TLS.
     func requiresTLS(_ host: String, at date: Date) -> Bool {
         entries.withLock { entries in
             // The store looks up every suffix of the name, so the length of the name is bounded
@@ -78,10 +76,8 @@ public final class HSTSStore: Sendable {
         }
     }
 
-    /// Applies a `Strict-Transport-Security` line.
-    ///
-    /// Pass only lines from responses over TLS. A line from an IP address is ignored (RFC 6797
-    /// §8.1.1).
+    // Applies a `Strict-Transport-Security` line. Pass only lines from responses over TLS. A line
+    // from an IP address is ignored (RFC 6797 §8.1.1).
     func store(_ line: String, from host: String, at date: Date) {
         guard let policy = HSTSPolicy(line) else { return }
         if policy.maxAge == 0 {

@@ -60,10 +60,9 @@ public struct DefaultHeaders: SynchronousRequestAdapter {
         weighted(languages.filter(isLanguageRange).prefix(6))
     }
 
-    /// Returns a list of choices, most preferred first, with weights that decrease by 0.1 (RFC 9110
-    /// §12.4.2): `br;q=1.0, gzip;q=0.9, deflate;q=0.8`.
-    ///
-    /// The lowest weight is 0.1, because 0 would refuse the choice.
+    // Returns a list of choices, most preferred first, with weights that decrease by 0.1 (RFC 9110
+    // §12.4.2): `br;q=1.0, gzip;q=0.9, deflate;q=0.8`. The lowest weight is 0.1, because 0 would
+    // refuse the choice.
     static func weighted(_ choices: some Sequence<String>) -> String {
         choices.enumerated().map { index, choice in
             "\(choice);q=" + (index == 0 ? "1.0" : "0.\(max(10 - index, 1))")

@@ -15,10 +15,8 @@ struct SecretFields: Sendable {
     /// The listed origins that receive fields with secrets, or nil if there is no list.
     var listed: Set<Origin>? { scope?.listed }
 
-    /// Returns the effects of a gate that sets fields, some of which may be secrets.
-    ///
-    /// If a request goes to an origin that is not listed, the effects do not contain the fields
-    /// with secrets.
+    // Returns the effects of a gate that sets fields, some of which may be secrets. If a request
+    // goes to an origin that is not listed, the effects do not contain the fields with secrets.
     func effects(
         of names: some Sequence<HTTPHeaders.Name>, on request: Request?
     ) -> [GateEffect] {

@@ -101,7 +101,6 @@ private struct CurlContent {
 
 /// Words of a POSIX shell's command line (XCU §2.2).
 enum ShellWord {
-    /// Text as one word that the shell takes literally.
     static func quoted(_ text: String) -> String {
         // The code splits bytes, as the shell does. In Swift, a quote and a combining mark after it
         // are one character.

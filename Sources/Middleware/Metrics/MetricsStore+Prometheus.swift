@@ -49,9 +49,8 @@ extension MetricsStore {
         return text.text
     }
 
-    /// The names of the store's own measurements, including the suffixes of histograms.
-    ///
-    /// No figure of a gate gets such a name.
+    // The names of the store's own measurements, including the suffixes of histograms. No figure of
+    // a gate gets such a name.
     static let ownNames: Set<String> = {
         let histograms = [durationName, requestSizeName, responseSizeName]
         return Set(

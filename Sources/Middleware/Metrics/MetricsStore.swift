@@ -221,10 +221,8 @@ public struct Histogram: Sendable, Hashable {
         0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10,
     ]
 
-    /// Bounds in seconds for durations that gates and transports record, such as the durations of
-    /// connections.
-    ///
-    /// .NET prescribes these bounds for `http.client.connection.duration`.
+    // Bounds in seconds for durations that gates and transports record, such as the durations of
+    // connections. .NET prescribes these bounds for `http.client.connection.duration`.
     static let longDurationBounds = [
         0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 120, 300,
     ]
@@ -243,9 +241,8 @@ public struct Histogram: Sendable, Hashable {
         sum += value
     }
 
-    /// Returns the lowest bound that covers this share of the values.
-    ///
-    /// The result is infinity if no bound does.
+    // Returns the lowest bound that covers this share of the values. The result is infinity if no
+    // bound does.
     func quantile(_ part: Double) -> Double {
         let wanted = (Double(count) * part).rounded(.up)
         var seen = 0

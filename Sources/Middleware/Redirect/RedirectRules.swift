@@ -78,10 +78,9 @@ struct RedirectRules: Sendable {
         return from.isSameOrUpgraded(by: to)
     }
 
-    /// Whether a server that redirects with this status may have performed the request.
-    ///
-    /// The statuses 307 and 308 ask for the same request at another URL, so the server has not
-    /// performed it (RFC 9110 §15.4).
+    // Whether a server that redirects with this status may have performed the request. The statuses
+    // 307 and 308 ask for the same request at another URL, so the server has not performed it (RFC
+    // 9110 §15.4).
     static func mayHaveEffect(_ status: HTTPStatus) -> Bool {
         status != .temporaryRedirect && status != .permanentRedirect
     }
@@ -161,9 +160,8 @@ public struct RedirectProposal: Sendable {
 /// Facts about a response that inner gates report to a ``Redirect``.
 struct RedirectHints: ContextKey {
     struct Value: Sendable {
-        /// The number of redirecting responses that changed a cookie jar.
-        ///
-        /// After such a change, the same URL may return another response.
+        // The number of redirecting responses that changed a cookie jar. After such a change, the
+        // same URL may return another response.
         var jarChanges = 0
         /// Upgrades the URL of a request if the host requires TLS.
         var upgrade: (@Sendable (Request) -> Request)?

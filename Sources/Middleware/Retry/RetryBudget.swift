@@ -56,7 +56,6 @@ public final class RetryBudget: Sendable {
         floor = Swift.max(floorPerSecond, 0) * Double(accounts.seconds)
     }
 
-    /// Counts a call.
     func deposit(for origin: Origin?, at now: MonotonicInstant) {
         accounts.update(origin, now) { $0.add(first: 1) }
     }

@@ -96,7 +96,6 @@ public struct RetryPolicy: Sendable {
         case notListed
         /// The rules match, but the request must not be sent a second time.
         case notRepeatable
-        /// The request may be sent again.
         case retry
     }
 
@@ -139,10 +138,9 @@ public struct RetryPolicy: Sendable {
         !statuses.isEmpty || condition != nil || alternatives.contains { $0.mayHeedServer }
     }
 
-    /// Whether a request that is not idempotent may be repeated, although a server may have
-    /// processed it.
-    ///
-    /// If the request is nil, the result is for any such request that its caller has not marked.
+    // Whether a request that is not idempotent may be repeated, although a server may have
+    // processed it. If the request is nil, the result is for any such request that its caller has
+    // not marked.
     func repeatsUnsafe(_ request: Request?) -> Bool {
         if request?.options[RetryableOption.self] == false { return false }
         let present = request.map { methods.contains($0.method) ? [$0.method] : [] }

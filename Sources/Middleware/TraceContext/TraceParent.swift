@@ -62,14 +62,12 @@ public struct TraceParent: Sendable, Hashable {
         self.state = state
     }
 
-    /// Returns a new span of the same trace.
     func child(_ random: CallRandom) -> TraceParent {
         TraceParent(
             traceID: traceID, spanID: Self.identifier(random), isSampled: isSampled,
             isRandom: isRandom, state: state)
     }
 
-    /// Returns the root of a new trace.
     static func root(_ random: CallRandom, isSampled: Bool) -> TraceParent {
         TraceParent(
             traceID: random.next().hexadecimal + identifier(random), spanID: identifier(random),

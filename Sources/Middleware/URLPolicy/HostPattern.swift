@@ -11,7 +11,6 @@ public struct HostPattern: Hashable, Sendable {
         case below(String)
     }
 
-    /// The text of the pattern.
     let text: String
     private let kind: Kind
 
@@ -25,7 +24,6 @@ public struct HostPattern: Hashable, Sendable {
         }
     }
 
-    /// Whether the pattern matches a host.
     func matches(_ host: String) -> Bool { matches(HostName(host)) }
 
     func matches(_ host: HostName) -> Bool {

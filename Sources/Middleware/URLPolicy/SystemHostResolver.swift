@@ -31,7 +31,6 @@ public final class SystemHostResolver: HostResolver {
         case asked(Question, runsNow: Bool)
     }
 
-    /// The maximum number of lookups at the same time.
     let width: Int
     private let queue = DispatchQueue(
         label: "turnpike.resolver", qos: .userInitiated, attributes: .concurrent)

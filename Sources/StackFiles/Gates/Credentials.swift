@@ -135,10 +135,8 @@ extension Settings {
         listedOrigins() ?? .own(reloadable("scope", for: true) { CredentialOrigins.Own() })
     }
 
-    /// Returns the origins that receive fields with secrets.
-    ///
-    /// The result is nil if the setting is missing: then only the origin where a call begins
-    /// receives them.
+    // Returns the origins that receive fields with secrets. The result is nil if the setting is
+    // missing: then only the origin where a call begins receives them.
     func secretOrigins() -> CredentialOrigins? {
         value("origins") == nil ? nil : listedOrigins() ?? .own
     }

@@ -58,7 +58,6 @@ extension Registry {
     }
 }
 
-/// Reads the settings of `rateLimit`, a limit of this process or of the shared part.
 private enum RateLimits {
     // The settings that must be equal to keep the taken permits. A new rate starts with new
     // buckets: permits that were taken at a slow rate would hold back calls at a faster rate.

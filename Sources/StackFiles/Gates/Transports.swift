@@ -66,7 +66,6 @@ extension MockResponse {
 }
 
 extension Registry {
-    /// Adds the transport `urlsession`.
     mutating func registerURLSession() {
         register(
             transport: "urlsession",

@@ -41,7 +41,6 @@ final class MetricsOutput: Sendable {
     /// Returns when the text is written, or when the limit ends.
     func flush() async { await queue.run(within: flushLimit) { self.write() } }
 
-    /// Writes the text in the background, if the store is not empty.
     func flushLater() {
         if store.isEmpty { return }
         queue.async { self.write() }
@@ -148,10 +147,8 @@ extension Settings {
         return string("id").map { meter.labelled(gate: $0) } ?? meter
     }
 
-    /// Returns the meter that a key names as `meter:NAME` (``Registry/register(meter:as:)``), or
-    /// nil if the key names no meter.
-    ///
-    /// If the name is not registered, the method records a mistake.
+    // Returns the meter that a key names as `meter:NAME` (``Registry/register(meter:as:)``), or nil
+    // if the key names no meter. If the name is not registered, the method records a mistake.
     private func registeredMeter(_ key: String) -> (any GateMeter)? {
         guard let text = string(key), text.hasPrefix(Self.meterPrefix) else { return nil }
         let name = String(text.dropFirst(Self.meterPrefix.count))

@@ -28,30 +28,24 @@ struct PartReference {
     let settings: [Setting]
     /// The settings that must be null or missing, because the transport does not support them.
     let refused: [SettingReads.Refusal]
-    /// Whether all settings of the part are known.
     let isComplete: Bool
 
-    /// The missing and wrong entries of the description.
     let issues: [ConfigurationIssue]
 
-    /// Returns the settings of the part itself, or of an object in it.
     func members(of path: String = "") -> [Setting] {
         settings.filter { Self.parent(of: $0.name) == path }
     }
 
-    /// Returns the path of the object that contains the setting.
     static func parent(of path: String) -> String {
         path.split(separator: ".").dropLast().joined(separator: ".")
     }
 
-    /// Returns the name of the setting within its object.
     static func ownName(of path: String) -> String {
         String(path.split(separator: ".").last ?? "")
     }
 }
 
 extension PartReference.Setting {
-    /// The name of the setting within its object.
     var ownName: String { PartReference.ownName(of: name) }
 }
 
@@ -61,7 +55,6 @@ struct PartObservation {
     let kind: PartReference.Kind
     let name: String
     let description: PartDescription?
-    /// Creates the part, and returns the name of its type.
     let make: (Settings) throws -> String?
 
     private var path: String { "\(kind.rawValue) \(name)" }
@@ -151,7 +144,6 @@ struct PartObservation {
 }
 
 extension SettingType {
-    /// Whether the type is known.
     var isKnown: Bool {
         switch form {
         case .any: false

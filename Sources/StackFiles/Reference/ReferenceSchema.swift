@@ -2,7 +2,6 @@
 
 import TurnpikeCore
 
-/// The JSON Schema of stack files, draft 2020-12.
 struct ReferenceSchema {
     let transports: [PartReference]
     let gates: [PartReference]

@@ -64,7 +64,6 @@ public struct SettingType: Hashable, Sendable {
     /// A value of one of several types.
     public static func either(_ types: SettingType...) -> SettingType { union(types) }
 
-    /// The type of all values of several types.
     static func union(_ types: [SettingType]) -> SettingType {
         var parts: [SettingType] = []
         for type in types {
@@ -86,13 +85,11 @@ final class SettingReads {
         var defaultValue: JSONValue?
         var isRequired = false
 
-        /// The type that the reads show.
-        ///
-        /// If the factory read only the raw value, the type is any type.
+        // The type that the reads show. If the factory read only the raw value, the type is any
+        // type.
         var type: SettingType { .union(types) }
     }
 
-    /// A setting that the transport does not support, and the reason.
     struct Refusal {
         let name: String
         let reason: String
@@ -104,9 +101,7 @@ final class SettingReads {
 
     subscript(name: String) -> Read? { reads[name] }
 
-    /// Records a read of the setting at a path.
-    ///
-    /// A read of the raw value has no type.
+    // Records a read of the setting at a path. A read of the raw value has no type.
     func note(
         _ path: String, _ type: SettingType? = nil, default value: JSONValue? = nil,
         isRequired: Bool = false

@@ -111,13 +111,11 @@ public final class BearerTokens: Sendable {
         state.withLock { $0.canRefresh ? $0.policy.timeLimit : nil }
     }
 
-    /// The effect of a token that several replicas share, or nil if they share none.
     var sharedUse: GateEffect? { sharing?.effect }
 
     /// Whether the current task runs for a refresh of this token.
     var isRefreshingHere: Bool { Self.underWay.contains(ObjectIdentifier(self)) }
 
-    /// Returns the credential for a request.
     func credential(in context: Context, next: Next) async throws -> Credential {
         try await take(context, next) { $0.step($1) }
     }

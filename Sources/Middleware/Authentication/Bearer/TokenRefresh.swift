@@ -6,11 +6,9 @@ public import TurnpikeSupport
 /// One refresh, for which any number of calls may wait.
 final class TokenRefresh: Sendable {
     let generation: UInt64
-    /// The scope that the provider requests.
     let requestedScope: [String]
-    /// Whether the refresh only looks for a token of other replicas.
-    ///
-    /// If so, the current token may be used.
+    // Whether the refresh only looks for a token of other replicas. If so, the current token may be
+    // used.
     let isLook: Bool
     let begin: MonotonicInstant
     private let timeSource: any TimeSource
@@ -27,16 +25,13 @@ final class TokenRefresh: Sendable {
         begin = timeSource.now
     }
 
-    /// Ends the refresh.
-    ///
-    /// Only the first call of this method has an effect.
+    // Ends the refresh. Only the first call of this method has an effect.
     func settle(_ result: Result<Void, any Error>) { outcome.settle(result) }
 
     func whenSettled(_ handler: @escaping @Sendable () -> Void) { outcome.whenSettled(handler) }
 
-    /// Waits for the end of the refresh.
-    ///
-    /// If the task or the context is cancelled, or a limit ends, the wait ends too.
+    // Waits for the end of the refresh. If the task or the context is cancelled, or a limit ends,
+    // the wait ends too.
     func wait(in context: Context, until left: Duration, of limit: Duration) async throws {
         var registration: CancelRegistration?
         var timer: (any TimerToken)?
@@ -52,9 +47,7 @@ final class TokenRefresh: Sendable {
         }
     }
 
-    /// Waits for the end of the refresh, successful or not.
-    ///
-    /// A cancellation does not end the wait.
+    // Waits for the end of the refresh, successful or not. A cancellation does not end the wait.
     func end(within limit: Duration) async {
         let waiter = OneShot<Void>()
         outcome.whenSettled { waiter.settle(.success(())) }
@@ -63,7 +56,6 @@ final class TokenRefresh: Sendable {
         try? await waiter.value {}
     }
 
-    /// The error of a call that has waited too long.
     static func late(_ limit: Duration) -> ClientError {
         ClientError(.auth, "the token's refresh took longer than \(limit.text)")
     }

@@ -9,7 +9,6 @@ import TurnpikeSupport
 struct TokenState: Sendable {
     typealias Credential = BearerTokens.Credential
 
-    /// What a call does next.
     enum Step: Sendable {
         /// Signs the request with this credential. If there is a refresh, the call also starts it.
         case use(Credential, beginning: TokenRefresh?, replacing: BearerToken?)
@@ -55,9 +54,8 @@ struct TokenState: Sendable {
 
     var canRefresh: Bool { provider != nil }
 
-    /// Replaces the policy and the provider.
-    ///
-    /// The token stays. If the requested scope has changed, the next call replaces the token.
+    // Replaces the policy and the provider. The token stays. If the requested scope has changed,
+    // the next call replaces the token.
     mutating func update(
         _ policy: RefreshPolicy, _ provider: (any BearerTokenProvider)?, requestedScope: [String]
     ) {
@@ -68,10 +66,9 @@ struct TokenState: Sendable {
         wasRefused = true
     }
 
-    /// Returns the current credential after a refresh.
-    ///
-    /// The result is nil if the requested scope has changed meanwhile. The result is also nil if no
-    /// token has arrived yet and another refresh is running.
+    // Returns the current credential after a refresh. The result is nil if the requested scope has
+    // changed meanwhile. The result is also nil if no token has arrived yet and another refresh is
+    // running.
     func credential(behind refresh: TokenRefresh) throws -> Credential? {
         if refresh.requestedScope != requestedScope { return nil }
         if refresh.generation == generation {
@@ -151,10 +148,9 @@ struct TokenState: Sendable {
             && refresh.begin.advanced(by: policy.timeLimit) <= now
     }
 
-    /// Records the end of a refresh.
-    ///
-    /// A late token is installed too, unless another token was installed before. If the refresh has
-    /// no token, the current token stays. The result is nil if the end changes nothing.
+    // Records the end of a refresh. A late token is installed too, unless another token was
+    // installed before. If the refresh has no token, the current token stays. The result is nil if
+    // the end changes nothing.
     mutating func finish(
         _ ended: TokenRefresh, _ result: Result<BearerToken?, any Error>, at date: Date,
         _ now: MonotonicInstant, unit: Double
@@ -189,7 +185,6 @@ struct TokenState: Sendable {
         return .failure(failure)
     }
 
-    /// The error of calls that waited for a failed refresh.
     static func failure(_ cause: any Error) -> ClientError {
         ClientError(.auth, "the bearer token could not be refreshed", underlying: cause)
     }
@@ -216,9 +211,7 @@ struct TokenState: Sendable {
         install(token, at: nil)
     }
 
-    /// Installs a token.
-    ///
-    /// If the token was just issued, the date is needed to compute its end.
+    // Installs a token. If the token was just issued, the date is needed to compute its end.
     mutating func install(_ token: BearerToken?, at date: Date?) {
         self.token = token
         generation += 1
