@@ -41,7 +41,6 @@ extension ClientError {
     }
 }
 
-/// Collects the first hundred mistakes in a file, and counts the others.
 final class IssueReport {
     private static let maxIssues = 100
     private var first: [ConfigurationIssue] = []
@@ -50,7 +49,6 @@ final class IssueReport {
     // The values from the environment and from other files.
     private var hidden: Set<String> = []
 
-    /// The number of mistakes, including mistakes that are not shown.
     var count: Int { first.count + others }
 
     var issues: [ConfigurationIssue] {

@@ -112,7 +112,6 @@ public struct Registry: Sendable {
         }
     }
     var sharedReferences: [PartReference] { references(.shared, sharedParts) }
-    /// The transports as the reference shows them, the default transport first.
     var transportReferences: [PartReference] {
         let all = references(.transport, transports)
         return all.filter { $0.name == defaultTransport }

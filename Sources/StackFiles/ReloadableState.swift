@@ -116,14 +116,8 @@ extension Settings {
             "\(key)/\(settings.hashValue)", for: settings, updating: update, make)
     }
 
-    /// Returns an object that all stacks of one registry and its copies share.
-    ///
-    /// Use this method for objects that must exist only once in a program, such as the writer of a
-    /// file.
-    /// - Parameters:
-    ///   - key: Identifies the object.
-    ///   - make: Creates the object, once.
-    /// - Returns: The shared object.
+    // Returns an object that all stacks of one registry and its copies share, such as the writer of
+    // a file. `make` runs once for each key.
     func common<State: AnyObject & Sendable>(_ key: String, _ make: () -> State) -> State {
         reading.common.value(key, make)
     }

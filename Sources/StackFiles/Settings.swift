@@ -38,7 +38,6 @@ public final class Settings {
         var meters: [String: any GateMeter] = [:]
         /// The shared state of the file, or nil if the settings are not part of a file.
         var sharing: Sharing?
-        /// Records the reads for a reference; otherwise nil.
         var reads: SettingReads?
     }
 

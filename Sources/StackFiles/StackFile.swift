@@ -89,13 +89,8 @@ public struct StackFile: Sendable, Hashable {
         let shared: (any SharedPart)?
     }
 
-    /// Creates the parts of the client.
-    /// - Parameters:
-    ///   - registry: The names that the file may use.
-    ///   - state: The state of gates from an earlier stack.
-    ///   - transport: An existing transport that takes the place of the file's transport.
-    /// - Returns: The parts.
-    /// - Throws: ``/TurnpikeCore/ClientError/Code/configuration`` with every mistake.
+    // Creates the parts of the client. `state` has the state of gates from an earlier stack, and
+    // `transport` takes the place of the file's transport.
     func build(
         with registry: Registry, state: ReloadableState, keeping transport: (any Transport)? = nil
     ) throws -> Parts {

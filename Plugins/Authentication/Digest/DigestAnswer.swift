@@ -34,13 +34,8 @@ struct DigestAnswer: Sendable {
         return copy
     }
 
-    /// Returns the value of the `Authorization` field.
-    /// - Parameters:
-    ///   - method: The method of the request.
-    ///   - target: The path and query as sent.
-    ///   - contentHash: The hash of the content, which is required if the challenge protects the
-    ///     content.
-    /// - Returns: The value of the field.
+    // Returns the value of the `Authorization` field. The content hash is required if the challenge
+    // protects the content.
     func field(_ method: HTTPMethod, _ target: String, contentHash: String?) -> String {
         let hash = challenge.hash
         var parts = userFields

@@ -25,7 +25,6 @@ struct ChallengeParser {
         return challenges
     }
 
-    /// Parses a list of parameters, as in `Authentication-Info`; nil if the text is no such list.
     mutating func parameters() -> [AuthenticationChallenge.Parameter]? {
         skipSeparators()
         guard let parameters = parameterList(), position == bytes.count else { return nil }

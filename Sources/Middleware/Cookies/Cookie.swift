@@ -102,7 +102,6 @@ extension Cookie: DescriptionReflectable {
     }
 }
 
-/// The rules for all cookies, from a server or from a file.
 enum CookieRules {
     static let maxPairBytes = 4096
 

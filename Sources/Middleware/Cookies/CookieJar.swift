@@ -149,7 +149,6 @@ public final class CookieJar: CookieStorage {
     /// Returns when all earlier changes are in the file.
     public func flush() async { await file?.flush(content) }
 
-    /// Returns why the file cannot be written, once for each fault.
     func takeFault() -> String? { file?.takeFault() }
 
     private func content() -> Data {

@@ -170,7 +170,6 @@ public struct PublicSuffixes: Sendable {
 }
 
 enum CookieReach {
-    /// Only the host that set the cookie.
     case host
     case domain(String)
 }

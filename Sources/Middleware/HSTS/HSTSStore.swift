@@ -116,10 +116,8 @@ public final class HSTSStore: Sendable {
         if entry != nil { file?.changed(content) }
     }
 
-    /// Returns when all earlier changes are in the file.
     func flush() async { await file?.flush(content) }
 
-    /// Returns why the file cannot be written, once for each fault.
     func takeFault() -> String? { file?.takeFault() }
 
     private static func key(_ host: String) -> String {

@@ -124,9 +124,7 @@ public final class LineSink: LogSink {
         if !isDone { state.withLock { $0.flow = $0.waiting > 0 ? .stuck : .flowing } }
     }
 
-    /// Starts to write all lines queued so far.
-    /// - Returns: A group that is done when the lines are written, and the longest time to wait for
-    ///   it.
+    // Starts to write all queued lines. The group is done when the lines are written.
     func flushAtExit() -> (end: DispatchGroup, limit: Duration) {
         let end = DispatchGroup()
         queue.async(group: end) { [self] in put(notice()) }

@@ -130,13 +130,8 @@ struct PrometheusNames {
         self.taken = taken
     }
 
-    /// Returns the unique name in Prometheus.
-    /// - Parameters:
-    ///   - name: The name in OpenTelemetry.
-    ///   - suffix: The required end of the name in Prometheus.
-    ///   - endings: Prometheus adds these endings to the name, so the resulting names are reserved
-    ///     too.
-    /// - Returns: The name in Prometheus, which no other metric or label has.
+    // Returns a unique name in Prometheus that ends in `suffix`. Prometheus adds the endings to the
+    // name, so the resulting names are reserved too.
     mutating func name(
         for name: String, endingIn suffix: String = "", reserving endings: [String] = []
     ) -> String {

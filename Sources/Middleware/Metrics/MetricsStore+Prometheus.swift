@@ -140,7 +140,6 @@ extension PrometheusNames {
     }
 }
 
-/// Prometheus' text format, version 0.0.4.
 struct PrometheusText {
     private(set) var text = ""
     private(set) var labelNames: PrometheusNames

@@ -235,7 +235,6 @@ public struct Histogram: Sendable, Hashable {
     /// The number of values.
     public var count: Int { counts.reduce(0, +) }
 
-    /// Counts a value.
     mutating func add(_ value: Double) {
         counts[bounds.firstIndex { value <= $0 } ?? bounds.count] += 1
         sum += value

@@ -3,7 +3,6 @@
 public import TurnpikeCore
 import TurnpikeSupport
 
-/// The changes that a redirecting response makes to a request.
 struct RedirectRules: Sendable {
     let allowsDowngrade: Bool
     let sensitiveHeaders: [HTTPHeaders.Name]
@@ -85,7 +84,6 @@ struct RedirectRules: Sendable {
         status != .temporaryRedirect && status != .permanentRedirect
     }
 
-    /// Identifies a hop, for the detection of loops.
     static func key(_ request: Request) -> String {
         request.method.rawValue + " " + request.targetURI.text
     }

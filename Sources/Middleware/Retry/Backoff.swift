@@ -76,7 +76,6 @@ public struct Backoff: Sendable, Hashable {
         }
     }
 
-    /// Returns the longest wait before the next attempt, for any jitter.
     func longestDelay(afterAttempt attempts: Int, previous: Duration?) -> Duration {
         let delays = [false, true].map {
             delay(afterAttempt: attempts, isThrottled: $0, previous: previous, unit: 1)

@@ -276,6 +276,5 @@ extension Gate where Self == Retry {
 }
 
 extension Outcome {
-    /// Whether the server asked the client to slow down.
     var isThrottled: Bool { status == .tooManyRequests || status == .serviceUnavailable }
 }

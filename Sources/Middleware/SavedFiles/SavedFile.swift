@@ -27,10 +27,7 @@ final class SavedFile: Sendable {
 
     static let delay: Duration = .seconds(1)
 
-    /// Creates a saved file, which need not exist.
-    /// - Parameters:
-    ///   - path: The file, or a link to it. A write replaces the target of the link.
-    ///   - timeSource: Measures the delay before a write.
+    // The file need not exist. If the path is a link, a write replaces the target of the link.
     init(path: String, timeSource: any TimeSource) {
         file = PrivateFile(path, trust: .own)
         self.timeSource = timeSource
@@ -53,7 +50,6 @@ final class SavedFile: Sendable {
         return state.withLock { $0.fault }
     }
 
-    /// Records that the state has changed, and schedules a write.
     func changed(_ content: @escaping @Sendable () -> Data) {
         let isFirst = state.withLock { state in
             defer { state.isDue = true }
@@ -66,7 +62,6 @@ final class SavedFile: Sendable {
         state.withLock { if $0.isDue { $0.timer = timer } }
     }
 
-    /// Returns when all earlier changes are in the file.
     func flush(_ content: @escaping @Sendable () -> Data) async {
         await withCheckedContinuation { continuation in
             queue.async {

@@ -151,11 +151,8 @@ extension Settings {
         let keyField: HTTPHeaders.Name?
     }
 
-    /// Returns the cool-downs of a stack's limits and retries, which a reload keeps.
-    /// - Parameters:
-    ///   - part: The state that the gate shares with other replicas.
-    ///   - keyField: The field that names the account of a request's cool-down.
-    /// - Returns: The cool-downs, or nil if the gate has none.
+    // Returns the cool-downs of a stack's limits and retries, which a reload keeps, or nil if there
+    // are none. The field names the account of a request's cool-down.
     func cooldowns(_ part: (any SharedGates)?, _ keyField: HTTPHeaders.Name?) -> Cooldowns? {
         guard bool("cooldowns", default: false) || part != nil else { return nil }
         if keyField == nil, let part { return part.cooldowns(key: nil) }
@@ -168,14 +165,11 @@ extension Settings {
         }
     }
 
-    /// Returns the field that names the owner of a request's quota, such as a tenant.
     func quotaKeyField() -> HTTPHeaders.Name? {
         guard let name = headerName("keyHeader") else { return nil }
         // The value becomes part of a key of the store, so the field must not hold a secret.
         if Redaction.standard.hides(header: name) {
-            issue(
-                at: "keyHeader",
-                "found a field with secrets; expected a field that names an account")
+            issue(at: "keyHeader", "found a field with secrets; expected the field of an account")
         }
         return name
     }

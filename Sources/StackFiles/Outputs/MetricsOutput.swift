@@ -20,13 +20,8 @@ final class MetricsOutput: Sendable {
     /// One queue serves all files, so that a new output of a file writes after the old output.
     static let filesQueue = DispatchQueue(label: "turnpike.metrics", qos: .utility)
 
-    /// Creates an output.
-    /// - Parameters:
-    ///   - path: The path of the file; nil means standard error.
-    ///   - faults: Records why the file cannot be written.
-    ///   - queue: A serial queue for the writes.
-    ///   - flushLimit: How long a flush waits if the place blocks, such as standard error that no
-    ///     process reads.
+    // If the path is nil, the output is standard error. If the place blocks, such as standard error
+    // that no process reads, a flush ends after `flushLimit`.
     init(
         path: String?, faults: OutputFaults? = nil,
         queue: DispatchQueue = filesQueue,
@@ -38,7 +33,6 @@ final class MetricsOutput: Sendable {
         self.flushLimit = flushLimit
     }
 
-    /// Returns when the text is written, or when the limit ends.
     func flush() async { await queue.run(within: flushLimit) { self.write() } }
 
     func flushLater() {
@@ -168,7 +162,6 @@ extension Settings {
 final class OutputFaults: Sendable {
     private let reasons = Mutex<[String: String]>([:])
 
-    /// Records whether a write of a file succeeded.
     func record(_ path: String, _ fault: (any Error)?) {
         let reason = fault.map { ($0 as? FileFault)?.description ?? $0.localizedDescription }
         reasons.withLock { $0[path] = reason }

@@ -22,11 +22,9 @@ struct PartReference {
     let name: String
     let aliases: [String]
     let summary: String
-    /// The type of the gate, with its module, or nil if the part is no gate.
     let typeName: String?
     let example: String
     let settings: [Setting]
-    /// The settings that must be null or missing, because the transport does not support them.
     let refused: [SettingReads.Refusal]
     let isComplete: Bool
 

@@ -121,14 +121,12 @@ final class SettingReads {
         note(path, path.hasSuffix("]") ? .list(of: .object) : .object)
     }
 
-    /// Records that a setting must be null or missing.
     func noteRefusal(_ path: String, _ reason: String) {
         let name = Self.name(path)
         if refusals.contains(where: { $0.name == name }) { return }
         refusals.append(Refusal(name: name, reason: reason))
     }
 
-    /// Adds the reads of another run of the same factory.
     func merge(_ other: SettingReads) {
         for refusal in other.refusals { noteRefusal(refusal.name, refusal.reason) }
         for name in other.names {

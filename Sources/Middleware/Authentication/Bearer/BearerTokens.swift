@@ -113,7 +113,6 @@ public final class BearerTokens: Sendable {
 
     var sharedUse: GateEffect? { sharing?.effect }
 
-    /// Whether the current task runs for a refresh of this token.
     var isRefreshingHere: Bool { Self.underWay.contains(ObjectIdentifier(self)) }
 
     func credential(in context: Context, next: Next) async throws -> Credential {

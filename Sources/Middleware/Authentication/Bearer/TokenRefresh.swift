@@ -133,12 +133,8 @@ struct RefreshPauses {
         return now.duration(to: end)
     }
 
-    /// Records a failure.
-    /// - Parameters:
-    ///   - error: The cause, which may say when to try again.
-    ///   - date: The current date, for a `Retry-After` with a date.
-    ///   - now: When the refresh failed.
-    ///   - unit: A random number from 0 to 1.
+    // Records a failure. The error may say when to try again, and `unit` is a random number from 0
+    // to 1.
     mutating func failed(
         _ error: any Error, at date: Date, _ now: MonotonicInstant, unit: Double
     ) {
