@@ -158,7 +158,7 @@ public struct Chaos: Interceptor {
     private func strikes(in context: Context) -> Bool {
         if rate >= 1 { return true }
         guard let seed else { return context.random.unit() < rate }
-        // Each send of a call has its own number, because a call has at most 12 sends.
+        // With the factor 64, each send has a separate number, because a call has at most 12 sends.
         var generator = SeededRandomSource(seed: seed)
             .generator(forCall: context.id.number &* 64 &+ UInt64(context.attempt))
         return generator.unit() < rate

@@ -53,7 +53,8 @@ public struct ReconnectingWebSocket: AsyncSequence, Sendable {
         private var previousDelay: Duration?
         private var hasEnded = false
 
-        // After this time, a socket counts as a success, even if it has received no message.
+        // A socket that stays open for this time counts as a success, even if it has received no
+        // message.
         private static let settled = Duration.seconds(60)
 
         fileprivate init(_ source: ReconnectingWebSocket) { self.source = source }

@@ -208,8 +208,8 @@ public final class WebSocket: Sendable {
     /// Sends a close frame, and waits for the server's close frame for at most
     /// ``Options/closeLimit``.
     ///
-    /// Until then, messages are delivered as usual, except content beyond 64 KiB of unread bytes.
-    /// If the socket is already closed, the method has no effect.
+    /// During the handshake, messages are delivered as usual, except content beyond 64 KiB of
+    /// unread bytes. If the socket is already closed, the method has no effect.
     /// - Parameters:
     ///   - code: The reason as a number.
     ///   - reason: The reason as text, of which at most 123 bytes are sent.

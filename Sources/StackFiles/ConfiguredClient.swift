@@ -63,8 +63,8 @@ public final class ConfiguredClient: Sendable {
     /// The transport stays if its part of the file is unchanged. The same is true for the state
     /// that `shared` describes. The base URL cannot change, because earlier requests were resolved
     /// against it.
-    /// - Throws: ``/TurnpikeCore/ClientError/Code/configuration`` with every mistake. The previous
-    ///   file then stays in use.
+    /// - Throws: ``/TurnpikeCore/ClientError/Code/configuration`` with every mistake. If this error
+    ///   is thrown, the previous file stays in use.
     public func reload(_ file: StackFile) throws {
         try state.withLock { state in
             guard file.root["baseURL"] == state.file.root["baseURL"] else {

@@ -34,8 +34,8 @@ public struct Registry: Sendable {
 
     /// Adds or replaces a gate under a name.
     ///
-    /// An earlier name of the gate then means the new gate. The description is for the reference
-    /// and the schema of stack files.
+    /// After this, an earlier name of the gate means the new gate. The description is for the
+    /// reference and the schema of stack files.
     public mutating func register(
         gate name: String, description: PartDescription? = nil,
         _ make: @escaping @Sendable (Settings) throws -> any Gate

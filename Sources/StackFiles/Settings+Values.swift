@@ -3,8 +3,8 @@
 public import TurnpikeCore
 import TurnpikeSupport
 
-// If a required setting is missing, the part is never used. The results of these functions do not
-// matter then.
+// If a required setting is missing, the part is never used, so the results of these functions do
+// not matter.
 extension Settings {
     // MARK: Numbers
 

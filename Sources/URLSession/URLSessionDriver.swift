@@ -197,7 +197,7 @@ extension URLSessionDriver: URLSessionDataDelegate {
         #if canImport(FoundationNetworking)
         // Only Basic challenges arrive here, after head and body. No argument of the completion
         // handler yields a plain 401: the default hangs, and a rejection becomes a cancellation. So
-        // the exchange ends here, and its task is cancelled afterwards.
+        // the exchange ends first, and then its task is cancelled.
         exchange(task)?.didReceiveChallenge()
         #else
         let isHTTP =

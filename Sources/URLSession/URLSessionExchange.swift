@@ -69,8 +69,8 @@ final class URLSessionExchange: Sendable {
     }
 
     // libcurl sends a body of known size at once. For a stream, libcurl asks whether the connection
-    // is writable before it reads more. After that question, FoundationNetworking uses a full core
-    // until the exchange ends, because its wait returns at once.
+    // is writable before it reads more. From then on, FoundationNetworking uses a full core until
+    // the exchange ends, because its wait for the connection returns immediately.
     private var data: Data? {
         #if canImport(FoundationNetworking)
         upload.small

@@ -76,7 +76,7 @@ public struct OAuthError: TokenRefusal, Sendable, Hashable {
         self.retryAfter = retryAfter
     }
 
-    // A code is a short lower-case name. This check prevents that a secret is printed as a code.
+    // A code is a short lower-case name. This check keeps a secret from being printed as a code.
     private static func isCode(_ text: String) -> Bool {
         (1...40).contains(text.utf8.count)
             && text.utf8.allSatisfy { $0 &- 0x61 < 26 || $0 == UInt8(ascii: "_") }

@@ -149,7 +149,7 @@ extension BearerAuthentication {
         }
         if source.endpoint != nil, source.refreshToken == nil, !source.isOwn {
             settings.issue(
-                at: "refreshToken", "is missing; name it, or clientID and clientSecret")
+                at: "refreshToken", "is missing; set it, or set clientID and clientSecret")
         }
     }
 

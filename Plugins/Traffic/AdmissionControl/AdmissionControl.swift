@@ -8,7 +8,7 @@ import TurnpikeSupport
 /// others.
 ///
 /// If a server has more calls than it can serve, it serves few of them in time: it works on
-/// requests whose clients have given up. A retry budget prevents that retries add to the load, and
+/// requests whose clients have given up. A retry budget keeps retries from adding to the load, and
 /// a ``/TurnpikeMiddleware/CircuitBreaker`` sends nothing for a while. This gate finds the share of
 /// the calls that the server can serve, and sends that share (client-side throttling: "Site
 /// Reliability Engineering", 2016, chapter 21).

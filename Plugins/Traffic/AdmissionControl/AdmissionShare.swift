@@ -55,14 +55,14 @@ struct AdmissionShare: BoundedMapEntry {
     private static let cut = 0.03
     /// The highest weight of the newest attempt in the average of the latest attempts.
     private static let newest = 0.4
-    /// If there are many attempts, the attempts of this time count, in seconds.
+    /// If there are many attempts, only the attempts of the last half second count.
     private static let span = 0.5
     /// The weight of one wait in the usual wait, and of one call in the shares by criticality.
     private static let longMean = 0.02
     // The linear part of the growth. The other part is quadratic.
     private static let linear = 0.4
 
-    // An entry may be dropped at any time. All calls are admitted then.
+    // An entry may be dropped at any time. Without an entry, all calls are admitted.
     var isInUse: Bool { false }
 
     var isLimited: Bool { if case .limited = phase { true } else { false } }

@@ -93,7 +93,7 @@ public struct Fallback: Interceptor {
         return try await answer(outcome, context)
     }
 
-    // If a deadline inside this gate has ended, the call has failed. If a deadline outside has
+    // If a deadline inside this gate has ended, the outcome is a failure. If a deadline outside has
     // ended, the context is cancelled.
     private func isGivenUp(_ outcome: Outcome, _ context: Context) -> Bool {
         outcome.error.map(ClientError.isCancellation) ?? false

@@ -205,8 +205,8 @@ public final class MemoryLogSink: LogSink {
 
 /// The sinks of the process, whose queued lines are written when the process exits.
 ///
-/// The C library calls ``flush()`` on the thread that exits (`atexit`). The threads of the queues
-/// still run then.
+/// The C library calls ``flush()`` on the thread that exits (`atexit`). At that time, the threads
+/// of the queues still run.
 enum SinksAtExit {
     private struct Entry {
         weak var sink: LineSink?

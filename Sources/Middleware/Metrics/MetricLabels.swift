@@ -101,7 +101,7 @@ public struct MetricLabels: Sendable, Hashable {
 /// OpenTelemetry.
 ///
 /// If two names would become equal, the later name gets a number (`a_b`, `a_b_2`). The name of a
-/// metric or label never changes afterwards.
+/// metric or label never changes.
 struct PrometheusNames {
     private let others: Set<Unicode.Scalar>
     private var names: [Key: String] = [:]

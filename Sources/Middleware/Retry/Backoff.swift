@@ -3,8 +3,8 @@
 /// The wait before another attempt.
 ///
 /// By default, the wait has full jitter: it is a random part of a bound that doubles with each
-/// attempt. Clients that failed at the same time then do not all try again at the same time.
-/// Source: Brooker, "Exponential Backoff And Jitter", AWS Architecture Blog, 2015.
+/// attempt. So clients that failed at the same time do not all try again at the same time. Source:
+/// Brooker, "Exponential Backoff And Jitter", AWS Architecture Blog, 2015.
 public struct Backoff: Sendable, Hashable {
     /// How the wait is randomized.
     public enum Jitter: Sendable, Hashable {

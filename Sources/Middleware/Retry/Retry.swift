@@ -37,10 +37,10 @@ import TurnpikeSupport
 ///
 /// If the caller gets a value (``/TurnpikeCore/Context/collectedBytes``) and the request may be
 /// sent twice, the gate buffers the content of a successful response, up to `maxKeptBytes`. If the
-/// body breaks off or stalls, the gate retries the request. Outer gates then get the response after
-/// its content is complete; metrics still have the time of the head. The gate does not buffer
-/// larger content, streams, downloads or the content of the last attempt, and does not retry them
-/// if they break off.
+/// body breaks off or stalls, the gate retries the request. In this case, outer gates get the
+/// response after its content is complete; metrics still have the time of the head. The gate does
+/// not buffer larger content, streams, downloads or the content of the last attempt, and does not
+/// retry them if they break off.
 public struct Retry: RequestRetrier {
     private let attempts: Int
     private let policy: RetryPolicy

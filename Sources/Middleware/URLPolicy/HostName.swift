@@ -47,8 +47,8 @@ enum HostName: Hashable {
     private static let delimiters = Set("%:/\\@?#[]<>|^\"`{}".utf8)
 
     // Decodes percent-encoding, makes the text lower-case, and drops the dots at its end.
-    // Characters beyond ASCII are not mapped (UTS 46): such a name is unclear, and no request to it
-    // is sent.
+    // Characters beyond ASCII are not mapped (UTS 46), so a name with such characters is unclear,
+    // and its request is refused.
     private static func folded(_ host: String) -> String {
         var text = host
         if text.utf8.contains(UInt8(ascii: "%")), !text.utf8.contains(UInt8(ascii: ":")) {

@@ -207,8 +207,9 @@ public protocol BearerTokenProvider: Sendable {
     /// refresh tokens; true by default.
     ///
     /// If true, a second refresh begins only after the response to the first refresh, or after
-    /// ``RefreshPolicy/answerLimit``. The time limits and retries of gates then do not apply to a
-    /// request that ``TokenExchange/send(_:)`` sends with a method that is not idempotent.
+    /// ``RefreshPolicy/answerLimit``. In this case, the time limits and retries of gates do not
+    /// apply to a request that ``TokenExchange/send(_:)`` sends with a method that is not
+    /// idempotent.
     var spendsRefreshToken: Bool { get }
 }
 
@@ -251,7 +252,7 @@ public struct RefreshPolicy: Sendable, Hashable {
     ///
     /// If the response comes after ``timeLimit``, the waiting calls have failed, but the token is
     /// kept. If a refresh token may be spent, the token is sent again only after this longer limit.
-    /// By then, either the server has responded, or the connection is dead.
+    /// After this longer limit, either the server has responded, or the connection is dead.
     public var answerLimit: Duration { max(timeLimit * 4, .seconds(120)) }
 
     /// The policy with all defaults.

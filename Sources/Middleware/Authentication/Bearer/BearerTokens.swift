@@ -191,9 +191,9 @@ public final class BearerTokens: Sendable {
             note: { context.report($0, by: Self.gate) }, request: request)
         // The task belongs to no caller and to no client: after the request, the old token may be
         // spent, and only the response contains the new token. The task ends when the provider
-        // returns or throws. The search in the store before that has its own limit. The refresh is
-        // also settled when the limit for responses ends, or when another token is installed. A
-        // client's `shutdown` waits for the refresh.
+        // returns or throws. The search in a shared store before the provider's call has a separate
+        // limit. The refresh is also settled when the limit for responses ends, or when another
+        // token is installed. A client's `shutdown` waits for the refresh.
         let task = Task.apart { [self] in
             do {
                 let token = try await Self.$underWay.withValue(underWay) {
