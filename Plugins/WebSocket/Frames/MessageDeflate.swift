@@ -53,7 +53,7 @@ final class MessageInflater {
     /// The maximum number of bytes of a piece.
     static let pieceBytes = 65_536
 
-    // A decompressed message may be this many times larger, but 1 MiB is always allowed. The same
+    // Decompression may enlarge a message by this factor, and 1 MiB is always allowed. The same
     // rule limits contents of responses.
     private static let ratio = 100
     private static let freeBytes = 1_048_576
