@@ -10,24 +10,24 @@ public struct NetworkPath: Sendable, Hashable {
     /// The names of the interfaces, sorted, without loopback.
     public var interfaces: [String]
 
-    /// Creates a path.
+    /// Creates a path from the names of interfaces.
     public init(interfaces: [String]) { self.interfaces = interfaces.sorted() }
 
     /// Whether the machine has a route to other machines.
     ///
-    /// It does not show whether a particular machine can be reached.
+    /// The value does not say whether a particular machine can be reached.
     public var isReachable: Bool { !interfaces.isEmpty }
 }
 
-/// Reports how this machine is connected, now and after each change.
+/// Reports the network connection of this machine, now and after each change.
 ///
 /// ```swift
 /// let monitor = PathMonitor.system()
 /// for await path in monitor.paths { show(path.isReachable) }
 /// ```
 ///
-/// On Linux, rtnetlink reports changes; on Apple platforms, `NWPathMonitor` does. Tests create a
-/// monitor from a path and change it with ``update(_:)``.
+/// On Linux, the monitor uses rtnetlink; on Apple platforms, `NWPathMonitor`. Tests create a
+/// monitor from a path, and change the path with ``update(_:)``.
 public final class PathMonitor: Sendable {
     private struct State {
         var path: NetworkPath
@@ -45,8 +45,8 @@ public final class PathMonitor: Sendable {
     ///
     /// The monitor stops when it is released.
     ///
-    /// If the system does not report changes (no netlink, another platform), the first result
-    /// stays. If the state cannot be determined, the machine counts as connected.
+    /// If the system does not report changes (no netlink, another platform), the first path stays.
+    /// If the monitor cannot read the state, the machine counts as connected.
     public static func system() -> PathMonitor {
         let monitor = PathMonitor(SystemPath.current() ?? NetworkPath(interfaces: ["unknown"]))
         let source = SystemPath.source { [weak monitor] path in monitor?.update(path) }
@@ -61,7 +61,7 @@ public final class PathMonitor: Sendable {
 
     /// The current path, and then each change.
     ///
-    /// A slow reader gets only the latest path.
+    /// If the caller reads slowly, it gets only the latest path.
     public var paths: AsyncStream<NetworkPath> {
         let (stream, continuation) = AsyncStream.makeStream(
             of: NetworkPath.self, bufferingPolicy: .bufferingNewest(1))
@@ -70,7 +70,7 @@ public final class PathMonitor: Sendable {
         return stream
     }
 
-    /// Sets the path.
+    /// Sets the current path.
     public func update(_ path: NetworkPath) {
         let observers = state.withLock { state -> [@Sendable (NetworkPath) -> Void] in
             guard state.path != path else { return [] }

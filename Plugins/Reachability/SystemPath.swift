@@ -16,8 +16,8 @@ import Darwin
 
 /// The state of the interfaces according to the system.
 enum SystemPath {
-    /// Returns the interfaces that are up and running and have an address other than a link-local
-    /// one.
+    /// Returns the interfaces that are up and running, and that have an address other than a
+    /// link-local one.
     static func current() -> NetworkPath? {
         var first: UnsafeMutablePointer<ifaddrs>?
         guard unsafe getifaddrs(&first) == 0 else { return nil }
@@ -41,7 +41,7 @@ enum SystemPath {
         switch unsafe Int32(address.pointee.sa_family) {
         case AF_INET: return true
         case AF_INET6:
-            // fe80::/10 is link-local.
+            // Addresses in fe80::/10 are link-local.
             let bytes = UnsafeRawPointer(address)
             let offset = MemoryLayout<sockaddr_in6>.offset(of: \.sin6_addr) ?? 8
             let (high, low) = unsafe (
@@ -54,9 +54,8 @@ enum SystemPath {
     }
 
     #if os(Linux)
-    /// Reports changes with rtnetlink(7).
-    ///
-    /// Returns nil if rtnetlink is not available.
+    /// Returns a source that reports changes with rtnetlink(7), or nil if rtnetlink is not
+    /// available.
     static func source(_ handle: @escaping @Sendable (NetworkPath) -> Void) -> (any PathSource)? {
         NetlinkSource(handle)
     }
@@ -90,7 +89,8 @@ private final class NetlinkSource: PathSource {
 
     private let box: Locked
 
-    // Constants of the kernel. The module does not contain the C headers that define them.
+    // These are constants of the kernel, because the module cannot import the C headers that define
+    // them.
     private static let family: Int32 = 16
     private static let groups: UInt32 = 0x1 | 0x10 | 0x100 | 0x40 | 0x400
 
@@ -98,7 +98,7 @@ private final class NetlinkSource: PathSource {
         let type = Int32(SOCK_RAW.rawValue) | Int32(SOCK_CLOEXEC.rawValue)
         let descriptor = socket(Self.family, type | Int32(SOCK_NONBLOCK.rawValue), 0)
         guard descriptor >= 0 else { return nil }
-        // struct sockaddr_nl: family, padding, port (chosen by the kernel), groups.
+        // The fields of struct sockaddr_nl: family, padding, port (chosen by the kernel), groups.
         var address: (UInt16, UInt16, UInt32, UInt32) = (UInt16(Self.family), 0, 0, Self.groups)
         let bound = unsafe withUnsafeBytes(of: &address) { bytes -> Int32 in
             guard let base = bytes.baseAddress else { return -1 }
@@ -112,7 +112,7 @@ private final class NetlinkSource: PathSource {
         let source = DispatchSource.makeReadSource(
             fileDescriptor: descriptor, queue: DispatchQueue(label: "turnpike.reachability"))
         source.setEventHandler {
-            // The content of the messages is ignored; the current state is read instead.
+            // The code ignores the content of the messages, and reads the current state instead.
             var buffer = [UInt8](repeating: 0, count: 8192)
             while unsafe recv(descriptor, &buffer, buffer.count, 0) > 0 {}
             if let path = SystemPath.current() { handle(path) }

@@ -4,22 +4,22 @@ import Foundation
 public import TurnpikeCore
 import TurnpikeSupport
 
-/// Waits for a network connection before a request is retried.
+/// Waits for a network connection before a retry gate sends a request again.
 ///
 /// ```swift
 /// let monitor = PathMonitor.system()
 /// let client = Client(stack: [.deadline(.seconds(120)), .retry(), .waitForConnectivity(monitor), .attemptTimeout()])
 /// ```
 ///
-/// Place it inside the retry whose attempts it delays, and outside an attempt timeout, which would
-/// include the wait. A request to this machine does not wait. After the limit, the attempt is made
+/// Place this gate inside the retry gate, and outside an attempt timeout, which would include the
+/// wait. A request to this machine does not wait. When the limit ends, the gate sends the request
 /// even without a connection.
 public struct WaitForConnectivity: Interceptor {
     private let monitor: PathMonitor
     private let limit: Duration
     private let includesFirstAttempt: Bool
 
-    /// Creates the gate.
+    /// Creates a gate that waits for a connection.
     /// - Parameters:
     ///   - monitor: Reports whether the machine is connected.
     ///   - limit: The longest wait before an attempt.
@@ -32,7 +32,7 @@ public struct WaitForConnectivity: Interceptor {
         self.includesFirstAttempt = includesFirstAttempt
     }
 
-    /// Waits if necessary, then runs the rest of the chain.
+    /// Waits for a connection if necessary, and then sends the request.
     public func intercept(
         _ request: Request, context: Context, next: Next
     ) async throws -> Response {
@@ -69,7 +69,7 @@ public struct WaitForConnectivity: Interceptor {
 }
 
 extension Gate where Self == WaitForConnectivity {
-    /// Waits for a network connection before a request is retried; see
+    /// Waits for a network connection before a retry; see
     /// ``WaitForConnectivity/init(_:limit:includesFirstAttempt:)``.
     public static func waitForConnectivity(
         _ monitor: PathMonitor, limit: Duration = .seconds(60)

@@ -4,7 +4,7 @@ public import TurnpikeCore
 public import TurnpikeMiddleware
 import TurnpikeSupport
 
-/// Makes faults on purpose, to show how the stack outside handles them.
+/// Makes faults on purpose, to show how the outer gates handle them.
 ///
 /// ```swift
 /// let drill = Switch(share: 0)
@@ -16,27 +16,27 @@ import TurnpikeSupport
 /// drill.set(share: 1, by: "Ann, game day")
 /// ```
 ///
-/// It does nothing until its ``/TurnpikeMiddleware/Switch`` is set, by code or by a stack file.
-/// Place it next to the transport. It spares requests that must not be sent twice
-/// (``/TurnpikeCore/Request/isRepeatable``) unless told otherwise, and always those that can be
-/// sent only once.
+/// The gate does nothing until code or a stack file sets its ``/TurnpikeMiddleware/Switch``. Place
+/// the gate next to the transport. By default, the gate makes no fault for requests that must not
+/// be sent twice (``/TurnpikeCore/Request/isRepeatable``). The gate never makes a fault for
+/// requests that can be sent only once.
 ///
 /// Each fault is in the log, in the trace beside the name of the gate, and in the counter
-/// `turnpike.chaos.faults`, so that no fault is mistaken for a real fault. The text of an error
+/// `turnpike.chaos.faults`, so that it is not mistaken for a real fault. The text of an error
 /// states that the error was made on purpose, and a response has the field `X-Turnpike-Chaos`.
 public struct Chaos: Interceptor {
     /// The fault that the gate makes.
     public enum Fault: Sendable, Hashable {
         /// Nothing is sent, and the request fails with this code.
         case error(ClientError.Code)
-        /// Nothing is sent, and the answer has this status and no content.
+        /// Nothing is sent, and the response has this status and no content.
         case status(HTTPStatus)
-        /// The request is sent later.
+        /// The request is sent after this delay.
         case latency(Duration)
         /// The request is sent, and the body of its response breaks off.
         case droppedBody
 
-        // The name of the fault in figures, and what happens to a request.
+        // The name of the fault in metrics, and its effect on a request.
         fileprivate var texts: (label: String, happening: String) {
             switch self {
             case .error(let code): ("error", "fails as \(code.rawValue)")
@@ -59,12 +59,12 @@ public struct Chaos: Interceptor {
     /// - Parameters:
     ///   - fault: The fault that the gate makes.
     ///   - rate: The share of the requests that get the fault, from 0 to 1.
-    ///   - seed: With a seed, the same requests get the fault each time, by the numbers of their
-    ///     calls and attempts.
-    ///   - control: Turns the gate on; by default, the gate is off.
+    ///   - seed: With a seed, the numbers of calls and attempts decide which requests get the
+    ///     fault, so that each run has the same faults.
+    ///   - control: Turns the gate on. By default, the gate is off.
     ///   - sparesUnrepeatable: Whether requests that must not be sent twice get no fault.
     ///   - meter: Counts the faults (`turnpike.chaos.faults`).
-    ///   - isMeant: The requests that may have the fault.
+    ///   - isMeant: Returns whether a request may get the fault.
     public init(
         _ fault: Fault, rate: Double = 1, seed: UInt64? = nil,
         switch control: Switch = Switch(share: 0), sparesUnrepeatable: Bool = true,
@@ -85,7 +85,7 @@ public struct Chaos: Interceptor {
     /// Flushes the meter.
     public func shutdown() async { await figures.flush() }
 
-    /// States what the fault does; nothing while the gate is off.
+    /// States what the fault does, or nothing while the gate is off.
     public func facts(for request: Request?) -> GateFacts? {
         let isOff = control.share == 0 || !(rate > 0)
         var facts = GateFacts(
@@ -108,12 +108,12 @@ public struct Chaos: Interceptor {
         return facts
     }
 
-    /// The switch, which is trouble unless it is off.
+    /// The state of the switch, which counts as trouble unless the switch is off.
     public func liveFigures(at now: MonotonicInstant) -> [LiveFigure] {
         [control.liveFigure(isTrouble: control.share > 0 && rate > 0)]
     }
 
-    /// Makes the fault, or runs the rest of the chain.
+    /// Makes the fault, or sends the request.
     public func intercept(
         _ request: Request, context: Context, next: Next
     ) async throws -> Response {
@@ -158,7 +158,7 @@ public struct Chaos: Interceptor {
     private func strikes(in context: Context) -> Bool {
         if rate >= 1 { return true }
         guard let seed else { return context.random.unit() < rate }
-        // Each send of a call has its own number; a call has at most 12 sends.
+        // With the factor 64, each send has a separate number, because a call has at most 12 sends.
         var generator = SeededRandomSource(seed: seed)
             .generator(forCall: context.id.number &* 64 &+ UInt64(context.attempt))
         return generator.unit() < rate
@@ -166,7 +166,7 @@ public struct Chaos: Interceptor {
 }
 
 extension Gate where Self == Chaos {
-    /// Makes faults on purpose, once its switch is set; see
+    /// Makes faults on purpose when its switch is on; see
     /// ``Chaos/init(_:rate:seed:switch:sparesUnrepeatable:meter:matching:)``.
     public static func chaos(
         _ fault: Chaos.Fault, rate: Double = 1, seed: UInt64? = nil,

@@ -3,7 +3,7 @@
 public import TurnpikeCore
 import TurnpikeSupport
 
-/// A header field that tells a server how long its caller still waits.
+/// A header field that tells a server how much longer its caller waits.
 ///
 /// ```swift
 /// let left = DeadlineField.grpc.timeLeft(in: HTTPHeaders(incoming.headers))
@@ -16,32 +16,34 @@ public struct DeadlineField: Sendable, Hashable {
     // The unit is nil for gRPC, because each value contains its unit.
     private let unit: Duration?
 
-    /// gRPC's `grpc-timeout`: up to eight digits and a unit, `250m`.
+    /// gRPC's `grpc-timeout`, which has up to eight digits and a unit, such as `250m`.
     public static let grpc = grpc("grpc-timeout")
 
-    /// A field with a value in gRPC's form.
+    /// Returns a field with a value in the form of gRPC.
     public static func grpc(_ name: HTTPHeaders.Name) -> Self { Self(name: name, unit: nil) }
 
-    /// A field with a whole number of milliseconds, such as Envoy's `X-Envoy-Expected-Rq-Timeout-Ms`.
+    /// Returns a field with a whole number of milliseconds, such as Envoy's
+    /// `X-Envoy-Expected-Rq-Timeout-Ms`.
     public static func milliseconds(_ name: HTTPHeaders.Name) -> Self {
         Self(name: name, unit: .milliseconds(1))
     }
 
-    /// A field with a whole number of seconds.
+    /// Returns a field with a whole number of seconds.
     public static func seconds(_ name: HTTPHeaders.Name) -> Self {
         Self(name: name, unit: .seconds(1))
     }
 
-    // gRPC's units, from the finest, with their letters.
+    // The units of gRPC with their letters, the finest unit first.
     private static let units: [(letter: Character, unit: Duration)] = [
         ("n", .nanoseconds(1)), ("u", .microseconds(1)), ("m", .milliseconds(1)),
         ("S", .seconds(1)), ("M", .seconds(60)), ("H", .seconds(3600)),
     ]
 
-    /// The time left, by the field.
+    /// Returns the time left according to the field, or nil if there is none.
     ///
-    /// Nil without the field, and for a value that is not exactly in its form: one to eight digits,
-    /// and for gRPC a unit. Such a value is ignored, and the client's own limit stays.
+    /// The result is nil if the field is missing, or if its value does not have the exact form: one
+    /// to eight digits, and for gRPC a unit. If the result is nil, only the client's own limits
+    /// apply.
     public func timeLeft(in headers: HTTPHeaders) -> Duration? {
         guard var text = headers[name].map({ $0[...] }) else { return nil }
         var found = unit
@@ -54,7 +56,7 @@ public struct DeadlineField: Sendable, Hashable {
         return found * count
     }
 
-    /// The value for a time left; it is rounded down, but never to zero.
+    /// Returns the value for a time left, rounded down, but never zero.
     func value(of left: Duration) -> String {
         func count(_ unit: Duration) -> Int64 { left.wholeNanoseconds / unit.wholeNanoseconds }
         if let unit { return String(min(max(count(unit), 1), 99_999_999)) }
@@ -65,15 +67,15 @@ public struct DeadlineField: Sendable, Hashable {
 
 /// Tells the next server how much time is left until the ``/TurnpikeMiddleware/Deadline``.
 ///
-/// Place it inside a ``/TurnpikeMiddleware/Retry``, so that each attempt tells what is left then.
-/// Without a deadline, and for a call that streams, it changes nothing.
+/// Place this gate inside a ``/TurnpikeMiddleware/Retry``, so that each attempt has its own value.
+/// If the call has no deadline, or is streaming, the gate does nothing.
 public struct PropagateDeadline: SynchronousRequestAdapter {
     private let field: DeadlineField
 
     /// Creates a gate that sets a field.
     public init(in field: DeadlineField = .grpc) { self.field = field }
 
-    /// States the field, and the place inside gates that take time or share responses.
+    /// States the field, and that the gate must be inside gates that take time or share responses.
     public func facts(for request: Request?) -> GateFacts? {
         GateFacts(
             "tells how much time is left", .setsFields([field.name], .plain),
@@ -83,7 +85,7 @@ public struct PropagateDeadline: SynchronousRequestAdapter {
             })
     }
 
-    /// Sets the field.
+    /// Sets the field for this attempt.
     public func adapt(_ request: inout Request, context: Context) {
         if let left = context.timeLeft { request.headers[field.name] = field.value(of: left) }
     }

@@ -4,7 +4,7 @@ import Foundation
 public import TurnpikeCore
 public import TurnpikeMiddleware
 
-/// The messages of a socket that is opened again when the connection is lost.
+/// The messages of a socket that is opened again after a lost connection.
 ///
 /// ```swift
 /// let prices = client.get("wss://stream.example.com/prices").reconnectingWebSocket { socket in
@@ -15,18 +15,18 @@ public import TurnpikeMiddleware
 /// }
 /// ```
 ///
-/// The rules of a retry decide when to connect again. By default, a socket is opened again after a
-/// lost connection and for a busy server (503, and the close codes 1001, 1011, 1012, 1013 and
-/// 1014). Messages that the server sends between two connections are missed;
-/// ``Event/reconnected(_:after:)`` reports the gap. Messages of the client are not sent again, but
-/// `subscribe` runs on each new socket. The sequence ends when the server closes with 1000 or
-/// without a code.
+/// The rules of a retry gate decide when to connect again. By default, the sequence connects again
+/// after a lost connection and after a temporary refusal (status 503, and the close codes 1001,
+/// 1011, 1012, 1013 and 1014). The client misses messages that the server sends between two
+/// connections; ``Event/reconnected(_:after:)`` reports the gap. Messages of the client are not
+/// sent again, but `subscribe` runs on each new socket. The sequence ends when the server closes
+/// the socket with 1000 or without a code.
 public struct ReconnectingWebSocket: AsyncSequence, Sendable {
     /// An event of the sequence.
     public enum Event: Sendable {
         /// The first socket is open.
         case connected(WebSocket)
-        /// Another socket is open. `after` is the time since the previous one was lost.
+        /// Another socket is open. `after` is the time since the previous socket was lost.
         case reconnected(WebSocket, after: Duration)
         /// A message has arrived.
         case message(WebSocket.Message)
@@ -40,7 +40,7 @@ public struct ReconnectingWebSocket: AsyncSequence, Sendable {
 
     /// Returns the iterator.
     ///
-    /// The request is sent when the first event is read.
+    /// The client sends the request when the first event is read.
     public func makeAsyncIterator() -> Iterator { Iterator(self) }
 
     /// Connects, returns messages, and connects again.
@@ -53,7 +53,8 @@ public struct ReconnectingWebSocket: AsyncSequence, Sendable {
         private var previousDelay: Duration?
         private var hasEnded = false
 
-        // After this time a socket counts as a success, even without a message.
+        // A socket that stays open for this time counts as a success, even if it has received no
+        // message.
         private static let settled = Duration.seconds(60)
 
         fileprivate init(_ source: ReconnectingWebSocket) { self.source = source }
@@ -116,15 +117,15 @@ public struct ReconnectingWebSocket: AsyncSequence, Sendable {
 }
 
 extension Call {
-    /// Describes a socket that is opened again when the connection is lost.
+    /// Describes a socket that is opened again after a lost connection.
     /// - Parameters:
     ///   - protocols: The protocols to offer to the server, the preferred one first.
     ///   - options: The limits of each socket.
-    ///   - retry: Decides whether and when to connect again. Each message sets its count of
-    ///     attempts to zero.
+    ///   - retry: Decides whether and when to connect again. After each message, it counts attempts
+    ///     from zero.
     ///   - subscribe: Runs on each new socket before messages are read, for example to send a
-    ///     subscription. An error that it throws counts as a lost connection.
-    /// - Returns: The events. The request is sent when the first one is read.
+    ///     subscription. If it throws an error, the connection counts as lost.
+    /// - Returns: The events. The client sends the request when the first event is read.
     public func reconnectingWebSocket(
         protocols: [String] = [], options: WebSocket.Options = WebSocket.Options(),
         retry: any RequestRetrier = Retry(

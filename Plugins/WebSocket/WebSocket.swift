@@ -13,14 +13,15 @@ public import TurnpikeSerializers
 /// ```
 ///
 /// One task may receive, and any number of tasks may send. Messages are sent in the order of the
-/// calls. A slow receiver slows down the server, and a slow server makes senders wait. Pings of the
-/// server are answered even if no task receives, until 64 KiB are unread.
+/// calls. If the receiver is slow, the server must wait; if the server is slow, senders wait. The
+/// socket answers pings of the server even if no task receives, until 64 KiB are unread.
 ///
-/// Releasing the socket closes its connection at once; ``close(_:reason:)`` ends it properly.
+/// If the socket is released, its connection is closed immediately. ``close(_:reason:)`` performs
+/// the closing handshake.
 public final class WebSocket: Sendable {
-    /// The protocol that the server chose from the offered ones, or nil.
+    /// The protocol that the server chose from the offered protocols, or nil.
     public let protocolName: String?
-    /// The head of the server's answer to the handshake.
+    /// The head of the server's response to the handshake.
     public let head: ResponseHead
     let core: SocketCore
     private let serializers: SerializerTable
@@ -41,9 +42,9 @@ public final class WebSocket: Sendable {
 
     /// A message.
     public enum Message: Sendable, Hashable {
-        /// Text.
+        /// A message of text.
         case text(String)
-        /// Bytes.
+        /// A message of bytes.
         case binary(Data)
 
         /// The bytes of the message.
@@ -57,14 +58,14 @@ public final class WebSocket: Sendable {
 
     /// Whether messages are compressed (RFC 7692).
     public enum Compression: Sendable, Hashable {
-        /// Not at all.
+        /// Messages are not compressed.
         case none
-        /// The server may compress what it sends.
+        /// The server may compress its messages.
         case receiving
-        /// Client and server may compress what they send.
+        /// Client and server may compress their messages.
         ///
-        /// Then do not send a secret and data of others over one socket: the length of a compressed
-        /// message reveals how much they have in common.
+        /// In this mode, do not send a secret and data of others over one socket: the length of a
+        /// compressed message reveals how much they have in common.
         case both
     }
 
@@ -72,15 +73,17 @@ public final class WebSocket: Sendable {
     public struct Options: Sendable, Hashable {
         /// Whether messages are compressed if the server agrees.
         public var compression: Compression
-        /// The largest message after decompression.
+        /// The maximum number of bytes of a message after decompression.
         ///
-        /// A larger one closes the socket with 1009.
+        /// A larger message closes the socket with 1009.
         public var maxMessageBytes: Int
-        /// The time between a pong and the next ping; nil sends no pings.
+        /// The time between a pong and the next ping.
+        ///
+        /// If nil, no pings are sent.
         public var keepAlive: Duration?
-        /// How long to wait for a pong.
+        /// The longest wait for a pong.
         public var pongLimit: Duration
-        /// How long the closing handshake may take.
+        /// The longest time for the closing handshake.
         public var closeLimit: Duration
 
         /// Creates options.
@@ -101,8 +104,8 @@ public final class WebSocket: Sendable {
 
     /// Sends a message, and returns when the connection has accepted its bytes.
     ///
-    /// If the task is cancelled while it waits for other messages, nothing is sent. A cancellation
-    /// after that does not stop the message.
+    /// If the task is cancelled while it waits for other messages, nothing is sent. A later
+    /// cancellation does not stop the message.
     /// - Throws: ``TurnpikeCore/ClientError/Code/webSocketClosed`` if the socket is closed,
     ///   ``/TurnpikeCore/ClientError/Code/connection`` if the connection is lost, or
     ///   `CancellationError`.
@@ -131,8 +134,8 @@ public final class WebSocket: Sendable {
 
     /// Sends one binary message of any length, with one fragment for each element.
     ///
-    /// Other messages wait until it has ended. If the sequence throws, the socket is closed with
-    /// 1011, because a message cannot be abandoned after its first fragment.
+    /// Other messages wait until this message has ended. If the sequence throws, the socket is
+    /// closed with 1011, because a message cannot be abandoned after its first fragment.
     public func send<Fragments: AsyncSequence>(
         binary fragments: Fragments
     ) async throws where Fragments.Element == Data {
@@ -157,14 +160,15 @@ public final class WebSocket: Sendable {
     /// The messages that arrive from now on.
     ///
     /// The sequence ends if the server closes with 1000 or without a code, or if the client has
-    /// closed. It throws one error if the server closes with another code or violates the protocol,
-    /// or if the connection is lost. Cancelling a waiting task leaves the socket open.
+    /// closed. If the server closes with another code or violates the protocol, or if the
+    /// connection is lost, the sequence throws one error. If a waiting task is cancelled, the
+    /// socket stays open.
     public var messages: Messages { Messages(socket: self) }
 
     /// The messages, each decoded with the client's decoder for JSON.
     ///
-    /// A message that cannot be decoded ends the sequence, but does not close the socket. The error
-    /// is ``/TurnpikeCore/ClientError/Code/serialization``, with up to 1 KiB of the message.
+    /// If a message cannot be decoded, the sequence ends, but the socket stays open. The error is
+    /// ``/TurnpikeCore/ClientError/Code/serialization``, with up to 1 KiB of the message.
     public func messages<Value: Decodable & Sendable>(
         of type: Value.Type
     ) -> AsyncThrowingMapSequence<Messages, Value> {
@@ -181,12 +185,14 @@ public final class WebSocket: Sendable {
         }
     }
 
-    /// The parts of messages as they arrive, for messages that are too large for the memory.
+    /// The parts of messages as they arrive, for messages that are too large for memory.
     public var fragments: Fragments { Fragments(socket: self) }
 
     /// A part of a message.
     public struct Fragment: Sendable, Hashable {
-        /// The bytes; a part of a text may end within a character.
+        /// The bytes of the part.
+        ///
+        /// A part of a text may end within a character.
         public let content: Data
         /// Whether the message is text.
         public let isText: Bool
@@ -196,17 +202,17 @@ public final class WebSocket: Sendable {
 
     // MARK: Closing
 
-    /// How the server closed the socket; nil if it has not closed it.
+    /// How the server closed the socket, or nil if the server has not closed it.
     public var closure: Closure? { core.closure }
 
-    /// Performs the closing handshake: sends a close frame, and waits for that of the server for at
-    /// most ``Options/closeLimit``.
+    /// Sends a close frame, and waits for the server's close frame for at most
+    /// ``Options/closeLimit``.
     ///
-    /// Messages that arrive until then are delivered, except beyond 64 KiB of unread content.
-    /// Closing a closed socket has no effect.
+    /// During the handshake, messages are delivered as usual, except content beyond 64 KiB of
+    /// unread bytes. If the socket is already closed, the method has no effect.
     /// - Parameters:
     ///   - code: The reason as a number.
-    ///   - reason: The reason as text; at most 123 bytes are sent.
+    ///   - reason: The reason as text, of which at most 123 bytes are sent.
     /// - Throws: `CancellationError` if the task is cancelled; the handshake continues.
     public func close(_ code: CloseCode = .normal, reason: String = "") async throws {
         guard code.mayBeSent else {
@@ -235,7 +241,7 @@ extension WebSocket {
                 content += next.content
             }
             socket.core.connection.report(messageOf: content.count, isSent: false)
-            // Its bytes were checked as they came.
+            // The bytes were already checked when they arrived.
             return fragment.isText
                 ? .text(String(decoding: content, as: UTF8.self)) : .binary(content)
         }

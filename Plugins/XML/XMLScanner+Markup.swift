@@ -2,7 +2,7 @@
 
 import TurnpikeCore
 
-// Markup that is skipped, and the lexical elements.
+// Methods that skip markup, and methods that read lexical elements.
 extension XMLScanner {
     /// Skips the XML declaration (§2.8).
     mutating func skipDeclaration() throws {
@@ -25,8 +25,8 @@ extension XMLScanner {
         }
     }
 
-    // Skips an equals sign and a quoted value. Returns false if there is no allowed value; all
-    // allowed values are short.
+    // Skips an equals sign and a quoted value. All allowed values are short. If there is no allowed
+    // value, the result is false.
     private mutating func skipDeclared(_ isAllowed: (ArraySlice<UInt8>) -> Bool) -> Bool {
         skipBlanks()
         guard skip("=") else { return false }
@@ -38,7 +38,7 @@ extension XMLScanner {
         return true
     }
 
-    // Compares bytes, because a combining mark may follow any of them.
+    // Bytes are compared, because a combining mark may follow each of these characters.
     private static func isVersion(_ value: ArraySlice<UInt8>) -> Bool {
         value.count > 2 && value.starts(with: "1.".utf8) && value.dropFirst(2).allSatisfy(isDigit)
     }
@@ -68,7 +68,7 @@ extension XMLScanner {
         guard skip(">") else { throw fault("has -- in a comment") }
     }
 
-    /// Skips the rest of a document type (§2.8): name and external identifier.
+    /// Skips the rest of a document type (§2.8): the name and the external identifier.
     mutating func skipDocumentType() throws {
         guard skipBlanks() else { throw fault("has a document type that cannot be read") }
         _ = try readName()
@@ -106,10 +106,8 @@ extension XMLScanner {
 
     // MARK: Lexical elements
 
-    /// The byte at the current position, or nil at the end.
     func peek() -> UInt8? { byte(after: 0) }
 
-    /// Returns the byte at a distance from the current position, or nil.
     func byte(after distance: Int) -> UInt8? {
         position + distance < bytes.count ? bytes[position + distance] : nil
     }
@@ -125,9 +123,7 @@ extension XMLScanner {
         return true
     }
 
-    /// Skips whitespace.
-    ///
-    /// Returns false if there is none.
+    /// Skips whitespace, and returns false if there is none.
     @discardableResult
     mutating func skipBlanks() -> Bool {
         let start = position
@@ -135,7 +131,6 @@ extension XMLScanner {
         return position > start
     }
 
-    /// Skips everything up to and including a mark.
     mutating func skip(past mark: String, of thing: String) throws {
         let start = position
         let mark = Array(mark.utf8)
@@ -188,13 +183,13 @@ extension XMLScanner {
 
     private static func isDigit(_ byte: UInt8) -> Bool { (0x30...0x39).contains(byte) }
 
-    // Digits, - and . may not begin a name.
+    // A digit, a hyphen or a full stop cannot begin a name.
     private static func isInner(_ byte: UInt8) -> Bool {
         isDigit(byte) || byte == 0x2D || byte == 0x2E
     }
 }
 
-/// Names with characters beyond ASCII.
+/// Characters beyond ASCII in names.
 private enum XMLName {
     static func isValid(_ name: String) -> Bool {
         guard let first = name.unicodeScalars.first, isStart(first) else { return false }

@@ -5,28 +5,29 @@ import TurnpikeCore
 
 /// Limits for reading an XML document, and whether it may have a document type.
 public struct XMLLimits: Sendable, Hashable {
-    /// How deeply elements may be nested.
+    /// The maximum depth of nested elements.
     public var depth: Int
-    /// The most elements and attributes in total.
+    /// The maximum number of elements and attributes of the document.
     public var nodes: Int
-    /// The most attributes of one element.
+    /// The maximum number of attributes of one element.
     public var attributes: Int
-    /// The most bytes of names, values and text in UTF-8.
+    /// The maximum number of bytes of names, values and text in UTF-8.
     public var bytes: Int
     /// Whether the document may have a document type declaration such as `<!DOCTYPE html>`.
     ///
-    /// The declaration is skipped, and nothing that it refers to is read. A declaration with an
-    /// internal subset, which could declare entities and default attributes, is always rejected.
+    /// The declaration is skipped, and nothing that it refers to is read. An internal subset could
+    /// declare entities and default attributes, so a declaration with such a subset is always
+    /// rejected.
     public var allowsDocumentType: Bool
 
     /// Creates limits.
     /// - Parameters:
-    ///   - depth: How deeply elements may be nested.
-    ///   - nodes: The most elements and attributes in total.
-    ///   - attributes: The most attributes of one element.
-    ///   - bytes: The most bytes of names, values and text; 100 MiB by default.
-    ///   - allowsDocumentType: Whether a document type without an internal subset is skipped
-    ///     instead of rejected.
+    ///   - depth: The maximum depth of nested elements.
+    ///   - nodes: The maximum number of elements and attributes of the document.
+    ///   - attributes: The maximum number of attributes of one element.
+    ///   - bytes: The maximum number of bytes of names, values and text; 100 MiB by default.
+    ///   - allowsDocumentType: Whether a document type without an internal subset is skipped. If
+    ///     false, it is rejected.
     public init(
         depth: Int = 200, nodes: Int = 1_000_000, attributes: Int = 1000,
         bytes: Int = 104_857_600, allowsDocumentType: Bool = false
@@ -43,24 +44,23 @@ public struct XMLLimits: Sendable, Hashable {
 public enum XMLEvent: Sendable, Hashable {
     /// An element starts.
     case begin(name: String, attributes: [String: String])
-    /// Text with references and CDATA resolved; adjacent pieces form one event.
+    /// Text in which references and CDATA are resolved. Adjacent pieces are one event.
     case text(String)
     /// An element ends.
     case end(name: String)
 }
 
-/// Reads a document in one pass according to XML 1.0 (fifth edition) and reports its elements and
-/// text.
+/// Reads a document once, by XML 1.0 (fifth edition), and reports its elements and text.
 ///
-/// Each byte is inspected a bounded number of times. Nothing is expanded, because declarations in
-/// document types are not read, so the output is at most twice as large as the input. `XMLTokens`
-/// in `TurnpikeTesting`, for redacting recordings, is a separate, tolerant tokenizer.
+/// Each byte is inspected a bounded number of times. Declarations in document types are not read,
+/// so no entity is expanded, and the output is at most twice as large as the input. `XMLTokens` in
+/// `TurnpikeTesting` is a separate, tolerant tokenizer for redacting recordings.
 struct XMLScanner {
     private enum Place {
-        /// Before the root element; `hasType` is true after a document type.
+        /// The position is before the root element. `hasType` is true after a document type.
         case prolog(hasType: Bool)
         case content
-        /// After the root element.
+        /// The position is after the root element.
         case epilog
     }
 
@@ -68,7 +68,7 @@ struct XMLScanner {
     let limits: XMLLimits
     let handle: (XMLEvent) throws -> Void
     var position = 0
-    // Text that was not reported yet; comments do not split it.
+    // Text that was not reported yet. Comments do not split the text.
     var text: [UInt8] = []
     private var place = Place.prolog(hasType: false)
     private var open: [Range<Int>] = []
@@ -87,7 +87,7 @@ struct XMLScanner {
     }
 
     /// Reads the document.
-    /// - Parameter check: Called between pieces; its errors end the reading.
+    /// - Parameter check: Called between pieces. If it throws, the reading ends with that error.
     /// - Throws: ``/TurnpikeCore/ClientError/Code/serialization``, and the errors of the closures.
     mutating func run(check: () throws -> Void) throws {
         try skipDeclaration()
@@ -155,7 +155,8 @@ struct XMLScanner {
                     "has an element with more than \(limits.attributes) attributes")
             }
             let (attribute, value) = try readAttribute()
-            // Canonically equivalent names are rejected too, because one attribute would be lost.
+            // If two attributes have canonically equivalent names, they are rejected too: one of
+            // them would be lost.
             if attributes.updateValue(value, forKey: attribute) != nil {
                 throw fault("has an element with two attributes of one name")
             }
@@ -228,14 +229,14 @@ struct XMLScanner {
     }
 }
 
-/// Reads a document within limits, and stops if a check throws.
+/// Reads a document within limits, and calls a check at intervals.
 enum XMLReader {
     /// Passes the events of a document to a closure.
     /// - Parameters:
     ///   - content: The document.
     ///   - charset: The charset of the `Content-Type`.
     ///   - limits: The limits.
-    ///   - check: Called between pieces; its error ends the reading.
+    ///   - check: Called between pieces. If it throws, the reading ends with that error.
     ///   - handle: Receives the events.
     /// - Throws: ``/TurnpikeCore/ClientError/Code/serialization``, and the errors of the closures.
     static func read(

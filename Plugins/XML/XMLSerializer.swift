@@ -5,11 +5,11 @@ public import TurnpikeCore
 
 /// Parses the content as an XML document and returns its root element.
 ///
-/// It supports XML 1.0 without document types. A document type is rejected unless
-/// ``XMLLimits/allowsDocumentType`` allows it to be skipped. Any entity other than the five
-/// predefined ones is rejected. Nothing is expanded, and nothing outside the content is read. The
-/// encoding comes from the byte order mark, the `charset` of the `Content-Type`, the XML
-/// declaration, or is UTF-8, in this order (RFC 7303 §3).
+/// The serializer supports XML 1.0 without document types. The serializer rejects a document type,
+/// unless ``XMLLimits/allowsDocumentType`` is true and the type can be skipped. The serializer also
+/// rejects any entity other than the five predefined ones. The serializer expands nothing, and
+/// reads nothing outside the content. The encoding comes from the byte order mark, else from the
+/// `charset` of the `Content-Type`, else from the XML declaration, else it is UTF-8 (RFC 7303 §3).
 ///
 /// The deadline and the cancellation of the call also apply while the document is parsed.
 public struct XMLSerializer: ContentSerializer {
@@ -48,9 +48,9 @@ extension ResponseSerializer where Self == XMLSerializer {
 
 extension XMLTree {
     /// Parses a document and returns its root element.
-    /// - Throws: ``/TurnpikeCore/ClientError/Code/serialization`` if it is not well formed, has a
-    ///   document type, refers to an entity that is not predefined, or exceeds a limit;
-    ///   `CancellationError` if the task is cancelled.
+    /// - Throws: ``/TurnpikeCore/ClientError/Code/serialization`` if the document is not well
+    ///   formed, has a document type, refers to an entity that is not predefined, or exceeds a
+    ///   limit. `CancellationError` if the task is cancelled.
     public init(parsing content: Data, limits: XMLLimits = XMLLimits()) throws {
         try self.init(parsing: content, charset: nil, limits: limits)
     }
@@ -81,7 +81,6 @@ extension XMLTree {
 }
 
 extension ResponseHead {
-    /// The charset of the `Content-Type`.
     fileprivate var charset: String? {
         headers[.contentType].flatMap { MediaType(parsing: $0) }?[parameter: "charset"]
     }
@@ -93,11 +92,11 @@ extension Call {
         try await serialize(with: XMLSerializer(limits: limits))
     }
 
-    /// Sends the request and passes the content of the response to a closure, event by event,
-    /// without building a tree.
+    /// Sends the request, and passes the events of the response's XML document to a closure.
     ///
-    /// An error of the closure ends the reading and becomes the `underlying` error. The deadline
-    /// and the cancellation of the call also end the reading between two events.
+    /// No tree is built. If the closure throws, the reading ends, and the error becomes the
+    /// `underlying` error. The deadline and the cancellation of the call also end the reading
+    /// between two events.
     public func xmlEvents(
         limits: XMLLimits = XMLLimits(), _ handle: @escaping @Sendable (XMLEvent) throws -> Void
     ) async throws { try await serialize(with: XMLEventSerializer(limits: limits, handle: handle)) }
@@ -121,24 +120,24 @@ private struct XMLEventSerializer: ContentSerializer {
     }
 }
 
-/// An element of an XML document with its content.
+/// An element of an XML document, with its content.
 ///
 /// ```swift
 /// let feed = try await client.get("feed.xml").xml()
 /// let titles = feed.children(named: "item").compactMap { $0.first("title")?.text }
 /// ```
 ///
-/// It has no reference to its parent, so parts of it can be stored and sent anywhere.
+/// An element has no reference to its parent, so you can store and send a part of a tree anywhere.
 public struct XMLTree: Sendable, Hashable {
     /// The content of an element, in order.
     public enum Node: Sendable, Hashable {
         /// An element.
         case element(XMLTree)
-        /// Text, with references and CDATA resolved.
+        /// Text in which references and CDATA are resolved.
         case text(String)
     }
 
-    /// The name as written, including its prefix: `atom:link`.
+    /// The name as written, including its prefix, such as `atom:link`.
     public var name: String
     /// The attributes by their names as written.
     public var attributes: [String: String]
@@ -165,24 +164,24 @@ public struct XMLTree: Sendable, Hashable {
         }
     }
 
-    /// Returns the child elements with a name, with or without its prefix.
+    /// Returns the child elements with this name, whether or not they have a prefix.
     public func children(named name: String) -> [XMLTree] {
         children.filter { $0.name == name || $0.localName == name }
     }
 
-    /// Returns the first child element with a name, with or without its prefix.
+    /// Returns the first child element with this name, whether or not it has a prefix.
     public func first(_ name: String) -> XMLTree? {
         children.first { $0.name == name || $0.localName == name }
     }
 
-    /// All text inside, including that of child elements.
+    /// The text of the element and of all elements inside.
     public var text: String {
         var text = ""
         appendText(to: &text)
         return text
     }
 
-    // Each piece is copied once, whatever the depth of its element.
+    // Each piece is copied only once, even at great depth.
     private func appendText(to text: inout String) {
         for node in nodes {
             switch node {
@@ -192,6 +191,6 @@ public struct XMLTree: Sendable, Hashable {
         }
     }
 
-    /// The value of an attribute.
+    /// The value of an attribute, or nil if the element does not have the attribute.
     public subscript(attribute: String) -> String? { attributes[attribute] }
 }

@@ -5,13 +5,11 @@ import TurnpikeCore
 import TurnpikeSerializers
 import TurnpikeSupport
 
-/// The characters of a document as valid UTF-8, with each line ending replaced by LF (XML 1.0 §2.2,
+/// The characters of a document in UTF-8, with LF in place of each line ending (XML 1.0 §2.2,
 /// §2.11).
 enum XMLText {
-    /// Decodes content.
-    ///
-    /// The encoding comes from the byte order mark, the `charset` of the `Content-Type`, the XML
-    /// declaration, or is UTF-8, in this order (RFC 7303 §3).
+    // Decodes content. The encoding comes from the byte order mark, else from the `charset` of the
+    // `Content-Type`, else from the XML declaration, else it is UTF-8 (RFC 7303 §3).
     static func bytes(of content: Data, charset label: String?) throws -> [UInt8] {
         if content.isEmpty { throw XMLFault.error("is empty") }
         let (charset, start) = try encoding(of: content, label)
@@ -42,7 +40,7 @@ enum XMLText {
     // bytes, because all its allowed parts are short.
     private static func declaredEncoding(of content: Data) throws -> String? {
         let start = content.prefix(200)
-        // The name of another instruction may begin with `xml`.
+        // The name of another instruction may begin with `xml`, such as `xml-stylesheet`.
         guard start.starts(with: "<?xml".utf8), let blank = start.dropFirst(5).first, blank <= 0x20
         else { return nil }
         guard let end = start.firstRange(of: Data("?>".utf8)) else {
@@ -60,7 +58,7 @@ enum XMLText {
         var position = 0
         while position < bytes.count {
             let byte = bytes[position]
-            // U+FFFE and U+FFFF are the only other characters of UTF-8 that XML does not allow.
+            // U+FFFE and U+FFFF are the only other characters that XML does not allow.
             let isNone =
                 byte < 0x20 && byte != 0x0A && byte != 0x09 && byte != 0x0D
                 || byte == 0xEF && bytes[position + 1] == 0xBF && bytes[position + 2] >= 0xBE
@@ -88,13 +86,11 @@ enum XMLText {
     }
 }
 
-/// Errors for rejected documents.
 enum XMLFault {
     static func error(_ reason: String) -> ClientError {
         ClientError(.serialization, "the XML document \(reason)")
     }
 
-    /// Returns an error with a position.
     static func error(_ reason: String, at position: Int, of bytes: [UInt8]) -> ClientError {
         let before = bytes[..<position]
         let line = before.reduce(1) { $1 == 0x0A ? $0 + 1 : $0 }
@@ -103,7 +99,7 @@ enum XMLFault {
     }
 }
 
-// Text and attribute values.
+// Methods that read text and attribute values.
 extension XMLScanner {
     /// Reads text up to the next markup and resolves references.
     mutating func readCharacters() throws {
@@ -182,7 +178,7 @@ extension XMLScanner {
         while let digit = peek().flatMap({ Character(Unicode.Scalar($0)).hexDigitValue }),
             digit < radix
         {
-            // Clamped beyond the last Unicode scalar to prevent an overflow.
+            // The value stops above the last Unicode scalar, so that it cannot overflow.
             value = min(value * radix + UInt32(digit), 0x11_0000)
             position += 1
         }

@@ -6,11 +6,11 @@ import TurnpikeSerializers
 extension Client {
     /// Creates a client with the standard serializers.
     /// - Parameters:
-    ///   - baseURL: The URL that relative targets are resolved against.
+    ///   - baseURL: The base for relative URLs of requests.
     ///   - transport: Sends the requests.
     ///   - stack: The gates, outermost first.
     ///   - trace: The reader of all calls, such as the `TraceStore` of the module
-    ///     `TurnpikeInspection`; nil for none.
+    ///     `TurnpikeInspection`, or nil.
     ///   - timeSource: The source of all time in calls.
     ///   - randomSource: The source of all random values in calls.
     public convenience init(
@@ -36,11 +36,10 @@ extension Client {
     }
 }
 
-// A literal is a base URL, and text in a variable is one too. What is wrong with the text is the
-// client's fault, and the error of each call.
+// A base URL may be a literal or text in a variable. If the text is not a URL, the client reports
+// that, and each call fails with the error.
 extension Client {
-    /// Creates a client with the standard serializers; the text is the URL that relative targets are
-    /// resolved against.
+    /// Creates a client with the standard serializers and the text of a base URL.
     public convenience init(
         baseURL: String, transport: any Transport, stack: Stack = .standard,
         trace: (any CallReader)? = nil, timeSource: any TimeSource = SystemTimeSource(),
@@ -51,8 +50,8 @@ extension Client {
             timeSource: timeSource, randomSource: randomSource)
     }
 
-    /// Creates a client with the standard serializers, whose stack comes from a builder; the text is
-    /// the URL that relative targets are resolved against.
+    /// Creates a client with the standard serializers, the text of a base URL, and a stack from a
+    /// builder.
     public convenience init(
         baseURL: String, transport: any Transport, trace: (any CallReader)? = nil,
         timeSource: any TimeSource = SystemTimeSource(),

@@ -3,19 +3,19 @@
 public import TurnpikeCore
 import TurnpikeSupport
 
-/// A mistake in a stack file: its place, the value that was found, and the expected value.
+/// A mistake in a stack file: its path, the value in the file, and the expected value.
 public struct ConfigurationIssue: Hashable, Sendable, CustomStringConvertible {
     /// The kind of mistake.
     public enum Kind: Hashable, Sendable {
-        /// The file is invalid.
+        /// The file has a mistake.
         case mistake
         /// The file is valid, but the transport does not support a setting.
         case unsupported
     }
 
-    /// The path in the file: `stack[2].attempts`.
+    /// The path in the file, such as `stack[2].attempts`.
     public let path: String
-    /// The value that was found and the expected value.
+    /// The value in the file and the expected value.
     public let message: String
     /// The kind of mistake.
     public let kind: Kind
@@ -27,7 +27,7 @@ public struct ConfigurationIssue: Hashable, Sendable, CustomStringConvertible {
         self.kind = kind
     }
 
-    /// The path and the message: `stack[2].attempts: …`.
+    /// The path and the message, such as `stack[2].attempts: …`.
     public var description: String { path.isEmpty ? message : "\(path): \(message)" }
 }
 
@@ -41,16 +41,14 @@ extension ClientError {
     }
 }
 
-/// Collects the mistakes in a file: the first hundred, and the number of the others.
 final class IssueReport {
     private static let maxIssues = 100
     private var first: [ConfigurationIssue] = []
     private var others = 0
     private var othersKind = ConfigurationIssue.Kind.unsupported
-    // Values from the environment and from other files.
+    // The values from the environment and from other files.
     private var hidden: Set<String> = []
 
-    /// How many mistakes were found, including those that are not shown.
     var count: Int { first.count + others }
 
     var issues: [ConfigurationIssue] {
@@ -61,9 +59,7 @@ final class IssueReport {
         return first + [rest]
     }
 
-    /// Adds a mistake.
-    ///
-    /// Messages are created only if they are shown.
+    // Adds a mistake. The message is created only if it will be shown.
     func add(
         _ kind: ConfigurationIssue.Kind, at path: @autoclosure () -> String,
         _ message: @autoclosure () -> String
@@ -77,12 +73,11 @@ final class IssueReport {
         }
     }
 
-    /// Adds the mistakes of another file.
     func add(_ issues: [ConfigurationIssue]) {
         for issue in issues { add(issue.kind, at: issue.path, issue.message) }
     }
 
-    /// Hides a text from all messages, because the file refers to it as a secret.
+    /// Hides a text in all messages, because the file refers to the text as a secret.
     func hide(_ text: String) {
         if text.isEmpty { return }
         hidden.formUnion([
@@ -91,12 +86,12 @@ final class IssueReport {
     }
 
     private func shown(_ message: String) -> String {
-        // Longer words come first, because one word may be the beginning of another.
+        // Longer words are hidden first, because one word may be the beginning of another.
         let words = hidden.sorted { $0.utf8.count > $1.utf8.count }
         return Redaction.standard.text(words.reduce(message) { Self.hide($1, in: $0) })
     }
 
-    // A message shows only the beginning of a long text.
+    // A message contains only the beginning of a long text.
     private static func hide(_ word: String, in message: String) -> String {
         // A short text would match everywhere, so only quoted occurrences are hidden.
         if word.utf8.count < 4 {

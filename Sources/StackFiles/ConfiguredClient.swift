@@ -3,7 +3,7 @@
 import Synchronization
 public import TurnpikeCore
 
-/// A client that is described by a stack file and can load a new file without a restart.
+/// A client that a stack file describes, and that can load a new file without a restart.
 ///
 /// ```swift
 /// let configured = try ConfiguredClient(StackFile(contentsOf: url), registry: .standard, serializers: .standard)
@@ -11,33 +11,33 @@ public import TurnpikeCore
 /// try configured.reload(StackFile(contentsOf: url))  // a bad file throws, and changes nothing
 /// ```
 ///
-/// A reload first builds the complete new stack and then puts it in force; running calls keep their
-/// stack. The state of gates (circuit breakers, budgets, cookie jars, caches) survives if the
-/// gate's `id`, or its name and position, is unchanged. Each gate decides which settings identify
-/// its state (``Settings/reloadable(_:for:updating:_:)``). If state is kept, new rules for it also
-/// apply to running calls.
+/// A reload first builds the complete new stack, and then uses it for new calls. Running calls keep
+/// their stack. The state of a gate (circuit breakers, budgets, cookie jars, caches) survives if
+/// its `id`, or its name and position, is unchanged. Each gate decides which settings identify its
+/// state (``Settings/reloadable(_:for:updating:_:)``). New rules for existing state also apply to
+/// running calls.
 public final class ConfiguredClient: Sendable {
     private struct State {
         var file: StackFile
         var kept: ReloadableState
     }
 
-    /// The client.
+    /// The client that the file describes.
     public let client: Client
     private let registry: Registry
     private let state: Mutex<State>
 
-    /// Creates a client.
+    /// Creates a client from a stack file.
     /// - Parameters:
     ///   - file: The stack file.
     ///   - registry: The names that the file may use.
     ///   - serializers: The serializers for response values.
     ///   - trace: The reader of all calls, such as the `TraceStore` of the module
-    ///     `TurnpikeInspection`; nil for none.
+    ///     `TurnpikeInspection`, or nil.
     ///   - timeSource: The source of all times in calls.
     ///   - randomSource: The source of all randomness in calls.
-    /// - Throws: ``/TurnpikeCore/ClientError/Code/configuration`` with every mistake in the file, or
-    ///   ``/TurnpikeCore/ClientError/Code/unsupported``.
+    /// - Throws: ``/TurnpikeCore/ClientError/Code/configuration`` with every mistake in the file,
+    ///   or ``/TurnpikeCore/ClientError/Code/unsupported``.
     public init(
         _ file: StackFile, registry: Registry, serializers: SerializerTable,
         trace: (any CallReader)? = nil, timeSource: any TimeSource = SystemTimeSource(),
@@ -55,22 +55,22 @@ public final class ConfiguredClient: Sendable {
         state = Mutex(State(file: file, kept: kept))
     }
 
-    /// The current file.
+    /// The stack file that is in use.
     public var file: StackFile { state.withLock { $0.file } }
 
     /// Loads another file.
     ///
-    /// The transport stays if its part of the file is unchanged. The same holds for the state that
-    /// `shared` describes. The base URL cannot change, because existing requests were resolved
+    /// The transport stays if its part of the file is unchanged. The same is true for the state
+    /// that `shared` describes. The base URL cannot change, because earlier requests were resolved
     /// against it.
-    /// - Throws: ``/TurnpikeCore/ClientError/Code/configuration`` with every mistake. The previous file then
-    ///   stays in force.
+    /// - Throws: ``/TurnpikeCore/ClientError/Code/configuration`` with every mistake. If this error
+    ///   is thrown, the previous file stays in use.
     public func reload(_ file: StackFile) throws {
         try state.withLock { state in
             guard file.root["baseURL"] == state.file.root["baseURL"] else {
                 throw ClientError.configuration([
                     ConfigurationIssue(
-                        path: "baseURL", message: "a reload cannot change it; make a new client")
+                        path: "baseURL", message: "a reload cannot change it; create a new client")
                 ])
             }
             let kept = ReloadableState(following: state.kept)
@@ -85,7 +85,8 @@ public final class ConfiguredClient: Sendable {
 }
 
 extension Client {
-    // The shared state ends with the client, or with the last call of a stack that used it.
+    // The client releases the shared state at its end, or after the last call of a stack that used
+    // the state.
     fileprivate func put(_ parts: StackFile.Parts) {
         replace(stack: parts.stack, transport: parts.transport) { [shared = parts.shared] in
             await shared?.shutdown()

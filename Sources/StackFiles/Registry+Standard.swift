@@ -5,10 +5,11 @@ public import TurnpikeMiddleware
 import TurnpikeSerializers
 
 extension Registry {
-    /// The transports and gates of `import Turnpike`, and its stack with the name `standard`.
+    /// The registry with the transports and gates of `import Turnpike`, and its stack with the name
+    /// `standard`.
     public static var standard: Registry {
         var registry = Registry()
-        // The first one is the transport of files that name no transport.
+        // The first transport is the default for files that name no transport.
         registry.registerURLSession()
         registry.registerTransports()
         registry.registerMiddleware()
@@ -30,24 +31,23 @@ extension Registry {
     }
 }
 
-// Settings that several gates have.
 extension SettingDescription {
     /// The setting `metrics`, which ``Settings/meter()`` reads.
     public static let metrics: SettingDescription = """
-        Where figures of the gate are written: a file, or `"stderr"`; or, as `"meter:NAME"`, \
-        a meter that the program has registered.
+        The destination of the gate's figures: a file, `"stderr"`, or as `"meter:NAME"` a meter \
+        that the program has registered.
         """
 
     /// The setting `switch`, which ``Settings/switched(_:)`` reads.
     public static let control: SettingDescription = """
-        Puts the gate behind a switch: the share of the calls that pass it, 1 for all and 0 for none. A \
-        reload sets it, and says so in the log.
+        Puts the gate behind a switch. The value is the share of the calls that pass through the \
+        gate, from 0 (none) to 1 (all). If a reload changes the share, the log says so.
         """
 
     /// The setting `budget`, which ``Settings/retryBudget()`` reads.
     public static let budget: SettingDescription = """
         The share of the calls to an origin that may be sent again, by retries and hedges \
-        together; null sets no bound.
+        together. null sets no limit.
         """
 
     /// The setting `shared`, which ``Settings/sharedGates()`` reads.
@@ -58,24 +58,26 @@ extension SettingDescription {
     /// The setting `origins`, which ``Settings/keptOrigins()`` reads.
     public static let origins = SettingDescription(
         """
-        The origins that receive the credential, such as `"https://api.example.com"`. Without it, \
-        that of `baseURL`; without a `baseURL`, that of the first request.
+        The origins that receive the credential, such as `"https://api.example.com"`. The default \
+        is the origin of `baseURL`, or without a `baseURL` the origin of the first request.
         """)
 
     static let secretOrigins = SettingDescription(
         """
-        The origins that receive fields with secrets, such as `Authorization`. Without it, that \
-        where a call begins.
+        The origins that receive fields with secrets, such as `Authorization`. The default is the \
+        origin where a call begins.
         """, type: .list(of: .string))
 }
 
 extension Settings {
-    /// Returns the gate, behind a switch if the file sets one (`switch`).
+    /// Returns the gate, behind a switch if the setting `switch` is present.
     public func switched(_ gate: any Gate) -> any Gate {
         optionalDouble("switch", in: 0...1).map { Switched(by: control($0), [gate]) } ?? gate
     }
 
-    /// Returns the switch of a gate, which a reload keeps, and sets to what the file says.
+    /// Returns the switch of a gate.
+    ///
+    /// A reload keeps the switch, and sets it to the share in the file.
     public func control(_ share: Double) -> Switch {
         let name = "the stack file"
         return reloadable("switch", for: true, updating: { $0.set(share: share, by: name) }) {
@@ -92,13 +94,14 @@ extension ConfiguredClient {
 }
 
 extension Registry {
-    /// Returns the reference of stack files with these names, as Markdown: each transport and gate
-    /// with its settings, their types and defaults, and an example.
+    /// Returns the reference of stack files with these names, as Markdown.
     ///
-    /// A part with a ``PartDescription`` is also explained. Each factory is run, as for
-    /// a check (``Settings/isDryRun``), on an empty object and on its example.
-    /// - Parameter modules: The modules whose gates are shown as DocC links; others are shown by
-    ///   their names.
+    /// The reference has each transport and gate, with its settings, their types and defaults, and
+    /// an example. If a part has a ``PartDescription``, the reference also explains the part. To
+    /// observe the settings, each factory runs on an empty object and on its example, as for a
+    /// check (``Settings/isDryRun``).
+    /// - Parameter modules: The modules whose gates are shown as DocC links. Other gates are shown
+    ///   by their names.
     /// - Returns: The text, whose first line is a heading.
     public func reference(linking modules: Set<String> = []) -> String {
         ReferenceText(linked: modules)
@@ -107,19 +110,18 @@ extension Registry {
                 stacks: stackNames)
     }
 
-    /// Returns the JSON Schema (draft 2020-12) of stack files with these names, by which editors
-    /// complete and check them.
+    /// Returns the JSON Schema (draft 2020-12) of stack files with these names, for completion and
+    /// checks in editors.
     ///
     /// The schema accepts each file that ``StackFile/check(with:)`` accepts, on two conditions.
-    /// First, each part has a description without gaps (``checkReference()``). Second, its factory
-    /// reads and requires the same settings for each file. If a setting is read only for a certain
-    /// value of another setting, the example must have that value.
+    /// First, each part has a complete description (``checkReference()``). Second, its factory
+    /// reads and requires the same settings for each file. If a factory reads a setting only for a
+    /// certain value of another setting, the example must have that value.
     ///
-    /// If a part has no description, or its factory throws on the example, the part may have any
-    /// settings besides the observed ones.
-    ///
-    /// Only the check finds files that do not exist, and settings that do not fit each other.
-    /// - Returns: The schema; ``/TurnpikeCore/JSONValue/data(pretty:sortedNames:)`` writes it.
+    /// If a part has no description, or its factory throws on the example, the schema allows any
+    /// setting for the part. Only a check finds missing files, and settings that do not fit each
+    /// other.
+    /// - Returns: The schema. ``/TurnpikeCore/JSONValue/data(pretty:sortedNames:)`` writes it.
     public func schema() -> JSONValue {
         ReferenceSchema(
             transports: transportReferences, gates: gateReferences, shared: sharedReferences,
@@ -130,8 +132,8 @@ extension Registry {
     /// Returns the gaps and mistakes of this registry's descriptions.
     ///
     /// A description must have exactly the settings that the factory reads. A described default
-    /// must be the one that the factory reads, and the example must be accepted. Test that there
-    /// are no issues:
+    /// must equal the default that the factory reads. The factory must accept the example. Test
+    /// that there are no issues:
     ///
     /// ```swift
     /// #expect(registry.checkReference().isEmpty)

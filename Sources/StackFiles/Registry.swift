@@ -5,8 +5,7 @@ import TurnpikeSupport
 
 /// The names that a stack file may use for gates, transports and complete stacks.
 ///
-/// A registry is a value that its owner fills; nothing is registered globally. A plugin adds a name
-/// in one line:
+/// A registry is a value: nothing is registered globally. A plugin adds a name in one line:
 ///
 /// ```swift
 /// var registry = Registry.standard
@@ -22,20 +21,21 @@ public struct Registry: Sendable {
     private var gates: [String: Part<any Gate>] = [:]
     private var transports: [String: Part<any Transport>] = [:]
     private var sharedParts: [String: Part<any SharedPart>] = [:]
-    // For each earlier name of a gate, its present name; `gates` has only the present names.
+    // The current name for each earlier name of a gate. `gates` has only the current names.
     private var aliases: [String: String] = [:]
     private var stacks: [String: @Sendable () -> Stack] = [:]
     private(set) var meters: [String: any GateMeter] = [:]
     private(set) var defaultTransport: String?
-    // Shared by all copies.
+    // All copies of the registry share this object.
     let common = CommonState()
 
     /// Creates an empty registry.
     public init() {}
 
-    /// Adds or replaces a gate under a name; an earlier name of the gate then means the new gate.
+    /// Adds or replaces a gate under a name.
     ///
-    /// The description is for the reference and the schema of stack files.
+    /// After this, an earlier name of the gate means the new gate. The description is for the
+    /// reference and the schema of stack files.
     public mutating func register(
         gate name: String, description: PartDescription? = nil,
         _ make: @escaping @Sendable (Settings) throws -> any Gate
@@ -44,9 +44,10 @@ public struct Registry: Sendable {
         aliases[name] = nil
     }
 
-    /// Adds an earlier name of a gate that is registered.
+    /// Adds an earlier name of a registered gate.
     ///
-    /// The alias refers to the name, so it also means a gate that replaces this one.
+    /// The earlier name refers to the current name, so it also means a gate that replaces the
+    /// current one.
     public mutating func register(gate alias: String, sameAs name: String) {
         precondition(gates[name] != nil && alias != name, "there is no gate \(name) to rename")
         gates[alias] = nil
@@ -55,7 +56,7 @@ public struct Registry: Sendable {
 
     /// Adds or replaces a transport under a name.
     ///
-    /// The first one is used for files that name no transport. A file that is only checked
+    /// The first registered transport is the default for files that name no transport. A check
     /// (``Settings/isDryRun``) does not use the transport. If the transport opens resources, its
     /// factory should then only read the settings and return a ``/TurnpikeCore/MockTransport``.
     public mutating func register(
@@ -68,12 +69,12 @@ public struct Registry: Sendable {
 
     /// Adds or replaces a kind of shared state under a name.
     ///
-    /// A file that is only checked (``Settings/isDryRun``) opens nothing: a factory should then read
-    /// its settings and return a part that does nothing.
+    /// A check (``Settings/isDryRun``) must open nothing: the factory should then read its settings
+    /// and return a part that does nothing.
     /// - Parameters:
-    ///   - name: The name.
+    ///   - name: The name in files.
     ///   - description: The description for the reference and the schema of stack files.
-    ///   - make: Reads the settings and makes the part.
+    ///   - make: Reads the settings and creates the part.
     public mutating func register(
         shared name: String, description: PartDescription? = nil,
         _ make: @escaping @Sendable (Settings) throws -> any SharedPart
@@ -86,33 +87,31 @@ public struct Registry: Sendable {
         stacks[name] = make
     }
 
-    /// Adds or replaces a meter under a name; gates and transports with the setting `"metrics":
-    /// "meter:NAME"` report to it.
+    /// Adds or replaces a meter under a name.
+    ///
+    /// Gates and transports with the setting `"metrics": "meter:NAME"` report to the meter.
     ///
     /// ```swift
     /// registry.register(meter: MetricsSystemRecorder(), as: "service")
     /// ```
     /// - Parameters:
-    ///   - meter: Receives the figures of all clients that are made with the registry.
-    ///   - name: The name. A file is refused if it names a meter that is not registered.
+    ///   - meter: Receives the figures of all clients that use the registry.
+    ///   - name: The name in files. If a file names a meter that is not registered, the file is
+    ///     refused.
     public mutating func register(meter: any GateMeter, as name: String) { meters[name] = meter }
 
-    /// The names of the gates, including earlier names.
     var gateNames: [String] { (Array(gates.keys) + aliases.keys).sorted() }
-    /// The names of the kinds of shared state.
     var sharedNames: [String] { sharedParts.keys.sorted() }
-    /// The names of the complete stacks.
     var stackNames: [String] { stacks.keys.sorted() }
 
-    // The parts as the reference shows them, by name.
+    // The gates as the reference shows them, sorted by name.
     var gateReferences: [PartReference] {
         references(.gate, gates) {
-            // In the name of a private type, the context is a number.
+            // The name of a private type contains a number as its context.
             String(reflecting: type(of: $0)).replacing(/\(unknown context at [^)]*\)\./, with: "")
         }
     }
     var sharedReferences: [PartReference] { references(.shared, sharedParts) }
-    /// The default transport comes first.
     var transportReferences: [PartReference] {
         let all = references(.transport, transports)
         return all.filter { $0.name == defaultTransport }
@@ -134,9 +133,8 @@ public struct Registry: Sendable {
 
     // MARK: Building
 
-    /// The shared parts of files, by name.
-    ///
-    /// The texts behind references identify the part too, so a new password makes a new part.
+    // Returns the shared part of a file. The texts to which references lead identify the part too,
+    // so a new password makes a new part.
     func sharedPart(_ value: JSONValue, in settings: Settings) -> (any SharedPart)? {
         guard
             let (name, inner) = part(
@@ -145,7 +143,7 @@ public struct Registry: Sendable {
             let part = sharedParts[name]
         else { return nil }
         inner.stateKey = "shared"
-        // A reference with a mistake is reported by its reader.
+        // The code that reads the setting reports a reference with a mistake.
         let silent = Settings([:], Settings.Reading())
         return try? inner.reloadable("part", for: Unshown(silent.resolved(value, at: ""))) {
             guard let made = attempt(inner, "shared", settings, { try part.make(inner) }) else {
@@ -157,7 +155,6 @@ public struct Registry: Sendable {
 
     private struct NoPart: Error {}
 
-    /// The gates of a stack, with their paths in the file.
     func stack(_ value: JSONValue?, in settings: Settings) -> [ParsedStackFile.Part] {
         switch value {
         case nil: return named("standard", settings)
@@ -166,7 +163,7 @@ public struct Registry: Sendable {
             var ids: Set<String> = []
             return elements.enumerated().compactMap { number, element in
                 let before = settings.report.count
-                // A gate with a mistake has defaults in place of the file's settings.
+                // If a gate has a mistake, it has defaults in place of the settings of the file.
                 guard let made = gate(element, number: number, in: settings, &ids),
                     settings.report.count == before
                 else { return nil }
@@ -200,7 +197,7 @@ public struct Registry: Sendable {
                 value, at: path, in: settings, names: gateNames, kind: "gate"),
             let gate = gates[aliases[name] ?? name]
         else { return nil }
-        // The state of a gate is identified by its id, or by its name and position.
+        // The id of a gate, or its name and position, identifies the state of the gate.
         let id = inner.string("id")
         inner.stateKey = id ?? "\(name)#\(number)"
         if let id, !ids.insert(id).inserted {

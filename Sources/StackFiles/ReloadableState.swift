@@ -4,7 +4,7 @@ import Synchronization
 import TurnpikeCore
 
 /// The state of gates that survives a reload, such as circuit breakers, budgets, cookie jars and
-/// caches, by key.
+/// caches.
 final class ReloadableState: Sendable {
     private struct Entry: Sendable {
         let settings: any Hashable & Sendable
@@ -20,12 +20,10 @@ final class ReloadableState: Sendable {
 
     private let contents: Mutex<Contents>
 
-    /// Creates state for a first stack.
     init() { contents = Mutex(Contents()) }
 
-    /// Creates the state for a stack that replaces another.
-    ///
-    /// State is released if the new stack does not request it.
+    // Creates the state for a stack that replaces another stack. If the new stack does not request
+    // a state, that state is released.
     init(following other: ReloadableState) {
         contents = Mutex(Contents(before: other.contents.withLock { $0.entries }))
     }
@@ -49,8 +47,8 @@ final class ReloadableState: Sendable {
         return state
     }
 
-    /// Called when a stack is in force: applies the new settings to kept state and releases the
-    /// rest.
+    // Applies the new settings to the state that stays, and releases all other state. The client
+    // calls this method when a stack is in use.
     func settle() {
         let (updates, _) = contents.withLock { contents in
             defer {
@@ -64,8 +62,7 @@ final class ReloadableState: Sendable {
     }
 }
 
-/// Objects that all stacks of one registry share: one for each key, for the lifetime of the
-/// registry.
+/// Objects that all stacks of one registry share, by key, for the lifetime of the registry.
 final class CommonState: Sendable {
     private let values = Mutex<[String: any AnyObject & Sendable]>([:])
 
@@ -82,16 +79,16 @@ final class CommonState: Sendable {
 extension Settings {
     /// Returns state that survives a reload of the stack.
     ///
-    /// If an earlier stack has state for the same gate and key with equal settings, that state is
-    /// returned; otherwise, new state is returned.
+    /// If an earlier stack has state for the same gate and key with equal settings, the result is
+    /// that state. Otherwise, the result is new state.
     ///
-    /// A gate that several stacks share can be its own state.
+    /// If several stacks share a gate, the gate itself can be the state.
     /// - Parameters:
     ///   - key: Identifies the state within its gate.
     ///   - settings: The settings that the state was created from. Leave out settings that can be
     ///     applied to existing state.
-    ///   - update: Applies this gate's settings to state of an earlier stack, once the new stack is
-    ///     in force. This closure is not called for a rejected file.
+    ///   - update: Applies this gate's settings to the state of an earlier stack, as soon as the
+    ///     new stack is in use. If the file is rejected, nothing calls the closure.
     ///   - make: Creates the state.
     /// - Returns: The state.
     public func reloadable<State: Sendable>(
@@ -101,13 +98,14 @@ extension Settings {
         try reading.state.value("\(stateKey)/\(key)", for: settings, updating: update, make)
     }
 
-    /// Returns state that several gates of one stack share and that survives a reload, as with
-    /// ``reloadable(_:for:updating:_:)``.
+    /// Returns state that several gates of one stack share, and that survives a reload.
+    ///
+    /// See ``reloadable(_:for:updating:_:)``.
     /// - Parameters:
-    ///   - key: Identifies the state. Gates with the same key and equal settings share it.
+    ///   - key: Identifies the state. Gates with the same key and equal settings share the state.
     ///   - settings: The settings that the state was created from. Leave out settings that can be
     ///     applied to existing state.
-    ///   - update: Applies this gate's settings to existing state, once the stack is in force.
+    ///   - update: Applies this gate's settings to existing state, as soon as the stack is in use.
     ///   - make: Creates the state.
     /// - Returns: The state.
     public func shared<State: Sendable, From: Hashable & Sendable>(
@@ -118,12 +116,8 @@ extension Settings {
             "\(key)/\(settings.hashValue)", for: settings, updating: update, make)
     }
 
-    /// Returns an object that all stacks of one registry and its copies share, for objects that
-    /// must exist only once in a program, such as the writer of a file.
-    /// - Parameters:
-    ///   - key: Identifies the object.
-    ///   - make: Creates the object, once.
-    /// - Returns: The shared object.
+    // Returns an object that all stacks of one registry and its copies share, such as the writer of
+    // a file. `make` runs once for each key.
     func common<State: AnyObject & Sendable>(_ key: String, _ make: () -> State) -> State {
         reading.common.value(key, make)
     }

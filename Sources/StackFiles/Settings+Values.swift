@@ -3,8 +3,8 @@
 public import TurnpikeCore
 import TurnpikeSupport
 
-// If a required setting is missing, the part is never used, so the values that these functions then
-// return do not matter.
+// If a required setting is missing, the part is never used, so the results of these functions do
+// not matter.
 extension Settings {
     // MARK: Numbers
 
@@ -128,7 +128,9 @@ extension Settings {
         named(key, default: .string(fallback.rawValue)) ?? fallback
     }
 
-    /// Returns one of several strings, which is required; nil if it is missing or wrong.
+    /// Returns one of several strings, or nil if the value is missing or wrong.
+    ///
+    /// The value is required.
     public func requiredChoice<Choice: RawRepresentable & CaseIterable>(
         _ key: String, of type: Choice.Type = Choice.self
     ) -> Choice? where Choice.RawValue == String {
@@ -145,7 +147,8 @@ extension Settings {
             let name = text(value, at: key)
         else { return nil }
         if let choice = Choice(rawValue: name) { return choice }
-        // For a referenced value, not even a similar name is shown: the value may be a secret.
+        // If the value comes from a reference, the message shows not even a similar name: the value
+        // may be a secret.
         let (told, shown) =
             value.string == nil
             ? ("", "the referenced string") : (name, "\"\(Grammar.escaped(name))\"")
@@ -155,7 +158,7 @@ extension Settings {
 
     // MARK: Lists and objects
 
-    /// Returns an array of strings; empty if the key is missing or null.
+    /// Returns an array of strings, which is empty if the key is missing or null.
     public func strings(_ key: String) -> [String] { optionalStrings(key) ?? [] }
 
     /// Returns an array of strings, or nil if the key is missing or null.
@@ -170,7 +173,7 @@ extension Settings {
         }
     }
 
-    /// Makes a value of each element of a list; an element without a value is a mistake.
+    // Makes a value of each element of a list. If an element has no value, that is a mistake.
     func each<Element, Value>(
         _ elements: [Element], of key: String, expected: String, _ make: (Element) -> Value?
     ) -> [Value] {
@@ -184,7 +187,7 @@ extension Settings {
     /// Returns an array of any values, or nil if the key is missing or null.
     public func list(_ key: String) -> [JSONValue]? { read(key, .list(of: .any), \.array) }
 
-    /// Returns an array of `[name, value]` pairs; empty if the key is missing or null.
+    /// Returns an array of `[name, value]` pairs, which is empty if the key is missing or null.
     public func headers(_ key: String) -> HTTPHeaders {
         var headers = HTTPHeaders()
         for (index, pair) in (read(key, .headers, \.array) ?? []).enumerated() {
@@ -208,22 +211,21 @@ extension Settings {
     /// Returns the settings of a nested object, or nil if the key is missing or null.
     public func object(_ key: String) -> Settings? { object(key, isRequired: false) }
 
-    /// Returns the settings of a required object; nil if it is missing or wrong.
+    /// Returns the settings of a required object, or nil if the object is missing or wrong.
     public func requiredObject(_ key: String) -> Settings? { object(key, isRequired: true) }
 
     private func object(_ key: String, isRequired: Bool) -> Settings? {
         let object = read(key, .object, isRequired: isRequired, \.object)
-        // The reference also shows the settings of an object that is missing.
+        // The reference also shows the settings of a missing object.
         let isShown = describesMembers(of: key) && (value(key) ?? .null) == .null
         return (object ?? (isShown ? [:] : nil)).map { nested($0, at: key) }
     }
 }
 
 extension SettingType {
-    /// The text of a message about a value of the wrong type.
-    ///
-    /// If a number is expected, a number is shown as written. Of other values, only the kind is
-    /// shown, because a string may be a misplaced secret.
+    // Returns the text for a value of the wrong type, for a message. If a number is expected, the
+    // text shows a number as written. For other values, the text shows only the kind, because a
+    // string may be a misplaced secret.
     fileprivate func shown(_ value: JSONValue) -> String {
         switch (form, value) {
         case (.integer, .number(let number)), (.number, .number(let number)),
@@ -240,7 +242,6 @@ extension SettingType {
         return expected
     }
 
-    /// The expected value in a message: `an integer from 1 to 12`.
     var expected: String {
         switch form {
         case .seconds(let orZero): "a number of seconds, \(orZero ? "0 or more" : "above 0")"

@@ -4,12 +4,12 @@ public import Foundation
 public import TurnpikeCore
 import TurnpikeSupport
 
-/// The settings of one part of a stack file, read by the factory of the part.
+/// The settings of one part of a stack file, for the factory of the part.
 ///
-/// Each read names a key, its type and its bounds. A mistake is recorded with its path, and the
-/// read returns the default, so that one pass finds all mistakes. An unread key is also a mistake.
-/// Any string may be written as `{"env": "NAME"}` or `{"file": "PATH"}`, so that secrets stay out
-/// of the file.
+/// Each method names a key, its type and its bounds. If a value is wrong, the method records a
+/// mistake with the path, and returns the default. So one check finds all mistakes. A key that no
+/// method has read is also a mistake. Any string may be written as `{"env": "NAME"}` or `{"file":
+/// "PATH"}`, so that secrets stay out of the file.
 ///
 /// ```swift
 /// registry.register(gate: "tenant") { settings in
@@ -21,27 +21,23 @@ public final class Settings {
     public let path: String
     /// The client's base URL, or nil.
     public var baseURL: URL? { reading.baseURL }
-    /// Whether the file is only checked, so that nothing may be opened or created.
+    /// Whether the file is only checked, so that the factory must not open or create anything.
     public var isDryRun: Bool { reading.isDryRun }
-    /// Identifies the state of this part.
     var stateKey = ""
 
     private let object: JSONObject
     let reading: Reading
     private var asked: Set<String> = []
 
-    /// The state that all settings of one reading of a file share.
     struct Reading {
         var isDryRun = false
         var baseURL: URL?
         var report = IssueReport()
         var state = ReloadableState()
         var common = CommonState()
-        /// The meters of the registry, by their names.
         var meters: [String: any GateMeter] = [:]
-        /// The shared state of the file; nil for settings outside of a file.
+        /// The shared state of the file, or nil if the settings are not part of a file.
         var sharing: Sharing?
-        /// Notes the reads; nil unless a reference is made.
         var reads: SettingReads?
     }
 
@@ -56,7 +52,7 @@ public final class Settings {
     var reads: SettingReads? { reading.reads }
 
     /// Reads an object that is not part of a stack file.
-    /// - Throws: ``/TurnpikeCore/ClientError/Code/configuration`` with every mistake.
+    /// - Throws: ``/TurnpikeCore/ClientError/Code/configuration`` with every mistake in the object.
     public static func read<Value>(
         _ object: JSONObject, _ body: (Settings) throws -> Value
     ) throws -> Value {
@@ -75,17 +71,19 @@ public final class Settings {
         return member(key)
     }
 
-    /// Whether a key is present with the value null, which for some settings means none.
+    /// Whether a key is present with the value null.
+    ///
+    /// For some settings, null has a special meaning, such as no limit.
     public func isNull(_ key: String) -> Bool { value(key) == .null }
 
-    /// Returns the settings of an object nested anywhere inside this one.
+    /// Returns the settings of an object at any depth of this object.
     public func nested(_ object: JSONObject, at key: String) -> Settings {
         reads?.noteObject(place(key))
         return Settings(object, path: place(key), reading)
     }
 
-    // The reference also shows the settings of an object that is missing. An object may contain
-    // objects of its kind at any depth.
+    // Whether to show the settings of a missing object in the reference. An object may contain
+    // objects of its kind at any depth, so the depth is limited.
     func describesMembers(of key: String) -> Bool {
         reads != nil && place(key).count { $0 == "." } < 4
     }
@@ -95,17 +93,18 @@ public final class Settings {
     /// Records a mistake at a key.
     ///
     /// A report contains the first hundred mistakes and the number of the others. The message is
-    /// created only if it will be shown.
+    /// created only if the report shows it.
     public func issue(at key: String, _ message: @autoclosure () -> String) {
         report.add(.mistake, at: place(key), message())
     }
 
-    /// Records mistakes with their own paths that were found elsewhere.
+    /// Records mistakes that were found elsewhere, with their own paths.
     public func adopt(_ issues: [ConfigurationIssue]) {
         report.add(issues)
     }
 
-    /// Records that a key, if present, sets something that the transport does not support.
+    /// Records a mistake for each of the keys that is present, because the transport does not
+    /// support it.
     public func refuse(_ keys: String..., because reason: String) {
         for key in keys {
             reads?.noteRefusal(place(key), reason)
@@ -115,7 +114,9 @@ public final class Settings {
         }
     }
 
-    /// Records the unread keys, after an object (``object(_:)``) was read completely.
+    /// Records a mistake for each key that was not read.
+    ///
+    /// Call it after an object (``object(_:)``) was read completely.
     public func finish() {
         for member in object where !asked.contains(member.name) {
             issue(
@@ -125,8 +126,8 @@ public final class Settings {
         }
     }
 
-    /// Returns the value of a key, or nil if the key is missing or null, which is a mistake if the
-    /// value is required.
+    // Returns the value of a key, or nil if the key is missing or null. If the value is required,
+    // nil is a mistake.
     func present(
         _ key: String, _ type: SettingType, default standard: @autoclosure () -> JSONValue? = nil,
         isRequired: Bool = false
@@ -148,12 +149,12 @@ public final class Settings {
 }
 
 extension Settings {
-    // Returns a string, or the string behind a reference.
+    // Returns a string, or the text to which a reference leads.
     func text(_ value: JSONValue, at key: String) -> String? {
         switch value {
         case .string(let text): return text
         case .object(let object) where object.count == 1:
-            // For a description, nothing is read from the environment or from files.
+            // If the factory runs for a description, the environment and other files are not read.
             if reads != nil, (object["env"] ?? object["file"])?.string != nil { return "reference" }
             if let name = object["env"]?.string {
                 if let text = ProcessInfo.processInfo.environment[name] { return hidden(text) }
@@ -169,7 +170,7 @@ extension Settings {
         return nil
     }
 
-    // Messages never show values that the file refers to.
+    // Messages never show texts from the environment or from other files.
     private func hidden(_ text: String) -> String {
         report.hide(text)
         return text
@@ -178,7 +179,8 @@ extension Settings {
     private func contents(of path: String, at key: String) -> String? {
         do {
             let text = try String(contentsOfFile: path, encoding: .utf8)
-            // Editors end a file with a line break, which is not part of a secret.
+            // Editors put a line break at the end of a file. The line break is not part of a
+            // secret.
             return text.last == "\n" || text.last == "\r\n" ? String(text.dropLast()) : text
         } catch {
             issue(at: key, "the file \(Grammar.escaped(path)) cannot be read as text")
@@ -188,17 +190,16 @@ extension Settings {
 
     // MARK: Names of header fields
 
-    /// The name of a header field.
+    /// Returns the name of a header field.
     public func headerName(_ key: String, default fallback: HTTPHeaders.Name) -> HTTPHeaders.Name {
         string(key).flatMap { headerName($0, at: key) } ?? fallback
     }
 
-    /// The name of a header field, or nil if the key is missing or null.
     func headerName(_ key: String) -> HTTPHeaders.Name? {
         string(key).flatMap { headerName($0, at: key) }
     }
 
-    /// A list of names of header fields; empty if the key is missing or null.
+    /// Returns a list of names of header fields, which is empty if the key is missing or null.
     public func headerNames(_ key: String) -> [HTTPHeaders.Name] {
         strings(key).enumerated().compactMap { headerName($0.element, at: "\(key)[\($0.offset)]") }
     }
@@ -210,7 +211,9 @@ extension Settings {
         return nil
     }
 
-    /// Why a field cannot be sent, or nil; the text never holds the value.
+    /// Returns why a field cannot be sent, or nil if it can.
+    ///
+    /// The text never contains the value.
     public static func defect(_ name: HTTPHeaders.Name, _ value: String) -> String? {
         var trial = HTTPHeaders()
         trial.append(name, value)

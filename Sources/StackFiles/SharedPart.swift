@@ -4,35 +4,37 @@ public import TurnpikeCore
 public import TurnpikeMiddleware
 import TurnpikeSupport
 
-/// The store that gates of a stack file share: its member `shared`.
+/// The member `shared` of a stack file: a store that several gates share.
 ///
-/// The part is made once for each file, before the gates. A reload keeps it as long as `shared` is
-/// unchanged. A replaced part is released with the last call that uses it.
+/// The part is created once for each file, before the gates. A reload keeps the part if `shared` is
+/// unchanged. Otherwise, the old part is released after the last call that uses it.
 public protocol SharedPart: AnyObject, Sendable {
     /// Releases the resources of the part.
     ///
-    /// ``/TurnpikeCore/Client/shutdown(grace:cancellingWith:)`` calls it after the gates have shut down.
+    /// ``/TurnpikeCore/Client/shutdown(grace:cancellingWith:)`` calls this method after the gates
+    /// have shut down.
     func shutdown() async
 }
 
 /// State that the replicas of a service share, for the gates `rateLimit`, `retry` and `bearer`.
 ///
-/// The module `TurnpikeSharedStateStackFiles` has one.
+/// The module `TurnpikeSharedStateStackFiles` has an implementation.
 public protocol SharedGates: SharedPart {
-    /// The cool-downs that all gates share; with a key, each account has its own cool-downs.
+    /// Returns the cool-downs that all gates share. If there is a key, each account has its own
+    /// cool-downs.
     func cooldowns(key: (@Sendable (Request) -> String?)?) -> Cooldowns
 
-    /// Makes a limit over all replicas.
+    /// Returns a rate limit for all replicas together.
     func rateLimit(
         _ rules: [QuotaRule], queue: Int, scope: RateLimit.Scope, key: String?,
         cooldowns: Cooldowns?, meter: (any GateMeter)?
     ) -> any RateLimiting
 
-    /// Makes a place for the token of one gate, under a name; nil without shared state.
+    /// Returns a place for the token of one gate, under a name, or nil if there is no shared state.
     func tokens(key: String) -> (any BearerTokenSharing)?
 }
 
-/// Replaces shared state with a mistake; no state is shared.
+/// Takes the place of shared state that has a mistake.
 private final class NoSharedGates: SharedGates {
     func cooldowns(key: (@Sendable (Request) -> String?)?) -> Cooldowns { Cooldowns(key: key) }
 
@@ -47,9 +49,9 @@ private final class NoSharedGates: SharedGates {
     func shutdown() async {}
 }
 
-/// A value of a file, with the texts of its references, to see whether it has changed.
+/// A value of a file and the texts of its references, for a comparison with another file.
 ///
-/// Printing it shows nothing, because the texts may be secrets.
+/// The description is empty, because the texts may be secrets.
 struct Unshown<Value: Hashable & Sendable>: Hashable, Sendable, CustomStringConvertible,
     CustomReflectable
 {
@@ -61,15 +63,10 @@ struct Unshown<Value: Hashable & Sendable>: Hashable, Sendable, CustomStringConv
     var customMirror: Mirror { Mirror(self, children: [:]) }
 }
 
-/// The member `shared` of a file, while the file is read.
 final class Sharing {
-    /// The value in the file.
     let value: JSONValue?
-    /// The names of the registered kinds.
     let kinds: [String]
-    /// The part; nil if the file has none, or if the part has a mistake.
     var part: (any SharedPart)?
-    /// Whether a gate uses the part.
     var isUsed = false
 
     init(_ value: JSONValue?, kinds: [String]) {
@@ -79,25 +76,25 @@ final class Sharing {
 }
 
 extension Settings {
-    /// Returns the shared state of the file, if `shared` of this gate says that it uses it.
+    /// Returns the shared state of the file, if the setting `shared` of this gate asks for it.
     public func sharedGates() -> (any SharedGates)? {
         sharedPart("shared") { NoSharedGates() as any SharedGates }
     }
 
-    /// Returns the part that the file describes under `shared`, if the value of a key is true or
-    /// equals the name in `shared.use`.
+    /// Returns the part that the file describes under `shared`, if this gate uses it.
     ///
-    /// It is a mistake if a gate names a store that the file does not describe.
+    /// A gate uses the part if the value of the key is true, or equals the name in `shared.use`. If
+    /// a gate names a store that the file does not describe, that is a mistake.
     /// - Parameters:
     ///   - key: The key of the gate.
-    ///   - placeholder: Makes a part for a file with a mistake, and for the reference.
-    /// - Returns: The part; nil if the gate does not use it.
+    ///   - placeholder: Creates a part for a file with a mistake, and for the reference.
+    /// - Returns: The part, or nil if the gate does not use it.
     public func sharedPart<Part>(_ key: String, placeholder: () -> Part) -> Part? {
         guard let value = present(key, .either(.boolean, .string), default: .bool(false)) else {
             return nil
         }
         if value.bool == false { return nil }
-        // Settings that are only described have no file.
+        // If the factory runs for a description, there is no file.
         if reads != nil { return placeholder() }
         sharing?.isUsed = true
         guard let described = sharing?.value else {
@@ -124,7 +121,6 @@ extension Settings {
         return placeholder()
     }
 
-    /// The value with its references replaced by their texts.
     func resolved(_ value: JSONValue, at key: String) -> JSONValue {
         switch value {
         case .array(let elements): return .array(elements.map { resolved($0, at: key) })

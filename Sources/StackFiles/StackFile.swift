@@ -4,7 +4,7 @@ public import Foundation
 public import TurnpikeCore
 import TurnpikeSupport
 
-/// A client as data: base URL, transport, and the stack with the outermost gate first.
+/// A client as data: the base URL, the transport, and the stack with the outermost gate first.
 ///
 /// ```json
 /// {
@@ -18,20 +18,22 @@ import TurnpikeSupport
 /// }
 /// ```
 ///
-/// Durations are in seconds, sizes in bytes. `$schema` may name a JSON Schema by which an editor
-/// completes the file (``Registry/schema()``). Without `stack`, the standard stack is used; `[]` is
-/// an empty stack. `shared` describes state that several replicas share, and that gates with
-/// `"shared": true` use. `{"lint": {"ignore": ["rule-id"]}}` names rules of the linter in
-/// `TurnpikeInspection` that do not apply to the stack. The complete file is checked before any
-/// part of it is created: ``/TurnpikeCore/ClientError/Code/configuration`` names every mistake with
-/// its path, the value that was found and the expected value. A setting that the chosen transport
-/// does not support is ``/TurnpikeCore/ClientError/Code/unsupported``.
+/// Durations are in seconds, sizes in bytes. `$schema` may name a JSON Schema, with which an editor
+/// completes the file (``Registry/schema()``). If `stack` is missing, the client has the standard
+/// stack; `[]` is an empty stack. `shared` describes state that several replicas share. Gates with
+/// `"shared": true` use that state. `{"lint": {"ignore": ["rule-id"]}}` names rules of the linter
+/// in `TurnpikeInspection` that do not apply to the stack.
+///
+/// The complete file is checked before any part of it is created.
+/// ``/TurnpikeCore/ClientError/Code/configuration`` contains every mistake with its path, the value
+/// in the file and the expected value. If the transport does not support a setting, the error is
+/// ``/TurnpikeCore/ClientError/Code/unsupported``.
 public struct StackFile: Sendable, Hashable {
     private(set) var root: JSONObject
 
     /// Creates a stack file from JSON text.
-    /// - Throws: ``/TurnpikeCore/ClientError/Code/configuration`` with line and column if the text is not a JSON
-    ///   object.
+    /// - Throws: ``/TurnpikeCore/ClientError/Code/configuration`` with line and column if the text
+    ///   is not a JSON object.
     public init(parsing data: Data) throws {
         let value: JSONValue
         do {
@@ -56,7 +58,8 @@ public struct StackFile: Sendable, Hashable {
         try self.init(parsing: data)
     }
 
-    /// Creates a stack file from a JSON value, whose members replace those of a base file.
+    /// Creates a stack file from a JSON value, whose members replace the same members of a base
+    /// file.
     public init(_ value: JSONValue, over base: StackFile? = nil) throws {
         guard let object = value.object else {
             throw ClientError(.configuration, "a stack file must be a JSON object")
@@ -65,18 +68,20 @@ public struct StackFile: Sendable, Hashable {
         if base != nil { for member in object { root[member.name] = member.value } }
     }
 
-    /// Returns the mistakes in the file without opening or creating anything.
+    /// Returns the mistakes in the file.
+    ///
+    /// The check opens and creates nothing.
     public func check(with registry: Registry) -> [ConfigurationIssue] {
         parsed(with: registry).issues
     }
 
-    /// Returns the mistakes in the file, and the parts without mistakes, without opening or creating
-    /// anything.
+    /// Returns the mistakes in the file, and the parts without mistakes.
+    ///
+    /// The check opens and creates nothing.
     public func parsed(with registry: Registry) -> ParsedStackFile {
         parts(registry, IssueReport(), ReloadableState(), isDryRun: true)
     }
 
-    /// The parts that a file describes.
     struct Parts {
         let baseURL: Target?
         let transport: any Transport
@@ -84,17 +89,12 @@ public struct StackFile: Sendable, Hashable {
         let shared: (any SharedPart)?
     }
 
-    /// Creates the parts of the client.
-    /// - Parameters:
-    ///   - registry: The names that the file may use.
-    ///   - state: The state of gates from an earlier stack.
-    ///   - transport: A transport to keep instead of the one in the file.
-    /// - Returns: The parts.
-    /// - Throws: ``/TurnpikeCore/ClientError/Code/configuration`` with every mistake.
+    // Creates the parts of the client. `state` has the state of gates from an earlier stack, and
+    // `transport` takes the place of the file's transport.
     func build(
         with registry: Registry, state: ReloadableState, keeping transport: (any Transport)? = nil
     ) throws -> Parts {
-        // The file is checked first, so that no files stay open after a mistake.
+        // The check comes first, so that no resource stays open after a mistake.
         let issues = check(with: registry)
         if !issues.isEmpty { throw ClientError.configuration(issues) }
         let report = IssueReport()
@@ -117,7 +117,7 @@ public struct StackFile: Sendable, Hashable {
             isDryRun: isDryRun, report: report, state: state, common: registry.common,
             meters: registry.meters)
         let outer = Settings(root, reading)
-        // Only editors use this key.
+        // Only editors use the key `$schema`.
         if let schema = outer.value("$schema"), schema.string == nil {
             outer.issue(at: "$schema", "found \(schema.kindName); expected a string")
         }
@@ -133,7 +133,8 @@ public struct StackFile: Sendable, Hashable {
         let transport = kept ?? registry.transport(described, in: settings)
         let before = report.count
         let gates = registry.stack(outer.value("stack"), in: settings)
-        // A limit that was meant to be shared must not become one limit for each replica.
+        // If a gate does not use the shared part, a limit for all replicas would become a limit for
+        // each replica.
         if sharing.part != nil, !sharing.isUsed, report.count == before {
             outer.issue(
                 at: "shared",
@@ -160,11 +161,11 @@ public struct StackFile: Sendable, Hashable {
 
 /// The result of a check of a stack file: its mistakes, and its parts without mistakes.
 ///
-/// Nothing was opened or created: the parts can be examined, but not used.
+/// The check opens and creates nothing, so the parts can be examined, but not used.
 public struct ParsedStackFile: Sendable {
-    /// A gate, and its path in the file.
+    /// A gate and its path in the file.
     public struct Part: Sendable {
-        /// The path: `stack[2]`, or `stack` for a gate of a stack that the file names.
+        /// The path, such as `stack[2]`, or `stack` for a gate of a stack that the file names.
         public let path: String
         /// The gate.
         public let gate: any Gate
@@ -174,11 +175,13 @@ public struct ParsedStackFile: Sendable {
     public let issues: [ConfigurationIssue]
     /// The base URL of the client, or nil.
     public let baseURL: Target?
-    /// The gates without mistakes, outermost first; a gate with a wrong setting is left out.
+    /// The gates without mistakes, outermost first.
+    ///
+    /// A gate with a wrong setting is left out.
     public let gates: [Part]
-    /// An object with the capabilities of the transport; nil if the transport has a mistake.
+    /// An object with the capabilities of the transport, or nil if the transport has a mistake.
     public let transport: (any Transport)?
-    /// The name of the transport in files; nil if there is none.
+    /// The name of the transport in files, or nil if it has no name.
     public let transportName: String?
     /// The rules of the linter that do not apply to the stack (`lint.ignore`).
     public let ignoredRules: [String]

@@ -7,14 +7,14 @@ import TurnpikeURLSession
 extension Client {
     /// Creates a client over URLSession.
     ///
-    /// On Linux a server can end the process over it (*What URLSession on Linux cannot do*); the
-    /// first log of a call has a note of that, and the linter has a finding.
-    /// `transport: try CurlTransport()` changes it.
+    /// On Linux, some responses of a server can end the process (*What URLSession on Linux cannot
+    /// do*). The first log of a call has a note about it, and the linter has a finding. `transport:
+    /// try CurlTransport()` avoids the problem.
     /// - Parameters:
-    ///   - baseURL: The URL that relative targets are resolved against.
+    ///   - baseURL: The base for relative URLs of requests.
     ///   - stack: The gates, outermost first.
     ///   - trace: The reader of all calls, such as the `TraceStore` of the module
-    ///     `TurnpikeInspection`; nil for none.
+    ///     `TurnpikeInspection`, or nil.
     public convenience init(
         baseURL: Target? = nil, stack: Stack = .standard, trace: (any CallReader)? = nil
     ) {
@@ -38,16 +38,14 @@ extension Client {
 }
 
 extension Client {
-    /// Creates a client over URLSession; the text is the URL that relative targets are resolved
-    /// against.
+    /// Creates a client over URLSession with the text of a base URL.
     public convenience init(
         baseURL: String, stack: Stack = .standard, trace: (any CallReader)? = nil
     ) {
         self.init(baseURL: Target(baseURL), stack: stack, trace: trace)
     }
 
-    /// Creates a client over URLSession, whose stack comes from a builder; the text is the URL that
-    /// relative targets are resolved against.
+    /// Creates a client over URLSession with the text of a base URL and a stack from a builder.
     public convenience init(
         baseURL: String, trace: (any CallReader)? = nil,
         timeSource: any TimeSource = SystemTimeSource(),

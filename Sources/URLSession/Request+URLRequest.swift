@@ -10,9 +10,10 @@ public import FoundationNetworking
 extension Request {
     /// Creates a request from a Foundation request.
     ///
-    /// Body streams are not supported. The time limit is ignored: use a deadline instead.
-    /// - Throws: ``/TurnpikeCore/ClientError/Code/invalidRequest`` if the Foundation request
-    ///   has no URL, or has a body stream.
+    /// Body streams are not supported. The time limit of the Foundation request is ignored: use a
+    /// deadline instead.
+    /// - Throws: ``/TurnpikeCore/ClientError/Code/invalidRequest`` if the Foundation request has no
+    ///   URL, or has a body stream.
     public init(_ request: URLRequest) throws {
         guard let url = request.url else {
             throw ClientError(.invalidRequest, "the URLRequest has no URL")
@@ -35,9 +36,9 @@ extension Request {
 
 extension URLRequest {
     /// Creates a Foundation request from a request whose body is in memory.
-    /// - Throws: ``/TurnpikeCore/ClientError/Code/unsupported`` if the body is a file or a stream, or
-    ///   has trailers, and ``/TurnpikeCore/ClientError/Code/invalidRequest`` if the request is
-    ///   invalid.
+    /// - Throws: ``/TurnpikeCore/ClientError/Code/unsupported`` if the body is a file or a stream,
+    ///   or has trailers. ``/TurnpikeCore/ClientError/Code/invalidRequest`` if the request is not
+    ///   valid.
     public init(_ request: Request) throws {
         if let fault = request.fault { throw ClientError(.invalidRequest, fault) }
         var request = request

@@ -5,8 +5,8 @@ import TurnpikeSupport
 /// Splits `Set-Cookie` lines that were joined with commas.
 ///
 /// A comma also occurs in the date of `Expires`, and may occur in a value. So the text is split
-/// only after a line with attributes, at a comma and a space before a cookie name and an equals
-/// sign. Two lines stay joined if the first has no attributes, so that part of a value can never
+/// only at a comma and a space before a cookie name and an equals sign. The line before the comma
+/// must have attributes. If it has none, both lines stay joined, so that part of a value can never
 /// become a cookie.
 enum SetCookieLines {
     static func split(_ joined: String) -> [String] {
@@ -29,8 +29,8 @@ enum SetCookieLines {
         return lines
     }
 
-    // FoundationNetworking joins lines with a comma and one space. A name without spaces before an
-    // equals sign starts the next cookie; `Expires=Wed, 21 Oct` has a space after the day.
+    // FoundationNetworking joins lines with a comma and one space. The next cookie starts with a
+    // name without spaces and an equals sign. `Expires=Wed, 21 Oct` has a space after the day.
     private static func beginsCookie(_ rest: Substring.UTF8View) -> Bool {
         var rest = rest
         guard rest.popFirst() == UInt8(ascii: " ") else { return false }

@@ -11,16 +11,17 @@ import FoundationNetworking
 
 /// The sessions, their delegate, and the queues that use them.
 ///
-/// On Linux, `dataTask`, `resume` and `cancel` wait for the single network queue of the process.
-/// They are therefore called on separate queues, never on the cooperative pool, in a cancellation
-/// handler or in a delegate callback. Cancellations have a queue separate from starts,
+/// On Linux, `dataTask`, `resume` and `cancel` wait for the single network queue of the process. So
+/// the driver calls these methods on separate queues, but never on the cooperative pool, in a
+/// cancellation handler or in a delegate callback. Starts and cancellations have different queues,
 /// because hundreds of starts may wait for a busy network queue.
-// SAFETY: all state is guarded by `state`, and sessions may be used from any thread.
+// SAFETY: `state` guards all state, and sessions may be used from any thread.
 final class URLSessionDriver: NSObject, @unchecked Sendable {
     private struct State {
-        // Keyed by task object, because task identifiers are unique only within a session.
+        // The key is the task object, because task identifiers are unique only within a session.
         var exchanges: [ObjectIdentifier: URLSessionExchange] = [:]
-        // Created for the first exchange and released at the end, which closes its connections.
+        // The session is created for the first exchange. The release of the session closes its
+        // connections.
         var session: URLSession?
         var lanes: URLSessionLanes<URLSession, URLSessionExchange>
         var isInvalid = false
@@ -45,7 +46,7 @@ final class URLSessionDriver: NSObject, @unchecked Sendable {
         configuration.httpCookieStorage = nil
         configuration.httpShouldSetCookies = false
         // Without this setting, FoundationNetworking searches every header line for cookies, which
-        // takes a tenth to a third of its time.
+        // takes between a tenth and a third of the whole time of a request.
         configuration.httpCookieAcceptPolicy = .never
         configuration.requestCachePolicy = .reloadIgnoringLocalCacheData
         configuration.httpMaximumConnectionsPerHost = maxConnectionsPerHost
@@ -83,14 +84,14 @@ final class URLSessionDriver: NSObject, @unchecked Sendable {
         if !begin(exchange, in: session) { leaveLane(session) }
     }
 
-    // Ignores sessions that belong to no lane.
+    // A session that belongs to no lane is ignored.
     private func leaveLane(_ session: URLSession) {
         let (next, surplus) = state.withLock { $0.lanes.release(session) }
         if next == nil, surplus == nil { return }
         starts.async { [self] in
             surplus?.finishTasksAndInvalidate()
             guard let next else { return }
-            // Creating a task in an invalidated session is fatal.
+            // Foundation ends the process if a task is created in an invalidated session.
             if state.withLock({ $0.isInvalid }) { return next.refuse() }
             beginInLane(next, session)
         }
@@ -113,20 +114,18 @@ final class URLSessionDriver: NSObject, @unchecked Sendable {
         return made
     }
 
-    /// Cancels a task that was resumed.
     func cancel(_ task: @escaping @Sendable () -> URLSessionTask?) {
         cancels.async { task()?.cancel() }
     }
 
-    /// Cancels a task that its exchange no longer uses.
     func abandon(_ task: URLSessionTask) {
         state.withLock { $0.exchanges[ObjectIdentifier(task)] = nil }
         cancel { task }
     }
 
-    /// Ends the sessions, either at once or when their last tasks have ended.
+    /// Ends the sessions, either now or when their last tasks have ended.
     func invalidate(cancelling: Bool) {
-        // This runs after the pending starts, because creating a task later is fatal.
+        // This block runs after the pending starts, because creating a task later ends the process.
         starts.async { [self] in
             let (session, exchanges, lanes) = state.withLock { state in
                 defer {
@@ -136,10 +135,10 @@ final class URLSessionDriver: NSObject, @unchecked Sendable {
                 return (state.session, state.exchanges, state.lanes.removeAll())
             }
             for exchange in lanes.inLine { exchange.refuse() }
-            // One at a time: `invalidateAndCancel` does not respect the order that redirects
-            // require.
+            // `invalidateAndCancel` does not respect the order that redirects require, so the
+            // exchanges are cancelled one by one.
             if cancelling { for (_, exchange) in exchanges { exchange.cancel() } }
-            // Returns before the tasks have ended.
+            // This call returns before the tasks have ended.
             session?.finishTasksAndInvalidate()
             for session in lanes.sessions { session.finishTasksAndInvalidate() }
         }
@@ -155,7 +154,7 @@ extension URLSessionDriver: URLSessionDataDelegate {
         _ session: URLSession, dataTask: URLSessionDataTask, didReceive response: URLResponse,
         completionHandler: @escaping @Sendable (URLSession.ResponseDisposition) -> Void
     ) {
-        // On Linux, any other answer is ignored.
+        // On Linux, FoundationNetworking ignores any other argument.
         completionHandler(.allow)
         exchange(dataTask)?.didReceive(response)
     }
@@ -196,9 +195,9 @@ extension URLSessionDriver: URLSessionDataDelegate {
             ) -> Void
     ) {
         #if canImport(FoundationNetworking)
-        // Only Basic challenges arrive here, after head and body. No answer yields a plain 401: the
-        // default hangs, and a rejection becomes a cancellation. So the exchange ends here, and the
-        // task is then cancelled.
+        // Only Basic challenges arrive here, after head and body. No argument of the completion
+        // handler yields a plain 401: the default hangs, and a rejection becomes a cancellation. So
+        // the exchange ends first, and then its task is cancelled.
         exchange(task)?.didReceiveChallenge()
         #else
         let isHTTP =
@@ -211,14 +210,14 @@ extension URLSessionDriver: URLSessionDataDelegate {
         _ session: URLSession, task: URLSessionTask,
         needNewBodyStream completionHandler: @escaping @Sendable (InputStream?) -> Void
     ) {
-        // On Linux, this method is called on the network queue, so it must not wait.
+        // On Linux, FoundationNetworking calls this method on the network queue, so the method must
+        // not wait.
         completionHandler(exchange(task)?.secondStream())
     }
 }
 
 /// The queue on which a session calls its delegate.
 private enum URLSessionCallbacks {
-    /// Creates a serial queue.
     static func queue() -> OperationQueue {
         #if canImport(FoundationNetworking)
         let queue = InlineQueue()
@@ -235,10 +234,10 @@ private enum URLSessionCallbacks {
 #if canImport(FoundationNetworking)
 /// Runs callbacks of FoundationNetworking immediately, on its network queue.
 ///
-/// FoundationNetworking adds each callback as one block, and only from that queue. Operations would
-/// cost two thread switches each, which took a fifth of the time of a request, and the number of
-/// chunks in waiting operations would be unbounded. A callback must therefore not wait, neither for
-/// a reader nor for a lock under which URLSession is called.
+/// FoundationNetworking adds each callback as one block, and only from that queue. An operation
+/// would cost two thread switches, which took a fifth of the time of a request. The number of
+/// chunks in waiting operations would be unbounded. A callback must therefore not wait for a
+/// reader, and not for a lock that is held while URLSession is called.
 // SAFETY: the class has no state.
 private final class InlineQueue: OperationQueue, @unchecked Sendable {
     override func addOperation(_ block: @escaping @Sendable () -> Void) { block() }

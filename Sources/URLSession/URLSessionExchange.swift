@@ -8,17 +8,18 @@ import TurnpikeCore
 import FoundationNetworking
 #endif
 
-/// A task of the session and the exchange that receives its response.
+/// A task of the session, and the exchange that receives its response.
 ///
-/// FoundationNetworking traps if a redirect is answered after `cancel()`; both are queued on its
-/// network queue. The redirect is therefore answered under the lock unless the exchange is marked
-/// as cancelled, and `cancel()` is called only after it is marked. `cancel()` is called without the
-/// lock, because it waits for the network queue, on which callbacks wait for the lock.
+/// FoundationNetworking traps if a redirect is answered after `cancel()`. The answer and `cancel()`
+/// are queued on the network queue. So the redirect is answered under the lock, and only if the
+/// exchange is not marked as cancelled. `cancel()` is called after the exchange is marked.
+/// `cancel()` is called without the lock, because it waits for the network queue, on which
+/// callbacks wait for the lock.
 final class URLSessionExchange: Sendable {
     private enum Run {
         case waiting
         case starting(URLSessionTask)
-        // A task may be cancelled only after it was resumed.
+        // Only a task that was resumed may be cancelled.
         case running(URLSessionTask)
         case finished
     }
@@ -31,19 +32,18 @@ final class URLSessionExchange: Sendable {
 
     private struct Feed {
         var exchange: Exchange?
-        // The declared length, known when the head has arrived.
+        // The declared length, which is known as soon as the head has arrived.
         var length: Int64?
-        // A whole body in one chunk, held until the task completes.
+        // A whole body in one chunk. The exchange holds it until the task completes.
         var whole: Data?
     }
 
-    /// The origin, if the request needs its own connection (``URLSessionLanes``).
-    ///
-    /// The origin is nil if libcurl may send the request again, or if the connection uses HTTP/1.1.
+    // The origin, if the request needs its own connection (``URLSessionLanes``). The origin is nil
+    // if libcurl may send the request again, or if the connection uses HTTP/1.1.
     let ownLane: Origin?
 
     private let upload: Upload
-    // The URL of the caller; the URL that is sent has no fragment.
+    // The URL of the caller. The URL that is sent has no fragment.
     private let url: URL
     private let request: URLRequest
     private let isRepeatable: Bool
@@ -68,9 +68,9 @@ final class URLSessionExchange: Sendable {
         #endif
     }
 
-    // libcurl sends a body of known size at once. Before it reads more of a stream, it asks whether
-    // the connection is writable. After that, FoundationNetworking uses a full core until the
-    // exchange ends, because its wait returns at once.
+    // libcurl sends a body of known size at once. For a stream, libcurl asks whether the connection
+    // is writable before it reads more. From then on, FoundationNetworking uses a full core until
+    // the exchange ends, because its wait for the connection returns immediately.
     private var data: Data? {
         #if canImport(FoundationNetworking)
         upload.small
@@ -104,7 +104,9 @@ final class URLSessionExchange: Sendable {
         }
     }
 
-    /// Creates and resumes the task; called on the queue for starts.
+    /// Creates and starts the task.
+    ///
+    /// The driver calls this method on the queue for starts.
     /// - Returns: Whether the exchange now has a task.
     func begin(_ make: (URLRequest) -> URLSessionTask) -> Bool {
         if state.withLock({ $0.isCancelled }) { return false }
@@ -137,12 +139,9 @@ final class URLSessionExchange: Sendable {
 
     private var exchange: Exchange? { feed.withLock { $0.exchange } }
 
-    /// Returns the body for libcurl to send again.
-    ///
-    /// libcurl sends again, for any method, if a kept-alive connection ended before a response.
-    ///
-    /// The server may have processed the first request, so a request that is not repeatable fails
-    /// instead. Returns nil if the task has no body stream.
+    // Returns the body for libcurl to send again, or nil if the task has no body stream. If a
+    // kept-alive connection ends before a response, libcurl sends any method again. The server may
+    // have processed the first request. So a request that is not repeatable fails instead.
     func secondStream() -> InputStream? {
         if upload.length == nil { return nil }
         guard isRepeatable else {
@@ -154,10 +153,10 @@ final class URLSessionExchange: Sendable {
                         + " retryable() or give it an Idempotency-Key",
                     transfer: TransferState(
                         .sending, bodyBytesSent: upload.bytesSent, lostReusedConnection: true)))
-            // Returning a stream for a body in memory is fatal.
+            // Foundation ends the process if this method returns a stream for a body in memory.
             return data == nil ? InputStream(data: Data()) : nil
         }
-        // The second send cannot be prevented, but it is counted.
+        // The transport cannot prevent the second send, but it counts the send.
         upload.countResend()
         guard data != nil else { return upload.makeStream() }
         startAgain()
@@ -195,8 +194,8 @@ final class URLSessionExchange: Sendable {
         guard let response = response as? HTTPURLResponse else {
             return fail(ClientError(.protocol, "the response is not an HTTP response"))
         }
-        // FoundationNetworking reports each interim response. 101 is final, and the bytes after it
-        // are the body.
+        // FoundationNetworking reports each interim response. A 101 is a final response, and the
+        // bytes after the 101 are its body.
         if (100..<200).contains(response.statusCode), response.statusCode != 101 { return }
         publish(response)
     }
@@ -215,7 +214,7 @@ final class URLSessionExchange: Sendable {
         }
     }
 
-    // A small body arrives in one chunk, immediately before the completion. The reader is woken
+    // A small body arrives in one chunk, immediately before the completion. The reader wakes up
     // once for both.
     func didReceive(_ data: Data) {
         let exchange = feed.withLock { feed -> Exchange? in
@@ -255,7 +254,8 @@ final class URLSessionExchange: Sendable {
                 URLSessionFault.classify(error, hasHead: hasHead, bodyBytesSent: upload.bytesSent))
             return
         }
-        // The head of a redirect without a usable Location has not been reported yet.
+        // FoundationNetworking has not yet reported the head of a redirect without a usable
+        // Location.
         if !hasHead, let response = response as? HTTPURLResponse {
             switch head(of: response) {
             case .success(var head):

@@ -13,9 +13,9 @@ import Darwin
 
 /// Converts an error of URLSession into a ``/TurnpikeCore/ClientError``.
 ///
-/// FoundationNetworking maps eight error codes of libcurl and reports all others as `unknown`, with
-/// libcurl's text as the description. The phase, the code and the text are therefore evaluated
-/// together.
+/// FoundationNetworking maps eight error codes of libcurl. FoundationNetworking reports all other
+/// errors as `unknown`, with libcurl's text as the description. The phase, the code and the text
+/// are therefore evaluated together.
 enum URLSessionFault {
     static func classify(
         _ error: any Error, hasHead: Bool, bodyBytesSent: Int64
@@ -38,7 +38,7 @@ enum URLSessionFault {
             transfer: TransferState(phase, bodyBytesSent: phase == .connecting ? 0 : bodyBytesSent))
     }
 
-    // libcurl's text for a rejected CONNECT.
+    // The text of libcurl for a rejected CONNECT.
     private static func proxyStatus(in text: String) -> HTTPStatus? {
         guard let words = text.range(of: "CONNECT tunnel failed, response ") else { return nil }
         return Int(text[words.upperBound...].prefix { $0.isNumber }).map { HTTPStatus($0) }
@@ -79,14 +79,14 @@ enum URLSessionFault {
                 code: .unsupported, message: "URLSession cannot send a body with this method",
                 isBeforeRequest: true)
         case .timedOut:
-            return Kind(code: .connection, message: "URLSession gave up waiting for the server")
+            return Kind(code: .connection, message: "URLSession got no response in time")
         case .cancelled:
             return Kind(code: .cancelled, message: "the transport was shut down")
         default: return kind(of: text, hasHead: hasHead)
         }
     }
 
-    // Matches words that several texts of libcurl share.
+    // The code searches for words that several texts of libcurl share.
     private static func kind(of text: String, hasHead: Bool) -> Kind {
         if has(text, "ssl", "tls", "certificate", "handshake") {
             return Kind(
@@ -166,8 +166,8 @@ enum URLSessionFault {
 extension URLError.Code {
     /// The codes that report a temporary state of the network.
     ///
-    /// ``URLSessionTransport`` converts its errors. For a transport or a gate that throws them as
-    /// they are, a policy decides:
+    /// ``URLSessionTransport`` converts its errors. If another transport or a gate throws errors of
+    /// URLSession unchanged, a policy decides:
     ///
     /// ```swift
     /// let policy = RetryPolicy.standard.deciding { outcome in

@@ -8,7 +8,7 @@ import TurnpikeSupport
 import FoundationNetworking
 #endif
 
-/// Converts an `HTTPURLResponse` into the head that the server sent, as far as possible.
+/// Converts an `HTTPURLResponse` into the head that the server sent, as far as that is possible.
 enum URLSessionHead {
     static func head(
         of response: HTTPURLResponse, to url: URL, method: String
@@ -18,7 +18,7 @@ enum URLSessionHead {
             guard let name = name as? String, let value = value as? String else { continue }
             fields.append((name, value))
         }
-        // The dictionary has no order; a stable order is better than a random one.
+        // The dictionary has no order. Sorting gives the fields the same order each time.
         fields.sort { $0.name < $1.name }
         var headers = HTTPHeaders()
         for (name, value) in fields {
@@ -47,8 +47,8 @@ enum URLSessionHead {
         }
     }
 
-    // URLSession has joined the lines. A comma and a space may also be part of a careless server's
-    // URL, so a line begins only where another URL could begin.
+    // URLSession has joined the lines with a comma and a space. A URL may contain both too, so a
+    // line begins only at text that looks like another URL.
     private static func locations(_ value: String) -> [String] {
         var lines: [String] = []
         for part in value.components(separatedBy: ", ") {
@@ -75,10 +75,10 @@ enum URLSessionHead {
             return head
         }
         if headers.contains(.transferEncoding) {
-            // A length is ignored if there is a transfer coding (RFC 9112 §6.3).
+            // If there is a transfer coding, a length is ignored (RFC 9112 §6.3).
             headers.remove(.contentLength)
         } else if isEncoded(headers) {
-            // libcurl has decoded the content and left both fields.
+            // libcurl has decoded the content, but has not removed the two fields.
             head.encodedLength = declared
             headers.remove(.contentEncoding)
             headers.remove(.contentLength)
@@ -98,7 +98,8 @@ enum URLSessionHead {
         }
     }
 
-    // Equal lengths count as one; different lengths are a sign of smuggling (RFC 9112 §6.3).
+    // Equal lengths count as one length. Different lengths are a sign of request smuggling (RFC
+    // 9112 §6.3).
     private static func declaredLength(_ headers: HTTPHeaders) -> Result<Int64?, ClientError> {
         guard let text = headers[.contentLength] else { return .success(nil) }
         let values = Set(text.split(separator: ",").map { String(Grammar.trimmed($0)) })

@@ -4,22 +4,22 @@ import TurnpikeCore
 
 /// Sessions with one exchange at a time, for requests that must not share a connection.
 ///
-/// With HTTP/2, libcurl sends a request again if it considers the connection dead, or if the server
-/// has announced the connection's end (`GOAWAY`). Code outside libcurl cannot prevent this. Both
-/// cases occur only if several exchanges share a connection. Each session has its own connections,
-/// so an exchange with its own session shares no connection.
+/// With HTTP/2, libcurl sends a request again in two cases: if libcurl considers the connection
+/// dead, and if the server has announced the connection's end (`GOAWAY`). Code outside libcurl
+/// cannot prevent the second send. The two cases occur only if several exchanges share a
+/// connection. Each session has its own connections, so an exchange with its own session shares no
+/// connection.
 struct URLSessionLanes<Session: AnyObject, Exchange> {
-    /// Where an exchange runs.
+    /// The session in which an exchange runs.
     enum Place {
-        /// In an idle session.
         case free(Session)
         /// In a new session, which the caller creates; see ``occupy(_:for:)``.
         case new
-        /// In no session yet; the exchange waits.
+        /// No session yet, so the exchange waits.
         case inLine
     }
 
-    // The idle sessions of each origin, most recently used last.
+    // The idle sessions of each origin, sorted by their last use.
     private var idle: [Origin: [Session]] = [:]
     private var idleCount = 0
     private var occupied: [ObjectIdentifier: (session: Session, origin: Origin)] = [:]
@@ -27,12 +27,11 @@ struct URLSessionLanes<Session: AnyObject, Exchange> {
     private var line: [Origin: ArraySlice<Exchange>] = [:]
     private let maxPerOrigin: Int
 
-    // How many idle sessions, and therefore connections, are kept.
+    // The maximum number of idle sessions, each of which may hold a connection.
     private static var maxIdle: Int { 32 }
 
     init(maxPerOrigin: Int) { self.maxPerOrigin = max(maxPerOrigin, 1) }
 
-    /// Returns a place for an exchange.
     mutating func place(_ exchange: Exchange, for origin: Origin) -> Place {
         if let session = idle[origin]?.popLast() {
             idleCount -= 1
@@ -45,7 +44,6 @@ struct URLSessionLanes<Session: AnyObject, Exchange> {
         return .inLine
     }
 
-    /// Marks a session as busy.
     mutating func occupy(_ session: Session, for origin: Origin) {
         occupied[ObjectIdentifier(session)] = (session, origin)
         occupiedCount[origin, default: 0] += 1
@@ -68,7 +66,7 @@ struct URLSessionLanes<Session: AnyObject, Exchange> {
         return (nil, idleCount > Self.maxIdle ? removeSurplus(but: origin) : nil)
     }
 
-    // Another origin is preferred, because this origin is in use.
+    // Sessions of other origins are closed first, because this origin is in use.
     private mutating func removeSurplus(but origin: Origin) -> Session? {
         let key = idle.keys.first { $0 != origin } ?? origin
         guard let session = idle[key]?.removeFirst() else { return nil }
@@ -77,7 +75,6 @@ struct URLSessionLanes<Session: AnyObject, Exchange> {
         return session
     }
 
-    /// Removes all sessions and all waiting exchanges.
     mutating func removeAll() -> (sessions: [Session], inLine: [Exchange]) {
         defer { self = URLSessionLanes(maxPerOrigin: maxPerOrigin) }
         return (

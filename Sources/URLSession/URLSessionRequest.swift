@@ -7,18 +7,17 @@ import TurnpikeCore
 import FoundationNetworking
 #endif
 
-/// Converts a request into a `URLRequest` that is sent unchanged.
+/// Converts a request into a `URLRequest` that URLSession sends without changes.
 enum URLSessionRequest {
-    /// The time limit in seconds.
-    ///
-    /// The limit must be whole and finite. The limit is long, because callers set their own limits.
+    // The time limit in seconds. The value is a whole number and finite, as URLSession requires.
+    // The time limit is long, because callers set their own limits.
     static let timeout: TimeInterval = 86_400
 
     // If the value of a field is a single space, FoundationNetworking sends neither the field nor
-    // its default.
+    // its own default.
     private static let omitted = " "
 
-    /// Returns an error, before the send, for requests that URLSession cannot send.
+    /// Returns an error for a request that URLSession cannot send.
     static func fault(of request: Request) -> ClientError? {
         #if canImport(FoundationNetworking)
         if request.origin?.host.utf8.contains(UInt8(ascii: ":")) == true {
@@ -74,21 +73,22 @@ enum URLSessionRequest {
         if !hasAgent { result.setValue("turnpike", forHTTPHeaderField: "User-Agent") }
         if !hasLanguage { result.setValue(omitted, forHTTPHeaderField: "Accept-Language") }
         if let length = upload.length {
-            // Framing by length: without the second field, FoundationNetworking sends a stream
-            // chunked.
+            // The second field frames the body by its length. Without this field,
+            // FoundationNetworking sends a stream as chunks.
             result.setValue(String(length), forHTTPHeaderField: "Content-Length")
             result.setValue(omitted, forHTTPHeaderField: "Transfer-Encoding")
-            // Without a type, FoundationNetworking would send the type of a form.
+            // Without a type, FoundationNetworking would send the media type of a form.
             if !hasType { result.setValue(omitted, forHTTPHeaderField: "Content-Type") }
         } else if request.method == .delete || request.method == .options {
-            // No content is expected, so no length is sent (RFC 9110 §8.6); the default would be 0.
+            // The server expects no content, so the request has no length field (RFC 9110 §8.6).
+            // The default value would be 0.
             result.setValue(omitted, forHTTPHeaderField: "Content-Length")
         }
         return result
     }
 
-    // FoundationNetworking refuses a scheme in capitals. A fragment is never sent. Nor are a user
-    // and a password in the URL: they were moved to a header, or dropped.
+    // FoundationNetworking refuses a scheme in capitals. A fragment is never sent. A user and a
+    // password in the URL are not sent either: they were moved to a header field, or dropped.
     private static func wireURL(_ uri: TargetURI) -> URL {
         let form = uri.absoluteForm
         guard let scheme = uri.origin?.scheme,

@@ -11,33 +11,34 @@ import FoundationNetworking
 
 /// The default transport: Foundation's URLSession, which on Linux comes from FoundationNetworking.
 ///
-/// It uses only delegate tasks, makes every call into URLSession on its own queues, and orders
-/// cancellation and completion with a lock. Without these measures, URLSession on Linux deadlocks
-/// or traps under cancellation. The transport corrects the following behaviour:
+/// The transport uses only delegate tasks, makes every call of URLSession on its own queues, and
+/// orders cancellation and completion with a lock. Otherwise, URLSession on Linux deadlocks or
+/// traps under cancellation. The transport corrects the following behaviour:
 ///
-/// - It follows no redirects, stores no cookies, credentials or responses, and turns a Basic
-///   challenge into a plain 401.
-/// - It skips 1xx responses, splits joined `Set-Cookie` lines, and removes `Content-Encoding` and
-///   `Content-Length` if the content was decoded.
+/// - The transport follows no redirects, stores no cookies, credentials or responses, and returns a
+///   Basic challenge as a plain 401.
+/// - The transport skips 1xx responses and splits joined `Set-Cookie` lines. If the content was
+///   decoded, the transport removes `Content-Encoding` and `Content-Length`.
 /// - Request bodies have exact lengths. If a kept-alive connection is dead, the whole body is sent
 ///   again, but only if the request may be repeated. A stream is first collected in an unnamed file
 ///   of mode 0600.
-/// - A reader slower than the server costs disk space, not memory (FoundationNetworking has no
-///   backpressure).
+/// - If the caller reads slower than the server sends, the transport stores content on disk, not in
+///   memory, because FoundationNetworking has no backpressure.
 ///
-/// For the limits that remain, see <doc:URLSessionLimits>.
+/// <doc:URLSessionLimits> lists the limits that remain.
 public final class URLSessionTransport: Transport {
     /// The configuration of the transport.
     public struct Configuration: Sendable {
-        /// The number of simultaneous connections to one host.
+        /// The maximum number of connections to one host at the same time.
         ///
-        /// Further calls wait for a connection.
+        /// If all connections are in use, further calls wait.
         public var maxConnectionsPerHost = 64
-        /// How many bytes of a response are buffered in memory.
+        /// The maximum number of bytes of a response in memory.
         public var maxBufferedBytes = 1_048_576
-        /// How many further bytes of a response are buffered in a temporary file.
+        /// The maximum number of further bytes of a response in a temporary file.
         public var maxSpilledBytes: Int64 = 16 << 30
-        /// How many bytes of a streamed request body are collected before it is sent.
+        /// The maximum number of bytes of a streamed request body, which is collected before it is
+        /// sent.
         public var maxSpooledBytes: Int64 = 16 << 30
 
         /// Creates the default configuration.
@@ -53,7 +54,7 @@ public final class URLSessionTransport: Transport {
     /// - Parameters:
     ///   - configuration: The configuration.
     ///   - isChosen: Whether the program chose this transport. If not, the first log of a call on
-    ///     Linux has a note, once, that a server can end the process.
+    ///     Linux has one note that a server can end the process.
     public init(configuration: Configuration = Configuration(), isChosen: Bool = true) {
         self.configuration = configuration
         driver = URLSessionDriver(maxConnectionsPerHost: configuration.maxConnectionsPerHost)
@@ -71,28 +72,29 @@ public final class URLSessionTransport: Transport {
     private func tell(in context: Context) {
         guard isUntold.load(ordering: .relaxed), isUntold.exchange(false, ordering: .relaxed)
         else { return }
-        // Evaluated only if a logger receives the note.
+        // The message is computed only if a logger receives the note.
         var isTold = false
         func text() -> String {
             isTold = true
             return
-                "sends over URLSession because no transport was chosen; on Linux, a server can end"
-                + " the process over it; `transport: try CurlTransport()` prevents this"
+                "sends over URLSession because no transport was chosen; on Linux, some responses can"
+                + " end the process; `transport: try CurlTransport()` prevents this"
         }
         context.report(text(), by: "Client")
         if !isTold { isUntold.store(true, ordering: .relaxed) }
     }
 
-    // Bodies may still be read after the transport and its client were released.
+    // The caller may read bodies after the transport and its client were released.
     deinit { driver.invalidate(cancelling: false) }
 
-    /// No capability beyond those that every transport has.
+    /// No optional capability.
     public var capabilities: TransportCapabilities { [] }
 
-    /// False: the transport shows no certificate.
+    /// False, because the transport sends no client certificate.
     public var provesClient: Bool { false }
 
-    /// True on Linux: FoundationNetworking traps on some responses (<doc:URLSessionLimits>).
+    /// True on Linux, because FoundationNetworking traps on some responses
+    /// (<doc:URLSessionLimits>).
     public var canEndProcess: Bool { Self.isFoundationNetworking }
 
     /// Sends a request.
@@ -122,6 +124,6 @@ public final class URLSessionTransport: Transport {
 }
 
 extension URLSessionTransport: PromptlyCancellable {
-    /// A send ends soon after a cancellation.
+    /// A cancelled send ends soon.
     public var promptness: Promptness { .always }
 }

@@ -5,8 +5,9 @@ import Synchronization
 import TurnpikeCore
 import TurnpikeSupport
 
-/// A request body for URLSession: of known length, and in memory or in an open file, so that
-/// libcurl can send it again from the start after a dead connection.
+/// A request body for URLSession, with a known length, in memory or in an open file.
+///
+/// So libcurl can send the body again from the start after a dead connection.
 final class Upload: Sendable {
     enum Source: Sendable {
         case data(Data)
@@ -27,14 +28,12 @@ final class Upload: Sendable {
     private let fault = Mutex<(@Sendable (ClientError) -> Void)?>(nil)
     private let sent = Atomic<Int64>(0)
 
-    /// The number of bytes, or nil without a body.
     let length: Int64?
 
     private static let memoryLimit = 262_144
-    // The number of bytes that libcurl sends at once.
+    // libcurl sends a body of this size at once.
     private static let smallLimit = 65_536
 
-    /// The body, if it is small and in memory.
     var small: Data? {
         guard sources.count == 1, case .data(let data) = sources[0],
             data.count <= Self.smallLimit
@@ -42,10 +41,8 @@ final class Upload: Sendable {
         return data
     }
 
-    /// Prepares a body.
-    ///
-    /// A stream is read completely first: FoundationNetworking reads bodies on its single network
-    /// thread, where a waiting source would block every request of the process.
+    // Prepares a body. A stream is read completely first. FoundationNetworking reads bodies on its
+    // single network thread, so a stream that waits would block every request of the process.
     init(_ body: RequestBody, context: Context, limit: Int64) async throws {
         self.context = context
         if body.isEmpty {
@@ -55,7 +52,7 @@ final class Upload: Sendable {
         } else if let segments = try body.segments() {
             sources = try segments.map { try Self.source($0, isOnly: segments.count == 1) }
         } else {
-            // A stream may wait for any time.
+            // Reading a stream may take any time.
             sources = [
                 try await context.child().running {
                     try await Self.spool(try body.open(), context: context, limit: limit)
@@ -70,7 +67,8 @@ final class Upload: Sendable {
         case .data(let data): return .data(data)
         case .file(let path, let range):
             do {
-                // Always opened, so that an unreadable file fails before the head is sent.
+                // A file is always opened here, so that an unreadable file fails before the head is
+                // sent.
                 let file = try UnnamedFile.reading(path)
                 return isOnly ? .file(file, range) : .path(path, range)
             } catch let fault as FileFault {
@@ -113,7 +111,7 @@ final class Upload: Sendable {
         return file.map { .file($0, 0..<count) } ?? .data(head)
     }
 
-    /// The most bytes that a single send has passed to the connection.
+    /// The largest number of bytes that one send has passed to the connection.
     var bytesSent: Int64 { sent.load(ordering: .relaxed) }
 
     /// Sets the handler for a file that becomes shorter while it is sent.
@@ -121,7 +119,6 @@ final class Upload: Sendable {
         if !sources.isEmpty { fault.withLock { $0 = handler } }
     }
 
-    /// Returns a new stream from the first byte on, or nil without a body.
     func makeStream() -> InputStream? {
         if sources.isEmpty { return nil }
         #if canImport(FoundationNetworking)
@@ -148,7 +145,7 @@ final class Upload: Sendable {
         context?.report(.sent(bytes: total))
     }
 
-    /// Counts a send that libcurl repeats by itself.
+    /// Counts a send that libcurl repeated.
     func countResend() { context?.report(.sentAgain) }
 
     func fail(_ error: ClientError) { fault.withLock { $0 }?(error) }

@@ -8,13 +8,13 @@ import TurnpikeSupport
 /// Reads a body on the network thread, only from memory and files, so that it never waits for a
 /// peer.
 ///
-/// It reports available bytes until the last byte is read. Otherwise FoundationNetworking would
-/// treat a pause as the end and send a truncated body.
+/// The stream reports available bytes until the last byte is read. Otherwise FoundationNetworking
+/// would treat a pause as the end, and send a truncated body.
 final class UploadStream: InputStream {
     private var rest: ArraySlice<Upload.Source>
     private let length: Int64
     private let upload: Upload
-    // Positions within the whole body, and within the current source.
+    // The position within the whole body, and the position within the current source.
     private var position: Int64 = 0
     private var offset: Int64 = 0
     private var status = Stream.Status.notOpen

@@ -8,12 +8,11 @@ import TurnpikeSupport
 struct DigestAnswer: Sendable {
     private(set) var challenge: DigestChallenge
     private let user: String
-    /// The hash over user, realm and password; for a `-sess` algorithm, also over the nonces.
+    // The hash of user, realm and password. For a `-sess` algorithm, the hash includes the nonces.
     private let secretHash: Secret
     private let clientNonce: String
     var count: UInt32 = 1
 
-    /// Creates an answer.
     init(_ challenge: DigestChallenge, user: String, password: String, clientNonce: String) {
         let hash = challenge.hash
         var secretHash = hash.hex("\(user):\(challenge.realm):\(password)")
@@ -26,9 +25,8 @@ struct DigestAnswer: Sendable {
         self.clientNonce = clientNonce
     }
 
-    /// The first answer to the nonce that the server named as the next one (RFC 7616 §3.5).
-    ///
-    /// The hash of a `-sess` algorithm stays the same (§3.6).
+    // Returns the first answer to the nonce that the server named as the next one (RFC 7616 §3.5).
+    // The hash of a `-sess` algorithm does not change (§3.6).
     func following(nonce: String) -> DigestAnswer {
         var copy = self
         copy.challenge.nonce = nonce
@@ -36,12 +34,8 @@ struct DigestAnswer: Sendable {
         return copy
     }
 
-    /// The value of the `Authorization` field.
-    /// - Parameters:
-    ///   - method: The method.
-    ///   - target: The path and query as sent.
-    ///   - contentHash: The hash of the content; required if the challenge protects the content.
-    /// - Returns: The value.
+    // Returns the value of the `Authorization` field. The content hash is required if the challenge
+    // protects the content.
     func field(_ method: HTTPMethod, _ target: String, contentHash: String?) -> String {
         let hash = challenge.hash
         var parts = userFields
@@ -59,7 +53,7 @@ struct DigestAnswer: Sendable {
             middle += ":\(count):\(clientNonce):\(protection.rawValue)"
             parts += ["qop=" + protection.rawValue, "nc=" + count]
         }
-        // Without the client nonce, the server could not compute the hash of a `-sess` algorithm.
+        // For a `-sess` algorithm, the server needs the client nonce to compute the hash.
         if challenge.protection != nil || challenge.isSession {
             parts.append("cnonce=" + Self.quoted(clientNonce))
         }
@@ -69,7 +63,6 @@ struct DigestAnswer: Sendable {
         return "Digest " + parts.joined(separator: ", ")
     }
 
-    /// The target of a request, as sent.
     static func target(of request: Request) -> String {
         request.asksServer ? "*" : request.targetURI.originForm
     }
@@ -80,7 +73,7 @@ struct DigestAnswer: Sendable {
             return ["username=" + Self.quoted(hashed), "userhash=true"]
         }
         if user.utf8.allSatisfy({ $0 < 0x80 }) { return ["username=" + Self.quoted(user)] }
-        // RFC 8187
+        // RFC 8187.
         return ["username*=UTF-8''" + PercentEncoding.unreserved.encode(user)]
     }
 
@@ -102,10 +95,8 @@ enum DigestHash: Sendable, Hashable, Comparable {
     case md5
     case sha256
 
-    /// The name, as written in a challenge.
     var name: String { self == .md5 ? "MD5" : "SHA-256" }
 
-    /// The hash of a text, in hexadecimal digits.
     func hex(_ text: String) -> String {
         let data = Data(text.utf8)
         return switch self {
@@ -114,7 +105,7 @@ enum DigestHash: Sendable, Hashable, Comparable {
         }
     }
 
-    /// The hash of a request's content, in hexadecimal digits; the body must be replayable.
+    // Returns the hash of a request's content, in hexadecimal digits. The body must be replayable.
     func hex(_ body: RequestBody) async throws -> String {
         switch self {
         case .md5: try await body.read(into: MD5()) { $0.update($1) }.finalize().hexadecimal
@@ -127,9 +118,7 @@ enum DigestHash: Sendable, Hashable, Comparable {
 struct DigestChallenge: Sendable, Hashable {
     /// The part of a request that an answer protects.
     enum Protection: String, Sendable {
-        /// The request line.
         case request = "auth"
-        /// The request line and the content.
         case content = "auth-int"
     }
 
@@ -141,15 +130,13 @@ struct DigestChallenge: Sendable, Hashable {
     let protection: Protection?
     let hashesUser: Bool
     let isStale: Bool
-    /// Whether the challenge names its algorithm; if it does not, the algorithm is MD5.
+    // Whether the challenge names its algorithm. If not, the algorithm is MD5.
     let namesAlgorithm: Bool
-    /// The paths that the credential covers; nil covers the whole origin.
+    // The paths for which the credential is valid. If nil, it is valid for the whole origin.
     let paths: [String]?
 
-    /// Creates a challenge.
-    ///
-    /// The result is nil if the scheme differs, if a required parameter is missing, or if the
-    /// algorithm or the protection is not supported.
+    /// Returns nil if the scheme differs, if a required parameter is missing, or if the algorithm
+    /// or the protection is not supported.
     init?(_ challenge: AuthenticationChallenge, for url: URL) {
         guard challenge.scheme == "digest", let realm = challenge["realm"],
             let nonce = challenge["nonce"], !nonce.isEmpty,
@@ -172,7 +159,8 @@ struct DigestChallenge: Sendable, Hashable {
         paths = challenge["domain"].map { Self.paths($0, url) }
     }
 
-    /// The strongest Digest challenge of a response, the first of equal ones; never another scheme.
+    // Returns the strongest Digest challenge of a response. If several are equally strong, the
+    // first one counts.
     static func strongest(in head: ResponseHead) -> DigestChallenge? {
         let offered = AuthenticationChallenge.challenges(in: head.headers)
             .compactMap { DigestChallenge($0, for: head.url) }
@@ -180,20 +168,17 @@ struct DigestChallenge: Sendable, Hashable {
         return offered.first { $0.hash == best }
     }
 
-    /// The name of the algorithm, as written in the answer.
     var algorithmName: String { hash.name + (isSession ? "-sess" : "") }
 
-    /// Whether the credential covers a path.
     func covers(_ path: String) -> Bool { paths?.contains { path.hasPrefix($0) } ?? true }
 
-    /// Whether the nonce count of one challenge continues for the other.
+    /// Whether the nonce count of one challenge continues for the other challenge.
     func isSame(as other: DigestChallenge) -> Bool {
         Grammar.areSame(nonce, other.nonce) && isOfSameSpace(as: other) && hash == other.hash
             && isSession == other.isSession && protection == other.protection
             && hashesUser == other.hashesUser && Grammar.areSame(opaque, other.opaque)
     }
 
-    /// Whether both belong to one protection space.
     func isOfSameSpace(as other: DigestChallenge) -> Bool {
         Grammar.areSame(realm, other.realm) && paths == other.paths
     }
@@ -208,14 +193,15 @@ struct DigestChallenge: Sendable, Hashable {
         }
     }
 
-    // Prefers `auth`, because `auth-int` reads the content twice.
+    // `auth` is preferred, because `auth-int` reads the content twice.
     private static func protection(_ offered: String) -> Protection? {
         let names = offered.split { $0 == "," || $0 == " " || $0 == "\t" }.map { $0.lowercased() }
         if names.contains("auth") { return .request }
         return names.contains("auth-int") ? .content : nil
     }
 
-    // The URIs of `domain` on the challenge's own origin; here a credential covers one origin.
+    // Returns the paths of the URIs in `domain` that have the challenge's origin, because a
+    // credential is for one origin.
     private static func paths(_ domain: String, _ base: URL) -> [String] {
         let base = TargetURI(base)
         return domain.split(separator: " ").prefix(16).compactMap { text in

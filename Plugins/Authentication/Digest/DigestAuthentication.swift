@@ -6,28 +6,30 @@ import TurnpikeSupport
 
 /// Answers Digest challenges with a user name and a password (RFC 7616).
 ///
-/// The password itself is never sent: the gate never uses Basic instead. Of several challenges, in
-/// one line or many, SHA-256 is preferred to MD5. The gate supports `auth` and `auth-int`, `-sess`
-/// algorithms, hashed user names, and user names in UTF-8.
+/// The gate never sends the password itself, and never uses Basic instead. If there are several
+/// challenges, in one line or many, the gate prefers SHA-256 to MD5. The gate supports `auth` and
+/// `auth-int`, `-sess` algorithms, hashed user names, and user names in UTF-8.
 ///
-/// - The first request to a protection space is sent without a credential, and again with the
-///   answer to the challenge. Later requests reuse the nonce, each with the next count, until the
-///   server calls the nonce stale or names the next one.
-/// - A refused answer is final, unless only its nonce was stale: a wrong password is not repeated.
-/// - A body that cannot be sent twice is not sent again: the 401 is returned, and the next request
-///   carries its answer from the start.
-/// - Answers go only to the ``/TurnpikeMiddleware/CredentialOrigins`` of the credential. A request with an
-///   `Authorization` of its own keeps it.
+/// - The gate sends the first request to a protection space without a credential, and then again
+///   with the answer to the challenge. Later requests reuse the nonce, each with the next count,
+///   until the server calls the nonce stale or names another nonce.
+/// - If the server refuses an answer, the gate does not try again, because a wrong password stays
+///   wrong. The exception is an answer with a stale nonce.
+/// - If a body cannot be sent twice, the gate returns the 401, and the next request carries an
+///   answer from the start.
+/// - Answers go only to the ``/TurnpikeMiddleware/CredentialOrigins`` of the credential. If a
+///   request already has an `Authorization` field, the gate does not change it.
 ///
-/// Place the gate inside ``/TurnpikeMiddleware/Redirect``, so that it sees each hop, and inside ``/TurnpikeMiddleware/CompressBodies``, so that
-/// an answer with `auth-int` covers the content that is sent.
+/// Place the gate inside ``/TurnpikeMiddleware/Redirect``, so that it sees each hop. Place it
+/// inside ``/TurnpikeMiddleware/CompressBodies`` too, so that an answer with `auth-int` covers the
+/// content that is sent.
 public struct DigestAuthentication: Interceptor {
     private let user: String
     private let password: Secret
     private let scope: CredentialScope
     private let sessions: Sessions
 
-    /// Creates a gate.
+    /// Creates a gate that answers Digest challenges.
     /// - Parameters:
     ///   - user: The user name.
     ///   - password: The password.
@@ -43,10 +45,11 @@ public struct DigestAuthentication: Interceptor {
         self.sessions = sessions
     }
 
-    /// States that the gate sends a credential, to which origins, and that it replays a request.
+    /// States that the gate sends a credential, to which origins, and that it sends a request
+    /// again.
     public func facts(for request: Request?) -> GateFacts? {
         var facts = GateFacts(
-            "answers a challenge, and another one if its nonce was stale",
+            "answers a challenge, and a second challenge if the nonce was stale",
             .setsFields([.authorization], .secret(isBound: true)), .replays(times: 2),
             passedOver: scope.obstacle(to: request))
         facts.origins = scope.listed
@@ -55,7 +58,7 @@ public struct DigestAuthentication: Interceptor {
         return facts
     }
 
-    /// Runs the rest of the chain, and again with the answer to a challenge.
+    /// Sends the request, and sends it again with the answer to a challenge.
     public func intercept(
         _ request: Request, context: Context, next: Next
     ) async throws -> Response {
@@ -66,7 +69,8 @@ public struct DigestAuthentication: Interceptor {
         var answer = sessions.answer(for: path.isEmpty ? "/" : path, at: origin)
         var isFresh = false
         var outcome = await Outcome.of(try await sign(request, answer), next)
-        // One answer; a second answer if the server calls the nonce of the first one stale.
+        // The gate sends one answer. If the server calls the nonce of the first answer stale, the
+        // gate sends a second answer.
         for _ in 0..<2 {
             guard !context.retriesForbidden,
                 let challenge = challenge(in: outcome, for: request)
@@ -90,7 +94,7 @@ public struct DigestAuthentication: Interceptor {
         return try outcome.result.get()
     }
 
-    // Records what the server says about the last answer.
+    // Removes the nonce of a refused answer, and stores the next nonce that the server names.
     private func settle(_ answer: DigestAnswer, _ outcome: Outcome, at origin: Origin) {
         guard let head = outcome.head, Origin(head.url) == origin else { return }
         if head.status == .unauthorized { return sessions.end(answer, at: origin) }
@@ -112,7 +116,7 @@ public struct DigestAuthentication: Interceptor {
         guard let answer else { return request }
         var contentHash: String?
         if answer.challenge.protection == .content {
-            // Hashing the content would use up a body that can be opened only once.
+            // If the body can be opened only once, hashing the content would use up the body.
             guard request.body.canOpenAgain else { return request }
             contentHash = try await answer.challenge.hash.hex(request.body)
         }
@@ -122,7 +126,7 @@ public struct DigestAuthentication: Interceptor {
         return signed
     }
 
-    // 128 bits.
+    // The nonce has 128 bits.
     private static func nonce(_ context: Context) -> String {
         context.random.next().hexadecimal + context.random.next().hexadecimal
     }

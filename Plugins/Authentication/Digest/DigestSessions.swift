@@ -6,7 +6,7 @@ import TurnpikeMiddleware
 import TurnpikeSupport
 
 extension DigestAuthentication {
-    /// The nonces that may be used again, by origin, the latest first.
+    /// The reusable nonces of each origin, the latest first.
     public final class Sessions: Sendable {
         fileprivate let sessions = Mutex(BoundedMap<Origin, Nonces>())
 
@@ -16,7 +16,7 @@ extension DigestAuthentication {
 }
 
 private struct Nonces: BoundedMapEntry {
-    // One for each protection space.
+    // One answer for each protection space.
     private var answers: [DigestAnswer] = []
     private static let bound = 16
 
@@ -24,7 +24,7 @@ private struct Nonces: BoundedMapEntry {
 
     mutating func keep(_ answer: DigestAnswer) {
         var first = answer
-        // A known nonce keeps its count; a new one replaces the other nonce of its space.
+        // The count of a known nonce continues. A new nonce replaces the other nonce of its space.
         answers.removeAll { old in
             if old.challenge.isSame(as: answer.challenge) { first = old }
             return old.challenge.isOfSameSpace(as: answer.challenge)
@@ -36,7 +36,7 @@ private struct Nonces: BoundedMapEntry {
     mutating func takeFirst(where isRight: (DigestAnswer) -> Bool) -> DigestAnswer? {
         guard let index = answers.firstIndex(where: isRight) else { return nil }
         let answer = answers[index]
-        // A nonce is not used after its count has reached the maximum.
+        // If the count of a nonce has reached the maximum, the nonce is not used again.
         if answer.count == .max {
             answers.remove(at: index)
             return nil
@@ -51,8 +51,7 @@ private struct Nonces: BoundedMapEntry {
 }
 
 extension DigestAuthentication.Sessions {
-    /// Returns an answer with the next count of a known nonce, which needs no new challenge; nil if
-    /// no nonce is known.
+    /// Returns an answer with the next count of a known nonce, or nil if no nonce is known.
     func answer(for path: String, at origin: Origin) -> DigestAnswer? {
         sessions.withLock { sessions in
             guard sessions[origin] != nil else { return nil }
@@ -63,9 +62,8 @@ extension DigestAuthentication.Sessions {
         }
     }
 
-    /// Keeps a first answer and returns it.
-    ///
-    /// If an answer to the same nonce is already kept, returns the kept answer with its next count.
+    // Stores a first answer and returns it. If an answer to the same nonce is already stored, the
+    // result is that answer with its next count.
     func begin(_ answer: DigestAnswer, at origin: Origin) -> DigestAnswer {
         sessions.withLock { sessions in
             sessions.update(origin, orMake: Nonces()) { nonces in
@@ -75,12 +73,10 @@ extension DigestAuthentication.Sessions {
         }
     }
 
-    /// Keeps a first answer for the next request.
     func prepare(_ answer: DigestAnswer, at origin: Origin) {
         sessions.withLock { $0.update(origin, orMake: Nonces()) { $0.keep(answer) } }
     }
 
-    /// Removes a nonce whose answer was refused.
     func end(_ answer: DigestAnswer, at origin: Origin) {
         sessions.withLock { sessions in
             _ = sessions.updateIfPresent(origin) { $0.remove(nonce: answer.challenge.nonce) }

@@ -3,10 +3,10 @@
 import Synchronization
 public import TurnpikeMiddleware
 
-/// Gets the first token with an authorization code (RFC 6749 §4.1.3) and the verifier of its proof
-/// key (PKCE, RFC 7636 §4.5).
+/// Gets the first token with an authorization code, and later tokens with the refresh token.
 ///
-/// It gets later tokens with the refresh token.
+/// The request contains the code (RFC 6749 §4.1.3) and the verifier of its proof key (PKCE, RFC
+/// 7636 §4.5).
 ///
 /// ```swift
 /// let grant = AuthorizationCodeGrant(
@@ -15,8 +15,8 @@ public import TurnpikeMiddleware
 /// ```
 ///
 /// A code works once (RFC 6749 §4.1.2), so this provider sends it once, even if the exchange fails.
-/// If that fails, if its token has no refresh token, or if the token is removed
-/// (``/TurnpikeMiddleware/BearerTokens/replace(with:)``), the user must sign in again.
+/// The user must sign in again in three cases: if the exchange fails, if its token has no refresh
+/// token, or if the token is removed (``/TurnpikeMiddleware/BearerTokens/replace(with:)``).
 public struct AuthorizationCodeGrant: BearerTokenProvider {
     private let endpoint: TokenEndpoint
     private let form: OAuthForm
@@ -25,11 +25,11 @@ public struct AuthorizationCodeGrant: BearerTokenProvider {
 
     /// Creates a provider.
     /// - Parameters:
-    ///   - endpoint: The token endpoint; a program that users install has no client secret.
-    ///   - code: The code that came with the redirect, after its `state` was compared.
+    ///   - endpoint: The token endpoint. A program that users install has no client secret.
+    ///   - code: The code from the redirect. Compare the `state` of the redirect first.
     ///   - redirectURI: The redirect URI, exactly as in the authorization request.
     ///   - verifier: The verifier whose challenge was in the authorization request.
-    ///   - parameters: More fields of both forms.
+    ///   - parameters: Additional fields of both forms.
     public init(
         _ endpoint: TokenEndpoint, code: String, redirectURI: String, verifier: String,
         parameters: [String: String] = [:]
@@ -42,7 +42,7 @@ public struct AuthorizationCodeGrant: BearerTokenProvider {
     }
 
     /// Requests a token.
-    /// - Throws: ``OAuthError/Code/missingRefreshToken`` if the old token has no refresh token;
+    /// - Throws: ``OAuthError/Code/missingRefreshToken`` if the old token has no refresh token.
     ///   ``OAuthError/Code/spentAuthorizationCode`` if there is no old token, and the code was
     ///   already sent.
     public func token(
@@ -54,16 +54,17 @@ public struct AuthorizationCodeGrant: BearerTokenProvider {
     }
 }
 
-/// Whether a code was sent; all copies of its grant share this value.
+/// Whether the authorization code was sent.
+///
+/// All copies of a grant share this object.
 private final class CodeUse: Sendable {
     private let isSpent = Atomic(false)
 
-    /// Marks the code as spent.
-    /// - Returns: Whether it was not spent before.
+    /// Marks the code as sent, and returns whether this is the first time.
     func begin() -> Bool { !isSpent.exchange(true, ordering: .relaxed) }
 }
 
-/// Gets tokens for a service itself (RFC 6749 §4.4), with the client's identifier and secret.
+/// Gets tokens for a service itself, with the client's identifier and secret (RFC 6749 §4.4).
 ///
 /// ```swift
 /// let endpoint = TokenEndpoint(url, clientID: "svc", clientSecret: secret)
@@ -76,8 +77,8 @@ public struct ClientCredentialsGrant: BearerTokenProvider {
     /// Creates a provider.
     /// - Parameters:
     ///   - endpoint: The token endpoint, with the client's identifier and secret.
-    ///   - scope: The scope of the tokens; if empty, the server chooses.
-    ///   - parameters: More fields of the form, such as `audience`.
+    ///   - scope: The scope of the tokens. If it is empty, the server chooses.
+    ///   - parameters: Additional fields of the form, such as `audience`.
     public init(
         _ endpoint: TokenEndpoint, scope: [String] = [], parameters: [String: String] = [:]
     ) {
@@ -85,7 +86,7 @@ public struct ClientCredentialsGrant: BearerTokenProvider {
         form = OAuthForm(grant: "client_credentials", scope, parameters)
     }
 
-    /// False: the identifier and the secret can be used for any number of tokens.
+    /// False, because the identifier and the secret work for any number of tokens.
     public var spendsRefreshToken: Bool { false }
 
     /// Requests a token.
@@ -105,8 +106,9 @@ public struct ClientCredentialsGrant: BearerTokenProvider {
 /// let tokens = BearerTokens(signedIn, provider: RefreshTokenGrant(endpoint)) { save($0) }
 /// ```
 ///
-/// If the server issues a new refresh token, the old one is never sent again; otherwise the old one
-/// stays in use. ``/TurnpikeMiddleware/BearerTokens`` makes sure that only one refresh runs at a time.
+/// If the server issues a new refresh token, the provider never sends the old one again. Otherwise
+/// the provider continues to use the old refresh token. ``/TurnpikeMiddleware/BearerTokens`` makes
+/// sure that only one refresh runs at a time.
 public struct RefreshTokenGrant: BearerTokenProvider {
     private let endpoint: TokenEndpoint
     private let form: OAuthForm
@@ -114,8 +116,9 @@ public struct RefreshTokenGrant: BearerTokenProvider {
     /// Creates a provider.
     /// - Parameters:
     ///   - endpoint: The token endpoint.
-    ///   - scope: The scope of the tokens, at most what was granted; if empty, it stays the same.
-    ///   - parameters: More fields of the form.
+    ///   - scope: The scope of the tokens, at most the granted scope. If it is empty, the scope
+    ///     does not change.
+    ///   - parameters: Additional fields of the form.
     public init(
         _ endpoint: TokenEndpoint, scope: [String] = [], parameters: [String: String] = [:]
     ) {

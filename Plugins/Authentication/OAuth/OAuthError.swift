@@ -6,10 +6,12 @@ import TurnpikeSupport
 
 /// Why a token endpoint returned no token (RFC 6749 §5.2).
 ///
-/// It is the cause inside a ``/TurnpikeCore/ClientError`` of
-/// ``/TurnpikeCore/ClientError/Code/auth``.
+/// A ``/TurnpikeCore/ClientError`` with the code ``/TurnpikeCore/ClientError/Code/auth`` has this
+/// error as its cause.
 public struct OAuthError: TokenRefusal, Sendable, Hashable {
-    /// The error code, as servers name it; the set is open.
+    /// The error code in the response of the server.
+    ///
+    /// Servers may define additional codes.
     public struct Code: RawRepresentable, Sendable, Hashable, CustomStringConvertible {
         /// The code, as written in the response.
         public let rawValue: String
@@ -24,21 +26,23 @@ public struct OAuthError: TokenRefusal, Sendable, Hashable {
         public static let invalidRequest = Self(rawValue: "invalid_request")
         /// The client is not known, or its secret is wrong.
         public static let invalidClient = Self(rawValue: "invalid_client")
-        /// The refresh token, or another grant, is no longer valid; the user must sign in again.
+        /// The refresh token or another grant is no longer valid.
+        ///
+        /// The user must sign in again.
         public static let invalidGrant = Self(rawValue: "invalid_grant")
-        /// The client may not use this grant.
+        /// The client may not use this kind of grant.
         public static let unauthorizedClient = Self(rawValue: "unauthorized_client")
-        /// The server does not know this grant.
+        /// The server does not know this kind of grant.
         public static let unsupportedGrantType = Self(rawValue: "unsupported_grant_type")
-        /// The scope is unknown, malformed, or more than was granted.
+        /// The scope is unknown, malformed, or larger than the granted scope.
         public static let invalidScope = Self(rawValue: "invalid_scope")
         /// The response is not a response of a token endpoint.
         public static let invalidResponse = Self(rawValue: "invalid_response")
-        /// There is no refresh token; nothing was sent.
+        /// There is no refresh token, and nothing was sent.
         public static let missingRefreshToken = Self(rawValue: "missing_refresh_token")
-        /// The authorization code was sent before, and works once.
+        /// The authorization code works once, and was sent before.
         ///
-        /// Nothing was sent. Begin a new authorization.
+        /// Nothing was sent. Start a new authorization.
         public static let spentAuthorizationCode = Self(rawValue: "spent_authorization_code")
     }
 
@@ -48,13 +52,13 @@ public struct OAuthError: TokenRefusal, Sendable, Hashable {
     public let status: HTTPStatus?
     /// The server's message for developers (`error_description`), at most 1 KiB.
     ///
-    /// It may hold any text, and is never printed.
+    /// The message may contain any text, and is never printed.
     public let detail: String?
 
     /// The time after which the endpoint accepts another request.
     public internal(set) var retryAfter: Duration?
 
-    /// Creates an error; providers outside of this module need it.
+    /// Creates an error, for providers outside of this module.
     public init(_ code: Code, status: HTTPStatus? = nil, detail: String? = nil) {
         self.code = code
         self.status = status
@@ -72,7 +76,7 @@ public struct OAuthError: TokenRefusal, Sendable, Hashable {
         self.retryAfter = retryAfter
     }
 
-    // Accepts only short lower-case names, so that no secret is taken for a code.
+    // A code is a short lower-case name. This check keeps a secret from being printed as a code.
     private static func isCode(_ text: String) -> Bool {
         (1...40).contains(text.utf8.count)
             && text.utf8.allSatisfy { $0 &- 0x61 < 26 || $0 == UInt8(ascii: "_") }

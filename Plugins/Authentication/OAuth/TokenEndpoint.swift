@@ -4,21 +4,21 @@ public import TurnpikeCore
 import TurnpikeMiddleware
 public import TurnpikeSupport
 
-/// The token endpoint of an OAuth 2 authorization server, and how a client authenticates there (RFC
-/// 6749 §2.3, §3.2).
+/// The token endpoint of an OAuth 2 authorization server, and the client's credentials for it.
 ///
-/// A redirect that keeps the form (307, 308) is followed within the endpoint's origin, even without
-/// a redirect gate in the stack. Any other redirect is refused
-/// (``/TurnpikeCore/ClientError/Code/redirect``), because the form holds secrets.
+/// Source: RFC 6749 §2.3 and §3.2. A redirect that repeats the form (307, 308) is followed within
+/// the endpoint's origin, even if the stack has no redirect gate. Any other redirect is refused
+/// (``/TurnpikeCore/ClientError/Code/redirect``), because the form contains secrets.
 ///
-/// The request and its response are bounded in size and never printed. If the response is not a
-/// token, an ``OAuthError`` has its status and its error code.
+/// The size of the request and of its response is limited, and their content is never printed. If
+/// the response contains no token, the provider throws an ``OAuthError`` with the status and the
+/// error code.
 public struct TokenEndpoint: Sendable {
-    /// The place in which the client's identifier and secret are sent.
+    /// The place of the client's identifier and secret in a request.
     public enum ClientAuthentication: Sendable {
-        /// In the `Authorization` field, which every server must support (RFC 6749 §2.3.1).
+        /// The `Authorization` field, which every server must support (RFC 6749 §2.3.1).
         case basic
-        /// In the form, for servers that support no other way.
+        /// The form, for servers that do not support the `Authorization` field.
         case form
     }
 
@@ -32,12 +32,13 @@ public struct TokenEndpoint: Sendable {
 
     /// Creates an endpoint.
     /// - Parameters:
-    ///   - url: The endpoint's URL. Use https, because refresh tokens and secrets are sent there.
+    ///   - url: The endpoint's URL. Use https, because the requests contain refresh tokens and
+    ///     secrets.
     ///   - clientID: The client's identifier.
-    ///   - clientSecret: The client's secret; a public client has none.
-    ///   - authentication: The place in which the secret is sent.
-    ///   - client: Sends the requests. If nil, requests go through the inner gates of the bearer
-    ///     gate to the transport of its client.
+    ///   - clientSecret: The client's secret. A public client has none.
+    ///   - authentication: The place of the secret in a request.
+    ///   - client: The client that sends the requests. If nil, requests go through the inner gates
+    ///     of the bearer gate and the transport of its client.
     public init(
         _ url: Target, clientID: String? = nil, clientSecret: String? = nil,
         authentication: ClientAuthentication = .basic, client: Client? = nil
@@ -49,7 +50,7 @@ public struct TokenEndpoint: Sendable {
         self.client = client
     }
 
-    /// Creates an endpoint from the text of its URL.
+    /// Creates an endpoint whose URL is a text.
     public init(
         _ url: String, clientID: String? = nil, clientSecret: String? = nil,
         authentication: ClientAuthentication = .basic, client: Client? = nil
@@ -60,14 +61,11 @@ public struct TokenEndpoint: Sendable {
     }
 
     /// Requests a token.
-    /// - Parameters:
-    ///   - form: The grant.
-    ///   - exchange: Sends the request.
-    /// - Returns: The token.
-    /// - Throws: An ``OAuthError``, or the error that the request failed with.
+    /// - Throws: An ``OAuthError``, or the error of the request.
     func token(_ form: OAuthForm, by exchange: TokenExchange) async throws -> BearerToken {
         let request = exchange.prepared(request(form))
-        // Lifetimes count from before the request, so that they are too short rather than too long.
+        // The lifetime counts from a moment before the request, so that a token expires here rather
+        // too early than too late.
         let date = exchange.date
         let (head, content) = try await send(request, by: exchange)
         guard head.status.code / 100 == 2 else {
@@ -98,10 +96,10 @@ public struct TokenEndpoint: Sendable {
         return request
     }
 
-    // Obeys `OriginBoundOption`, as a redirect gate of the client does.
+    // The gate applies `OriginBoundOption`, as a redirect gate of the client does.
     private static let redirect = Redirect(limit: 5)
 
-    // A validator inside may have refused the response.
+    // An inner validator may have refused the response.
     private func send(
         _ request: Request, by exchange: TokenExchange
     ) async throws -> (ResponseHead, Data) {
@@ -138,7 +136,9 @@ extension TokenEndpoint: DescriptionReflectable {
     public var description: String { Redaction.standard.url(url) }
 }
 
-/// The form fields of a request to a token endpoint, in order; their values are never printed.
+/// The form fields of a request to a token endpoint, in order.
+///
+/// The values are never printed.
 struct OAuthForm: Sendable {
     private var fields: [(name: String, value: Secret)]
 
@@ -156,7 +156,6 @@ struct OAuthForm: Sendable {
         return copy
     }
 
-    /// The form, encoded.
     var encoded: String {
         fields.map { Self.encode($0.name) + "=" + Self.encode($0.value.value) }
             .joined(separator: "&")
@@ -180,7 +179,7 @@ enum TokenAnswer {
             // Some servers report an error with status 200.
             throw OAuthError(status: status, content: content)
         }
-        // Some servers omit the type; a token of a type other than Bearer could not be used.
+        // Some servers omit the type. The bearer gate could not use a token of another type.
         if let type = answer["token_type"]?.string, type.lowercased() != "bearer" {
             throw OAuthError(.invalidResponse, status: status)
         }
@@ -190,7 +189,7 @@ enum TokenAnswer {
             refreshToken: refresh)
     }
 
-    // Some servers write the number as a string.
+    // Some servers write the lifetime as a string.
     private static func life(_ value: JSONValue?) -> TimeInterval? {
         guard let seconds = value?.double ?? value?.string.flatMap({ TimeInterval($0) }),
             seconds >= 0
@@ -198,7 +197,7 @@ enum TokenAnswer {
         return min(seconds, maxLife)
     }
 
-    // RFC 6749 §A.12; a space would end the token in a field value.
+    // RFC 6749 §A.12. A space would end the token in a field value.
     static func isToken(_ text: String) -> Bool {
         (1...maxTokenBytes).contains(text.utf8.count)
             && text.utf8.allSatisfy { (0x21...0x7E).contains($0) }

@@ -8,34 +8,38 @@ public import TurnpikeStackFiles
 import TurnpikeSupport
 
 extension Registry {
-    /// Registers `digest`, and `bearer` with the settings of OAuth 2.
+    /// Registers the gate `digest`, and the gate `bearer` with the settings of OAuth 2.
     public mutating func registerAuthentication() {
         register(
             gate: "bearer",
             description: PartDescription(
                 """
-                Sends a bearer token with each request (RFC 6750). With a `refreshURL`, a token \
-                that is refused or expires is replaced: by the `refreshToken`, or by `clientID` \
-                and `clientSecret` alone (RFC 6749). Place it inside `redirect`, outside \
-                `attemptTimeout`.
+                Sends a bearer token with each request (RFC 6750). With a `refreshURL`, the gate \
+                replaces a token that is refused or expires. It gets the new token with the \
+                `refreshToken`, or with `clientID` and `clientSecret` alone (RFC 6749). Place it \
+                inside `redirect`, outside `attemptTimeout`.
                 """,
                 settings: [
-                    "token": "The token; `clientID` and `clientSecret` can stand in for it.",
+                    "token": "The token. With `clientID` and `clientSecret`, no token is needed.",
                     "refreshToken": "The refresh token.",
                     "refreshURL": "The URL of the token endpoint.",
-                    "clientID": "The client's name at the token endpoint.",
-                    "clientSecret": "The client's secret there.",
+                    "clientID": "The client's identifier at the token endpoint.",
+                    "clientSecret": "The client's secret at the token endpoint.",
                     "scope": "The scopes to ask for.",
-                    "maxRefreshes": "The most refused tokens that are replaced within `window`.",
-                    "window": "The time over which refused tokens are counted.",
+                    "maxRefreshes": """
+                    The maximum number of refused tokens that are replaced within `window`.
+                    """,
+                    "window": "The period over which refused tokens are counted.",
                     "refreshTimeout": "The longest time that a call waits for a refresh.",
-                    "leeway": "How long before its expiry a token is replaced.",
+                    "leeway": "The time before its expiry at which a token is replaced.",
                     "shared": .shared,
                     "tokenKey": """
-                    The name of the tokens in the store, the same in all replicas of an account.
+                    The name of the token in the store. All replicas of an account need the same \
+                    name.
                     """,
                     "storesSecrets": """
-                    Must be true with `shared`: whoever can read the store has the tokens.
+                    Must be true with `shared`, because everyone who can read the store can read \
+                    the tokens.
                     """,
                     "origins": .origins,
                 ],
@@ -59,7 +63,6 @@ extension Registry {
 }
 
 extension BearerAuthentication {
-    /// The configured token, and the source of new tokens.
     private struct Source {
         let refreshToken, clientID, clientSecret: String?
         let token: BearerToken?
@@ -78,8 +81,7 @@ extension BearerAuthentication {
             shared = settings.sharedTokens()
         }
 
-        /// Whether tokens are issued to the client itself, by its credentials, and not for a
-        /// refresh token.
+        /// Whether the client gets tokens with its own credentials, and not with a refresh token.
         var isOwn: Bool { refreshToken == nil && clientID != nil && clientSecret != nil }
 
         var provider: (any BearerTokenProvider)? {
@@ -90,10 +92,9 @@ extension BearerAuthentication {
             return RefreshTokenGrant(place, scope: scope)
         }
 
-        /// The settings that must not change in a reload, so that the token stays.
-        ///
-        /// If a token came from a refresh token, there may be no other valid token. So the token
-        /// stays even if the gate moves in the stack, or if other settings change.
+        // If a reload does not change these settings, the token stays, even if the gate moves in
+        // the stack or other settings change. If the token came from a refresh token, there may be
+        // no other valid token.
         var key: Key {
             Key(
                 token: refreshToken == nil ? token : nil,
@@ -148,7 +149,7 @@ extension BearerAuthentication {
         }
         if source.endpoint != nil, source.refreshToken == nil, !source.isOwn {
             settings.issue(
-                at: "refreshToken", "is missing; name it, or clientID and clientSecret")
+                at: "refreshToken", "is missing; set it, or set clientID and clientSecret")
         }
     }
 
@@ -171,7 +172,8 @@ extension BearerAuthentication {
 }
 
 extension Settings {
-    /// The store of the gate's token; nil if no token is shared, or if the settings have a mistake.
+    // Returns the store of the gate's token. The result is nil if no token is shared, or if the
+    // settings have a mistake.
     fileprivate func sharedTokens() -> (part: any SharedGates, key: String)? {
         let part = sharedGates()
         let key = string("tokenKey")
@@ -187,7 +189,7 @@ extension Settings {
         if !storesSecrets {
             issue(
                 at: "shared",
-                "stores tokens unencrypted, for whoever can read the store; if that is meant, write"
+                "would store tokens without encryption in the store; to allow that, write"
                     + " \"storesSecrets\": true")
         }
         if key?.isEmpty ?? true {

@@ -4,57 +4,58 @@ public import TurnpikeCore
 public import TurnpikeMiddleware
 import TurnpikeSupport
 
-/// Refuses some calls to an origin while it rejects most of them, so that it can serve the others.
+/// Refuses some calls to an origin that rejects most of them, so that the origin can serve the
+/// others.
 ///
-/// A server with more calls than it can serve serves few of them in time: it works on requests
-/// whose clients have given up. A retry budget keeps retries from adding to that, and a
-/// ``/TurnpikeMiddleware/CircuitBreaker`` sends nothing for a while. This gate finds the share of
+/// If a server has more calls than it can serve, it serves few of them in time: it works on
+/// requests whose clients have given up. A retry budget keeps retries from adding to the load, and
+/// a ``/TurnpikeMiddleware/CircuitBreaker`` sends nothing for a while. This gate finds the share of
 /// the calls that the server can serve, and sends that share (client-side throttling: "Site
 /// Reliability Engineering", 2016, chapter 21).
 ///
-/// A refused call fails at once as ``/TurnpikeCore/ClientError/Code/overloaded``. Nothing of the
-/// call was sent, and an outer retry does not repeat the call. Its
-/// ``/TurnpikeCore/ClientError/retryAfter`` says when all calls are admitted again if the server
-/// rejects no further calls. Critical calls are refused last, and sheddable ones first
-/// (`Call.criticality(_:)`).
+/// A refused call fails immediately with ``/TurnpikeCore/ClientError/Code/overloaded``. Nothing of
+/// the call was sent, and an outer retry gate does not repeat the call. If the server rejects no
+/// further calls, all calls are admitted after ``/TurnpikeCore/ClientError/retryAfter``. Sheddable
+/// calls are refused first, and critical calls last (`Call.criticality(_:)`).
 ///
-/// All calls are admitted until more than `threshold` of the latest attempts were rejected. Three
-/// rejections in a row are enough. If there are many attempts, most attempts of the last half
-/// second must be rejected. Attempts that end together count as one. Then the share is cut to 3 %,
-/// so that the server's queue drains. The share grows with time, slowly at first, and reaches all
-/// calls after `recovery`. Rejections cut the share again. Attempts that were sent before a cut do
-/// not count. While calls are refused, an attempt whose head takes much longer than usual counts as
-/// rejected, because a growing queue causes waits before it causes errors. A share grows even if no
-/// attempt ends, so that a silent origin is tried again.
+/// The gate admits all calls until the server has rejected more than `threshold` of the latest
+/// attempts. Three rejections in a row are enough. If there are many attempts, most attempts of the
+/// last half second must be rejected. Attempts that end at the same time count as one attempt. When
+/// this happens, the gate cuts the admitted share to 3 %, so that the server's queue drains. The
+/// share grows with time, slowly at first, and reaches all calls after `recovery`. Further
+/// rejections cut the share again. Attempts that were sent before a cut do not count. While the
+/// gate refuses calls, an attempt counts as rejected if its head takes much longer than usual,
+/// because a growing queue causes waits before errors. The share also grows if no attempt ends, so
+/// that the gate tries a silent origin again.
 ///
-/// By default, a 429, 503 or 504 and an attempt or connection that takes too long are rejections
-/// (``standardVerdict(_:)``). An attempt ends when the body of its response ends. A cancellation or
-/// a deadline of the caller says nothing. Without an ``/TurnpikeMiddleware/AttemptTimeout`` inside,
-/// a server that hangs is never noticed.
+/// By default, a 429, 503 or 504 is a rejection, and so is an attempt or connection that takes too
+/// long (``standardVerdict(_:)``). An attempt ends when the body of its response ends. A
+/// cancellation or a deadline of the caller does not count. If there is no
+/// ``/TurnpikeMiddleware/AttemptTimeout`` inside, the gate never notices a server that hangs.
 ///
-/// Place it inside ``/TurnpikeMiddleware/Retry`` and ``Hedge``, and outside of a
-/// ``/TurnpikeMiddleware/CircuitBreaker``: it then sees each attempt. It needs no breaker, but
-/// works with one. Clients with less than one call per second each to a server learn too little by
-/// themselves: let all clients of a process share one gate, by using the same value in their
-/// stacks. It keeps the shares of 1024 origins, drops the least recently used one beyond that, and
-/// then admits all calls to it. Calls to the endpoints of one name have one share.
+/// Place this gate inside ``/TurnpikeMiddleware/Retry`` and ``Hedge``, so that it sees each
+/// attempt. Place it outside of a ``/TurnpikeMiddleware/CircuitBreaker``, which is optional. A
+/// client with less than one call per second to a server learns too little. So let all clients of a
+/// process share one gate: use the same value in their stacks. The gate keeps the shares of 1024
+/// origins. If there are more, it drops the least recently used share, and then admits all calls to
+/// that origin. Calls to the endpoints of one name have one share.
 public struct AdmissionControl: Interceptor {
     private let shares: AdmissionShares
     private let decide: @Sendable (Outcome) -> CircuitVerdict
 
-    /// Creates a gate.
+    /// Creates a gate that refuses calls to overloaded origins.
     /// - Parameters:
-    ///   - threshold: If more than this share of the latest attempts was rejected, fewer calls are
-    ///     admitted; from 0 to 0.99.
+    ///   - threshold: If more than this share of the latest attempts was rejected, the gate admits
+    ///     fewer calls; from 0 to 0.99.
     ///   - recovery: The time in which the admitted share grows from nothing to all calls.
     ///   - slowness: The longest wait for a head while calls are refused, as a multiple of the
-    ///     usual wait; an attempt that takes longer counts as rejected. nil ignores waits.
+    ///     usual wait. An attempt that takes longer counts as rejected. nil ignores waits.
     ///   - meter: Receives the share of calls that is refused
     ///     (`turnpike.admission_control.refused_share`), and counts refused calls
     ///     (`turnpike.admission_control.refusals`).
     ///   - verdict: Decides whether an outcome is a rejection
-    ///     (``/TurnpikeMiddleware/CircuitVerdict/failure``). Its ``/TurnpikeCore/Outcome/elapsed``
-    ///     is the time to the head. It is not called for a cancellation.
+    ///     (``/TurnpikeMiddleware/CircuitVerdict/failure``). The ``/TurnpikeCore/Outcome/elapsed``
+    ///     of the outcome is the time to the head. A cancellation does not call the closure.
     public init(
         threshold: Double = 0.7, recovery: Duration = .seconds(15), slowness: Double? = 4,
         meter: (any GateMeter)? = nil,
@@ -67,17 +68,17 @@ public struct AdmissionControl: Interceptor {
         decide = verdict
     }
 
-    /// Takes over the rules and the meter of another gate; the shares stay.
+    /// Adopts the rules and the meter of another gate, but not its shares.
     ///
-    /// A client thus keeps the shares of its servers when its stack is replaced.
+    /// A client uses this method to keep the shares of its servers when it replaces its stack.
     public func update(to other: AdmissionControl) { shares.update(to: other.shares) }
 
     /// The default rule: 429, 503, 504 and exceeded time limits are rejections.
     ///
-    /// The time limits are those on a connection, on an attempt and on an idle body. Any other
+    /// These are the time limits on a connection, on an attempt and on an idle body. Any other
     /// response is accepted, and any other error is ignored.
     ///
-    /// If a proxy does not connect, its response is judged by the same statuses, but never
+    /// If a proxy does not connect, its response is a rejection by the same statuses, but is never
     /// accepted. A refused connection is ignored: otherwise a client without a network would still
     /// refuse calls when the network is back.
     public static func standardVerdict(_ outcome: Outcome) -> CircuitVerdict {
@@ -96,15 +97,14 @@ public struct AdmissionControl: Interceptor {
     /// Flushes the meter.
     public func shutdown() async { await shares.figures.flush() }
 
-    /// The share of the calls to an origin that is admitted: 0 to 1.
+    /// The share of the calls to an origin that is admitted, from 0 to 1.
     func share(of origin: Origin, at now: MonotonicInstant) -> Double {
         shares.share(of: origin, at: now)
     }
 
-    /// How many origins are remembered.
     var originCount: Int { shares.count }
 
-    /// The option that says how much a call matters.
+    /// The request option that says how much a call matters.
     public var handledOptions: [any RequestOptionKey.Type] { [CriticalityOption.self] }
 
     /// States that the gate refuses requests, and its rules.
@@ -146,12 +146,12 @@ public struct AdmissionControl: Interceptor {
         "A call would wait in line, and a call of a higher class might be refused for its place or take"
         + " its turn later, before it is refused itself."
 
-    /// The origins of whose calls some are refused.
+    /// The origins to which some calls are refused.
     public func liveFigures(at now: MonotonicInstant) -> [LiveFigure] {
         shares.liveFigures(at: now)
     }
 
-    /// Runs the rest of the chain if the call is admitted.
+    /// Sends the request if the call is admitted.
     public func intercept(
         _ request: Request, context: Context, next: Next
     ) async throws -> Response {
@@ -198,7 +198,8 @@ public struct AdmissionControl: Interceptor {
         let elapsed = sentAt.duration(to: context.timeSource.now)
         let atHead = decide(
             Outcome(request: request, result: .success(response), elapsed: elapsed))
-        // A bad status is a rejection at once; a good response must also complete its body.
+        // If the status is bad, the response is a rejection. If the status is good, the body must
+        // also arrive completely.
         if atHead == .failure || response.body.isEmpty {
             return conclude(atHead, origin, sentAt, elapsed, context)
         }
@@ -241,7 +242,7 @@ public struct AdmissionControl: Interceptor {
 extension AdmissionControl: PromptlyCancellable {}
 
 extension Gate where Self == AdmissionControl {
-    /// Refuses some of the calls to an origin that rejects most of them; see
+    /// Refuses some calls to an origin that rejects most of them; see
     /// ``AdmissionControl/init(threshold:recovery:slowness:meter:verdict:)``.
     public static func admissionControl(
         threshold: Double = 0.7, recovery: Duration = .seconds(15), slowness: Double? = 4,

@@ -6,19 +6,19 @@ import TurnpikeSupport
 
 /// The share of calls to one origin that is admitted, and the measurements behind it.
 ///
-/// The share is cut to a small part when most of the latest attempts were rejected, and then grows
-/// with time, slowly at first: additive increase and multiplicative decrease (Chiu and Jain, 1989)
-/// with a cut that is deep enough for the server's queue to drain. Outcomes of attempts that were
-/// sent before a cut do not count, as losses within one window of TCP count once (RFC 6582). So each
-/// cut acts before the next one, whatever the attempts take.
+/// If most of the latest attempts were rejected, the share is cut to a small part. After the cut,
+/// the share grows with time, slowly at first: additive increase and multiplicative decrease (Chiu
+/// and Jain, 1989). The cut is deep enough for the server's queue to drain. Outcomes of attempts
+/// that were sent before a cut do not count, as losses within one window of TCP count once (RFC
+/// 6582). So each cut takes effect before the next cut, however long the attempts take.
 struct AdmissionShare: BoundedMapEntry {
-    /// When the share is cut, and how fast it grows.
     struct Rules: Sendable, Equatable {
-        /// The share of the latest attempts beyond which rejections cut the share.
+        /// If more than this share of the latest attempts was rejected, the admitted share is cut.
         let threshold: Double
         /// The time in which the share grows from nothing to all calls.
         let recovery: Duration
-        /// The longest wait for a head while the share is cut, in usual waits; nil for no limit.
+        /// The longest wait for a head while the share is cut, as a multiple of the usual wait; nil
+        /// for no limit.
         let slowness: Double?
 
         init(threshold: Double, recovery: Duration, slowness: Double?) {
@@ -29,9 +29,8 @@ struct AdmissionShare: BoundedMapEntry {
         }
     }
 
-    /// The result of an attempt.
     enum Evidence {
-        /// The server accepted the attempt; its head came after a time.
+        /// The server accepted the attempt, and the head came after this time.
         case accepted(after: Duration)
         case rejected
     }
@@ -52,31 +51,30 @@ struct AdmissionShare: BoundedMapEntry {
     private var critical = 0.0
     private var sheddable = 0.0
 
-    /// The factor by which the share is cut.
+    /// A cut reduces the share to this value.
     private static let cut = 0.03
-    /// The highest weight of the newest attempt among the latest ones.
+    /// The highest weight of the newest attempt in the average of the latest attempts.
     private static let newest = 0.4
-    /// The time over which attempts count, if they are many.
+    /// If there are many attempts, only the attempts of the last half second count.
     private static let span = 0.5
-    /// The weight of one wait in the usual wait, and of one call in the mix of calls.
+    /// The weight of one wait in the usual wait, and of one call in the shares by criticality.
     private static let longMean = 0.02
-    /// The part of the growth that is linear; the rest is quadratic.
+    // The linear part of the growth. The other part is quadratic.
     private static let linear = 0.4
 
-    // If an entry is dropped, all calls are admitted.
+    // An entry may be dropped at any time. Without an entry, all calls are admitted.
     var isInUse: Bool { false }
 
-    /// Whether some calls may be refused, as of the latest call or outcome.
     var isLimited: Bool { if case .limited = phase { true } else { false } }
 
-    /// The share of the calls that is admitted: 0 to 1.
+    /// Returns the share of the calls that is admitted, from 0 to 1.
     func share(at now: MonotonicInstant, _ rules: Rules) -> Double {
         guard case .limited(let since, let from) = phase else { return 1 }
         let time = max(since.duration(to: now) / rules.recovery, 0)
         return min(from + time * (Self.linear + (1 - Self.linear) * time), 1)
     }
 
-    /// The time until all calls are admitted, if no further calls are rejected.
+    /// Returns the time until all calls are admitted, if no further calls are rejected.
     func timeToAll(at now: MonotonicInstant, _ rules: Rules) -> Duration {
         guard case .limited(let since, let from) = phase else { return .zero }
         let (linear, square) = (Self.linear, 1 - Self.linear)
@@ -85,13 +83,8 @@ struct AdmissionShare: BoundedMapEntry {
         return max(now.duration(to: end), .zero)
     }
 
-    /// Decides whether a call is admitted.
-    /// - Parameters:
-    ///   - criticality: The class of the call.
-    ///   - now: The current time.
-    ///   - rules: The rules in force.
-    ///   - unit: Returns a random number in 0..<1; called only if the share is cut.
-    /// - Returns: Whether the call is admitted.
+    // Decides whether a call is admitted. `unit` returns a random number in 0..<1, and is called
+    // only if the share is cut.
     mutating func admit(
         _ criticality: Criticality, at now: MonotonicInstant, _ rules: Rules,
         unit: () -> Double
@@ -107,7 +100,8 @@ struct AdmissionShare: BoundedMapEntry {
         return unit() < self.share(of: criticality, from: share)
     }
 
-    /// The chance that a call is admitted: critical calls use the share first, others use the rest.
+    // Returns the probability that a call is admitted. Critical calls use the share first, and
+    // other calls use the rest.
     func share(of criticality: Criticality, from share: Double) -> Double {
         let (before, own) =
             switch criticality {
@@ -119,8 +113,8 @@ struct AdmissionShare: BoundedMapEntry {
         return left <= 0 ? 0 : left >= own ? 1 : left / own
     }
 
-    /// Records the outcome of an attempt.
-    /// - Returns: Whether calls are refused from now on, and were not before.
+    /// Records the outcome of an attempt, and returns whether this outcome starts the refusal of
+    /// calls.
     mutating func record(
         _ evidence: Evidence, sentAt: MonotonicInstant, at now: MonotonicInstant, _ rules: Rules
     ) -> Bool {
@@ -143,7 +137,7 @@ struct AdmissionShare: BoundedMapEntry {
         var weight = Self.newest
         if let heardAt {
             let age = max(heardAt.duration(to: now), .zero)
-            // Old results are no evidence about the present state.
+            // Old results say nothing about the present state of the server.
             if age > rules.recovery * 4 { rejected = 0 }
             weight = min(weight, max(1 - exp(-age.inSeconds / Self.span), 0.001))
         }
@@ -156,7 +150,7 @@ struct AdmissionShare: BoundedMapEntry {
         return wait.inSeconds > slowness * exp(usualWait)
     }
 
-    // The mean of logarithms: a few slow calls among many fast ones hardly change it.
+    // The mean is a mean of logarithms, which a few slow calls among many fast ones hardly change.
     private mutating func learn(_ wait: Duration) {
         let seconds = log(max(wait.inSeconds, 1e-6))
         usualWait = usualWait.map { $0 + Self.longMean * (seconds - $0) } ?? seconds

@@ -5,12 +5,11 @@ import TurnpikeCore
 import TurnpikeMiddleware
 import TurnpikeSupport
 
-/// The shares of the calls to all origins that are admitted.
+/// The admitted shares of the calls to all origins.
 final class AdmissionShares: Sendable {
-    /// The answer to a call.
     enum Answer {
         case admitted
-        /// All calls will be admitted after a time, if no further calls are rejected.
+        /// If no further calls are rejected, all calls are admitted after `allIn`.
         case refused(share: Double, allIn: Duration)
     }
 
@@ -36,13 +35,11 @@ final class AdmissionShares: Sendable {
         state = Mutex(State(rules: rules))
     }
 
-    /// The rules in force.
     var rules: AdmissionShare.Rules { state.withLock { $0.rules } }
 
-    /// How many origins are remembered.
     var count: Int { state.withLock { $0.shares.count } }
 
-    /// Takes over the rules and the meter of another instance; the state of the origins stays.
+    /// Adopts the rules and the meter of another instance, but not its shares.
     func update(to other: AdmissionShares) {
         let rules = other.rules
         state.withLock { $0.rules = rules }
@@ -53,7 +50,6 @@ final class AdmissionShares: Sendable {
         state.withLock { $0.shares[origin]?.share(at: now, $0.rules) ?? 1 }
     }
 
-    /// Decides whether a call is admitted.
     func admit(
         _ origin: Origin, _ criticality: Criticality, at now: MonotonicInstant,
         unit: @Sendable () -> Double
@@ -79,8 +75,8 @@ final class AdmissionShares: Sendable {
         return answer
     }
 
-    /// Records the outcome of an attempt.
-    /// - Returns: Whether calls are refused from now on, and were not before.
+    /// Records the outcome of an attempt, and returns whether this outcome starts the refusal of
+    /// calls.
     func record(
         _ evidence: AdmissionShare.Evidence, _ origin: Origin, sentAt: MonotonicInstant,
         at now: MonotonicInstant
@@ -109,8 +105,8 @@ final class AdmissionShares: Sendable {
         }
     }
 
-    /// Reports the refused share of an origin's calls to the meter; none if the origin is
-    /// forgotten.
+    /// Reports the refused share of an origin's calls to the meter, or removes the figure if the
+    /// share of the origin was dropped.
     func tell(of origin: Origin, at now: MonotonicInstant) {
         figures.tell {
             let share = state.withLock { state in

@@ -4,35 +4,35 @@ public import TurnpikeCore
 public import TurnpikeMiddleware
 import TurnpikeSupport
 
-/// Sends a request a second time if the response is late, and takes the first good response.
+/// Sends a request a second time if the response is late, and returns the first good response.
 ///
-/// A request is sent twice only if its method is safe (RFC 9110 §9.2.1), its content, if any, is in
-/// memory, and its call does not stream. The first good response wins. A 408, 429, 5xx or an error
-/// waits while other attempts are under way, and is returned if none of them is good. A hedge is
-/// not a retry: if all attempts have failed before the delay, no further attempt is sent.
+/// The gate sends a request twice only if its method is safe (RFC 9110 §9.2.1), its content is
+/// empty or in memory, and its call is not streaming. A response with 408, 429 or 5xx, or an error,
+/// waits while other attempts are running. If no attempt gets a good response, the gate returns it.
+/// A hedge is not a retry: if all attempts fail before the delay, the gate sends no other attempt.
 ///
-/// When a response wins, the other attempts are cancelled and their responses dropped. The body of
-/// the winner stays open for its reader. Each hedge is a separate attempt, and takes a retry from
-/// the budget before it is sent. If the budget is spent, no hedge is sent. A call sends at most 12
-/// times, retries included.
+/// When an attempt gets a good response, the gate cancels the other attempts and drops their
+/// responses. Each hedge is a separate attempt, and takes a retry from the budget before it is
+/// sent. If the budget is spent, no hedge is sent. A call has at most 12 sends, including retries.
 ///
-/// Place it inside a retry, and outside ``/TurnpikeMiddleware/AttemptTimeout`` and
-/// ``/TurnpikeMiddleware/CircuitBreaker``, which then see each attempt. Outside a retry, a response
-/// may arrive only when its content has (``/TurnpikeMiddleware/Retry``), and counts as late until
-/// then.
+/// Place this gate inside a retry gate, and outside ``/TurnpikeMiddleware/AttemptTimeout`` and
+/// ``/TurnpikeMiddleware/CircuitBreaker``, which then see each attempt. An inner
+/// ``/TurnpikeMiddleware/Retry`` may return a response only after its content is complete, and the
+/// response would count as late.
 public struct Hedge: Interceptor {
     private let delay: HedgeDelay
     private let attempts: Int
     private let budget: RetryBudget?
     private let latencies: Latencies
 
-    /// Creates a gate that hedges.
+    /// Creates a gate that sends hedges.
     /// - Parameters:
-    ///   - delay: How long to wait before the first hedge, and before each further one.
-    ///   - attempts: The most attempts of one pass, including the first.
+    ///   - delay: The wait before the first hedge, and before each further hedge.
+    ///   - attempts: The maximum number of attempts for one request, including the first.
     ///   - budget: The share of all calls that may be sent again. Pass the budget of the
-    ///     ``/TurnpikeMiddleware/Retry``, so that both withdraw from one. nil sets no bound.
-    ///   - latencies: The measurements for a percentile; gates with the same object share them.
+    ///     ``/TurnpikeMiddleware/Retry``, so that both gates use one budget. nil sets no limit.
+    ///   - latencies: The measurements for a percentile. Gates with the same object share the
+    ///     measurements.
     public init(
         after delay: HedgeDelay = .percentile(), attempts: Int = 2,
         budget: RetryBudget? = RetryBudget(), latencies: Latencies = Latencies()
@@ -43,7 +43,8 @@ public struct Hedge: Interceptor {
         self.latencies = latencies
     }
 
-    /// Creates a gate that hedges after a fixed time; see ``init(after:attempts:budget:latencies:)``.
+    /// Creates a gate that sends hedges after a fixed time; see
+    /// ``init(after:attempts:budget:latencies:)``.
     public init(
         after delay: Duration, attempts: Int = 2, budget: RetryBudget? = RetryBudget()
     ) {
@@ -53,7 +54,7 @@ public struct Hedge: Interceptor {
     /// Flushes the meter of the budget.
     public func shutdown() async { await budget?.flush() }
 
-    /// Sends the request, and again if the response is late.
+    /// Sends the request, and sends it again if the response is late.
     public func intercept(
         _ request: Request, context: Context, next: Next
     ) async throws -> Response {
@@ -79,7 +80,7 @@ public struct Hedge: Interceptor {
         return response
     }
 
-    /// States the number of copies and the delay before each.
+    /// States the number of hedges, and the delay before each hedge.
     public func facts(for request: Request?) -> GateFacts? {
         guard attempts > 1 else {
             return GateFacts("sends once", passedOver: request.map { _ in "it sends once" })
@@ -97,7 +98,7 @@ public struct Hedge: Interceptor {
             passedOver: request.flatMap(obstacle))
     }
 
-    // Why a request is not sent a second time.
+    // Returns why a request is not sent a second time, or nil if it may be.
     private func obstacle(to request: Request) -> String? {
         if !request.method.isSafe { return "\(request.method) may have an effect each time" }
         if request.options.isStreaming { return "the call streams" }
@@ -123,8 +124,8 @@ public struct Hedge: Interceptor {
         return isGranted
     }
 
-    // If a hedge wins, the first attempt is recorded with the time that it has taken so far.
-    // Otherwise the delay would shrink again and again.
+    // If a hedge wins, the first attempt is recorded with its time so far. Otherwise the delay
+    // would become shorter and shorter.
     private func record(since begin: MonotonicInstant, _ origin: Origin, _ context: Context) {
         guard case .percentile = delay.kind else { return }
         let now = context.timeSource.now

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// How long to wait before a hedge is sent.
+/// The wait before a hedge is sent.
 public struct HedgeDelay: Sendable, Hashable {
     enum Kind: Hashable {
         case fixed(Duration)
@@ -14,9 +14,10 @@ public struct HedgeDelay: Sendable, Hashable {
 
     /// Returns the delay that a share of the recent attempts to the same origin did not exceed.
     /// - Parameters:
-    ///   - part: The share of faster attempts: with 0.95, about one call in twenty has a hedge.
+    ///   - part: The share of faster attempts. With 0.95, about one call in twenty has a hedge.
     ///   - atLeast: The shortest delay.
-    ///   - initially: The delay for the first 20 measured attempts; if nil, they have no hedges.
+    ///   - initially: The delay for the first 20 measured attempts. If nil, these attempts have no
+    ///     hedges.
     /// - Returns: The delay.
     public static func percentile(
         _ part: Double = 0.95, atLeast: Duration = .milliseconds(50), initially: Duration? = nil

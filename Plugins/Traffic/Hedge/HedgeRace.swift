@@ -4,11 +4,11 @@ import Synchronization
 import TurnpikeCore
 import TurnpikeSupport
 
-/// One call with its hedges: the attempts under way, the winner, and the attempts to stop.
+/// One request with its hedges: the running attempts, the result, and the attempts to stop.
 ///
-/// Each attempt has its own task, which is started from the caller's task and inherits its
-/// task-local values. The caller waits only for the next event: a decision, or the time for another
-/// attempt.
+/// Each attempt has its own task. The caller's task starts it, so the attempt inherits the
+/// task-local values of the caller. The caller waits only for the next event: the decision, or the
+/// time for another attempt.
 final class HedgeRace: Sendable {
     private typealias Answer = Result<Response, any Error>
 
@@ -26,12 +26,11 @@ final class HedgeRace: Sendable {
         var legs: [Int: Leg] = [:]
         var launched = 0
         var isDecided = false
-        // The decision, until the caller takes it.
+        // The decision, until the caller has taken it.
         var decision: Answer?
-        // The result for which the caller waits.
         var wake: OneShot<Event>?
         var timer: (any TimerToken)?
-        // A bad response that waits for a better one.
+        // A bad response, which is returned if no better response comes.
         var held: Response?
     }
 
@@ -50,12 +49,12 @@ final class HedgeRace: Sendable {
         self.delay = delay
     }
 
-    /// Runs the race to its decision.
+    /// Runs the attempts until there is a decision.
     /// - Parameters:
     ///   - mayLaunch: Decides whether a hedge may be sent.
-    ///   - giveBack: Called if a granted hedge is not sent, because the race is decided or the task
-    ///     is cancelled.
-    /// - Returns: The winner's response.
+    ///   - giveBack: Called if an allowed hedge is not sent, because there is a decision or the
+    ///     task is cancelled.
+    /// - Returns: The first good response, or a bad one if there is none.
     /// - Throws: The last error, if no attempt returned a response.
     func run(mayLaunch: () -> Bool, giveBack: () -> Void) async throws -> Response {
         let registration = context.onCancel { [self] in decide(.failure($0.error)) }
@@ -72,13 +71,14 @@ final class HedgeRace: Sendable {
                 state.withLock { $0.decision = nil }
                 return try decision.get()
             case .due where mayLaunch(): if Task.isCancelled || !launch() { giveBack() }
-            // After one refusal, the race sends no more hedges.
+            // If a hedge was refused once, this request gets no more hedges.
             case .due: state.withLock { $0.launched = limit }
             }
         }
     }
 
-    // Makes the caller wait for the next event, with a timer if another attempt may be due.
+    // Sets `wake` for the next event, and starts a timer if another attempt may be due. If there is
+    // a decision already, returns it.
     private func wait(with wake: OneShot<Event>) -> Answer? {
         let (decision, mayLaunch) = state.withLock { state -> (Answer?, Bool) in
             defer { state.decision = nil }
@@ -95,7 +95,7 @@ final class HedgeRace: Sendable {
         return nil
     }
 
-    // Begins an attempt. Returns false if the race is decided.
+    // Starts an attempt, and returns false if there is already a decision.
     @discardableResult
     private func launch() -> Bool {
         let context = context.child()
@@ -106,7 +106,8 @@ final class HedgeRace: Sendable {
             return state.launched
         }
         guard let number else { return false }
-        // The task ends by itself, or is cancelled with its context when the race is decided.
+        // The task ends when its attempt ends. After the decision, the context of the attempt is
+        // cancelled, which ends the task too.
         let task = Task.inheriting { [self] in
             do {
                 let response =
@@ -128,13 +129,12 @@ final class HedgeRace: Sendable {
 
     // MARK: Deciding
 
-    /// Records the outcome of an attempt.
-    ///
-    /// A good outcome decides the race; a bad outcome decides it only if no attempt is left.
+    // Records the outcome of an attempt. A good outcome is the decision. A bad outcome is the
+    // decision only if no attempt is left.
     private func arrive(_ number: Int, _ answer: Answer) {
         let response = try? answer.get()
         let isGood = response.map { !Hedge.isBad($0.status) } ?? false
-        // A retrier inside has ended the call; no other attempt may replace its outcome.
+        // An inner retry gate has ended the call, so no other attempt may replace its outcome.
         let isFinal = response == nil && context.retriesForbidden
         let (isDecisive, surplus) = state.withLock { state -> (Bool, Response?) in
             state.legs[number] = nil
@@ -147,9 +147,7 @@ final class HedgeRace: Sendable {
         if isDecisive { decide(answer) }
     }
 
-    /// Ends the race.
-    ///
-    /// The first decision counts, and all other attempts stop.
+    /// Makes the first decision, and stops all other attempts.
     private func decide(_ answer: Answer) {
         let (before, decision, surplus) = state.withLock { state -> (State?, Answer, Response?) in
             if state.isDecided { return (nil, answer, try? answer.get()) }

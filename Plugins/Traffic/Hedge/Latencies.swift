@@ -5,7 +5,7 @@ import TurnpikeCore
 import TurnpikeSupport
 
 extension Hedge {
-    /// How long attempts to each origin took, over the last 30 to 60 seconds.
+    /// The durations of attempts to each origin, over the last 30 to 60 seconds.
     public final class Latencies: Sendable {
         fileprivate let histograms = Mutex(BoundedMap<Origin, LatencyHistogram>())
 
@@ -21,7 +21,8 @@ extension Hedge.Latencies {
         }
     }
 
-    /// The time that a share of the attempts did not exceed; nil if too few were measured.
+    /// Returns the time that a share of the attempts did not exceed, or nil if there are too few
+    /// measurements.
     func percentile(_ part: Double, _ origin: Origin, at now: MonotonicInstant) -> Duration? {
         let value = histograms.withLock { histograms in
             histograms.updateIfPresent(origin) { $0.percentile(part, at: now) }
@@ -30,15 +31,16 @@ extension Hedge.Latencies {
     }
 }
 
-/// Counts of durations in buckets whose width is about a fifth of their value, over two half
-/// minutes, the older of which is dropped when a new one begins.
+/// Counts of durations in buckets whose width is about a fifth of their value.
+///
+/// There are counts of two half minutes. When a new half minute begins, the older one is dropped.
 struct LatencyHistogram: BoundedMapEntry {
     private var present = [UInt32](repeating: 0, count: Self.bucketCount)
     private var past = [UInt32](repeating: 0, count: Self.bucketCount)
     private var presentCount = 0
     private var pastCount = 0
     private var turn: MonotonicInstant?
-    // The last result, which is used again until a number of records has come.
+    // The last result, which is used again for a number of records.
     private var cached: (part: Double, value: Duration?, uses: Int)?
 
     private static let bucketCount = 128
@@ -89,7 +91,7 @@ struct LatencyHistogram: BoundedMapEntry {
         self.turn = now.advanced(by: Self.halfMinute)
     }
 
-    // Four buckets for each doubling of microseconds, up to an hour.
+    // There are four buckets for each doubling of microseconds, up to an hour.
     static func bucket(of elapsed: Duration) -> Int {
         let micros = UInt64(max(elapsed.wholeNanoseconds / 1000, 0))
         guard micros >= 4 else { return Int(micros) }

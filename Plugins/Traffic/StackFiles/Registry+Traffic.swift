@@ -37,7 +37,7 @@ extension Registry {
                 slowness: settings.isNull("slowness")
                     ? nil : settings.double("slowness", default: 4, in: 1...1_000_000),
                 meter: settings.meter())
-            // An origin that rejects calls still does, whatever the rules are now.
+            // A reload keeps the shares: an origin that rejects calls does so under new rules too.
             return settings.switched(
                 settings.reloadable("shares", for: true, updating: { $0.update(to: control) }) {
                     control

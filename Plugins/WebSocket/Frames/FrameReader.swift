@@ -14,7 +14,7 @@ enum Opcode: UInt8 {
     var isControl: Bool { rawValue >= 8 }
 }
 
-/// A violation of the protocol by the peer: the code to close with, and what the peer did.
+/// A protocol violation of the peer, with the close code for the answer and a description.
 struct Violation: Error, Equatable {
     let code: WebSocket.CloseCode
     let message: String
@@ -27,20 +27,19 @@ struct Violation: Error, Equatable {
 
 /// Reads the frames of a server from chunks that may end anywhere (RFC 6455 §5).
 ///
-/// It has no side effects. Content is returned as it arrives, so only the head of a frame and the
-/// content of a control frame (at most 125 bytes) are stored here. The head is checked as soon as
-/// it is complete.
+/// The reader has no side effects. The reader returns content as soon as the content arrives, and
+/// checks a head as soon as the head is complete. The reader stores only the head of a frame and
+/// the content of a control frame (at most 125 bytes).
 struct FrameReader {
     enum Event: Equatable {
-        /// Content of a message as it is in the frame, still compressed if the message is.
+        /// The content of a message as the frame contains it. If the message is compressed, so is
+        /// this content.
         case content(Data, Message, isLast: Bool)
         case ping(Data)
         case pong(Data)
-        /// The code is nil if the peer sent no code.
         case close(WebSocket.CloseCode?, reason: String)
     }
 
-    /// The message that is being read.
     struct Message: Equatable {
         let isText: Bool
         let isCompressed: Bool
@@ -53,10 +52,10 @@ struct FrameReader {
     }
 
     private var state = State.head
-    // The bytes that have arrived of the head of a frame or of a control frame.
+    // The bytes that have arrived of an incomplete head or control frame.
     private var kept: [UInt8] = []
     private var input = Data()
-    // What comes before it was taken.
+    // All input before this position was already returned.
     private var position = 0
     private var message: Message?
     private var messageBytes = 0
@@ -68,7 +67,7 @@ struct FrameReader {
         self.mayBeCompressed = mayBeCompressed
     }
 
-    /// Adds bytes, after all events of the bytes before were taken.
+    // Adds bytes. All events of the earlier bytes must have been taken before.
     mutating func add(_ bytes: Data) { (input, position) = (bytes, bytes.startIndex) }
 
     /// Returns the next event, or nil if more bytes are needed.
@@ -104,7 +103,7 @@ struct FrameReader {
         }
     }
 
-    // Input that was taken is released, because the next may be long in coming.
+    // Input without unread bytes is released, because the next input may take a long time.
     private mutating func hasInput() -> Bool {
         if position == input.endIndex { add(Data()) }
         return position < input.endIndex
@@ -151,7 +150,8 @@ struct FrameReader {
             message = Message(isText: opcode == .text, isCompressed: isCompressed)
             messageBytes = 0
         }
-        // An empty fragment counts as one byte, so that endless fragments reach the limit.
+        // An empty fragment counts as one byte, so that an endless number of fragments reaches the
+        // limit.
         let size64 = max(length, isFinal ? 0 : 1)
         guard size64 <= UInt64(maxMessageBytes - messageBytes) else {
             throw Violation(
@@ -183,7 +183,7 @@ struct FrameReader {
 
     private func checkSecondByte() throws(Violation) {
         if kept[1] & 0x80 != 0 {
-            throw Violation(.protocolError, "the peer sent a masked frame, which only clients do")
+            throw Violation(.protocolError, "the peer masked a frame, as only clients may")
         }
         if kept[0] & 0x08 != 0, kept[1] > 125 {
             throw Violation(.protocolError, "the peer sent a control frame of more than 125 bytes")

@@ -37,7 +37,8 @@ enum FrameWriter {
         return frame
     }
 
-    // Eight bytes at a time: large messages would otherwise spend most of their time here.
+    // The loop handles eight bytes at a time. Otherwise, this loop would take most of the time of a
+    // large message.
     private static func apply(_ mask: UInt32, to bytes: UnsafeMutableRawBufferPointer) {
         let wide = (UInt64(mask) << 32 | UInt64(mask)).bigEndian
         var index = 0
@@ -53,9 +54,7 @@ enum FrameWriter {
         }
     }
 
-    /// Returns a close frame.
-    ///
-    /// The reason is cut to 123 bytes at the end of a character.
+    // Returns a close frame. The reason is cut after at most 123 bytes, at the end of a character.
     static func close(_ code: WebSocket.CloseCode?, reason: String) -> Data {
         guard let code else { return frame(.close, Data()) }
         var content = Data([UInt8(code.rawValue >> 8), UInt8(code.rawValue & 0xFF)])

@@ -12,12 +12,13 @@ final class MessageDeflater: Sendable {
     }
 
     private let agreement: DeflateAgreement
-    // Created for the first message, because a stream takes 300 KiB.
+    // The stream is created for the first message, because it takes 300 KiB.
     private let stream = Mutex(Stream())
 
     init(_ agreement: DeflateAgreement) { self.agreement = agreement }
 
-    /// Compresses a part of a message, so that the peer can decompress it without the next part.
+    /// Compresses a part of a message, so that the peer can decompress the part without the next
+    /// one.
     func deflate(_ part: Data, isLast: Bool) throws -> Data {
         try stream.withLock { stream in
             let deflater =
@@ -27,7 +28,7 @@ final class MessageDeflater: Sendable {
             var output = try deflater.add(part) + deflater.flush()
             guard isLast else { return output }
             if agreement.clientForgets { deflater.reset() }
-            // A flush without new content adds nothing. An empty block is sent in its place.
+            // A flush without new content adds nothing, so an empty block is sent.
             if output.isEmpty { return Data([0]) }
             output.removeLast(4)
             return output.isEmpty ? Data([0]) : output
@@ -39,19 +40,21 @@ final class MessageDeflater: Sendable {
 final class MessageInflater {
     private let agreement: DeflateAgreement
     private let maxMessageBytes: Int
-    // Created for the first compressed message, so that an idle socket uses little memory.
+    // The inflater is created for the first compressed message, so that an idle socket uses little
+    // memory.
     private var inflater: Inflater?
     private var input = Data()
     private var isLast = false
     private var mayHaveMore = false
-    // Of the current message: its bytes before and after decompression.
+    // The size of the current message so far, before and after decompression.
     private var encodedBytes = 0
     private var messageBytes = 0
 
-    /// The most bytes of a piece.
+    /// The maximum number of bytes of a piece.
     static let pieceBytes = 65_536
 
-    // As for contents: the ratio bounds a decompressed message, but 1 MiB is always allowed.
+    // Decompression may enlarge a message by this factor, and 1 MiB is always allowed. The same
+    // rule limits contents of responses.
     private static let ratio = 100
     private static let freeBytes = 1_048_576
 
@@ -60,18 +63,17 @@ final class MessageInflater {
         self.maxMessageBytes = maxMessageBytes
     }
 
-    /// Adds content.
-    ///
-    /// All pieces of the previous content must have been taken.
+    // Adds content. Call it only after ``next()`` has returned all pieces of the earlier content.
     func add(_ content: Data, isLast: Bool) {
-        // The sender leaves out the end of the flush (RFC 7692 §7.2.1).
+        // The sender leaves out these four bytes at the end of a message (RFC 7692 §7.2.1).
         input = isLast ? content + [0, 0, 0xFF, 0xFF] : content
         encodedBytes += content.count
         self.isLast = isLast
         mayHaveMore = true
     }
 
-    /// Returns the next piece and whether it ends its message, or nil if content is missing.
+    // Returns the next piece, and whether the piece ends its message. Returns nil if more content
+    // is needed.
     func next() throws(Violation) -> (piece: Data, isLast: Bool)? {
         guard mayHaveMore else { return nil }
         do {
@@ -79,14 +81,14 @@ final class MessageInflater {
         } catch let violation as Violation {
             throw violation
         } catch {
-            throw Violation(.invalidContent, "the peer sent content that cannot be inflated")
+            throw Violation(.invalidContent, "the peer sent content that cannot be decompressed")
         }
     }
 
     private func nextPiece() throws -> (piece: Data, isLast: Bool) {
         let inflater = try inflater ?? Inflater(rawWindowBits: agreement.serverWindowBits)
         self.inflater = inflater
-        // One byte beyond the bound shows that a message is too large; then inflating stops.
+        // If there is one byte beyond the limit, the message is too large, and decompression stops.
         let bound = min(maxMessageBytes, max(Self.ratio * encodedBytes, Self.freeBytes))
         var output = Data(count: min(Self.pieceBytes, bound - messageBytes + 1))
         let step = try unsafe input.withUnsafeBytes { input in
@@ -101,7 +103,8 @@ final class MessageInflater {
             throw Violation(
                 .messageTooBig, "the peer sent a message that inflates to more than \(bytes)")
         }
-        // A sender may end the stream with a message. The next message then begins another stream.
+        // A sender may end the compressed stream with a message. The next message then begins
+        // another stream.
         if step.hasEnded { try inflater.reset() }
         mayHaveMore = step.produced == output.count || step.hasEnded && !input.isEmpty
         let endsMessage = isLast && !mayHaveMore

@@ -2,13 +2,13 @@
 
 import Foundation
 
-/// Checks that pieces of text, which may end within a character, are UTF-8 (RFC 3629 §4).
+/// Checks that text is UTF-8, in pieces that may end within a character (RFC 3629 §4).
 struct UTF8Check {
-    // How many bytes the current character still needs, and the allowed values of the next one.
+    // The number of bytes that the current character still needs, and the allowed values of the
+    // next byte.
     private var needed = 0
     private var allowed: ClosedRange<UInt8> = 0x80...0xBF
 
-    /// Whether the text ends with a complete character.
     var isComplete: Bool { needed == 0 }
 
     /// Adds bytes, and returns false if the text is not UTF-8.
@@ -16,7 +16,7 @@ struct UTF8Check {
         unsafe bytes.withUnsafeBytes { bytes in
             var index = 0
             while index < bytes.count {
-                // Eight characters of ASCII at a time.
+                // The loop handles eight characters of ASCII at a time.
                 if needed == 0, index + 8 <= bytes.count,
                     unsafe bytes.loadUnaligned(fromByteOffset: index, as: UInt64.self)
                         & 0x8080_8080_8080_8080 == 0

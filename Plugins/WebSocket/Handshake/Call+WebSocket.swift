@@ -7,15 +7,15 @@ import TurnpikeSupport
 extension Call {
     /// Opens a socket with the request, whose method must be GET.
     ///
-    /// The handshake passes the gates like any other call. A `wss` URL is sent as `https`, and a `ws`
-    /// URL as `http`.
+    /// The handshake passes through the gates like any other call. A `wss` URL is sent as `https`,
+    /// and a `ws` URL as `http`.
     /// - Parameters:
     ///   - protocols: The protocols to offer to the server, the preferred one first.
     ///   - options: The limits of the socket.
     /// - Returns: The open socket.
-    /// - Throws: ``/TurnpikeCore/ClientError/Code/validation`` if the server answers with a status
-    ///   other than 101, ``/TurnpikeCore/ClientError/Code/protocol`` if its answer is invalid, or
-    ///   an error of the call.
+    /// - Throws: ``/TurnpikeCore/ClientError/Code/validation`` if the status of the response is not
+    ///   101, ``/TurnpikeCore/ClientError/Code/protocol`` if the response is not valid, or an error
+    ///   of the call.
     public func webSocket(
         protocols: [String] = [], options: WebSocket.Options = WebSocket.Options()
     ) async throws -> WebSocket {

@@ -13,12 +13,11 @@ struct DeflateAgreement: Equatable {
 
     static let name = "permessage-deflate"
 
-    /// The offer of the client; it leaves all other parameters to the server.
     static let offer = "\(name); client_max_window_bits"
 
-    /// Reads the server's answer.
-    /// - Returns: The agreement; nil if the server chose no extension.
-    /// - Throws: A violation if the answer was not offered or the client does not support it.
+    /// Reads the server's response, and returns nil if the server chose no extension.
+    /// - Throws: A violation if the client did not offer the chosen extension or does not support
+    ///   it.
     static func read(
         _ field: String?, wasOffered: Bool
     ) throws(Violation) -> DeflateAgreement? {
@@ -58,7 +57,7 @@ struct DeflateAgreement: Equatable {
     }
 
     private static func bits(_ value: String) throws(Violation) -> Int {
-        // A value may be in quotes (RFC 6455 §9.1).
+        // A value may have quotes (RFC 6455 §9.1).
         let isQuoted = value.count > 2 && value.hasPrefix("\"") && value.hasSuffix("\"")
         let text = isQuoted ? String(value.dropFirst().dropLast()) : value
         guard let bits = (8...15).first(where: { String($0) == text }) else {

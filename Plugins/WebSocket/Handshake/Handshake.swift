@@ -10,7 +10,6 @@ struct Handshake {
     let offersDeflate: Bool
     let key: String
 
-    /// The result of the negotiation.
     struct Agreement: Equatable {
         let protocolName: String?
         let deflate: DeflateAgreement?
@@ -22,20 +21,19 @@ struct Handshake {
         self.key = key
     }
 
-    /// Sixteen random bytes of the system in base64.
+    /// Returns sixteen random bytes of the system in Base64.
     static func newKey() -> String {
         var generator = SystemRandomNumberGenerator()
         return Data((0..<16).map { _ in UInt8(truncatingIfNeeded: generator.next()) })
             .base64EncodedString()
     }
 
-    /// The value of `Sec-WebSocket-Accept` that the server must send for a key (RFC 6455 §4.2.2).
+    /// Returns the `Sec-WebSocket-Accept` that the server must send for a key (RFC 6455 §4.2.2).
     static func accept(for key: String) -> String {
         SHA1.digest(of: Data((key + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11").utf8))
             .base64EncodedString()
     }
 
-    /// Returns the call that requests the upgrade.
     func call(_ call: Call) -> Call {
         var call = call.streaming()
             .header("Sec-WebSocket-Version", "13")
@@ -49,7 +47,8 @@ struct Handshake {
         return call
     }
 
-    /// The same URI with http for ws and https for wss, because the gates know only these schemes.
+    /// Returns the same URI with http for ws and https for wss, because the gates know only these
+    /// schemes.
     static func overHTTP(_ uri: TargetURI) -> TargetURI {
         let lowercased = uri.text.prefix(6).lowercased()
         for (name, other) in [("wss:", "https:"), ("ws:", "http:")]
@@ -60,7 +59,6 @@ struct Handshake {
         return uri
     }
 
-    /// Checks the head of a 101 response.
     func check(
         _ headers: HTTPHeaders, switchingTo upgrade: String
     ) throws(Violation) -> Agreement {

@@ -1,38 +1,39 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension WebSocket {
-    /// Why a socket was closed (RFC 6455 §7.4).
+    /// The reason why a socket was closed (RFC 6455 §7.4).
     public struct CloseCode: RawRepresentable, Hashable, Sendable {
-        /// The number.
+        /// The code as a number.
         public let rawValue: UInt16
 
-        /// Creates a code; those of an application are 4000 to 4999.
+        /// Creates a code.
+        ///
+        /// An application may use the numbers 4000 to 4999.
         public init(rawValue: UInt16) { self.rawValue = rawValue }
 
-        /// 1000: nothing more is to be sent.
+        /// 1000: the sender has no more messages.
         public static let normal = Self(rawValue: 1000)
-        /// 1001: the server is shutting down, or the client is leaving.
+        /// 1001: the server shuts down, or the client closes its page or program.
         public static let goingAway = Self(rawValue: 1001)
-        /// 1002: a violation of the protocol.
+        /// 1002: the peer violated the protocol.
         public static let protocolError = Self(rawValue: 1002)
-        /// 1003: content of a type that the receiver does not accept.
+        /// 1003: the peer sent a type of content that the receiver does not accept.
         public static let unsupportedContent = Self(rawValue: 1003)
-        /// 1007: text that is not UTF-8, or content that cannot be decompressed.
+        /// 1007: the peer sent text that is not UTF-8, or content that cannot be decompressed.
         public static let invalidContent = Self(rawValue: 1007)
         /// 1008: a message violates a rule of the receiver.
         public static let policyViolation = Self(rawValue: 1008)
         /// 1009: a message is larger than the receiver accepts.
         public static let messageTooBig = Self(rawValue: 1009)
-        /// 1011: a failure of the server.
+        /// 1011: the server has failed.
         public static let serverError = Self(rawValue: 1011)
         /// 1012: the server restarts.
         public static let serviceRestart = Self(rawValue: 1012)
         /// 1013: the server is overloaded.
         public static let tryAgainLater = Self(rawValue: 1013)
 
-        /// Whether the code is allowed in a frame.
-        ///
-        /// 1005, 1006 and 1015 name situations without a frame, and others are not assigned.
+        // Whether a frame may contain the code. 1005, 1006 and 1015 describe situations without a
+        // close frame. Other numbers are not assigned.
         var mayBeSent: Bool {
             switch rawValue {
             case 1000...1003, 1007...1014, 3000...4999: true
@@ -40,7 +41,6 @@ extension WebSocket {
             }
         }
 
-        /// Whether the cause is temporary, so that a new connection may succeed.
         var isPassing: Bool {
             switch rawValue {
             case 1001, 1011...1014: true
@@ -51,7 +51,7 @@ extension WebSocket {
 
     /// How the peer closed a socket.
     public struct Closure: Sendable, Hashable {
-        /// The code in the close frame; nil if the frame has no code.
+        /// The code in the close frame, or nil if the frame has no code.
         public let code: CloseCode?
         /// The reason in the close frame.
         public let reason: String

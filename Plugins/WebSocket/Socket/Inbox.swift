@@ -4,20 +4,21 @@ import Synchronization
 import TurnpikeCore
 import TurnpikeSupport
 
-/// The content that has arrived and has not been read, and the result at its end.
+/// The unread content of a socket, and the result at its end.
 ///
-/// While it is full, nothing is read from the connection.
+/// While the inbox is full, the socket reads nothing from the connection.
 final class Inbox: Sendable {
     private struct State {
         var fragments: [WebSocket.Fragment] = []
-        // The index of the first fragment that has not been taken.
+        // The index of the first unread fragment.
         var start = 0
         var bytes = 0
         var end: Result<Void, any Error>?
-        // Whether content beyond the limit is dropped; from then on, all content is dropped.
+        // Whether the inbox drops content beyond the limit. After the first dropped content, it
+        // drops all content.
         var dropsExcess = false
         var dropsContent = false
-        // `reader` is settled when there is something to read, `writer` when there is space.
+        // `reader` is settled when there is content to read, `writer` when there is space.
         var reader: OneShot<Void>?
         var writer: OneShot<Void>?
 
@@ -40,19 +41,19 @@ final class Inbox: Sendable {
 
     static let maxBytes = 65_536
 
-    // The constant makes small messages count too.
+    // The constant makes small messages count too, because each fragment needs memory.
     private static func size(_ fragment: WebSocket.Fragment) -> Int { fragment.content.count + 64 }
 
-    /// Whether so much is unread that nothing is read from the connection.
+    /// Whether there is so much unread content that the socket reads nothing from the connection.
     var isFull: Bool { state.withLock { $0.isFull } }
 
-    /// Whether a reader waits.
     var hasReader: Bool { state.withLock { $0.reader?.isSettled == false } }
 
-    /// Adds content, unless it ended.
+    /// Adds content, unless the content has ended.
     ///
-    /// The reader learns of it by ``wakeReader()``, once for all that came together.
-    /// - Returns: False if there is no room for it now.
+    /// A waiting reader wakes up only in ``wakeReader()``, which is called once for all content of
+    /// a read.
+    /// - Returns: False if there is no space for the content now.
     func put(_ fragment: WebSocket.Fragment) -> Bool {
         state.withLock { state in
             if state.isFull { return false }
@@ -64,10 +65,9 @@ final class Inbox: Sendable {
         }
     }
 
-    /// Lets the reader look for content.
     func wakeReader() { state.withLock { $0.reader.take() }?.settle(.success(())) }
 
-    /// Waits no longer for a slow reader, and drops what does not fit from now on.
+    /// Drops content that does not fit from now on, instead of waiting for a slow reader.
     func dropExcess() {
         let writer = state.withLock { state in
             state.dropsExcess = true
@@ -76,9 +76,7 @@ final class Inbox: Sendable {
         writer?.settle(.success(()))
     }
 
-    /// Ends the content.
-    ///
-    /// Only the first call has an effect.
+    // Ends the content. Only the first call of this method has an effect.
     func end(_ result: Result<Void, any Error>) {
         let waiters = state.withLock { state in
             if state.end == nil { state.end = result }
@@ -87,7 +85,6 @@ final class Inbox: Sendable {
         for waiter in waiters { waiter?.settle(.success(())) }
     }
 
-    /// Waits while the inbox is full.
     func waitForRoom() async throws {
         wakeReader()
         let moment = state.withLock { state -> OneShot<Void>? in
@@ -99,7 +96,7 @@ final class Inbox: Sendable {
         try await moment?.value { moment?.settle(.failure(CancellationError())) }
     }
 
-    /// Takes the next content; returns nil at the end.
+    /// Returns the next content, or nil at the end.
     /// - Throws: The error of the end, `CancellationError`, or an error if another task is reading.
     func next() async throws -> WebSocket.Fragment? {
         while true {
@@ -160,7 +157,7 @@ final class Turn: Sendable {
                 }
                 return state.line.removeFirst()
             }
-            // A waiting task that was cancelled is skipped.
+            // A waiting task that was cancelled does not get the lock.
             guard let next, !next.settle(.success(())) else { return }
         }
     }

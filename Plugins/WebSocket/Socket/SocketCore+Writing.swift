@@ -5,17 +5,14 @@ import Synchronization
 import TurnpikeCore
 import TurnpikeSupport
 
-// What a socket writes: messages, control frames, and pings of its own.
+// Methods that write messages, control frames, and the socket's own pings.
 extension SocketCore {
-    /// Sends a message.
     func send(_ opcode: Opcode, _ content: Data) async throws {
         try await messageTurn.run { try await write(opcode, content, isFirst: true, isLast: true) }
         connection.report(messageOf: content.count, isSent: true)
     }
 
-    /// Sends a message of fragments.
-    ///
-    /// The closure returns the next fragment, or nil at the end.
+    // Sends a message of fragments. The closure returns the next fragment, or nil at the end.
     func send(
         _ opcode: Opcode, fragments next: () async throws -> Data?
     ) async throws {
@@ -41,7 +38,8 @@ extension SocketCore {
     ) async throws {
         try await frameTurn.run {
             try Task.checkCancellation()
-            // Pings that came before the message that may have caused this one are answered first.
+            // Earlier pings are answered first, because this message may answer a message that came
+            // after them.
             guard let pongs = takePongs() else { throw closedError }
             do {
                 let content = try deflater?.deflate(content, isLast: isLast) ?? content
@@ -70,13 +68,13 @@ extension SocketCore {
             defer { state.isWritingControls = true }
             return !state.isWritingControls
         }
-        // Not awaited: the task ends when no control frame remains, or when the connection is
-        // closed, which ends each write.
+        // No code awaits this task. The task ends when no control frame remains, or when the
+        // connection is closed, which ends each write.
         if isFirst { Task { await writeAllControls() } }
     }
 
     private func writeAllControls() async {
-        // The frame is taken inside the turn, so that no message overtakes it.
+        // The frame is taken while the task holds the turn, so that no message can come before it.
         while let control = try? await frameTurn.run({
             let control = takeControl()
             if let control { try? await connection.write(control.frame) }
@@ -86,7 +84,7 @@ extension SocketCore {
         }
     }
 
-    // The frames of the pongs; nil if the socket is closed.
+    // Returns the frames of the pongs, or nil if the socket is closed.
     private func takePongs() -> Data? {
         let pongs = state.withLock { state -> [Data]? in
             guard state.machine.state == .open else { return nil }
@@ -141,7 +139,8 @@ extension SocketCore {
 
     private func checkPong() {
         guard state.withLock({ $0.awaitedPong != nil }) else { return }
-        // The pong may be among the unread bytes, because no task reads the messages.
+        // No task reads the messages, so the pong may be among the bytes that the socket has not
+        // read.
         if inbox.isFull { return schedule(after: options.pongLimit) { $0.checkPong() } }
         handle(
             .pongMissed,

@@ -5,9 +5,9 @@ import Synchronization
 import TurnpikeCore
 import TurnpikeSupport
 
-/// The part of a socket that does not know its owner.
+/// The part of a socket that has no reference to its owner, the ``WebSocket``.
 ///
-/// It reads and writes frames, and performs the actions of the state machine.
+/// The core reads and writes frames, and performs the actions of the state machine.
 final class SocketCore: Sendable {
     struct State {
         var machine = SocketStateMachine()
@@ -31,7 +31,7 @@ final class SocketCore: Sendable {
     let deflater: MessageDeflater?
     let state = Mutex(State())
     private let end = SharedValue<Void>()
-    // Both messages and frames are written one after another. A control frame may be written
+    // Messages are written one after another, and so are frames. A control frame may be written
     // between two fragments of a message.
     let messageTurn = Turn()
     let frameTurn = Turn()
@@ -55,10 +55,9 @@ final class SocketCore: Sendable {
 
     var isOpen: Bool { state.withLock { $0.machine.state == .open } }
 
-    /// Starts reading.
     func start() {
-        // Not awaited: the task ends with the connection. `WebSocket.deinit`, the end of the client
-        // or a time limit closes that at the latest.
+        // No code awaits this task, which ends with the connection. `WebSocket.deinit`, the end of
+        // the client or a time limit closes the connection at the latest.
         Task { await read() }
         schedulePing()
     }
@@ -107,7 +106,8 @@ final class SocketCore: Sendable {
         switch event {
         case .ping(let content):
             state.withLock { state in
-                // If there are many pings, it is enough to answer the last ones (RFC 6455 §5.5.3).
+                // If there are many pings, the socket needs to answer only the last ones (RFC 6455
+                // §5.5.3).
                 if state.pongs.count == Self.maxPongs { state.pongs.removeFirst() }
                 state.pongs.append(content)
             }
@@ -149,7 +149,6 @@ final class SocketCore: Sendable {
 
     // MARK: The end
 
-    /// Begins the closing handshake.
     func close(_ code: WebSocket.CloseCode, reason: String) {
         handle(.closeAsked, closing: FrameWriter.close(code, reason: reason))
     }
@@ -170,7 +169,7 @@ final class SocketCore: Sendable {
         }
         if actions.contains(.dropExcess) { inbox.dropExcess() }
         if actions.contains(.endMessages) {
-            // If this side has asked to close, the server's close code is not an error.
+            // If the client has asked to close, the server's close code is not an error.
             let isAsked = before == .closing && event != .violated
             inbox.end(isAsked ? .success(()) : result)
         }
@@ -209,20 +208,19 @@ final class SocketCore: Sendable {
 }
 
 extension Violation {
-    /// The error for the reader of the messages.
     var error: ClientError {
         ClientError(code == .messageTooBig ? .tooLarge : .protocol, message)
     }
 }
 
 extension WebSocket.Closure: CustomStringConvertible {
-    /// The code and the reason.
+    /// The code and the reason as text.
     public var description: String {
         let code = code.map { String($0.rawValue) } ?? "no code"
         return reason.isEmpty ? code : "\(code): \(Grammar.escaped(reason))"
     }
 
-    /// The error for the closure; nil if the server closed normally.
+    /// The error for the closure, or nil if the server closed normally.
     var error: ClientError? {
         guard let code, code != .normal else { return nil }
         return ClientError(

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The life of a socket: its state, and how each event changes the state.
+/// The state of a socket, and how each event changes the state.
 ///
 /// This file has no side effects. ``SocketCore`` reports events, and performs the actions that
 /// ``handle(_:)`` returns.
@@ -8,34 +8,29 @@
 ///     open ── closeAsked ──▶ closing ── peerClosed ──▶ draining ── connectionEnded ──▶ ended
 ///     open ── peerClosed, violated ──▶ answering ── closeWritten ──▶ draining
 ///
-/// A client lets the server close the connection (RFC 6455 §7.1.1). A time limit leads to `ended`
-/// from every state but `open`, and the end of the connection or the release of the socket from
-/// every state.
+/// A client lets the server close the connection (RFC 6455 §7.1.1). A time limit changes every
+/// state except `open` to `ended`. The end of the connection or the release of the socket changes
+/// every state to `ended`.
 struct SocketStateMachine {
     enum State: Equatable {
-        /// Messages are sent and received.
         case open
-        /// The client has begun to close, and the server has not answered.
+        /// The client has sent or will send a close frame, and the server has not answered.
         case closing
-        /// The server has closed or violated the protocol. The client's close frame is not written
-        /// yet.
+        /// The server has closed the socket or violated the protocol. The client's close frame is
+        /// not written yet.
         case answering
-        /// Both close frames are sent. The server closes the connection.
+        /// The close frames of both sides are sent. The server closes the connection.
         case draining
-        /// The connection is closed.
         case ended
     }
 
     enum Event: CaseIterable {
         case closeAsked
         case peerClosed
-        /// The peer violated the protocol.
         case violated
-        /// The close frame of the client was written.
         case closeWritten
         /// The connection has ended or failed.
         case connectionEnded
-        /// The closing handshake took too long.
         case limitPassed
         /// No pong came in time.
         case pongMissed
@@ -46,11 +41,10 @@ struct SocketStateMachine {
     /// The actions to carry out, in the order of this list.
     struct Actions: OptionSet {
         let rawValue: UInt8
-        /// From now on, drop content for which the inbox has no space.
+        /// Drop content for which the inbox has no space, from now on.
         static let dropExcess = Actions(rawValue: 1 << 0)
         /// End the messages, possibly with an error.
         static let endMessages = Actions(rawValue: 1 << 1)
-        /// Start the time limit of the closing handshake.
         static let startLimit = Actions(rawValue: 1 << 2)
         static let sendClose = Actions(rawValue: 1 << 3)
         /// Close the connection, cancel all timers, and resume the tasks that wait for the end.
@@ -59,10 +53,8 @@ struct SocketStateMachine {
 
     private(set) var state = State.open
 
-    /// Moves to the next state.
-    ///
-    /// An event without a meaning in the current state has no effect.
-    /// - Returns: The actions to carry out.
+    // Changes the state, and returns the actions to carry out. If an event has no meaning in the
+    // current state, it has no effect.
     mutating func handle(_ event: Event) -> Actions {
         switch (state, event) {
         case (.ended, _): return []

@@ -5,23 +5,23 @@ import TurnpikeSupport
 
 /// Ends an attempt if the head of its response does not arrive within a limit.
 ///
-/// Place it inside a retry. The body has limits of its own: ``IdleTimeout`` and ``Deadline``. If
-/// the deadline comes before the limit ends, the deadline decides. An attempt that takes too long
-/// fails as ``/TurnpikeCore/ClientError/Code/attemptTimeout``, and a retry may try again.
+/// Place this gate inside a retry gate. An attempt that takes too long fails with the code
+/// ``/TurnpikeCore/ClientError/Code/attemptTimeout``, and the retry gate may send the request
+/// again. If the deadline of the call ends before this limit, the call fails with the error of the
+/// deadline. ``IdleTimeout`` and ``Deadline`` limit the body.
 /// ``TurnpikeCore/Call/attemptTimeout(_:)`` sets another limit for one call.
 public struct AttemptTimeout: PhasedInterceptor {
-    // The limit is nil if only calls with their own limit are limited.
+    // If the limit is nil, the gate limits only calls that have the option.
     private let limit: Duration?
 
     /// Creates a time limit for attempts.
-    /// - Parameter limit: The longest time from the attempt's start to its response's head; zero or
-    ///   less leaves no time.
+    /// - Parameter limit: The longest time from the start of an attempt to the head of its
+    ///   response. With zero or less, every attempt fails.
     public init(_ limit: Duration = .seconds(10)) { self.limit = limit }
 
-    /// Creates a gate that limits only requests that set a limit.
     fileprivate init(ofCalls: Void) { limit = nil }
 
-    /// The option that sets the limit of one call.
+    /// The request option that sets the limit of one call.
     public var handledOptions: [any RequestOptionKey.Type] { [AttemptTimeoutOption.self] }
 
     /// States the limit on an attempt.
@@ -38,7 +38,7 @@ public struct AttemptTimeout: PhasedInterceptor {
                 ? "the request can be sent only once" : nil)
     }
 
-    /// Begins the limit.
+    /// Starts the time limit of the attempt.
     public func before(_ request: Request, context: Context, next: Next) throws -> Context {
         let options = request.options
         var limit = limit
@@ -57,19 +57,16 @@ public struct AttemptTimeout: PhasedInterceptor {
 }
 
 extension AttemptTimeout: PromptlyCancellable {
-    /// With a limit, a pass ends soon after a cancellation, even if the rest of the chain does not.
+    /// If the gate has a limit, it returns soon after a cancellation, even if an inner gate does
+    /// not.
     public var promptness: Promptness { limit == nil ? .withInside : .always }
 }
 
-/// The time limit for the attempts of one call.
 enum AttemptTimeoutOption: RequestOptionKey {
-    /// The gate that applies the option.
-    ///
-    /// A request that another gate sends for all calls, such as a request for a token, has neither
-    /// the option nor the limit.
+    /// A request that a gate sends for all calls, such as a request for a token, does not have this
+    /// option, so it gets no limit.
     static func gate(for value: Duration) -> (any Gate)? { AttemptTimeout(ofCalls: ()) }
 
-    /// The gate is added inside all retries.
     static var gatePlace: GatePlace { .innermost }
 }
 
@@ -81,13 +78,11 @@ extension Gate where Self == AttemptTimeout {
 }
 
 extension Call {
-    /// Ends each attempt of this call whose response head is later than a limit.
+    /// Ends each attempt of this call whose response head does not arrive within a limit.
     ///
-    /// This limit replaces the client's limit.
-    ///
-    /// The ``AttemptTimeout`` of the stack applies the limit. If the stack has no such gate, the
-    /// limit applies next to the transport, to each send. The deadline of the call
-    /// still covers all its attempts.
+    /// The limit replaces the limit of the client for this call. If the client has no
+    /// ``AttemptTimeout``, the limit applies to each request that the transport sends. The deadline
+    /// of the call still covers all attempts together.
     public func attemptTimeout(_ limit: Duration) -> Call {
         option(AttemptTimeoutOption.self, limit)
     }

@@ -3,7 +3,7 @@
 public import TurnpikeCore
 import TurnpikeSupport
 
-/// Parses the grammar of RFC 9110 §11.2 and §11.6.1 in one pass.
+/// Parses the grammar of RFC 9110 §11.2 and §11.6.1 in one loop over the bytes.
 struct ChallengeParser {
     static let maxChallenges = 32
     static let maxParameters = 32
@@ -12,10 +12,9 @@ struct ChallengeParser {
     private let bytes: [UInt8]
     private var position = 0
 
-    /// Creates a parser; a text that is longer than the bound counts as empty.
+    /// A text that is longer than the limit counts as empty.
     init(_ text: String) { bytes = text.utf8.count > Self.maxBytes ? [] : Array(text.utf8) }
 
-    /// Parses a list of challenges.
     mutating func challenges(upTo limit: Int) -> [AuthenticationChallenge] {
         var challenges: [AuthenticationChallenge] = []
         skipSeparators()
@@ -26,7 +25,6 @@ struct ChallengeParser {
         return challenges
     }
 
-    /// Parses a list of parameters, as in `Authentication-Info`; nil if the text is no such list.
     mutating func parameters() -> [AuthenticationChallenge.Parameter]? {
         skipSeparators()
         guard let parameters = parameterList(), position == bytes.count else { return nil }
@@ -48,7 +46,7 @@ struct ChallengeParser {
         return AuthenticationChallenge(scheme: scheme, token68: nil, parameters: parameters)
     }
 
-    // Ends at the end of the text, or at the token that is the scheme of the next challenge.
+    // The list ends at the end of the text, or at the scheme of the next challenge.
     private mutating func parameterList() -> [AuthenticationChallenge.Parameter]? {
         var parameters: [AuthenticationChallenge.Parameter] = []
         while true {
@@ -89,7 +87,7 @@ struct ChallengeParser {
         while end < bytes.count, bytes[end] == Self.equals { end += 1 }
         var next = end
         while next < bytes.count, Grammar.isBlank(bytes[next]) { next += 1 }
-        // Otherwise this is the name of a parameter, or the next scheme.
+        // Otherwise the text is the name of a parameter, or the next scheme.
         guard next == bytes.count || bytes[next] == Self.comma else { return nil }
         position = next
         return String(decoding: bytes[start..<end], as: UTF8.self)
@@ -101,7 +99,7 @@ struct ChallengeParser {
         return position > start ? String(decoding: bytes[start..<position], as: UTF8.self) : nil
     }
 
-    // RFC 9110 §5.6.4
+    // RFC 9110 §5.6.4.
     private mutating func quotedString() -> String? {
         var value: [UInt8] = []
         position += 1
@@ -149,9 +147,10 @@ struct ChallengeParser {
     }
 }
 
-/// A challenge of a server, from `WWW-Authenticate` or `Proxy-Authenticate` (RFC 9110 §11.3).
+/// An authentication challenge of a server, from `WWW-Authenticate` or `Proxy-Authenticate` (RFC
+/// 9110 §11.3).
 public struct AuthenticationChallenge: Sendable, Hashable {
-    /// One parameter.
+    /// One parameter of a challenge.
     public struct Parameter: Sendable, Hashable {
         /// The name in lower case.
         public let name: String
@@ -161,23 +160,23 @@ public struct AuthenticationChallenge: Sendable, Hashable {
 
     /// The authentication scheme in lower case: `basic`, `digest`, `bearer`.
     public let scheme: String
-    /// The single value of a scheme without parameters, or nil.
+    /// The single value of a scheme that has no parameters, or nil.
     public let token68: String?
     /// The parameters in order; each name occurs once.
     public let parameters: [Parameter]
 
-    /// The value of a parameter, or nil if there is none.
-    /// - Parameter name: The name in lower case.
+    /// The value of a parameter, or nil if the challenge does not have the parameter.
+    /// - Parameter name: The name of the parameter in lower case.
     public subscript(name: String) -> String? { parameters.first { $0.name == name }?.value }
 
-    /// The challenges of a response, in order, from one field line or several.
+    /// Returns the challenges of a response, in order, from one field line or several.
     ///
-    /// The syntax is parsed strictly, and its size is bounded: 32 challenges of 32 parameters each,
-    /// in lines of at most 16 KiB. If a line has a syntax error or exceeds a bound, only the
-    /// challenges before that place count.
+    /// The parser is strict and has limits: 32 challenges with 32 parameters each, and 16 KiB for a
+    /// line. If a line has a syntax error or exceeds a limit, only the challenges before that place
+    /// count.
     /// - Parameters:
     ///   - headers: The fields of the response.
-    ///   - name: The field.
+    ///   - name: The name of the field with the challenges.
     /// - Returns: At most 32 challenges.
     public static func challenges(
         in headers: HTTPHeaders, name: HTTPHeaders.Name = .wwwAuthenticate
@@ -191,8 +190,8 @@ public struct AuthenticationChallenge: Sendable, Hashable {
         return challenges
     }
 
-    /// The parameters of a text such as the value of `Authentication-Info`; nil if it is anything
-    /// else than a list of parameters.
+    /// Returns the parameters of a text such as the value of `Authentication-Info`, or nil if the
+    /// text is not a list of parameters.
     public static func parameters(in text: String) -> [Parameter]? {
         var parser = ChallengeParser(text)
         return parser.parameters()

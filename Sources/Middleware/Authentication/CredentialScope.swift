@@ -6,47 +6,50 @@ import TurnpikeSupport
 
 /// Decides whether a request may carry a gate's credential.
 ///
-/// A gate with a credential keeps one, made of its ``CredentialOrigins``.
+/// A gate that sends a credential creates a scope from its ``CredentialOrigins``.
 public struct CredentialScope: Sendable {
     private let origins: CredentialOrigins
     private let own: CredentialOrigins.Own
 
-    /// Creates a scope.
+    /// Creates a scope from origins.
     public init(_ origins: CredentialOrigins) {
         self.origins = origins
         own = origins.shared ?? CredentialOrigins.Own()
     }
 
-    /// The origins, if they are listed.
+    /// The listed origins, or nil if there is no list.
     public var listed: Set<Origin>? { origins.listed }
 
     /// Whether a request may carry the credential and does not already have a credential.
     ///
-    /// A request redirected through a foreign origin gets none, even at a listed origin.
-    /// - Throws: ``/TurnpikeCore/ClientError/Code/configuration`` if a listed text is not an
+    /// After a redirect through a foreign origin, a request gets no credential, even at a listed
+    /// origin.
+    /// - Throws: ``/TurnpikeCore/ClientError/Code/configuration`` if an entry of the list is not an
     ///   origin.
     public func admits(_ request: Request, in context: Context) throws -> Bool {
         try reaches(request, in: context) && !request.headers.contains(.authorization)
     }
 
-    /// Whether a request goes to one of the origins, and no redirect led it through another origin.
+    /// Whether a request goes to one of the origins, and came through no other origin by redirects.
     func reaches(_ request: Request, in context: Context) throws -> Bool {
         if let fault = origins.fault { throw ClientError(.configuration, fault) }
         guard let origin = request.origin else { return false }
-        // Only the redirects of this request count: other attempts may have other redirects.
+        // Other attempts may have other redirects, so only the redirects of this request count.
         let trail = request.options[RedirectTrail.self] ?? []
         let allowed = origins.listed ?? bound(to: trail.first ?? origin, in: context)
         return allowed.contains(origin) && trail.allSatisfy(allowed.contains)
     }
 
-    /// Whether a request without redirects goes to one of the origins; nil if only the client
-    /// knows.
+    // Whether a request without redirects goes to one of the origins. The result is nil if the only
+    // origin is not known yet.
     func mayReach(_ request: Request) -> Bool? {
         let known = origins.listed ?? own.origin.withLock { $0.map { [$0] } }
         return known.map { known in request.origin.map(known.contains) ?? false }
     }
 
-    /// Why a request gets no credential; nil if it gets one, or if only the client knows.
+    /// Why a request gets no credential.
+    ///
+    /// The result is nil if the request gets a credential, or if the origin is not known yet.
     public func obstacle(to request: Request?) -> String? {
         guard let request else { return nil }
         if request.headers.contains(.authorization) {
@@ -57,12 +60,12 @@ public struct CredentialScope: Sendable {
 
     /// Whether a response comes from the origin to which the request's credential was sent.
     ///
-    /// A redirect inside the gate may have led to another origin.
+    /// An inner redirect may have led to another origin.
     public func covers(_ head: ResponseHead, to request: Request) -> Bool {
         Origin(head.url) == request.origin
     }
 
-    // The caller chooses where a call begins, but not where a redirect leads.
+    // The caller chooses the first origin of a call, but not the origins of redirects.
     private func bound(to first: Origin, in context: Context) -> Set<Origin> {
         own.origin.withLock { own in
             let known = own ?? context.baseOrigin ?? first
@@ -73,7 +76,7 @@ public struct CredentialScope: Sendable {
 }
 
 extension Outcome {
-    /// The outcome of the rest of the chain.
+    /// Returns the outcome of the inner gates and the transport.
     public static func of(_ request: Request, _ next: Next) async -> Outcome {
         do {
             return Outcome(request: request, result: .success(try await next(request)))
@@ -82,7 +85,7 @@ extension Outcome {
         }
     }
 
-    /// The outcome of the rest of the chain in a new attempt.
+    /// Returns the outcome of the inner gates and the transport in a new attempt.
     public static func ofAttempt(_ request: Request, _ next: Next) async -> Outcome {
         do {
             return Outcome(request: request, result: .success(try await next.attempt(request)))
@@ -92,23 +95,24 @@ extension Outcome {
     }
 }
 
-/// The origins that a credential may be sent to; no other origin gets it.
+/// The only origins to which a gate may send a credential.
 ///
 /// ```swift
 /// .bearer(tokens, origins: ["https://api.example.com", "https://files.example.com"])
 /// ```
 ///
-/// After a redirect to an unlisted origin, the call no longer carries the credential, even back at
-/// a listed origin: no other server may choose the use of the credential.
+/// If a redirect leads to an origin that is not listed, the call loses the credential. The call
+/// does not get the credential back at a listed origin, because no other server may choose how the
+/// credential is used.
 public struct CredentialOrigins: Sendable, Hashable {
-    /// The one origin of ``CredentialOrigins/own``, once it is known.
+    /// The one origin of ``CredentialOrigins/own``, as soon as it is known.
     public final class Own: Sendable, Hashable {
         let origin = Mutex<Origin?>(nil)
 
         /// Creates an origin that is not known yet.
         public init() {}
 
-        /// Whether both are the same object.
+        /// Whether the two values are the same object.
         public static func == (left: Own, right: Own) -> Bool { left === right }
 
         /// Hashes the identity of the object.
@@ -117,7 +121,7 @@ public struct CredentialOrigins: Sendable, Hashable {
 
     let listed: Set<Origin>?
     let fault: String?
-    /// The origin that several gates share; nil if each gate has its own origin.
+    // The object for one origin that several gates share. If nil, each gate has its own origin.
     let shared: Own?
 
     private init(listed: Set<Origin>?, fault: String? = nil, shared: Own? = nil) {
@@ -128,11 +132,12 @@ public struct CredentialOrigins: Sendable, Hashable {
 
     /// The origin of the client's base URL.
     ///
-    /// Without a base URL, it is the origin of the first request that passes the gate.
+    /// If there is no base URL, it is the origin of the first request that passes through the gate.
     public static let own = CredentialOrigins(listed: nil)
 
-    /// Returns ``own`` for gates that share one such origin, such as the gate of a stack and the
-    /// gate of the stack that replaces it.
+    /// Returns ``own`` for gates that share one origin.
+    ///
+    /// An example is a stack that replaces another stack: both gates keep the same origin.
     public static func own(_ shared: Own) -> CredentialOrigins {
         CredentialOrigins(listed: nil, shared: shared)
     }
@@ -142,7 +147,7 @@ public struct CredentialOrigins: Sendable, Hashable {
 
     /// Creates a list from texts such as `https://api.example.com` or `http://localhost:8080`.
     ///
-    /// If a text is not an origin, calls that pass the gate fail as
+    /// If a text is not an origin, calls fail with
     /// ``/TurnpikeCore/ClientError/Code/configuration``.
     public init(parsing texts: [String]) {
         var origins: Set<Origin> = []
@@ -157,7 +162,7 @@ public struct CredentialOrigins: Sendable, Hashable {
         self.init(listed: origins, fault: fault)
     }
 
-    /// Whether a text is an origin without a path: `https://api.example.com`.
+    /// Whether a text is an origin without a path, such as `https://api.example.com`.
     public static func isOrigin(_ text: String) -> Bool { origin(text) != nil }
 
     private static func origin(_ text: String) -> Origin? {

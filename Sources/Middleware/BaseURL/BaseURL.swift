@@ -4,15 +4,15 @@ public import TurnpikeCore
 
 /// Resolves relative targets against a base URL.
 ///
-/// Use it for a client that has no base URL, or whose base URL changes.
+/// Use this gate for a client without a base URL, or for a base URL that changes.
 ///
 /// ```swift
 /// let client = Client(stack: [.baseURL { region.endpoint }, .validate(), .retry()])
 /// let user = try await client.get("users/1").decode(User.self)
 /// ```
 ///
-/// Place it outermost: gates outside of it see a target without scheme and host. A request with an
-/// absolute URL passes unchanged, so a client's own base URL takes precedence.
+/// Place this gate outermost: gates outside of it see a target without scheme and host. An absolute
+/// URL is not changed. A base URL of the client therefore takes precedence.
 public struct BaseURL: RequestAdapter {
     private let base: @Sendable () async throws -> Target
 
@@ -20,11 +20,12 @@ public struct BaseURL: RequestAdapter {
     /// - Parameter base: An absolute URL without user information.
     public init(_ base: Target) { self.base = { base } }
 
-    /// Creates a gate from the text of one base URL.
+    /// Creates a gate from one base URL as text.
     public init(_ base: String) { self.init(Target(base)) }
 
     /// Creates a gate that calls a closure for the base URL, once for each relative request.
-    /// - Parameter base: Returns an absolute URL; an error that it throws fails the call.
+    /// - Parameter base: Returns an absolute URL. If the closure throws an error, the call fails
+    ///   with that error.
     public init(_ base: @escaping @Sendable () async throws -> Target) { self.base = base }
 
     /// States that the gate resolves relative targets.
@@ -45,7 +46,7 @@ extension Gate where Self == BaseURL {
     /// Resolves relative targets against one base URL.
     public static func baseURL(_ base: Target) -> Self { BaseURL(base) }
 
-    /// Resolves relative targets against the text of one base URL.
+    /// Resolves relative targets against one base URL, given as text.
     public static func baseURL(_ base: String) -> Self { BaseURL(base) }
 
     /// Resolves relative targets against the base URL that a closure returns.

@@ -2,25 +2,25 @@
 
 public import TurnpikeCore
 
-/// Decides which fields of a request identify the caller, for all gates that let several requests
-/// share one response.
+/// Decides which fields of a request identify the caller, for gates that let several requests share
+/// one response.
 ///
-/// A field with an unknown name may identify the caller as well, because each API chooses its own
-/// name for the key. So every name that looks like the name of a secret counts, and users of gates
-/// can add names.
+/// Each API chooses its own field name for its key. So every name that looks like the name of a
+/// secret counts, and users of gates can add names.
 public enum CallerIdentity {
     /// How a field identifies the caller.
     public enum Part {
-        /// A credential: a password, a token, a key.
+        /// A credential, such as a password, a token or a key.
         case credential
-        /// A cookie: it may identify the caller, or hold a value that is the same for everybody.
+        /// A cookie, which may identify the caller or hold the same value for all callers.
         case cookie
     }
 
-    /// Returns how a field with this name identifies the caller; nil if it does not.
+    /// Returns how a field with this name identifies the caller, or nil if the field does not
+    /// identify the caller.
     public static func part(_ name: HTTPHeaders.Name) -> Part? {
         switch name {
-        // These names cover nearly all fields that are sent.
+        // These common names need no search for words.
         case .accept, .acceptEncoding, .acceptLanguage, .userAgent, .cacheControl, .contentType,
             .host, .ifNoneMatch, .ifModifiedSince, .range, .referer, .origin, .traceparent,
             .tracestate, .idempotencyKey, "X-Request-ID":
@@ -33,7 +33,8 @@ public enum CallerIdentity {
 
     private static func isKeyLike(_ name: HTTPHeaders.Name) -> Bool {
         let text = name.lowercased
-        // Anti-forgery tokens change with each page, and prove nothing without their cookie.
+        // Anti-forgery tokens change with each page, and give no access without the cookie of the
+        // session.
         if antiForgery.contains(where: { text.utf8.firstRange(of: $0.utf8) != nil }) {
             return false
         }
@@ -48,6 +49,6 @@ public enum CallerIdentity {
         "request-verification", "authenticity-token",
     ]
 
-    // Words that mark a credential in names such as `X-Auth`, `X-Jwt-Assertion` and `X-Session`.
+    // Words that mark credentials, as in `X-Auth`, `X-Jwt-Assertion` and `X-Session`.
     private static let proofs = ["auth", "jwt", "assertion", "session", "sid"]
 }

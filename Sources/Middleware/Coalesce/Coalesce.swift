@@ -5,35 +5,33 @@ import TurnpikeSupport
 
 /// Sends identical requests once, and returns the response to all callers.
 ///
-/// While a safe request is under way, other requests with the same method, URL and header fields
-/// wait for its response instead of being sent. All header fields count, so that calls of different
-/// users are never merged: `Authorization`, `Cookie`, keys of any name, `Accept-Language`. Only
-/// fields that identify a single call are ignored. A request is sent alone if it has content, if
-/// its call has its own gates (``/TurnpikeCore/Call/through(_:)``) or options, or if it streams.
-/// Place this gate inside the gates that set credentials for each call, so that a request already
-/// identifies its user here.
+/// If a safe request is running, other requests with the same method, URL and header fields wait
+/// for its response. All header fields count, such as `Authorization`, `Cookie`, keys of any name
+/// and `Accept-Language`, so that calls of different users never share a response. The gate ignores
+/// only fields that identify a single call. A request is sent alone if it has content, if its call
+/// has its own gates (``/TurnpikeCore/Call/through(_:)``) or options, or if the call is streaming.
+/// Place this gate inside the gates that set credentials for each call.
 ///
-/// Each call keeps its own deadline, and a cancelled call does not affect the others. When the last
-/// call has left, the exchange ends. The content is read completely before any call gets
-/// it. If the content is larger than `maxBody`, or is an event stream, the first waiting call gets
-/// it while it arrives, and the other calls are sent alone. All calls get the same error.
+/// Each call keeps its own deadline. If a call is cancelled, the other calls continue; if all calls
+/// are cancelled, the exchange ends. The gate reads the whole content before any call gets the
+/// response. If the content is larger than `maxBody`, or is an event stream, the first waiting call
+/// gets the content while it arrives, and the other calls are sent alone. If the exchange fails,
+/// all calls get the same error.
 public struct Coalesce: Interceptor {
     private let maxBody: Int
     private let ignored: Set<HTTPHeaders.Name>
     private let flights = Flights<FlightKey, Answer>()
 
-    /// The key of identical requests.
     private struct FlightKey: Hashable {
         let method: HTTPMethod
         let url: String
         let headers: [HTTPHeaders.Field]
-        // A call with its own gates matches no other call.
         let plan: ObjectIdentifier
-        // A call that may go only to public addresses does not use an answer from another address.
+        // A call that may go only to public addresses does not use the response from another
+        // address.
         let isGuarded: Bool
     }
 
-    /// The response for all calls that wait.
     private struct Answer {
         let head: ResponseHead
         let content: Data
@@ -42,22 +40,21 @@ public struct Coalesce: Interceptor {
 
     /// Creates a gate that coalesces.
     /// - Parameters:
-    ///   - maxBody: The most bytes of content that are shared.
-    ///   - ignored: The header fields that may differ between identical requests. Fields that
-    ///     identify the caller always count: cookies, credentials and API keys.
+    ///   - maxBody: The maximum number of bytes of content that calls share.
+    ///   - ignored: The header fields that may differ between identical requests. Cookies,
+    ///     credentials and API keys always count.
     public init(
         maxBody: Int = 1_048_576,
         ignoring ignored: Set<HTTPHeaders.Name> = Coalesce.standardIgnored
     ) {
-        // One byte beyond the limit is read, to find out whether there is more content.
+        // The gate reads one byte beyond the limit to find out whether there is more content.
         self.maxBody = min(max(maxBody, 0), .max - 1)
         self.ignored = ignored.filter { CallerIdentity.part($0) == nil }
     }
 
-    /// How many calls wait for an exchange.
     var waiting: Int { flights.seatCount }
 
-    /// The fields that only identify a single call.
+    /// Header fields that only identify a single call.
     public static let standardIgnored: Set<HTTPHeaders.Name> = [
         .traceparent, .tracestate, "X-Request-ID", "X-Correlation-ID",
     ]
@@ -70,7 +67,7 @@ public struct Coalesce: Interceptor {
             passedOver: request.flatMap(obstacle))
     }
 
-    // Why a request is sent alone; nil if it may share a response.
+    // Returns why a request is sent alone, or nil if the request may share a response.
     private func obstacle(to request: Request) -> String? {
         if !request.method.isSafe { return "\(request.method) may have an effect each time" }
         if !request.body.isEmpty { return "the request has content" }
@@ -87,7 +84,7 @@ public struct Coalesce: Interceptor {
         if seat.isFirst {
             flights.start(seat) { await fly(request, seat, context: $0, next) }
         } else {
-            context.report("waits for an identical request that is under way", by: gateName)
+            context.report("waits for the response to an identical request", by: gateName)
         }
         switch try await flights.landing(seat, in: context) {
         case .shared(let answer):
@@ -133,8 +130,8 @@ public struct Coalesce: Interceptor {
 }
 
 extension RequestOptions {
-    /// Whether calls with these options may share an exchange: the only options are those that
-    /// outer gates have handled.
+    /// Whether calls with these options may share an exchange, because outer gates have handled all
+    /// options.
     public var allowSharing: Bool {
         if isEmpty { return true }
         var options = self

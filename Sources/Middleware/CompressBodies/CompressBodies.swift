@@ -9,22 +9,23 @@ import TurnpikeSupport
 /// let client = Client(stack: [.retry(), .compressBodies(.gzip)])
 /// ```
 ///
-/// A body in memory keeps a known length. A file or a stream is compressed while it is sent, with
-/// little memory and without a known length. A body is sent unchanged if the request already names
-/// a content coding, if the body is smaller than the minimum, if its media type is already
-/// compressed, or if it has trailer fields, which may describe the original bytes. Use this gate
-/// only for servers that are known to accept compressed requests: most do not.
+/// A body in memory keeps a known length. A file or a stream is compressed while it is sent, so its
+/// length is unknown. A body is sent unchanged if the request already names a content coding, if
+/// the body is smaller than the minimum, or if its media type is already compressed. A body with
+/// trailer fields is also sent unchanged, because they may describe the original bytes. Use this
+/// gate only for servers that are known to accept compressed requests: most servers do not.
 ///
-/// The system's zlib or Zstandard is loaded when it is first needed. Without it, the call fails with
-/// ``/TurnpikeCore/ClientError/Code/unsupported`` before anything is sent.
+/// The gate loads zlib or Zstandard of the system when the first body needs the library. If the
+/// system has no such library, the call fails with ``/TurnpikeCore/ClientError/Code/unsupported``
+/// before anything is sent.
 public struct CompressBodies: SynchronousRequestAdapter {
     /// A content coding (RFC 9110 §8.4.1).
     public enum Coding: String, Sendable, CaseIterable {
-        /// gzip
+        /// The coding gzip.
         case gzip
-        /// Deflate in zlib's framing.
+        /// The coding deflate, in the format of zlib.
         case deflate
-        /// Zstandard (RFC 8878), with a window that every recipient supports (RFC 9659).
+        /// The coding zstd (RFC 8878), with a window that every recipient supports (RFC 9659).
         case zstd
 
         fileprivate var format: CompressionFormat {
@@ -42,9 +43,9 @@ public struct CompressBodies: SynchronousRequestAdapter {
 
     /// Creates the gate.
     /// - Parameters:
-    ///   - coding: The coding.
-    ///   - level: From 1, fast, to 9, small.
-    ///   - minimum: The size in bytes from which bodies are compressed.
+    ///   - coding: The content coding.
+    ///   - level: The compression level, from 1 (fastest) to 9 (smallest).
+    ///   - minimum: The smallest body that is compressed, in bytes.
     public init(_ coding: Coding = .gzip, level: Int = 6, minimum: Int64 = 1024) {
         self.coding = coding
         self.level = min(max(level, 1), 9)
@@ -61,9 +62,9 @@ public struct CompressBodies: SynchronousRequestAdapter {
             return facts
         }
         facts.passedOver = obstacle(to: request)
-        // The memory of Zstandard itself at level 9; zlib needs less than the rounding.
+        // Zstandard itself needs this much memory at level 9. The memory of zlib is negligible.
         let own: Int64 = coding == .zstd ? 17 << 20 : 0
-        // The extra size for content that cannot be compressed, as in zlib's deflateBound() and
+        // Content that cannot be compressed grows by this size; see zlib's deflateBound() and
         // ZSTD_compressBound().
         if let count = (request.body.inMemory?.count).map(Int64.init) {
             let extra = count / (coding == .zstd ? 256 : 1000) + 1024
@@ -74,7 +75,6 @@ public struct CompressBodies: SynchronousRequestAdapter {
         return facts
     }
 
-    // The reason for which the content of a request is not compressed.
     private func obstacle(to request: Request) -> String? {
         let body = request.body
         if body.isEmpty { return "the request has no content" }
@@ -87,7 +87,8 @@ public struct CompressBodies: SynchronousRequestAdapter {
     /// Compresses the body of a request.
     public func adapt(_ request: inout Request, context: Context) throws {
         let body = request.body
-        // A body with a fault is not changed; the fault is reported before anything is sent.
+        // A body with an error is not changed, so that the call fails with this error before the
+        // send.
         guard !body.isEmpty, !body.hasTrailers, body.fault == nil, body.length ?? .max >= minimum,
             !request.headers.contains(.contentEncoding), !Self.isCompressed(request)
         else { return }
@@ -99,7 +100,8 @@ public struct CompressBodies: SynchronousRequestAdapter {
                     return try compressor.add(data) + compressor.finish()
                 }, type: type)
         } else {
-            // The compressor is created before the send, so that a missing library fails the call.
+            // The compressor is created here, so that a missing library fails the call before the
+            // send.
             _ = try compressor()
             request.body = .stream(
                 replayable: body.canOpenAgain, live: body.isLive, type: type
@@ -115,7 +117,6 @@ public struct CompressBodies: SynchronousRequestAdapter {
         }
     }
 
-    // Converts an error of the library into the error of a call.
     fileprivate func explained<Value>(_ work: () throws -> Value) throws -> Value {
         do {
             return try work()
@@ -150,7 +151,6 @@ extension Gate where Self == CompressBodies {
     }
 }
 
-/// Compresses the chunks of a body while they are read.
 private struct CompressedChunks: AsyncSequence, Sendable {
     typealias Element = Data
 

@@ -6,15 +6,15 @@ public import TurnpikeSupport
 extension Cookie {
     /// Parses a `Set-Cookie` line (RFC 6265bis §5.6 and §5.7).
     ///
-    /// If the cookie must be ignored, the result is nil. A cookie to be removed is returned as
-    /// expired.
+    /// If the user agent must ignore the cookie, the result is nil. If the line removes a cookie,
+    /// the result is an expired cookie.
     /// - Parameters:
     ///   - line: The value of the line.
     ///   - url: The URL of the response.
     ///   - date: The current date.
     ///   - suffixes: The public suffixes. A `Domain` must be the host's registrable domain
-    ///     (``PublicSuffixes/registrableDomain(of:)``) or below it. Without a list, the cookie goes
-    ///     only to its host.
+    ///     (``PublicSuffixes/registrableDomain(of:)``) or below it. If the list is empty, the
+    ///     cookie goes only to its host.
     public init?(
         setCookie line: String, from url: URL, at date: Date,
         suffixes: PublicSuffixes = .standard
@@ -36,7 +36,8 @@ extension Cookie {
             if case .domain(let domain) = reach { (domain, false) } else { (origin.host, true) }
         if attributes.isSecure, origin.scheme != "https" { return nil }
         let hasOwnPath = attributes.path.utf8.first == UInt8(ascii: "/")
-        // The prefix requires the attribute `Path`, even for the root, and forbids `Domain`.
+        // The prefix `__Host-` requires the attribute `Path`, even for the root, and forbids
+        // `Domain`.
         let isHosts = Grammar.equalsIgnoringCase(String(name.prefix(7)), "__host-")
         if isHosts, !hasOwnPath || !attributes.domain.isEmpty { return nil }
         do {
@@ -52,7 +53,7 @@ extension Cookie {
     }
 }
 
-/// The attributes of a `Set-Cookie` line; of several with the same name, the last counts.
+/// If a `Set-Cookie` line has several attributes with the same name, the last attribute counts.
 private struct SetCookieAttributes {
     var domain = ""
     var path = ""
@@ -130,7 +131,8 @@ enum CookieDate {
             time.second < 60
         else { return nil }
         let days = HTTPDate.daysSince1970(year: year, month: month, day: day)
-        // A day beyond the end of its month is a day of the next month.
+        // A day beyond the end of its month would count as a day of the next month, so it is
+        // refused.
         let nextMonth = HTTPDate.daysSince1970(
             year: month == 12 ? year + 1 : year, month: month % 12 + 1, day: 1)
         guard days < nextMonth else { return nil }
@@ -145,7 +147,7 @@ enum CookieDate {
         }
     }
 
-    // Digits at the beginning; other characters may follow.
+    // Reads the digits at the beginning; other characters may come after the digits.
     private static func number(_ bytes: some Collection<UInt8>, _ count: ClosedRange<Int>)
         -> Int64?
     {

@@ -5,44 +5,50 @@ public import TurnpikeSupport
 
 /// One cookie of a jar (RFC 6265bis §5.7).
 public struct Cookie: Sendable, Hashable {
-    /// Whether a cookie is sent with a request that another site has caused.
+    /// Whether a request that another site has caused carries the cookie.
     public enum SameSite: String, Sendable, Hashable {
         /// The cookie is not sent if another site has redirected the request.
         case strict = "Strict"
-        /// After such a redirect, the cookie is sent only with safe methods.
+        /// After a redirect by another site, the cookie is sent only with safe methods.
         case lax = "Lax"
         /// The cookie is always sent.
         case none = "None"
     }
 
-    /// The name; empty if the cookie has no name.
+    /// The name, which is empty if the cookie has no name.
     public let name: String
     /// The value.
     public let value: String
-    /// The domain that the cookie names, or else the host that set it; in lower case.
+    /// The domain that the cookie names, or the host that set the cookie, in lower case.
     public let domain: String
     /// Whether the cookie goes only to the host that set it, and not to its subdomains.
     public let isHostOnly: Bool
-    /// The prefix of the paths that get the cookie.
+    /// The prefix of the paths to which the cookie is sent.
     public let path: String
-    /// When the cookie expires; nil if it lives as long as the jar.
+    /// The date when the cookie expires.
+    ///
+    /// If the date is nil, the cookie lives as long as the jar.
     public let expires: Date?
     /// Whether the cookie is sent only over https.
     public let isSecure: Bool
-    /// Whether scripts of a page may not see the cookie; the jar only stores this value.
+    /// Whether scripts of a page must not see the cookie.
+    ///
+    /// The jar only stores this value.
     public let isHTTPOnly: Bool
-    /// The cookie's rule for other sites; a cookie without a rule is always sent, because `Lax` by
-    /// default is a rule for browsers.
+    /// The cookie's rule for requests from other sites.
+    ///
+    /// If there is no rule, the cookie is always sent: the default `Lax` is a rule for browsers.
     public let sameSite: SameSite?
-    /// When the cookie was first set.
+    /// The date when the cookie was first set.
     public internal(set) var created: Date
     // Orders the cookies that were set at the same moment.
     var serial: UInt64 = 0
 
-    /// Creates a cookie; a leading dot of the domain is dropped.
+    /// Creates a cookie, and drops a leading dot of the domain.
     /// - Throws: ``/TurnpikeCore/ClientError/Code/invalidRequest`` if the name or the value cannot
-    ///   be sent in a `Cookie` line, both together are longer than 4096 bytes, the domain or the
-    ///   path is not valid, or the cookie breaks the rules of its name's prefix.
+    ///   be sent in a `Cookie` line, or if both together are longer than 4096 bytes. The same error
+    ///   is thrown if the domain or the path is not valid, or if the cookie breaks the rules of its
+    ///   name's prefix.
     public init(
         name: String, value: String, domain: String, isHostOnly: Bool = true, path: String = "/",
         expires: Date? = nil, isSecure: Bool = false, isHTTPOnly: Bool = false,
@@ -50,7 +56,7 @@ public struct Cookie: Sendable, Hashable {
     ) throws {
         self.name = name
         self.value = value
-        // RFC 6265bis §5.6.3
+        // A leading dot is ignored (RFC 6265bis §5.6.3).
         let isDotted = domain.utf8.first == UInt8(ascii: ".")
         self.domain = (isDotted ? String(Substring(domain.utf8.dropFirst())) : domain).lowercased()
         self.isHostOnly = isHostOnly
@@ -63,21 +69,19 @@ public struct Cookie: Sendable, Hashable {
         if let fault { throw ClientError(.invalidRequest, "a cookie \(fault)") }
     }
 
-    /// The pair, as a `Cookie` line contains it.
     var pair: String { name.isEmpty ? value : "\(name)=\(value)" }
 
-    /// Whether the cookie has expired.
     func isExpired(at date: Date) -> Bool { expires.map { $0 <= date } ?? false }
 
-    /// Whether the cookie goes to a host: its own, or a subdomain of its domain.
+    /// Whether the cookie is sent to a host: to its own host, or to a subdomain of its domain.
     func goes(toHost host: String) -> Bool {
         isHostOnly ? host == domain : CookieRules.domain(domain, covers: host)
     }
 
-    /// Whether the cookie goes to a path (RFC 6265bis §5.1.4).
+    /// RFC 6265bis §5.1.4.
     func goes(toPath path: String) -> Bool { CookieRules.path(self.path, covers: path) }
 
-    // Why a jar cannot keep the cookie, from a response or from a file.
+    // Returns why a jar cannot keep the cookie, or nil if the jar can.
     private var fault: String? {
         if name.utf8.count + value.utf8.count > CookieRules.maxPairBytes { return "is too long" }
         if name.isEmpty && value.isEmpty { return "has neither name nor value" }
@@ -92,13 +96,12 @@ public struct Cookie: Sendable, Hashable {
 }
 
 extension Cookie: DescriptionReflectable {
-    /// Name, domain and path; never the value.
+    /// The name, the domain and the path, but not the value.
     public var description: String {
         "cookie \"\(name)\" of \(isHostOnly ? "" : "*.")\(domain)\(path)"
     }
 }
 
-/// The rules for every cookie, from a server or from a file.
 enum CookieRules {
     static let maxPairBytes = 4096
 
@@ -106,12 +109,12 @@ enum CookieRules {
         isValue(name) && !name.utf8.contains(UInt8(ascii: "="))
     }
 
-    // No control character but HTAB, and no semicolon, which ends a pair.
+    // A value has no control character except HTAB, and no semicolon, which ends a pair.
     static func isValue(_ value: String) -> Bool {
         Grammar.firstIllegalValueByte(value) == nil && !value.utf8.contains(UInt8(ascii: ";"))
     }
 
-    // RFC 6265bis §4.1.3; case is ignored, because servers may fold it.
+    // RFC 6265bis §4.1.3. Case is ignored, because servers may ignore the case of a prefix.
     static func isTrueToPrefix(_ cookie: Cookie) -> Bool {
         if cookie.name.isEmpty {
             return !hasPrefix("__secure-", cookie.value) && !hasPrefix("__host-", cookie.value)
@@ -128,7 +131,7 @@ enum CookieRules {
             prefix, String(decoding: text.utf8.prefix(prefix.utf8.count), as: UTF8.self))
     }
 
-    // RFC 6265bis §5.1.3; no domain covers an IP address.
+    // RFC 6265bis §5.1.3. An IP address belongs to no domain.
     static func domain(_ domain: String, covers host: String) -> Bool {
         if host == domain { return true }
         guard host.utf8.count > domain.utf8.count, host.hasSuffix(domain) else { return false }
@@ -157,7 +160,7 @@ enum CookieRules {
     static func path(of uri: TargetURI) -> String { uri.path.isEmpty ? "/" : uri.path }
 }
 
-/// The form of a cookie in the file of a jar: a line of JSON.
+/// In the file of a jar, each cookie is one line of JSON.
 extension Cookie {
     var line: JSONValue {
         var object: JSONObject = [

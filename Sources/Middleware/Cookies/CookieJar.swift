@@ -6,28 +6,26 @@ public import TurnpikeSupport
 
 /// Keeps cookies in memory and, optionally, in a file, by the rules of RFC 6265bis.
 ///
-/// A jar is bounded: 4096 bytes for the name and value of a cookie, 180 cookies for a
-/// domain, and 3,000 in all. Beyond that, expired cookies are removed first, then the cookies that
-/// were sent least recently. Within a domain, cookies without `Secure` are removed before others.
-/// One request gets at most 8190 bytes of cookies.
+/// A jar has bounds: 4096 bytes for the name and value of a cookie, 180 cookies for a domain, and
+/// 3,000 cookies in total. If a bound is reached, the jar first removes expired cookies, then the
+/// cookies that were sent least recently. Within a domain, the jar removes cookies without `Secure`
+/// before others. One request gets at most 8190 bytes of cookies.
 ///
-/// The file has mode 0600. It is replaced as a whole, one second after a change and on `shutdown`
-/// of the client. The file contains only cookies that have an expiry date; the others live as long
-/// as the jar. A line that is not a cookie is skipped. When a jar opens the file, the jar removes
-/// the leftovers of a process that was killed during a write.
+/// The file has mode 0600. The jar replaces the whole file one second after a change, and on
+/// `shutdown` of the client. The file contains only cookies that have an expiry date; other cookies
+/// live as long as the jar. A line that is not a cookie is skipped. When a jar opens the file, the
+/// jar removes the temporary files of a process that was killed during a write.
 ///
-/// The path may be a link: its target is replaced, and the link stays. File, link and folder must
-/// belong to this user or to the superuser, and no other user may be able to write to them. A
-/// folder like `/tmp`, where users cannot touch the files of others, is accepted. If one of these
-/// conditions does not hold, the jar is refused. If a condition fails later, calls continue with
-/// the cookies in memory, and a note states the reason.
+/// The path may be a link: the jar replaces the target of the link. This user or the superuser must
+/// own the file, the link and the folder, and no other user may be able to write to them. A folder
+/// such as `/tmp`, where users cannot change the files of other users, is accepted. If one of these
+/// conditions does not hold, the initializer throws an error. If a condition fails later, the
+/// cookies stay in memory, and a note in the log of a call states the reason.
 ///
 /// Two jars with one file overwrite each other's cookies, so the clients of a process should share
 /// a jar. Clients whose stack files name the same file share one jar.
 public final class CookieJar: CookieStorage {
-    /// The most cookies of one domain.
     static let maxPerDomain = 180
-    /// The most cookies in all.
     static let maxTotal = 3000
     private static let maxSentBytes = 8190
 
@@ -36,8 +34,8 @@ public final class CookieJar: CookieStorage {
     private let state = Mutex(CookieTable())
 
     /// Creates a jar in memory.
-    /// - Parameter suffixes: The public suffixes, for which no cookie may be set; without a list, a
-    ///   cookie goes only to its host.
+    /// - Parameter suffixes: The public suffixes, for which no cookie may be set. If the list is
+    ///   empty, a cookie goes only to its host.
     public init(suffixes: PublicSuffixes = .standard) {
         self.suffixes = Mutex(suffixes)
         file = nil
@@ -45,11 +43,11 @@ public final class CookieJar: CookieStorage {
 
     /// Creates a jar with a file.
     /// - Parameters:
-    ///   - path: The file; it need not exist.
+    ///   - path: The path of the file, which need not exist.
     ///   - suffixes: The public suffixes, for which no cookie may be set.
     ///   - timeSource: Measures the delay before a write.
-    /// - Throws: ``/TurnpikeCore/ClientError/Code/configuration`` if the file exists and cannot be
-    ///   read or must not be trusted; the message has the path and the reason.
+    /// - Throws: ``/TurnpikeCore/ClientError/Code/configuration`` if the file exists and the jar
+    ///   cannot read it or must not trust it. The message has the path and the reason.
     public init(
         file path: String, suffixes: PublicSuffixes = .standard,
         timeSource: any TimeSource = SystemTimeSource()
@@ -70,22 +68,22 @@ public final class CookieJar: CookieStorage {
             where !cookie.isExpired(at: date) {
                 table.insert(cookie, at: date)
             }
-            // The list may have grown since the cookies were set.
+            // The list may have grown since these cookies were set.
             if !suffixes.isEmpty { table.removeShared { suffixes.contains($0) } }
         }
     }
 
-    // Enough for the cookies of a full jar, with their JSON names and attributes.
+    // A file with the cookies of a full jar, including JSON names and attributes, is smaller.
     private static let maxFileBytes = 32 << 20
 
-    /// All cookies, in no order, including expired ones.
+    /// All cookies, including expired ones, in no particular order.
     public var cookies: [Cookie] { state.withLock { $0.all } }
 
-    /// The cookies to send: longer paths first, then earlier cookies (RFC 6265bis §5.8.3).
+    /// Returns the cookies to send, sorted by path length and then by age (RFC 6265bis §5.8.3).
     ///
-    /// If another site has redirected the request, `SameSite=Strict` cookies are not sent, and
-    /// `Lax` ones only with a safe method. A request that the program itself sends counts as
-    /// same-site.
+    /// If another site has redirected the request, the jar does not send `SameSite=Strict` cookies,
+    /// and sends `SameSite=Lax` cookies only with a safe method. A request that the program itself
+    /// starts counts as same-site.
     public func cookies(for request: Request, at date: Date) -> [Cookie] {
         guard let origin = request.origin, !state.withLock({ $0.isEmpty }) else { return [] }
         let path = CookieRules.path(of: request.targetURI)
@@ -141,17 +139,16 @@ public final class CookieJar: CookieStorage {
 
     /// Applies another list of public suffixes.
     ///
-    /// Cookies that reach beyond their host are removed if their domain is a suffix. If the list is
-    /// empty, all such cookies are removed, because no host could replace them.
+    /// Cookies for a whole domain are removed if their domain is a suffix. If the list is empty,
+    /// all cookies for whole domains are removed, because no host could replace them.
     public func apply(_ suffixes: PublicSuffixes) {
         self.suffixes.withLock { $0 = suffixes }
         state.withLock { $0.removeShared { suffixes.isEmpty || suffixes.contains($0) } }
     }
 
-    /// Returns when all changes so far are in the file.
+    /// Returns when all earlier changes are in the file.
     public func flush() async { await file?.flush(content) }
 
-    /// The reason why the file cannot be written, if it was not reported yet.
     func takeFault() -> String? { file?.takeFault() }
 
     private func content() -> Data {

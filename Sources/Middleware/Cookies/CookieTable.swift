@@ -3,7 +3,6 @@
 import TurnpikeCore
 import TurnpikeSupport
 
-/// The cookies of a jar, by domain, within bounds.
 struct CookieTable: Sendable {
     fileprivate struct Entry: Sendable {
         var cookie: Cookie
@@ -12,14 +11,15 @@ struct CookieTable: Sendable {
 
     private var domains: [String: [Entry]] = [:]
     private var count = 0
-    // Counts uses, so that their order does not depend on a clock.
+    // A counter of uses orders the cookies without a clock.
     private var clock: UInt64 = 0
 
     var isEmpty: Bool { count == 0 }
 
     var all: [Cookie] { domains.values.flatMap { $0.map(\.cookie) } }
 
-    /// Adds or replaces a cookie, or removes an expired one; returns whether the table changed.
+    /// Adds, replaces or (if the cookie has expired) removes a cookie, and returns whether the
+    /// table changed.
     @discardableResult
     mutating func insert(_ cookie: Cookie, at date: Date) -> Bool {
         clock += 1
@@ -37,7 +37,7 @@ struct CookieTable: Sendable {
             shrink(cookie.domain, at: date)
             return true
         }
-        // A cookie that is set again keeps its creation date (RFC 6265bis §5.7).
+        // If a cookie is set again, the cookie keeps its creation date (RFC 6265bis §5.7).
         let before = domains[cookie.domain]?[present].cookie
         var cookie = cookie
         cookie.created = before?.created ?? cookie.created
@@ -46,9 +46,8 @@ struct CookieTable: Sendable {
         return !(before.map { Grammar.areSame($0.value, cookie.value) && $0 == cookie } ?? false)
     }
 
-    /// Returns the cookies for a host that meet a condition, and marks them as used.
-    ///
-    /// Domains above `top` are not searched, even if they have cookies.
+    // Returns the cookies for a host that meet a condition, and marks them as used. Domains above
+    // `top` are not searched.
     mutating func use(
         forHost host: String, upTo top: String, at date: Date, where condition: (Cookie) -> Bool
     ) -> [Cookie] {
@@ -71,7 +70,7 @@ struct CookieTable: Sendable {
         }
     }
 
-    /// Whether a cookie from an insecure connection would hide or replace a `Secure` cookie (RFC
+    /// Whether a cookie from an insecure connection hides or replaces a `Secure` cookie (RFC
     /// 6265bis §5.7, step 16).
     func shadowsSecure(_ cookie: Cookie) -> Bool {
         domains.contains { domain, entries in
@@ -86,7 +85,7 @@ struct CookieTable: Sendable {
         }
     }
 
-    /// From all domains that meet a condition, removes the cookies that reach beyond their host.
+    /// Removes the cookies that are sent to subdomains, from all domains that meet a condition.
     mutating func removeShared(where condition: (String) -> Bool) {
         for (domain, entries) in domains where condition(domain) {
             let own = entries.filter(\.cookie.isHostOnly)
@@ -137,7 +136,7 @@ struct CookieTable: Sendable {
 }
 
 extension CookieTable.Entry {
-    // Whether this cookie is removed before another one of its domain.
+    // Whether a domain loses this cookie before another cookie.
     fileprivate func goesBefore(_ other: Self) -> Bool {
         if cookie.isSecure != other.cookie.isSecure { return !cookie.isSecure }
         return used < other.used

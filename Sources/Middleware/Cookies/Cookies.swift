@@ -3,26 +3,26 @@
 public import TurnpikeCore
 public import TurnpikeSupport
 
-/// Sends cookies, and stores those that servers set.
+/// Sends cookies, and stores the cookies that servers set.
 ///
-/// Place it inside ``Redirect``, so that each hop gets the cookies of its own host, and
-/// inside ``HSTS``, so that `Secure` cookies are sent with upgraded requests. Cookies are stored
-/// from each final response, even from a redirect or a response that a validator inside refuses.
+/// Place this gate inside ``Redirect``, so that each hop gets the cookies of its own host. Place it
+/// inside ``HSTS`` too, so that upgraded requests get `Secure` cookies. The gate stores the cookies
+/// of each final response, even of a redirect, or of a response that an inner validator refuses.
 ///
 /// ```swift
 /// let jar = CookieJar()
 /// let client = Client(transport: transport, stack: [.redirect(), .cookies(jar), .retry(attempts: 3)])
 /// ```
 ///
-/// A `Cookie` line that the caller sets is sent unchanged, without cookies of the jar. A jar
-/// belongs to one identity: calls for different users need different jars and clients.
+/// If the caller sets a `Cookie` line, the gate sends that line unchanged, without cookies of the
+/// jar. A jar belongs to one identity: calls for different users need different jars and clients.
 public struct Cookies: Interceptor {
     private let storage: any CookieStorage
-    // The storage, if it is a jar; a jar may have to report a fault of its file.
+    // If the storage is a jar, the gate reports the faults of the jar's file.
     private let jar: CookieJar?
 
     /// Creates a gate that sends and stores cookies.
-    /// - Parameter storage: Where the cookies are kept; by default a new jar in memory.
+    /// - Parameter storage: The storage of the cookies; by default a new jar in memory.
     public init(_ storage: any CookieStorage = CookieJar()) {
         self.storage = storage
         jar = storage as? CookieJar
@@ -31,11 +31,11 @@ public struct Cookies: Interceptor {
     /// States that the gate keeps cookies and sends them to their origins.
     public func facts(for request: Request?) -> GateFacts? {
         GateFacts(
-            "sends the cookies of its jar, and stores those of responses", .keepsCookies,
+            "sends the cookies of its jar, and stores new cookies", .keepsCookies,
             .setsFields([.cookie], .secret(isBound: true)))
     }
 
-    /// Adds the cookies to the request, and stores those of the response.
+    /// Adds the cookies to the request, and stores the cookies of the response.
     public func intercept(
         _ request: Request, context: Context, next: Next
     ) async throws -> Response {
@@ -54,7 +54,7 @@ public struct Cookies: Interceptor {
             take(response.head, context)
             return response
         } catch {
-            // A response that was refused has set its cookies, too.
+            // A response that an inner gate refused may have set cookies, too.
             let outcome = Outcome(request: request, result: .failure(error))
             if let head = outcome.head { take(head, context) }
             throw error
@@ -65,11 +65,11 @@ public struct Cookies: Interceptor {
     public func shutdown() async { await storage.flush() }
 
     private func take(_ head: ResponseHead, _ context: Context) {
-        // The cookies of a stored response were set when it first came.
+        // The gate stored the cookies of a cached response when that response came from the server.
         guard head.headers.contains(.setCookie), !head.isStored else { return }
         let hasChanged = storage.store(
             head.headers.values(of: .setCookie), from: head.url, at: context.timeSource.date)
-        // A redirect to the same URL is not a loop if a cookie has changed.
+        // If a cookie has changed, a redirect to the same URL is not a loop.
         if hasChanged, head.status.code / 100 == 3 {
             context[RedirectHints.self].jarChanges += 1
         }
@@ -87,12 +87,12 @@ extension Gate where Self == Cookies {
 
 /// Stores cookies for ``Cookies``, and selects the cookies to send with a request.
 ///
-/// ``CookieJar`` is one implementation. Another storage may keep cookies for each user, or in a
-/// database; it parses lines with ``Cookie/init(setCookie:from:at:suffixes:)``.
+/// A storage other than ``CookieJar`` may keep cookies for each user, or in a database. Such a
+/// storage parses lines with ``Cookie/init(setCookie:from:at:suffixes:)``.
 public protocol CookieStorage: Sendable {
-    /// The cookies to send with a request, in the order in which they are sent.
+    /// Returns the cookies to send with a request, in the order in which they are sent.
     ///
-    /// It is called for each hop and attempt, and must not block.
+    /// The gate calls this method for each hop and attempt. The method must not block.
     func cookies(for request: Request, at date: Date) -> [Cookie]
 
     /// Stores the cookies from the `Set-Cookie` lines of a response.
@@ -104,11 +104,11 @@ public protocol CookieStorage: Sendable {
     @discardableResult
     func store(_ lines: [String], from url: URL, at date: Date) -> Bool
 
-    /// Returns when all changes so far are saved.
+    /// Returns when all earlier changes are saved.
     func flush() async
 }
 
 extension CookieStorage {
-    /// Returns at once.
+    /// Returns immediately.
     public func flush() async {}
 }

@@ -3,21 +3,22 @@
 import TurnpikeCore
 public import TurnpikeSupport
 
-/// Domains in which strangers register names, such as `com` and `co.uk`.
+/// Domains in which anyone can register names, such as `com` and `co.uk`.
 ///
 /// No cookie may be set for such a domain.
 ///
-/// ``standard`` has no list, so it cannot distinguish `github.io` from `example.com`: a cookie goes
-/// back only to the host that set it, and its `Domain` is ignored. A `Domain` of a single label, or
-/// of two labels that look like a registry's (`co.uk`), is refused like the `Domain` of another
-/// host. With a file in the format of the Public Suffix List (publicsuffix.org), cookies can go to
-/// a whole domain, up to the name that was registered (``registrableDomain(of:)``).
+/// ``standard`` is an empty list, which cannot distinguish `github.io` from `example.com`. With
+/// this list, a cookie is sent only to the host that set it, and the jar ignores the `Domain` of
+/// the cookie. A `Domain` with one label, or with two labels that look like a registry (`co.uk`),
+/// is refused like the `Domain` of another host. With a file in the format of the Public Suffix
+/// List (publicsuffix.org), a cookie can be sent to a whole domain, up to the registered name
+/// (``registrableDomain(of:)``).
 public struct PublicSuffixes: Sendable {
     private let rules: Set<String>
     private let wildcards: Set<String>
     private let exceptions: Set<String>
 
-    /// No list: a cookie goes only to the host that set it.
+    /// An empty list, with which a cookie is sent only to the host that set the cookie.
     public static let standard = PublicSuffixes()
 
     private init() {
@@ -27,8 +28,8 @@ public struct PublicSuffixes: Sendable {
     }
 
     /// Reads a list from a file.
-    /// - Throws: ``/TurnpikeCore/ClientError/Code/configuration`` if the file cannot be read, or
-    ///   has no rule.
+    /// - Throws: ``/TurnpikeCore/ClientError/Code/configuration`` if the file cannot be read or
+    ///   contains no rule.
     public init(contentsOf url: URL) throws {
         let content: Data?
         do {
@@ -43,7 +44,7 @@ public struct PublicSuffixes: Sendable {
         }
     }
 
-    /// Parses a list; lines that are not rules are skipped.
+    /// Parses a list, and skips lines that are not rules.
     public init(parsing text: String) {
         var rules: Set<String> = []
         var wildcards: Set<String> = []
@@ -65,10 +66,10 @@ public struct PublicSuffixes: Sendable {
         self.exceptions = exceptions
     }
 
-    /// Whether there is no list.
     var isEmpty: Bool { rules.isEmpty && wildcards.isEmpty }
 
-    /// Whether a domain in lower case is a public suffix or, without a list, looks like one.
+    // Whether a domain in lower case is a public suffix. If the list is empty, the look of the
+    // domain decides.
     func contains(_ domain: String) -> Bool {
         let tails = Self.tails(of: domain)
         if tails.count < 2 { return true }
@@ -76,20 +77,19 @@ public struct PublicSuffixes: Sendable {
         return suffix(tails) == domain
     }
 
-    /// The registered name that a host belongs to: its public suffix and one more label (RFC
-    /// 6265bis §2.3).
+    /// Returns the registered name above a host: the public suffix and one more label (RFC 6265bis
+    /// §2.3).
     /// - Parameter host: The host, in any spelling.
-    /// - Returns: The name, in lower case and ASCII; nil for a suffix, an address, and without a
-    ///   list.
+    /// - Returns: The registered name, in lower case and ASCII. The result is nil if the host is a
+    ///   suffix or an address, or if the list is empty.
     public func registrableDomain(of host: String) -> String? {
         registrable(Self.encoded(host[...]))
     }
 
-    /// The hosts that get a cookie that a host sets for a domain; nil if the host may not set it.
-    ///
-    /// With a list, a cookie may go to the host's registrable domain and all names below this
-    /// domain. A domain that is not a suffix may still be too high: `kobe.jp` is not a
-    /// suffix, but strangers register names below `foo.kobe.jp`.
+    // Returns the hosts that get a cookie for a domain, or nil if the host may not set such a
+    // cookie. If there is a list, the host's registrable domain and all names below it may get
+    // cookies. A domain above the registrable domain may not, even if that domain is not a suffix.
+    // For example, `kobe.jp` is not a suffix, but anyone can register names below `foo.kobe.jp`.
     func reach(of domain: String, setBy host: String) -> CookieReach? {
         guard CookieRules.domain(domain, covers: host) else { return nil }
         if isEmpty { return domain != host && contains(domain) ? nil : .host }
@@ -100,13 +100,12 @@ public struct PublicSuffixes: Sendable {
         return contains(host) ? .host : .domain(domain)
     }
 
-    /// The highest domain whose cookies may go to a host; empty without a list, because then each
-    /// cookie goes only to its host.
+    // Returns the highest domain whose cookies a host may get. If the list is empty, the result is
+    // empty, because each cookie is sent only to its host.
     func top(of host: String) -> String { isEmpty ? "" : registrable(host) ?? host }
 
-    /// Whether two hosts belong to one site: they are equal or have the same registrable domain.
-    ///
-    /// Without a list, one of them must be below the other.
+    // Whether two hosts belong to one site. Hosts of one site are equal or have the same
+    // registrable domain. If the list is empty, one host must be a subdomain of the other.
     func isSameSite(_ left: String, _ right: String) -> Bool {
         if left == right { return true }
         if isEmpty {
@@ -124,8 +123,8 @@ public struct PublicSuffixes: Sendable {
         return tails.lastIndex { $0.utf8.count > suffix.utf8.count }.map { String(tails[$0]) }
     }
 
-    // The algorithm of publicsuffix.org: an exception decides, otherwise the longest rule,
-    // otherwise the last label.
+    // The algorithm of publicsuffix.org: an exception decides first, then the longest rule, then
+    // the last label.
     private func suffix(_ tails: [Substring]) -> Substring {
         if let place = tails.firstIndex(where: { exceptions.contains(String($0)) }) {
             return tails[min(place + 1, tails.count - 1)]
@@ -137,8 +136,9 @@ public struct PublicSuffixes: Sendable {
         return longest.map { tails[$0] } ?? tails.last ?? ""
     }
 
-    // A name and its parent domains, the longest first. The list is empty if a label is empty, or
-    // if the name is too long: each parent costs its length.
+    // Returns a name and its parent domains, the longest first. If a label is empty or the name is
+    // too long, the result is empty. The limit bounds the work, because each parent domain is a
+    // copy.
     private static func tails(of name: String) -> [Substring] {
         if name.utf8.count > HostName.maxBytes { return [] }
         var tails = [name[...]]
@@ -149,8 +149,7 @@ public struct PublicSuffixes: Sendable {
         return tails.last?.isEmpty == true ? [] : tails
     }
 
-    // The form in which hosts are compared: lower case and, as in DNS, ASCII (`公司.cn` is
-    // `xn--55qx5d.cn`).
+    // Hosts are compared in lower case and, as in DNS, in ASCII (`公司.cn` is `xn--55qx5d.cn`).
     private static func encoded(_ rule: Substring) -> String {
         if rule.utf8.allSatisfy({ $0 < 0x80 }) { return rule.lowercased() }
         return URL(string: "http://\(rule)/").flatMap { Origin($0)?.host } ?? rule.lowercased()
@@ -170,10 +169,7 @@ public struct PublicSuffixes: Sendable {
     ]
 }
 
-/// The hosts that a cookie is sent to.
 enum CookieReach {
-    /// Only the host that set the cookie.
     case host
-    /// A domain and all its subdomains.
     case domain(String)
 }

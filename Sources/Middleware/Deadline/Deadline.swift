@@ -5,13 +5,13 @@ import TurnpikeSupport
 
 /// Ends a call that takes longer than a limit.
 ///
-/// The limit covers everything inside the gate: queues, attempts, back-off, redirects, the refresh
-/// of a token, and the body until its last byte has arrived. For a call that streams, the limit
-/// ends with the head. Place the gate outermost.
+/// The limit covers all work inside the gate: queues, attempts, waits between attempts, redirects,
+/// the refresh of a token, and the body until its last byte has arrived. If a call is streaming,
+/// the limit ends with the head. Place the gate outermost.
 ///
-/// A body that arrived in time can be read at any later time, even if it is stored in a file or
-/// decoded during the read. While a slow reader holds the sender back, the deadline runs, because
-/// the rest of the body has not arrived.
+/// If the whole body arrives in time, the caller can read the body at any later time, even if the
+/// body is in a file or is decoded during the read. If the caller reads slowly and the transport
+/// stops receiving, the limit continues to run.
 ///
 /// ```swift
 /// let client = Client(transport: transport) {
@@ -21,22 +21,23 @@ import TurnpikeSupport
 /// }
 /// ```
 ///
-/// The caller gets ``/TurnpikeCore/ClientError/Code/deadlineExceeded`` at once. The transport
-/// closes afterwards, and nothing more is sent. ``TurnpikeCore/Call/deadline(_:)`` sets another
-/// limit for one call, and ``TurnpikeCore/Call/deadline(until:)`` ends it when its own caller stops
-/// waiting (`DeadlineField`). `PropagateDeadline` tells the next server what is left.
+/// When the limit ends, the caller gets ``/TurnpikeCore/ClientError/Code/deadlineExceeded``
+/// immediately. The transport then closes the exchange, and sends nothing more.
+/// ``TurnpikeCore/Call/deadline(_:)`` sets another limit for one call.
+/// ``TurnpikeCore/Call/deadline(until:)`` ends a call when the caller of the service stops waiting
+/// (`DeadlineField`). `PropagateDeadline` tells the next server how much time is left.
 ///
-/// The gate can stop waiting for asynchronous work, but not for a synchronous hook. An adapter,
-/// logger, condition or policy that blocks its thread keeps the caller waiting past the limit, for
-/// as long as it blocks.
+/// The gate can stop waiting for asynchronous work, but not for a synchronous hook. If an adapter,
+/// logger, condition or policy blocks its thread, the caller waits for that hook even after the
+/// limit.
 public struct Deadline: PhasedInterceptor {
     private let limit: Duration
 
     /// Creates a deadline.
-    /// - Parameter limit: The longest time a call may take, its body included.
+    /// - Parameter limit: The longest time a call may take, including its body.
     public init(_ limit: Duration = .seconds(30)) { self.limit = limit }
 
-    /// The options that set the deadline of one call.
+    /// The request options that set the deadline of one call.
     public var handledOptions: [any RequestOptionKey.Type] {
         [DeadlineOption.self, CallerDeadlineOption.self]
     }
@@ -52,7 +53,7 @@ public struct Deadline: PhasedInterceptor {
                 ? "the request can be sent only once" : nil)
     }
 
-    /// Begins the limit.
+    /// Starts the time limit of the call.
     public func before(_ request: Request, context: Context, next: Next) throws -> Context {
         let options = request.options
         if options.isOneTime { return context }
@@ -72,7 +73,7 @@ public struct Deadline: PhasedInterceptor {
 }
 
 extension Deadline: PromptlyCancellable {
-    /// A pass ends soon after a cancellation, even if the rest of the chain does not.
+    /// The gate returns soon after a cancellation, even if an inner gate does not.
     public var promptness: Promptness { .always }
 }
 

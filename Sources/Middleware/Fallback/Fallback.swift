@@ -14,10 +14,10 @@ public import TurnpikeSupport
 /// ])
 /// ```
 ///
-/// Place it outside all gates whose failures it covers. Inside a retry, it would hide failures from
-/// the retry. A call that its caller cancels gets no substitute. The replaced response is drained
-/// or cancelled. If a body breaks off after its head, the response is not replaced, unless a
-/// ``Retry`` inside has kept the body.
+/// Place this gate outside all gates whose failures it replaces. Inside a retry gate, a substitute
+/// response would prevent the retries. If the caller cancels a call, the call gets no substitute
+/// response. The gate drains or cancels the response that it replaces. If a body breaks off after
+/// its head, the gate replaces the response only if an inner ``Retry`` has buffered the body.
 public struct Fallback: Interceptor {
     private let condition: @Sendable (Outcome) -> Bool
     private let answer: @Sendable (Outcome, Context) async throws -> Response
@@ -25,10 +25,10 @@ public struct Fallback: Interceptor {
 
     /// Creates a fallback whose response comes from a closure.
     /// - Parameters:
-    ///   - condition: Whether an outcome is replaced; by default, every error and every status from
-    ///     500 on, even if a validator has refused the response.
-    ///   - answer: Returns the substitute response, or throws the error that the call fails with. It
-    ///     may suspend, within the call's deadline.
+    ///   - condition: Returns whether to replace an outcome. By default, the gate replaces every
+    ///     error and every status from 500 on, even if a validator has refused the response.
+    ///   - answer: Returns the substitute response, or throws the error for the call. The closure
+    ///     may suspend until the deadline of the call.
     public init(
         when condition: @escaping @Sendable (Outcome) -> Bool = Fallback.standardCondition,
         _ answer: @escaping @Sendable (Outcome, Context) async throws -> Response
@@ -50,7 +50,7 @@ public struct Fallback: Interceptor {
     ///   - status: The status.
     ///   - headers: The header fields.
     ///   - body: The content.
-    ///   - condition: Whether an outcome is replaced; see ``init(when:_:)``.
+    ///   - condition: Returns whether to replace an outcome; see ``init(when:_:)``.
     public init(
         status: HTTPStatus, headers: HTTPHeaders = [:], body: Data = Data(),
         when condition: @escaping @Sendable (Outcome) -> Bool = Fallback.standardCondition
@@ -63,12 +63,13 @@ public struct Fallback: Interceptor {
 
     /// Whether an outcome is an error or has a status from 500 on.
     ///
-    /// If an error refuses a response, the status of that response decides.
+    /// If the error comes from a validator that refused the response, the status of that response
+    /// decides.
     public static func standardCondition(_ outcome: Outcome) -> Bool {
         outcome.status.map { $0.code >= 500 } ?? true
     }
 
-    /// States that the gate returns a substitute.
+    /// States that the gate returns a substitute response.
     public func facts(for request: Request?) -> GateFacts? {
         var facts = GateFacts("returns a substitute when a call fails", .answers(.substitute))
         if !isFixed { facts.effects.append(.waits(atMost: nil, reason: "the substitute")) }
@@ -92,7 +93,8 @@ public struct Fallback: Interceptor {
         return try await answer(outcome, context)
     }
 
-    // An exceeded deadline inside this gate is a failure; one outside has cancelled the context.
+    // If a deadline inside this gate has ended, the outcome is a failure. If a deadline outside has
+    // ended, the context is cancelled.
     private func isGivenUp(_ outcome: Outcome, _ context: Context) -> Bool {
         outcome.error.map(ClientError.isCancellation) ?? false
             || context.cancelReason != nil || Task.isCancelled
@@ -108,7 +110,7 @@ extension Gate where Self == Fallback {
         Fallback(when: condition, answer)
     }
 
-    /// Returns the same response whenever a call fails; see
+    /// Returns the same substitute response for each failed call; see
     /// ``Fallback/init(status:headers:body:when:)``.
     public static func fallback(
         status: HTTPStatus, headers: HTTPHeaders = [:], body: Data = Data(),

@@ -4,7 +4,7 @@ public import TurnpikeCore
 
 /// A stack that acts as one gate of another stack.
 ///
-/// Use it to pass gates around as one value: gates that the services of a team share, or that a
+/// A group is one value for gates that the services of a team share, or that a plugin provides.
 /// plugin provides.
 ///
 /// ```swift
@@ -15,15 +15,15 @@ public import TurnpikeCore
 /// let client = Client(transport: transport, stack: [.deadline(.seconds(30)), house, .retry(attempts: 3)])
 /// ```
 ///
-/// A ``/TurnpikeCore/Stack`` can also be written in a builder directly; its gates then become gates
-/// of the outer stack.
+/// A builder can also contain a ``/TurnpikeCore/Stack``. The gates of that stack become gates of
+/// the outer stack.
 public struct Group: GateGroup {
     /// The name of the group in stack descriptions.
     public let gateName: String
     /// The gates, outermost first.
     public let gates: [any Gate]
 
-    /// Creates a group from a list.
+    /// Creates a group from a stack.
     public init(_ stack: Stack, name: String = "Group") {
         self.gateName = name
         gates = stack.gates
@@ -35,10 +35,10 @@ public struct Group: GateGroup {
         self.gates = gates()
     }
 
-    /// States that the gates of the group always apply.
+    /// States that the gates always apply.
     public func facts(for request: Request?) -> GateFacts? { GateFacts("always applies") }
 
-    /// The options that the gates handle; a group always applies.
+    /// The request options that the gates of the group handle.
     public var handledOptions: [any RequestOptionKey.Type] { gates.flatMap(\.handledOptions) }
 }
 

@@ -13,13 +13,13 @@ public import TurnpikeCore
 /// }
 /// ```
 ///
-/// Place it inside a ``Redirect``, so that it checks the origin of each hop.
+/// Place these gates inside a ``Redirect``, which changes the origin of the request.
 public struct Only: GateGroup {
     /// The gates, outermost first.
     public let gates: [any Gate]
     private let origins: Set<Origin>
 
-    /// Creates gates for some origins, from a list.
+    /// Creates gates for some origins from a stack.
     public init(for origins: Set<Origin>, _ stack: Stack) {
         self.origins = origins
         gates = stack.gates

@@ -3,7 +3,7 @@
 import Synchronization
 public import TurnpikeCore
 
-/// Turns gates on and off, or on for a share of the calls, while calls run.
+/// Turns gates on or off, or on for a share of the calls, while the client is in use.
 ///
 /// ```swift
 /// let hedging = Switch()
@@ -14,8 +14,9 @@ public import TurnpikeCore
 /// hedging.set(share: 0, by: "Ann, incident 7")
 /// ```
 ///
-/// Each change is an event: the next call that meets the switch reports the change and its author
-/// to the outer logs and to the call's trace. In a stack file, the setting `switch` sets the share.
+/// Each change is an event. The next call that meets the switch reports the change and its author
+/// to the logs and the trace of the call. In a stack file, the setting `switch` sets the share. 20
+/// The bits of the share, because an atomic cannot hold a `Double`.
 public final class Switch: Sendable {
     // The share, as bits, because an atomic can hold them.
     private let bits: Atomic<UInt64>
@@ -24,23 +25,26 @@ public final class Switch: Sendable {
 
     /// Creates a switch.
     /// - Parameters:
-    ///   - share: The share of the calls that pass the gates: 1 is on, 0 is off.
-    ///   - name: The person or program that sets the share, if this is an event.
+    ///   - share: The share of the calls that pass through the gates, from 0 (off) to 1 (on).
+    ///   - name: The person or program that sets the share. With a name, the first share is an
+    ///     event.
     public init(share: Double = 1, by name: String? = nil) {
         bits = Atomic(Self.clamped(share).bitPattern)
         isNews = Atomic(name != nil)
         setter = Mutex(name)
     }
 
-    /// The share of the calls that pass the gates, from 0 to 1.
+    /// The share of the calls that pass through the gates, from 0 to 1.
     public var share: Double { Double(bitPattern: bits.load(ordering: .relaxed)) }
 
-    /// The person or program that set the share; nil if it is the first share.
+    /// The person or program that set the share, or nil for a first share without a name.
     public var setBy: String? { setter.withLock { $0 } }
 
-    /// Sets the share for all calls that arrive from now on; the same share again is no event.
+    /// Sets the share for all calls that arrive from now on.
+    ///
+    /// If the share does not change, there is no event.
     /// - Parameters:
-    ///   - share: The share: 1 is on, 0 is off.
+    ///   - share: The share, from 0 (off) to 1 (on).
     ///   - name: The person or program that sets the share.
     public func set(share: Double, by name: String) {
         let new = Self.clamped(share).bitPattern
@@ -51,28 +55,31 @@ public final class Switch: Sendable {
         }
     }
 
-    /// Whether the switch is on for a call; the answer changes only if the share changes.
+    /// Returns whether the switch is on for a call.
+    ///
+    /// All checks of one call return the same result, unless the share changes.
     /// - Parameters:
     ///   - context: The context of the call.
     ///   - gate: The name of the gate that asks.
-    /// - Returns: Whether the call passes the gates.
+    /// - Returns: Whether the call passes through the gates.
     public func isOn(for context: Context, by gate: @autoclosure () -> String) -> Bool {
         if isNews.load(ordering: .relaxed), isNews.exchange(false, ordering: .relaxed) {
             context.report("is \(text) now, set by \(setBy ?? "")", by: gate())
         }
         let share = share
         if share <= 0 || share >= 1 { return share >= 1 }
-        // The share is mixed again, so that the switch does not select the same calls as a log.
+        // The hash makes the selected calls independent of the calls that a log samples.
         var generator = SeededGenerator(seed: context.random.share.bitPattern)
         return generator.unit() < share
     }
 
-    /// The state of the switch, for a gate with a switch of its own (``/TurnpikeCore/Gate/liveFigures(at:)``).
+    /// Returns the state of the switch, for a gate that has its own switch
+    /// (``/TurnpikeCore/Gate/liveFigures(at:)``).
     public func liveFigure(isTrouble: Bool) -> LiveFigure {
         LiveFigure("switch", text + (setBy.map { ", set by \($0)" } ?? ""), isTrouble: isTrouble)
     }
 
-    /// The share in words.
+    /// The share as words.
     public var text: String {
         switch share {
         case 0: "off"
@@ -93,7 +100,7 @@ public struct Switched: GateGroup {
     /// The switch of the gates.
     public let control: Switch
 
-    /// Creates gates behind a switch, from a list.
+    /// Creates gates behind a switch from a stack.
     public init(by control: Switch, _ stack: Stack) {
         self.control = control
         gates = stack.gates
@@ -108,13 +115,14 @@ public struct Switched: GateGroup {
     public func facts(for request: Request?) -> GateFacts? {
         let share = control.share
         var facts = GateFacts(
-            "applies as its switch is set, which is \(control.text)", .selects(byOrigin: false),
+            "applies if its switch selects the call, and the switch is \(control.text)",
+            .selects(byOrigin: false),
             passedOver: request != nil && share == 0 ? "its switch is off" : nil)
         facts.appliesByLot = share > 0 && share < 1
         return facts
     }
 
-    /// The switch, which is trouble if someone has turned it down.
+    /// The state of the switch, which counts as trouble if someone has lowered the share.
     public func liveFigures(at now: MonotonicInstant) -> [LiveFigure] {
         [control.liveFigure(isTrouble: control.share < 1 && control.setBy != nil)]
     }

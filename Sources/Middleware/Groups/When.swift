@@ -16,15 +16,16 @@ public import TurnpikeCore
 /// let same: Stack = [.when({ $0.method == .get }, then: [.retry(attempts: 5)])]
 /// ```
 ///
-/// The condition gets the request as the outer gates have changed it. It runs each time a request
-/// arrives: for each hop inside a redirect, for each attempt inside a retry. It must not block. If
-/// the condition returns false, the request skips the gates.
+/// The condition gets the request as the outer gates have changed it. The condition runs each time
+/// a request arrives at the gate: for each hop inside a redirect gate, and for each attempt inside
+/// a retry gate. The condition must not block. If the condition returns false, the request skips
+/// the gates.
 public struct When: GateGroup {
     /// The gates, outermost first.
     public let gates: [any Gate]
     private let condition: @Sendable (Request) -> Bool
 
-    /// Creates gates for some requests, from a list.
+    /// Creates gates for some requests from a stack.
     public init(_ condition: @escaping @Sendable (Request) -> Bool, then stack: Stack) {
         self.condition = condition
         gates = stack.gates
@@ -47,7 +48,7 @@ public struct When: GateGroup {
             passedOver: isMet ? nil : "the request does not meet its condition")
     }
 
-    /// Whether the condition holds.
+    /// Whether the request meets the condition.
     public func applies(to request: Request, context: Context) -> Bool { condition(request) }
 }
 

@@ -3,34 +3,34 @@
 public import TurnpikeCore
 import TurnpikeSupport
 
-/// Sends requests over TLS to hosts that ask for it (HTTP Strict Transport Security, RFC 6797).
+/// Uses TLS for hosts that require it (HTTP Strict Transport Security, RFC 6797).
 ///
-/// An http URL of such a host becomes https before anything is sent; port 80 becomes 443, and
-/// another port stays. The gate learns hosts from `Strict-Transport-Security`, and only on
-/// responses that came over TLS.
+/// The gate changes an http URL of such a host to https before anything is sent. Port 80 becomes
+/// 443; another port does not change. The gate learns hosts from the field
+/// `Strict-Transport-Security`, but only of responses over TLS.
 ///
-/// Place it inside ``Redirect``, so that it sees each hop, and outside ``Cookies``, credentials and
-/// a ``URLPolicy`` that allows https alone. There, it also turns a redirect from https to http at
-/// such a host into https.
+/// Place this gate inside ``Redirect``, so that the gate sees each hop. Place it outside
+/// ``Cookies``, credentials and a ``URLPolicy`` that allows only https. If a redirect leads from
+/// https to http at such a host, the gate changes the target to https.
 public struct HSTS: Interceptor {
     private let store: HSTSStore
 
     /// Creates a gate that upgrades requests.
-    /// - Parameter store: Where the hosts are kept; by default in memory.
+    /// - Parameter store: The store of the hosts; by default a new store in memory.
     public init(_ store: HSTSStore = HSTSStore()) { self.store = store }
 
     /// States that the gate turns http into https, and its place outside of cookies.
     public func facts(for request: Request?) -> GateFacts? {
         GateFacts(
-            "turns http into https where a host has asked for it", .upgradesScheme,
+            "changes http to https if the host requires TLS", .upgradesScheme,
             order: [
                 GateOrder(
                     .outside, .cookies,
-                    because: "The jar would see http, and send no Secure cookie.")
+                    because: "The cookie jar would get an http request, and send no Secure cookie.")
             ])
     }
 
-    /// Upgrades the request, and learns from the response.
+    /// Upgrades the request, and learns the host from the response.
     public func intercept(
         _ request: Request, context: Context, next: Next
     ) async throws -> Response {
@@ -56,7 +56,7 @@ public struct HSTS: Interceptor {
     public func shutdown() async { await store.flush() }
 
     private func learn(from head: ResponseHead, _ context: Context) {
-        // A stored response is ignored: the host may have withdrawn its policy since.
+        // A cached response is ignored, because the host may have withdrawn its policy since.
         if !head.isStored, let origin = Origin(head.url), origin.scheme == "https",
             let line = head.headers.first("Strict-Transport-Security")
         {
@@ -83,6 +83,6 @@ public struct HSTS: Interceptor {
 extension HSTS: PromptlyCancellable {}
 
 extension Gate where Self == HSTS {
-    /// Sends requests over TLS to hosts that have asked for it; see ``HSTS``.
+    /// Uses TLS for hosts that require it; see ``HSTS``.
     public static func hsts(_ store: HSTSStore = HSTSStore()) -> Self { HSTS(store) }
 }

@@ -7,21 +7,23 @@ import TurnpikeSupport
 struct HSTSPolicy: Hashable, Sendable {
     /// The seconds for which the host requires TLS; 0 withdraws the policy.
     let maxAge: Int64
-    /// Whether the policy covers the subdomains.
     let includesSubdomains: Bool
 
-    // Ten years; a longer time is cut to ten years.
+    // Ten years, in seconds. A longer time counts as ten years.
     private static let longest: Int64 = 10 * 366 * 86_400
 
-    /// Parses a line; nil if it has no `max-age`, has a directive twice, or breaks the syntax.
+    /// Parses a line, or returns nil if the line has no `max-age`, repeats a directive, or breaks
+    /// the syntax.
     init?(_ text: String) {
-        // A transport may have joined lines; the first one counts (§8.1).
+        // A transport may have joined several lines with commas. The first line counts (RFC 6797
+        // §8.1).
         guard let line = Grammar.split(text[...], at: UInt8(ascii: ",")).first else { return nil }
         var seen: Set<String> = []
         var maxAge: Int64?
         var includesSubdomains = false
         for directive in Grammar.split(line, at: UInt8(ascii: ";")) {
-            // Splits by bytes: a search for a character may look back over any amount of text.
+            // The code splits bytes, because a search for a character may look back over any amount
+            // of text.
             let parts = directive.utf8.split(
                 separator: UInt8(ascii: "="), maxSplits: 1, omittingEmptySubsequences: false
             ).map { Substring($0) }

@@ -6,12 +6,12 @@ public import TurnpikeSupport
 
 /// The hosts that require TLS (RFC 6797), in memory and, optionally, in a file.
 ///
-/// At most 10,000 hosts are kept; beyond that, the hosts that expire first are removed. An expired
-/// host is ignored, but stays until its place is needed. A clock that is fast for a while therefore
-/// does not remove hosts for ever.
+/// The store keeps at most 10,000 hosts. If the store is full, it removes the hosts that expire
+/// first. An expired host has no effect, but stays until its place is needed. If the clock is wrong
+/// for a while, the store therefore does not lose hosts.
 ///
-/// The file has mode 0600, and is replaced as a whole one second after a change. A line that is not
-/// valid is skipped. The file must meet the same conditions as the file of a ``CookieJar``.
+/// The file has mode 0600. The store replaces the whole file one second after a change. A line that
+/// is not valid is skipped. The file must meet the same conditions as the file of a ``CookieJar``.
 /// Two stores with one file overwrite each other's hosts, so the clients of a process should share
 /// a store. Clients whose stack files name the same file share one store.
 public final class HSTSStore: Sendable {
@@ -20,7 +20,6 @@ public final class HSTSStore: Sendable {
         var includesSubdomains: Bool
     }
 
-    /// The most hosts that are kept.
     static let maxHosts = 10_000
     private let file: SavedFile?
     private let entries = Mutex<[String: Entry]>([:])
@@ -30,10 +29,10 @@ public final class HSTSStore: Sendable {
 
     /// Creates a store with a file.
     /// - Parameters:
-    ///   - path: The file; it need not exist.
+    ///   - path: The path of the file, which need not exist.
     ///   - timeSource: Measures the delay before a write.
-    /// - Throws: ``/TurnpikeCore/ClientError/Code/configuration`` if the file exists and cannot be
-    ///   read or must not be trusted; the message has the path and the reason.
+    /// - Throws: ``/TurnpikeCore/ClientError/Code/configuration`` if the file exists and the store
+    ///   cannot read it or must not trust it. The message has the path and the reason.
     public init(file path: String, timeSource: any TimeSource = SystemTimeSource()) throws {
         let file = SavedFile(path: path, timeSource: timeSource)
         self.file = file
@@ -57,10 +56,10 @@ public final class HSTSStore: Sendable {
     /// The hosts in alphabetical order, including expired ones.
     public var hosts: [String] { entries.withLock { $0.keys.sorted() } }
 
-    /// Whether requests to a host must use TLS.
     func requiresTLS(_ host: String, at date: Date) -> Bool {
         entries.withLock { entries in
-            // Every suffix of the name is looked up, so its length is bounded (RFC 1035 §2.3.4).
+            // The store looks up every suffix of the name, so the length of the name is bounded
+            // (RFC 1035 §2.3.4).
             if entries.isEmpty || host.utf8.count > HostName.maxBytes { return false }
             var rest = Self.key(host)[...]
             var isHostItself = true
@@ -77,9 +76,8 @@ public final class HSTSStore: Sendable {
         }
     }
 
-    /// Applies a `Strict-Transport-Security` line.
-    ///
-    /// Pass only lines that came over TLS. A line from an IP address is ignored (RFC 6797 §8.1.1).
+    // Applies a `Strict-Transport-Security` line. Pass only lines from responses over TLS. A line
+    // from an IP address is ignored (RFC 6797 §8.1.1).
     func store(_ line: String, from host: String, at date: Date) {
         guard let policy = HSTSPolicy(line) else { return }
         if policy.maxAge == 0 {
@@ -91,7 +89,7 @@ public final class HSTSStore: Sendable {
         }
     }
 
-    /// Adds a host that is known to require TLS.
+    /// Adds a host that requires TLS.
     public func insert(
         _ host: String, until expires: Date, includesSubdomains: Bool
     ) {
@@ -104,7 +102,7 @@ public final class HSTSStore: Sendable {
         guard case .name(let key) = HostName(host), key.utf8.count <= 253 else { return false }
         let entry = Entry(expires: expires, includesSubdomains: includesSubdomains)
         return entries.withLock { entries in
-            // An expiry date that moves by seconds with each response is not worth a write.
+            // If the expiry date moves by seconds with each response, the change is not written.
             let before = entries.updateValue(entry, forKey: key)
             if entries.count > Self.maxHosts { Self.shrink(&entries) }
             guard let before, before.includesSubdomains == includesSubdomains else { return true }
@@ -118,10 +116,8 @@ public final class HSTSStore: Sendable {
         if entry != nil { file?.changed(content) }
     }
 
-    /// Returns when all changes so far are in the file.
     func flush() async { await file?.flush(content) }
 
-    /// The reason why the file cannot be written, if it was not reported yet.
     func takeFault() -> String? { file?.takeFault() }
 
     private static func key(_ host: String) -> String {
@@ -130,8 +126,8 @@ public final class HSTSStore: Sendable {
         return host
     }
 
-    // Removes the tenth that expires first, so that many insertions share the cost of a sort. No
-    // clock is needed.
+    // Removes the tenth of the hosts that expires first, so that many insertions share the cost of
+    // one sort. No clock is needed.
     private static func shrink(_ entries: inout [String: Entry]) {
         let first = entries.sorted { $0.value.expires < $1.value.expires }.prefix(maxHosts / 10)
         for (host, _) in first { entries[host] = nil }

@@ -2,23 +2,24 @@
 
 public import TurnpikeCore
 
-/// Sets header fields on each request that does not have them.
+/// Sets default header fields on requests that do not have these fields.
 ///
-/// A field that the caller or an outer gate has set is never changed. Leave `Accept` to
-/// the serializers, and `Accept-Encoding` to the transport: URLSession always decodes the codings
-/// that it negotiates. Fields with secrets have the same restrictions as in ``SetHeaders``.
+/// The gate never changes a field that the caller or an outer gate has set. Leave `Accept` to the
+/// serializers, and `Accept-Encoding` to the transport: URLSession always decodes the codings that
+/// it negotiates. Fields with secrets have the same restrictions as in ``SetHeaders``.
 public struct DefaultHeaders: SynchronousRequestAdapter {
     private let headers: HTTPHeaders
     private let secrets: SecretFields
 
     /// Creates a gate that sets missing fields.
     /// - Parameters:
-    ///   - headers: The fields; all lines of a name are set if the request has none of that name.
-    ///   - languages: The languages, most preferred first, for `Accept-Language` with falling
-    ///     weights; the first six count. No language is assumed, because the locale of a server is
-    ///     not the locale of its users.
-    ///   - origins: The origins that receive fields with secrets; nil means the origin where a call
-    ///     begins.
+    ///   - headers: The default fields. If the request has no field of a name, the gate sets all
+    ///     lines of that name.
+    ///   - languages: The languages for `Accept-Language`, most preferred first; only the first six
+    ///     count. There is no default, because the locale of a server is not the locale of its
+    ///     users.
+    ///   - origins: The origins that receive fields with secrets. If nil, only the origin where a
+    ///     call begins receives them.
     public init(
         _ headers: HTTPHeaders = [:], languages: [String] = [], origins: CredentialOrigins? = nil
     ) {
@@ -29,7 +30,7 @@ public struct DefaultHeaders: SynchronousRequestAdapter {
         secrets = SecretFields(for: origins)
     }
 
-    /// States the missing fields that the gate sets, and the origins that get the secret ones.
+    /// States the missing fields that the gate sets, and the origins that get fields with secrets.
     public func facts(for request: Request?) -> GateFacts? {
         let names = headers.map(\.name).filter { request?.headers.contains($0) != true }
         var facts = GateFacts("sets header fields that are missing")
@@ -37,7 +38,7 @@ public struct DefaultHeaders: SynchronousRequestAdapter {
         facts.origins = secrets.listed
         facts.fields = facts.fields(from: headers)
         if request != nil, facts.effects.isEmpty {
-            facts.passedOver = "no field of it is missing"
+            facts.passedOver = "the request has all these fields"
         }
         return facts
     }
@@ -59,10 +60,9 @@ public struct DefaultHeaders: SynchronousRequestAdapter {
         weighted(languages.filter(isLanguageRange).prefix(6))
     }
 
-    /// A list of choices, most preferred first, with weights that fall by a tenth (RFC 9110
-    /// §12.4.2): `br;q=1.0, gzip;q=0.9, deflate;q=0.8`.
-    ///
-    /// No weight falls below 0.1, because 0 would refuse the choice.
+    // Returns a list of choices, most preferred first, with weights that decrease by 0.1 (RFC 9110
+    // §12.4.2): `br;q=1.0, gzip;q=0.9, deflate;q=0.8`. The lowest weight is 0.1, because 0 would
+    // refuse the choice.
     static func weighted(_ choices: some Sequence<String>) -> String {
         choices.enumerated().map { index, choice in
             "\(choice);q=" + (index == 0 ? "1.0" : "0.\(max(10 - index, 1))")

@@ -4,20 +4,19 @@ import TurnpikeCore
 
 /// Decides whether a gate may set a field with the name of a secret.
 ///
-/// After a redirect to another origin, the gate may not set the field, because another server has
-/// chosen the destination.
+/// After a redirect to another origin, the gate may not set the field: another server has chosen
+/// the destination.
 struct SecretFields: Sendable {
-    // If nil, secrets go to the origin where the call began.
+    // If nil, only the origin where the call began receives fields with secrets.
     private let scope: CredentialScope?
 
     init(for origins: CredentialOrigins?) { scope = origins.map { CredentialScope($0) } }
 
-    /// The listed origins that receive secrets; nil if there is no list.
+    /// The listed origins that receive fields with secrets, or nil if there is no list.
     var listed: Set<Origin>? { scope?.listed }
 
-    /// The effects of a gate that sets fields, of which some may be secrets.
-    ///
-    /// For a request to an origin that is not listed, secrets for listed origins are left out.
+    // Returns the effects of a gate that sets fields, some of which may be secrets. If a request
+    // goes to an origin that is not listed, the effects do not contain the fields with secrets.
     func effects(
         of names: some Sequence<HTTPHeaders.Name>, on request: Request?
     ) -> [GateEffect] {
@@ -35,8 +34,8 @@ struct SecretFields: Sendable {
         return effects
     }
 
-    /// The names of the fields that must be left out of a request.
-    /// - Throws: ``/TurnpikeCore/ClientError/Code/configuration`` if a listed text is not an
+    /// Returns the names of the fields that the gate must not set on a request.
+    /// - Throws: ``/TurnpikeCore/ClientError/Code/configuration`` if an entry of the list is not an
     ///   origin.
     func heldBack(
         _ headers: HTTPHeaders, from request: Request, gate: String, in context: Context
@@ -58,7 +57,6 @@ struct SecretFields: Sendable {
 }
 
 extension GateFacts {
-    /// The fields of `known` that the gate's effects name.
     func fields(from known: some Sequence<HTTPHeaders.Field>) -> HTTPHeaders {
         var names: Set<HTTPHeaders.Name> = []
         for case .setsFields(let set, _) in effects { names.formUnion(set) }

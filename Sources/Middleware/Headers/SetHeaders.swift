@@ -4,10 +4,10 @@ public import TurnpikeCore
 
 /// Sets and adds header fields on each request.
 ///
-/// Inside a ``Redirect``, the gate sees each hop. A field with the name of a secret
-/// (``/TurnpikeCore/Redaction/hides(header:)``: `Authorization`, `X-Api-Key`) is left out if a
-/// redirect leads to another origin, unless that origin is listed. ``Only`` restricts other fields
-/// to an origin.
+/// Inside a ``Redirect``, the gate sees each hop. If a redirect leads to another origin that is not
+/// listed, the gate leaves out fields with secrets. The name of a field decides whether it is a
+/// secret (``/TurnpikeCore/Redaction/hides(header:)``: `Authorization`, `X-Api-Key`). ``Only``
+/// restricts other fields to an origin.
 public struct SetHeaders: SynchronousRequestAdapter {
     private let replacing: HTTPHeaders
     private let adding: HTTPHeaders
@@ -17,8 +17,8 @@ public struct SetHeaders: SynchronousRequestAdapter {
     /// - Parameters:
     ///   - headers: Fields that replace the fields of the same names.
     ///   - adding: Fields that are added after the fields of the same names.
-    ///   - origins: The origins that receive fields with secrets; nil means the origin where a call
-    ///     begins.
+    ///   - origins: The origins that receive fields with secrets. If nil, only the origin where a
+    ///     call begins receives them.
     public init(
         _ headers: HTTPHeaders = [:], adding: HTTPHeaders = [:], origins: CredentialOrigins? = nil
     ) {
@@ -27,7 +27,7 @@ public struct SetHeaders: SynchronousRequestAdapter {
         secrets = SecretFields(for: origins)
     }
 
-    /// States the fields that the gate sets, and the origins that get the secret ones.
+    /// States the fields that the gate sets, and the origins that get fields with secrets.
     public func facts(for request: Request?) -> GateFacts? {
         let names = (replacing.map(\.name) + adding.map(\.name))
         var facts = GateFacts("sets header fields")
@@ -35,7 +35,7 @@ public struct SetHeaders: SynchronousRequestAdapter {
         facts.origins = secrets.listed
         facts.fields = facts.fields(from: Array(replacing) + Array(adding))
         if request != nil, facts.effects.isEmpty {
-            facts.passedOver = "no field of it is for this origin"
+            facts.passedOver = "the gate sets no field for this origin"
         }
         return facts
     }

@@ -4,11 +4,13 @@ public import TurnpikeCore
 
 /// Adds a key to requests that are not idempotent, so that a server recognizes a repetition.
 ///
-/// Place it outside a ``Retry``. With the key, POST and PATCH may be sent again, but a retry
-/// outside of this gate does not see the key. The key is a random UUID. All attempts of a call have
-/// the same key, at any place of the gate. A key that the caller has set stays.
+/// Place this gate outside a ``Retry``. With the key, the retry gate may send POST and PATCH again;
+/// a retry gate outside does not see the key. The key is a random UUID. All attempts of a call have
+/// the same key, wherever the gate is placed. The gate does not replace a key that the caller has
+/// set.
 ///
-/// Use it only with servers that honour the key; other servers perform a repeated request twice.
+/// Use this gate only with servers that support the key: other servers perform a repeated request
+/// twice.
 public struct IdempotencyKey: SynchronousRequestAdapter {
     private enum Key: ContextKey {
         static let defaultValue: String? = nil
@@ -32,7 +34,7 @@ public struct IdempotencyKey: SynchronousRequestAdapter {
     public func facts(for request: Request?) -> GateFacts? {
         let isMet = request.map { methods.contains($0.method) } ?? true
         return GateFacts(
-            "gives a call a key by which the server recognizes a repetition",
+            "adds a key, so that the server recognizes a repeated request",
             .identifiesRepetition, .setsFields([header], .plain),
             passedOver: isMet ? nil : "\(request?.method.description ?? "") gets no key")
     }
@@ -42,8 +44,8 @@ public struct IdempotencyKey: SynchronousRequestAdapter {
         guard methods.contains(request.method) else { return }
         request.headers.setIfAbsent(
             header, context.value(of: Key.self) { context.random.uuid() })
-        // The field may have another name than the field that a retry looks for. An option that the
-        // caller has set for this call takes precedence over the key.
+        // The option is set because a ``Retry`` looks for a field with the standard name only. If
+        // the caller has set the option for this call, the caller's value stays.
         if request.options[RetryableOption.self] == nil { request.options.isRetryable = true }
     }
 }

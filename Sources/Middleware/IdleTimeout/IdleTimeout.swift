@@ -5,22 +5,23 @@ import TurnpikeSupport
 
 /// Ends a transfer whose body stalls, or arrives too slowly.
 ///
-/// Time counts only while the reader waits for a chunk, so a slow reader does not make a server
-/// idle. The limit ends when the whole body has arrived. A read that waits too long fails as
-/// ``/TurnpikeCore/ClientError/Code/idleTimeout``. A call that is
-/// ``/TurnpikeCore/Call/streaming()`` has no limit, unless it sets a limit itself:
-/// ``TurnpikeCore/Call/idleTimeout(_:minBytesPerSecond:window:)`` replaces this limit for one call.
+/// The time counts only while the caller waits for a chunk, so a caller that reads slowly does not
+/// cause this error. The limit ends when the whole body has arrived. If a wait is too long, the
+/// call fails with ``/TurnpikeCore/ClientError/Code/idleTimeout``. If a call is
+/// ``/TurnpikeCore/Call/streaming()``, the gate's limit does not apply, but the call can set a
+/// limit. ``TurnpikeCore/Call/idleTimeout(_:minBytesPerSecond:window:)`` sets another limit for one
+/// call.
 public struct IdleTimeout: PhasedInterceptor {
-    // The limit is nil if only calls with their own limit are limited.
+    // If the limit is nil, the gate limits only calls that have the option.
     private let limit: Duration?
     private let minBytes: Int
     private let window: Duration
 
     /// Creates a limit on idle time.
     /// - Parameters:
-    ///   - limit: The longest wait for a chunk; zero or less leaves no time.
-    ///   - minBytesPerSecond: The lowest rate, averaged over a window of waiting time; 0: no rate.
-    ///   - window: The waiting time over which the rate is averaged.
+    ///   - limit: The longest wait for a chunk. With zero or less, every wait fails.
+    ///   - minBytesPerSecond: The lowest average rate; 0 allows any rate.
+    ///   - window: The waiting time for the average of the rate.
     public init(
         _ limit: Duration = .seconds(30), minBytesPerSecond: Int = 0,
         window: Duration = .seconds(10)
@@ -30,14 +31,13 @@ public struct IdleTimeout: PhasedInterceptor {
         self.window = window
     }
 
-    /// Creates a gate that limits only requests that set a limit.
     fileprivate init(ofCalls: Void) {
         limit = nil
         minBytes = 0
         window = .zero
     }
 
-    /// The option that sets the limit of one call.
+    /// The request option that sets the limit of one call.
     public var handledOptions: [any RequestOptionKey.Type] { [IdleTimeoutOption.self] }
 
     /// States the limit on stalled bodies.
@@ -58,13 +58,13 @@ public struct IdleTimeout: PhasedInterceptor {
             passedOver: passedOver)
     }
 
-    /// Limits the content that an inner retry reads.
+    /// Starts the limit on the content that an inner retry gate reads.
     public func before(_ request: Request, context: Context, next: Next) throws -> Context {
         guard let rule = rule(for: request), let limit = rule.limit else { return context }
         return next.context(idleFor: limit, minBytes: rule.minBytes, window: rule.window)
     }
 
-    /// Limits the response's body.
+    /// Starts the limit on the response's body.
     public func after(_ response: Response, to request: Request, context: Context) throws -> Bool {
         guard let rule = rule(for: request), let limit = rule.limit else { return true }
         response.body.limitIdleTime(
@@ -83,15 +83,12 @@ public struct IdleTimeout: PhasedInterceptor {
 
 extension IdleTimeout: PromptlyCancellable {}
 
-/// The limit on idle time of one call.
 enum IdleTimeoutOption: RequestOptionKey {
-    /// The gate that applies the option.
-    ///
-    /// A request that another gate sends for all calls, such as a request for a token, has neither
-    /// the option nor the limit.
+    /// A request that a gate sends for all calls, such as a request for a token, does not have this
+    /// option, so it gets no limit.
     static func gate(for value: IdleTimeout) -> (any Gate)? { IdleTimeout(ofCalls: ()) }
 
-    /// Each attempt has its own body.
+    /// The gate is innermost, because each attempt has its own body.
     static var gatePlace: GatePlace { .innermost }
 }
 
@@ -108,12 +105,11 @@ extension Gate where Self == IdleTimeout {
 extension Call {
     /// Ends this call if its body stalls or arrives too slowly.
     ///
-    /// This limit replaces the client's limit; see
+    /// This limit replaces the client's limit for this call, including the lowest rate; see
     /// ``IdleTimeout/init(_:minBytesPerSecond:window:)``.
     ///
-    /// It replaces the client's limit as a whole, its lowest rate included, and also applies to a
-    /// call that is ``/TurnpikeCore/Call/streaming()``. The ``IdleTimeout`` of the stack applies
-    /// it. If the stack has no such gate, the limit applies next to the transport.
+    /// The limit also applies to a call that is ``/TurnpikeCore/Call/streaming()``. If the client
+    /// has no ``IdleTimeout``, the limit applies to each response of the transport.
     public func idleTimeout(
         _ limit: Duration, minBytesPerSecond: Int = 0, window: Duration = .seconds(10)
     ) -> Call {

@@ -6,41 +6,42 @@ import TurnpikeSupport
 
 /// Limits the bytes that a server can make the client hold or read.
 ///
-/// The limits apply after decoding. If this gate is inside the gates that follow redirects or drain
-/// responses, the limits also apply to those responses. A response that exceeds a
-/// limit fails as ``/TurnpikeCore/ClientError/Code/tooLarge``. ``TurnpikeCore/Call/limits(_:)``
+/// The limits apply after decoding. Place this gate inside the gates that follow redirects or drain
+/// responses, so that the limits apply to those responses too. If a response exceeds a limit, the
+/// call fails with ``/TurnpikeCore/ClientError/Code/tooLarge``. ``TurnpikeCore/Call/limits(_:)``
 /// sets other limits for one call.
 public struct Limits: PhasedInterceptor {
     private let bounds: Bounds
 
-    /// The bounds.
+    /// The limits on a response.
     public struct Bounds: Sendable, Hashable {
-        /// The bytes of content, streams and downloads included.
+        /// The maximum number of bytes of content, including streams and downloads.
         ///
-        /// If nil, only content that is collected in memory is bounded, at 100 MiB.
+        /// If nil, the limit is 100 MiB for content that is collected in memory, and other content
+        /// has no limit.
         public var body: Int?
-        /// The bytes of the header section.
+        /// The maximum number of bytes of the header section.
         public var headers: Int
-        /// The lines of the header section.
+        /// The maximum number of lines of the header section.
         public var headerCount: Int
-        /// How many times larger decoding may make the content; 1 MiB is always allowed.
+        /// The maximum factor by which decoding may enlarge the content.
         ///
-        /// If the transport counts bytes before it decodes them (libcurl), the ratio applies at
-        /// each moment to the bytes so far. Otherwise it applies to the whole
-        /// content, if its size is declared (URLSession). The ratio does not apply to event
-        /// streams: a stream that repeats itself for days is no decompression bomb, and ``line``
-        /// bounds each event.
+        /// Decoded content of 1 MiB is always allowed. If the transport counts bytes before it
+        /// decodes them (libcurl), the factor applies to the bytes received so far. Otherwise the
+        /// factor applies to the whole content, if the server declares its size (URLSession). The
+        /// factor does not apply to event streams: a stream that repeats itself for days is no
+        /// decompression bomb, and ``line`` limits each event.
         public var ratio: Int
-        /// How many content codings may be applied one after another; no server needs more than
-        /// two, and each coding multiplies the size that a small response can have.
+        /// The maximum number of content codings that are applied one after another.
         ///
-        /// The limit applies to the codings that the transport leaves in the head. A transport
-        /// bounds the codings that it decodes itself (libcurl at five).
+        /// No server needs more than two codings, and each coding multiplies the size that a small
+        /// response can have. The limit applies to the codings that the transport leaves in the
+        /// head. A transport limits the codings that the transport itself decodes (libcurl: five).
         public var codings: Int
-        /// The bytes of one line, item or event of a stream.
+        /// The maximum number of bytes of one line, item or event of a stream.
         public var line: Int
 
-        /// Creates bounds.
+        /// Creates limits.
         public init(
             body: Int? = nil, headers: Int = 262_144, headerCount: Int = 1000, ratio: Int = 100,
             codings: Int = 2, line: Int = 1_048_576
@@ -54,10 +55,10 @@ public struct Limits: PhasedInterceptor {
         }
     }
 
-    /// Creates a gate that bounds responses.
+    /// Creates a gate that limits the size of responses.
     public init(_ bounds: Bounds = Bounds()) { self.bounds = bounds }
 
-    /// The option that sets the bounds of one call.
+    /// The request option that sets the limits of one call.
     public var handledOptions: [any RequestOptionKey.Type] { [LimitsOption.self] }
 
     /// States the limits on content.
@@ -65,13 +66,13 @@ public struct Limits: PhasedInterceptor {
         let bounds = request?.options[LimitsOption.self] ?? bounds
         let body = Int64(bounds.body ?? 104_857_600)
         return GateFacts(
-            "bounds content at \(ByteCount.text(body))"
+            "limits content to \(ByteCount.text(body))"
                 + (bounds.body == nil ? " in memory" : "")
-                + ", and decoding at \(bounds.ratio) times the size",
+                + ", and decoding to \(bounds.ratio) times the size",
             .limitsContent(body), .limitsDecoding(ratio: bounds.ratio))
     }
 
-    /// Bounds what the call collects.
+    /// Limits the content that the call collects in memory.
     public func before(_ request: Request, context: Context, next: Next) throws -> Context {
         let bounds = bounds(for: request)
         if let body = bounds.body { context.maxBytes = body }
@@ -79,7 +80,7 @@ public struct Limits: PhasedInterceptor {
         return context
     }
 
-    /// Checks the head, and the body as it is read.
+    /// Checks the head, and later each chunk of the body.
     public func after(_ response: Response, to request: Request, context: Context) throws -> Bool {
         let bounds = bounds(for: request)
         if let fault = Self.fault(response, bounds) {
@@ -147,7 +148,7 @@ public struct Limits: PhasedInterceptor {
         body.onChunk { try Self.check(counter.add($0.count), bound) }
     }
 
-    // The largest decoded size that a number of encoded bytes may have.
+    // Returns the largest decoded size that this number of encoded bytes may have.
     private static func decoded(_ encoded: Int64, _ bounds: Bounds) -> Int64 {
         let (product, overflows) = encoded.multipliedReportingOverflow(by: Int64(bounds.ratio))
         return overflows ? .max : max(product, 1_048_576)
@@ -157,7 +158,7 @@ public struct Limits: PhasedInterceptor {
         if count > bound { throw tooLarge("the content is larger than \(bound) bytes") }
     }
 
-    // If the body fails, the body adds the head to this error.
+    // The body adds the head to this error if the error ends the body.
     private static func tooLarge(_ message: String, _ head: ResponseHead? = nil) -> ClientError {
         ClientError(
             .tooLarge, message + "; raise the limit if this is expected", response: head,
@@ -168,26 +169,21 @@ public struct Limits: PhasedInterceptor {
 private final class ByteCounter: Sendable {
     private let count = Atomic<Int64>(0)
 
-    /// Adds bytes, and returns the sum.
     func add(_ bytes: Int) -> Int64 { count.add(Int64(bytes), ordering: .relaxed).newValue }
 }
 
-/// The bounds of one call.
 enum LimitsOption: RequestOptionKey {
-    /// The gate that applies the option: a ``Limits``.
     static func gate(for value: Limits.Bounds) -> (any Gate)? { Limits(value) }
 }
 
 extension Limits: PromptlyCancellable {}
 
 extension Gate where Self == Limits {
-    /// Bounds responses; see ``Limits/Bounds``.
+    /// Limits the size of responses; see ``Limits/Bounds``.
     public static func limits(_ bounds: Limits.Bounds = .init()) -> Self { Limits(bounds) }
 }
 
 extension Call {
-    /// Bounds this call's response.
-    ///
-    /// These limits replace the client's limits.
+    /// Sets limits for the response of this call, in place of the client's limits.
     public func limits(_ bounds: Limits.Bounds) -> Call { option(LimitsOption.self, bounds) }
 }

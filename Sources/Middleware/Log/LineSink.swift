@@ -7,16 +7,16 @@ public import TurnpikeSupport
 
 /// Writes lines to a file or another destination from its own queue.
 ///
-/// The queue is bounded. If the destination is slower than the calls, lines are dropped and counted,
-/// and a line with the count takes their place.
+/// The queue is bounded. If the destination is slower than the calls, the sink drops lines and
+/// counts them. Later, the sink writes a line with the number of dropped lines.
 ///
-/// All queued lines are written when a client that logs to the sink is shut down, and when the
-/// process exits normally (`exit`, or the end of its main function) without a shutdown. A process
-/// that is killed or traps loses the queued lines.
+/// The sink writes all queued lines when a client that uses it is shut down. The sink also writes
+/// these lines when the process exits normally (`exit`, or the end of the main function). If the
+/// process is killed or traps, the queued lines are lost.
 public final class LineSink: LogSink {
     private enum Flow {
         case flowing
-        /// A flush has timed out, and no line has been written since.
+        /// The latest flush has reached its limit, and the sink has written no line since.
         case stuck
     }
 
@@ -32,21 +32,22 @@ public final class LineSink: LogSink {
     private let capacity: Int
     private let maxBytes: Int
     private let flushLimit: Duration
-    // Called with the error if lines cannot be written.
+    // The sink calls the closure after each write: with the error if the write failed, otherwise
+    // with nil.
     private let onWrite: (@Sendable ((any Error)?) -> Void)?
     private let queue = DispatchQueue(label: "turnpike.log", qos: .utility)
     private let state = Mutex(State())
 
-    /// Creates a sink.
+    /// Creates a sink with a closure that writes the lines.
     ///
-    /// With a `FileHandle`: `LineSink { try handle.write(contentsOf: $0) }`.
+    /// For a `FileHandle`: `LineSink { try handle.write(contentsOf: $0) }`.
     /// - Parameters:
-    ///   - capacity: How many lines may wait.
-    ///   - maxBytes: How many bytes of lines may wait.
+    ///   - capacity: The maximum number of lines that wait.
+    ///   - maxBytes: The maximum number of bytes of the lines that wait.
     ///   - flushLimit: The longest time that a flush waits if the destination accepts no bytes. The
-    ///     exit of the process waits as long, but at most 5 seconds. It does not wait if a flush
-    ///     has timed out since the last line was written.
-    ///   - destination: Writes lines, with their line breaks; called on the sink's queue.
+    ///     exit of the process waits as long, but at most 5 seconds. If the latest flush has
+    ///     reached its limit and no line was written since, the exit does not wait.
+    ///   - destination: Writes lines, including their line breaks. The sink calls it on its queue.
     public convenience init(
         capacity: Int = 4096, maxBytes: Int = 4_194_304, flushLimit: Duration = .seconds(5),
         to destination: @escaping @Sendable (Data) throws -> Void
@@ -69,13 +70,14 @@ public final class LineSink: LogSink {
 
     deinit { SinksAtExit.remove(self) }
 
-    /// Creates a sink that appends to a file, and creates it with mode 0600 if it is missing.
+    /// Creates a sink that appends to a file, and creates a missing file with mode 0600.
     ///
-    /// A FIFO without a reader is refused, because opening it would wait for one.
+    /// A FIFO that no process reads is refused, because opening it would block.
     /// - Parameters:
-    ///   - path: The file.
-    ///   - capacity: How many lines may wait.
-    ///   - onWrite: Called after each write, with the error of the write, or nil.
+    ///   - path: The path of the file.
+    ///   - capacity: The maximum number of lines that wait.
+    ///   - onWrite: A closure that the sink calls after each write, with the error of the write, or
+    ///     nil.
     /// - Throws: An error if the file cannot be opened.
     public convenience init(
         appendingTo path: String, capacity: Int = 4096,
@@ -85,10 +87,9 @@ public final class LineSink: LogSink {
         self.init(capacity, 4_194_304, .seconds(5), onWrite: onWrite) { try file.append($0) }
     }
 
-    /// How many lines have been dropped so far.
+    /// The number of lines that the sink has dropped.
     public var dropped: Int { state.withLock { $0.dropped } }
 
-    /// How many lines wait to be written.
     var waiting: Int { state.withLock { $0.waiting } }
 
     /// Queues a line, or drops it if the queue is full.
@@ -117,21 +118,20 @@ public final class LineSink: LogSink {
         }
     }
 
-    /// Returns when all lines queued so far are written, or after the limit.
+    /// Returns when all lines queued so far are written, or when the limit ends.
     public func flush() async {
         let isDone = await queue.run(within: flushLimit) { [self] in put(notice()) }
         if !isDone { state.withLock { $0.flow = $0.waiting > 0 ? .stuck : .flowing } }
     }
 
-    /// Begins to write all lines queued so far.
-    /// - Returns: A group that ends when the lines are written, and the longest wait for it.
+    // Starts to write all queued lines. The group is done when the lines are written.
     func flushAtExit() -> (end: DispatchGroup, limit: Duration) {
         let end = DispatchGroup()
         queue.async(group: end) { [self] in put(notice()) }
         return (end, isStuck ? .zero : flushLimit)
     }
 
-    // The thread that exits may hold the lock, if a signal has interrupted it.
+    // If a signal has interrupted the thread that exits, that thread may hold the lock.
     private var isStuck: Bool { state.withLockIfAvailable { $0.flow == .stuck } ?? false }
 
     private func notice() -> String {
@@ -148,14 +148,14 @@ public final class LineSink: LogSink {
             try destination(Data(text.utf8))
             onWrite?(nil)
         } catch {
-            // No call fails because its line cannot be written.
+            // A line that cannot be written fails no call.
             onWrite?(error)
         }
     }
 }
 
 extension LogSink where Self == LineSink {
-    /// The process's standard error.
+    /// The sink that writes to the standard error of the process.
     public static var standardError: LineSink { StandardError.sink }
 }
 
@@ -165,15 +165,17 @@ private enum StandardError {
 
 /// A destination of log lines.
 ///
-/// Writing must not block: a sink that may wait has a bounded queue, and drops lines beyond it.
+/// Writing must not block: a sink whose destination may block needs a bounded queue, and drops
+/// lines when the queue is full.
 public protocol LogSink: Sendable {
-    /// Takes a line, without its line break.
+    /// Takes a line without its line break.
     func write(_ line: String)
 
     /// Returns when all lines queued so far are written.
     ///
-    /// Called when a client is shut down, but not when a process exits without a shutdown. A sink
-    /// with its own queue must handle such an exit itself, as ``LineSink`` does with `atexit`.
+    /// A client calls this method when the client is shut down. If the process exits without a
+    /// shutdown, nothing calls it. A sink with its own queue must handle such an exit itself, as
+    /// ``LineSink`` does with `atexit`.
     func flush() async
 }
 
@@ -183,13 +185,13 @@ public final class MemoryLogSink: LogSink {
     private let capacity: Int
 
     /// Creates a sink.
-    /// - Parameter capacity: How many lines are kept.
+    /// - Parameter capacity: The number of lines that the sink keeps.
     public init(capacity: Int = 10_000) { self.capacity = capacity }
 
     /// The lines, oldest first.
     public var lines: [String] { kept.withLock { $0 } }
 
-    /// Keeps a line.
+    /// Appends a line, and removes the oldest line if the sink is full.
     public func write(_ line: String) {
         kept.withLock { kept in
             kept.append(line)
@@ -197,14 +199,14 @@ public final class MemoryLogSink: LogSink {
         }
     }
 
-    /// Returns at once.
+    /// Returns immediately.
     public func flush() async {}
 }
 
-/// The sinks of the process; their queued lines are written when the process exits.
+/// The sinks of the process, whose queued lines are written when the process exits.
 ///
-/// The C library calls ``flush()`` on the thread that exits (`atexit`), while the threads of the
-/// queues still run.
+/// The C library calls ``flush()`` on the thread that exits (`atexit`). At that time, the threads
+/// of the queues still run.
 enum SinksAtExit {
     private struct Entry {
         weak var sink: LineSink?
@@ -212,13 +214,13 @@ enum SinksAtExit {
 
     private static let entries = Mutex<[ObjectIdentifier: Entry]>([:])
 
-    // The process in which the flush is registered, once.
+    // The process that has registered the flush.
     private static let process: pid_t = {
         atexit { SinksAtExit.flush() }
         return getpid()
     }()
 
-    /// The longest time that an exit waits for all sinks together.
+    /// The longest time that an exit waits, for all sinks together.
     private static let limit: Duration = .seconds(5)
 
     static func add(_ sink: LineSink) {
@@ -230,12 +232,11 @@ enum SinksAtExit {
         _ = entries.withLock { $0.removeValue(forKey: ObjectIdentifier(sink)) }
     }
 
-    /// Writes the lines of all sinks, or stops after the limit.
     private static func flush() {
-        // A child of `fork` has the queues without their threads, so only the parent writes.
+        // After `fork`, the child has the queues but not their threads, so only the parent writes.
         guard getpid() == process else { return }
         let start = DispatchTime.now()
-        // All flushes begin before the wait for the first one, so that one limit counts for all.
+        // All flushes start before the first wait, so that one limit covers all of them.
         let flushes = sinks().map { $0.flushAtExit() }
         for (end, limit) in flushes {
             let limit = min(limit, Self.limit).wholeNanoseconds
@@ -243,7 +244,7 @@ enum SinksAtExit {
         }
     }
 
-    // The thread that exits may hold the lock, if a signal has interrupted it.
+    // If a signal has interrupted the thread that exits, that thread may hold the lock.
     private static func sinks() -> [LineSink] {
         for _ in 0..<100 {
             let sinks = entries.withLockIfAvailable { $0.values.compactMap(\.sink) }

@@ -3,12 +3,13 @@
 public import TurnpikeCore
 import TurnpikeSupport
 
-/// Logs each pass of a request through the gate, and each retry, redirect and note.
+/// Logs each request that passes through the gate, and each retry, redirect and note of a gate
+/// inside.
 ///
-/// Placed outermost, it logs calls, with their retries and redirects. Placed inside a retry, it
-/// logs attempts. A stack may have both. Secrets are redacted before they reach the sink
-/// (``/TurnpikeCore/Redaction/standard``); you can add names to redact, but not remove any.
-/// Whatever a peer sends, the length of a line is bounded, and a line holds no control character.
+/// If the gate is outermost, it logs calls, with their retries and redirects. If the gate is inside
+/// a retry gate, it logs attempts. A stack may have both. The gate redacts secrets before a line
+/// reaches the sink (``/TurnpikeCore/Redaction/standard``). You can add names to redact, but not
+/// remove any. The length of a line is bounded, and a line contains no control character.
 ///
 /// ```swift
 /// .log(to: .standardError, level: .info, format: .json, sampling: 0.01)
@@ -16,15 +17,15 @@ import TurnpikeSupport
 public struct Log: RequestLogger {
     /// The amount of logged events.
     public enum Level: String, Sendable, Hashable, CaseIterable, Comparable {
-        /// One line for each pass that failed, whose body broke off, or whose status is at least
+        /// One line for each request that failed, whose body broke off, or whose status is at least
         /// 400.
         case error
-        /// One line for each pass, and for each retry, redirect and note.
+        /// One line for each request, retry, redirect and note of a gate.
         case info
-        /// In addition, each step of a pass, and the header fields.
+        /// In addition, one line for each event of a request, with the header fields.
         case debug
 
-        /// Whether one level writes less than another.
+        /// Whether the left level writes fewer lines than the right level.
         public static func < (left: Level, right: Level) -> Bool { left.rank < right.rank }
 
         private var rank: Int {
@@ -38,9 +39,9 @@ public struct Log: RequestLogger {
 
     /// The format of a line.
     public enum Format: String, Sendable, Hashable, CaseIterable {
-        /// Text lines for people.
+        /// Lines of text for people.
         case text
-        /// One JSON object per line, for machines; durations are in seconds.
+        /// One JSON object per line, for programs. Durations are in seconds.
         case json
     }
 
@@ -50,23 +51,23 @@ public struct Log: RequestLogger {
     private let sampling: Double
     private let redaction: Redaction
 
-    /// The most bytes of content that a log shows: enough to recognize a body, not to copy it.
+    /// A log shows enough content to recognize a body, but not enough to copy it.
     static let maxPeekBytes = 4096
 
-    /// How many bytes of content are shown.
+    /// The maximum number of bytes of a content that the log shows.
     public let peekBytes: Int
 
     /// Creates a log.
     /// - Parameters:
     ///   - sink: The destination of the lines.
-    ///   - level: The amount of detail.
+    ///   - level: The amount of logged events.
     ///   - format: The format of a line.
-    ///   - sampling: The share of calls that are logged, from 0 to 1. Failures of other calls are
-    ///     logged too.
+    ///   - sampling: The share of calls that are logged, from 0 to 1. The gate also logs failures
+    ///     of other calls.
     ///   - redaction: The rules for hiding secrets.
-    ///   - peekBytes: How many bytes of content are shown, at most 4,096. The content of
-    ///     a request is shown at level debug, if it is in memory. The content of a response is
-    ///     shown when its body ends, as far as it was read.
+    ///   - peekBytes: The maximum number of bytes of a content that the log shows, at most 4,096.
+    ///     The log shows the content of a request at level debug, if the content is in memory. When
+    ///     the body of a response ends, the log shows the content that the caller has read.
     public init(
         to sink: any LogSink, level: Level = .info, format: Format = .text, sampling: Double = 1,
         redaction: Redaction = .standard, peekBytes: Int = 0
@@ -104,7 +105,7 @@ public struct Log: RequestLogger {
 }
 
 extension Gate where Self == Log {
-    /// Logs passes of requests; see ``Log/init(to:level:format:sampling:redaction:peekBytes:)``.
+    /// Logs requests; see ``Log/init(to:level:format:sampling:redaction:peekBytes:)``.
     public static func log(
         to sink: any LogSink, level: Log.Level = .info, format: Log.Format = .text,
         sampling: Double = 1, redaction: Redaction = .standard, peekBytes: Int = 0

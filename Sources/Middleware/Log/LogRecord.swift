@@ -3,13 +3,12 @@
 import TurnpikeCore
 import TurnpikeSupport
 
-/// The redacted and bounded parts of a log line for one event.
 struct LogRecord {
     let time: String
     let level: Log.Level
     let event: String
     let call: String
-    // The number of the attempt; for a retry, the number of the next attempt.
+    // The number of the attempt. For a retry, it is the number of the next attempt.
     var attempt: Int
     let elapsed: Duration
     var method: String?
@@ -26,14 +25,13 @@ struct LogRecord {
     var content: String?
     var times: LogTimes?
 
-    // Bounds on the texts that a peer chooses.
+    // The limits, in bytes, on texts that a peer chooses.
     private static let maxURL = 4096
     private static let maxText = 4096
     private static let maxValue = 1024
     private static let maxHeaders = 16_384
 
-    /// Reads an event.
-    /// - Returns: nil if the level does not include the event.
+    /// Returns nil if the level does not include the event.
     init?(_ event: CallEvent, level: Log.Level, redaction: Redaction, peekBytes: Int) {
         let ownLevel = Self.level(of: event)
         guard ownLevel <= level else { return nil }
@@ -77,7 +75,7 @@ struct LogRecord {
         if content?.isEmpty == true { content = nil }
     }
 
-    /// The lowest level that includes an event; every level includes a failure.
+    // Returns the lowest level that includes an event. Every level includes a failure.
     static func level(of event: CallEvent) -> Log.Level {
         switch event.kind {
         case .began, .sent, .received, .responded: .debug
@@ -88,7 +86,7 @@ struct LogRecord {
         }
     }
 
-    // OpenTelemetry counts these as errors of an HTTP client.
+    // OpenTelemetry counts these ends as errors of an HTTP client.
     private static func isFailure(_ end: ResponseBodyEnd, _ status: HTTPStatus?) -> Bool {
         if case .failed = end.reason { return true }
         return (status?.code ?? 0) >= 400
@@ -135,7 +133,7 @@ struct LogRecord {
 
     private static func cut(_ text: String, to maxBytes: Int) -> String {
         guard text.utf8.count > maxBytes else { return text }
-        // A scalar that is cut in half becomes the replacement character.
+        // If the cut splits a scalar, the replacement character takes its place.
         let kept = String(decoding: text.utf8.prefix(maxBytes), as: UTF8.self)
         return kept + "… (\(text.utf8.count) bytes)"
     }
@@ -145,13 +143,12 @@ struct LogRecord {
 struct LogTimes {
     private let timeline: Timeline
 
-    /// - Returns: nil if the transport reported no times.
+    /// Returns nil if the transport reported no times.
     init?(_ timeline: Timeline) {
         guard timeline.sent != nil else { return nil }
         self.timeline = timeline
     }
 
-    /// For a line of text.
     var text: String {
         var parts: [String] = []
         if let version = timeline.protocolVersion { parts.append("HTTP/\(version)") }
@@ -163,7 +160,6 @@ struct LogTimes {
         return parts.isEmpty ? "" : " | " + parts.joined(separator: ", ")
     }
 
-    /// The members of a JSON line; durations are in seconds.
     var members: [(String, JSONValue)] {
         var members: [(String, JSONValue)] = []
         if let version = timeline.protocolVersion { members.append(("version", .string(version))) }
@@ -181,7 +177,6 @@ struct LogTimes {
 }
 
 extension LogRecord {
-    /// The record as a line.
     func line(_ format: Log.Format) -> String {
         switch format {
         case .text: "\(time) \(call) \(text)"
@@ -253,7 +248,7 @@ extension LogRecord {
         return .object(JSONObject(members))
     }
 
-    // Rounded to microseconds.
+    // JSON lines have microseconds.
     static func seconds(_ duration: Duration) -> JSONValue {
         JSONNumber((duration.inSeconds * 1e6).rounded() / 1e6).map(JSONValue.number) ?? .null
     }

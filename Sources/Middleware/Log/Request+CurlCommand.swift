@@ -4,27 +4,27 @@ public import TurnpikeCore
 import TurnpikeSupport
 
 extension Request {
-    /// The request as a one-line curl command, without secrets.
+    /// Returns the request as a one-line curl command, without secrets.
     ///
-    /// The command of any request is safe to paste into any POSIX shell. JSON, forms
-    /// and plain text are shown with their secrets hidden. Other content is read from standard
-    /// input: another type, bytes that are no text, a stream, a part of a file, encoded content, or
-    /// content beyond the limit. If a request cannot be sent, or has trailers, the result is a
+    /// The command is safe to paste into any POSIX shell. The command contains JSON, forms and
+    /// plain text, with their secrets hidden. The command reads all other content from standard
+    /// input: other media types, bytes that are not text, streams, parts of files, encoded content,
+    /// and content beyond the limit. If a request cannot be sent, or has trailers, the result is a
     /// shell comment with the reason.
     /// - Parameters:
     ///   - redaction: The rules for hiding secrets.
-    ///   - maxBodyBytes: The most bytes of content that the line may hold.
+    ///   - maxBodyBytes: The maximum number of bytes of content in the command.
     /// - Returns: The command.
     public func curlCommand(
         redaction: Redaction = .standard, maxBodyBytes: Int = 4096
     ) -> String {
         if let fault = fault ?? (body.hasTrailers ? "curl sends no trailers" : nil) {
-            // The text is quoted too, because not every shell accepts comments in interactive
-            // input.
+            // The text is quoted, because not every shell accepts comments in interactive input.
             return "# " + ShellWord.quoted("no curl command could be made: " + fault)
         }
         let summary = RequestSummary(self, redaction: redaction)
-        // Stops curl from expanding brackets in the URL and from removing dot segments of its path.
+        // These options stop curl from expanding brackets in the URL and from removing dot segments
+        // of its path.
         var words = ["curl", "--globoff", "--path-as-is"]
         if method == .head {
             words.append("--head")
@@ -37,7 +37,7 @@ extension Request {
         }
         let content = CurlContent(self, redaction: redaction, maxBytes: maxBodyBytes)
         if content.isSent, !headers.contains(.contentType) {
-            // Without a type, curl would declare a form.
+            // Without a type, curl would declare the content as a form.
             let type = body.contentType.map { " \($0)" } ?? ""
             words += ["--header", ShellWord.quoted("Content-Type:" + type)]
         }
@@ -48,7 +48,7 @@ extension Request {
     }
 }
 
-/// The content of a request, as curl options and the command whose output they read.
+/// The content of a request, as options of curl and the command that writes the content to curl.
 private struct CurlContent {
     var input = ""
     var options: [String] = []
@@ -58,7 +58,8 @@ private struct CurlContent {
 
     init(_ request: Request, redaction: Redaction, maxBytes: Int) {
         if request.body.isEmpty {
-            // These methods announce their content even if it is empty (RFC 9110 §8.6).
+            // Requests with these methods have a length field even if their content is empty (RFC
+            // 9110 §8.6).
             let isAnnounced = [.post, .put, .patch].contains(request.method)
             options = isAnnounced ? ["--data-raw", "''"] : []
             return
@@ -100,15 +101,15 @@ private struct CurlContent {
 
 /// Words of a POSIX shell's command line (XCU §2.2).
 enum ShellWord {
-    /// Text as one word that the shell takes literally.
     static func quoted(_ text: String) -> String {
-        // Splits bytes, as the shell does: in Swift, a quote and a combining mark are one
-        // character.
+        // The code splits bytes, as the shell does. In Swift, a quote and a combining mark after it
+        // are one character.
         let parts = text.utf8.split(separator: UInt8(ascii: "'"), omittingEmptySubsequences: false)
         return "'" + parts.map { String(Substring($0)) }.joined(separator: "'\\''") + "'"
     }
 
-    /// Whether a terminal shows the text unchanged: no line ends, no control or format characters.
+    /// Whether a terminal shows the text unchanged: the text has no line ends, control or format
+    /// characters.
     static func isPrintable(_ text: String) -> Bool {
         text.unicodeScalars.allSatisfy { scalar in
             switch scalar.properties.generalCategory {
@@ -120,14 +121,14 @@ enum ShellWord {
         }
     }
 
-    /// Bytes as a quoted format for `printf`, in ASCII.
+    /// Returns the bytes as a quoted format for `printf`, in ASCII.
     static func printfFormat(_ bytes: some Sequence<UInt8>) -> String {
         var format = ""
         for (index, byte) in bytes.enumerated() {
             switch byte {
             case UInt8(ascii: "%"): format += "%%"
             case UInt8(ascii: "'"), UInt8(ascii: "\\"): format += octal(byte)
-            // A leading hyphen would start an option.
+            // A hyphen at the beginning would start an option.
             case UInt8(ascii: "-") where index == 0: format += octal(byte)
             case 0x20..<0x7F: format.unicodeScalars.append(Unicode.Scalar(byte))
             default: format += octal(byte)

@@ -9,11 +9,11 @@ public struct MetricLabels: Sendable, Hashable {
         let port: Int
     }
 
-    /// The attribute `http.request.method`; `_OTHER` for a method that is not registered.
+    /// The attribute `http.request.method`, which is `_OTHER` if the method is not registered.
     public let method: String
-    /// The attribute `server.address`; `_OTHER` for servers beyond a store's `maxServers`.
+    /// The attribute `server.address`, which is `_OTHER` for servers beyond a store's `maxServers`.
     public let address: String
-    /// The attribute `server.port`; nil for servers beyond a store's `maxServers`.
+    /// The attribute `server.port`, or nil for servers beyond a store's `maxServers`.
     public let port: Int?
     /// The attribute `http.response.status_code`.
     public let status: Int?
@@ -22,7 +22,7 @@ public struct MetricLabels: Sendable, Hashable {
     /// The attribute `network.protocol.version`.
     public let version: String?
 
-    /// The attributes that have a value, in OpenTelemetry's names and order.
+    /// The attributes that have a value, with the names and in the order of OpenTelemetry.
     public var attributes: [(name: String, value: String)] {
         let values = [
             method, address, port.map(String.init), status.map(String.init), errorType, version,
@@ -30,27 +30,29 @@ public struct MetricLabels: Sendable, Hashable {
         return zip(Self.names, values).compactMap { name, value in value.map { (name, $0) } }
     }
 
-    /// OpenTelemetry's names of the attributes, in order.
+    /// The names of the attributes in OpenTelemetry, in order.
     public static let names = [
         "http.request.method", "server.address", "server.port", "http.response.status_code",
         "error.type", "network.protocol.version",
     ]
 
-    /// The labels of a measurement, for custom recorders, which must bound the number of servers
-    /// themselves (``amongOtherServers``) and the number of series (``overflow``).
+    /// Creates the labels of a measurement, for a custom recorder.
+    ///
+    /// Such a recorder must itself limit the number of servers (``amongOtherServers``) and the
+    /// number of series (``overflow``).
     public init(_ measurement: CallMeasurement) {
         self.init(
             measurement,
             server: measurement.origin.map { Server(address: $0.host, port: $0.port) })
     }
 
-    /// The labels of a pass under way: its method and its server.
+    /// Creates the labels of a running request: its method and its server.
     public init(method: HTTPMethod, origin: Origin?) {
         self.init(
             method: method, server: origin.map { Server(address: $0.host, port: $0.port) })
     }
 
-    /// The same labels without the server, whose address becomes `_OTHER`.
+    /// The same labels with the address `_OTHER` in place of the server.
     public var amongOtherServers: MetricLabels {
         MetricLabels(
             method: method, server: nil, status: status, errorType: errorType, version: version)
@@ -68,7 +70,7 @@ public struct MetricLabels: Sendable, Hashable {
             method: Self.method(method), server: server, status: nil, errorType: nil, version: nil)
     }
 
-    /// The labels of the series beyond a store's `maxSeries`: method and address are `_OTHER`.
+    /// The labels for all series beyond a store's `maxSeries`, with `_OTHER` as method and address.
     public static let overflow = MetricLabels(
         method: other, server: nil, status: nil, errorType: nil, version: nil)
 
@@ -85,7 +87,7 @@ public struct MetricLabels: Sendable, Hashable {
 
     private static let other = "_OTHER"
 
-    // The methods that the conventions name; no other method becomes a label.
+    // OpenTelemetry names these methods. No other method becomes a label.
     private static func method(_ method: HTTPMethod) -> String {
         switch method {
         case .get, .head, .post, .put, .patch, .delete, .options, .trace, .connect, .query:
@@ -95,30 +97,28 @@ public struct MetricLabels: Sendable, Hashable {
     }
 }
 
-/// The names of metrics or labels in Prometheus, which allows fewer characters than OpenTelemetry.
+/// Translates names of metrics or labels for Prometheus, which allows fewer characters than
+/// OpenTelemetry.
 ///
-/// All names differ: a name that would equal an earlier one gets a number (`a_b`, `a_b_2`). A name
-/// does not change later.
+/// If two names would become equal, the later name gets a number (`a_b`, `a_b_2`). The name of a
+/// metric or label never changes.
 struct PrometheusNames {
     private let others: Set<Unicode.Scalar>
     private var names: [Key: String] = [:]
     private var taken: Set<String>
 
-    // Compares bytes, as Prometheus does: two names may look the same and still differ.
+    // The key compares bytes, as Prometheus does: two names may look the same and still differ.
     private struct Key: Hashable {
         let bytes: [UInt8]
         let suffix: String
     }
 
-    /// Names of metrics: letters, digits, underscores and colons, no digit first.
-    /// - Parameter taken: The names that are in use already.
-    /// - Returns: A table that avoids those names.
+    // Names of metrics have letters, digits, underscores and colons, and do not start with a digit.
+    // The names in `taken` are in use already.
     static func metrics(taken: Set<String>) -> Self { Self(others: ["_", ":"], taken: taken) }
 
-    /// Names of labels: letters, digits and underscores, with no digit first, and without two
-    /// leading underscores, which Prometheus reserves.
-    /// - Parameter first: The labels that are named first; their names get no number.
-    /// - Returns: A table with the names of those labels.
+    // Names of labels have letters, digits and underscores. A label does not start with a digit,
+    // nor with two underscores, which Prometheus reserves. The labels in `first` get no number.
     static func labels(first: [String]) -> Self {
         var names = Self(others: ["_"], taken: ["le"])
         for name in first { _ = names.name(for: name) }
@@ -130,12 +130,8 @@ struct PrometheusNames {
         self.taken = taken
     }
 
-    /// The name in Prometheus.
-    /// - Parameters:
-    ///   - name: The name in OpenTelemetry.
-    ///   - suffix: The suffix that the name in Prometheus must have.
-    ///   - endings: Endings of the name that make further names, which are reserved too.
-    /// - Returns: The name, which no other metric or label has.
+    // Returns a unique name in Prometheus that ends in `suffix`. Prometheus adds the endings to the
+    // name, so the resulting names are reserved too.
     mutating func name(
         for name: String, endingIn suffix: String = "", reserving endings: [String] = []
     ) -> String {
@@ -164,7 +160,7 @@ struct PrometheusNames {
                 result.unicodeScalars.append(scalar)
             default:
                 let isOwn = others.contains(scalar)
-                // Two leading underscores are reserved.
+                // Prometheus reserves two underscores at the beginning.
                 if result == "_", !isOwn || scalar == "_" { continue }
                 result.unicodeScalars.append(isOwn ? scalar : "_")
             }

@@ -2,19 +2,19 @@
 
 public import TurnpikeCore
 
-/// Records each pass in a store, with the names and buckets of OpenTelemetry's semantic
-/// conventions.
+/// Records each request that passes through the gate, by the semantic conventions of OpenTelemetry.
 ///
-/// Placed inside a retry, it measures attempts, which is the meaning of
-/// `http.client.request.duration`. Placed outermost, it measures calls.
+/// If the gate is inside a retry gate, it measures attempts, as OpenTelemetry defines
+/// `http.client.request.duration`. If the gate is outermost, it measures calls.
 public struct Metrics: MetricsRecorder {
     private let store: MetricsStore
     private let exposition: (@Sendable (String) async -> Void)?
 
-    /// Creates a gate that records into a store, which may be shared.
+    /// Creates a gate that records into a store.
     /// - Parameters:
-    ///   - store: The store.
-    ///   - exposition: Receives the store as Prometheus text when the client is shut down.
+    ///   - store: The store, which several gates may share.
+    ///   - exposition: A closure that receives the store as Prometheus text when the client is shut
+    ///     down.
     public init(_ store: MetricsStore, exposition: (@Sendable (String) async -> Void)? = nil) {
         self.store = store
         self.exposition = exposition
@@ -23,19 +23,19 @@ public struct Metrics: MetricsRecorder {
     /// Passes the store's text to `exposition`.
     public func shutdown() async { await exposition?(store.prometheusText) }
 
-    /// States that the gate records passes, with a bounded number of labels.
+    /// States that the gate records each request, with a bounded number of labels.
     public func facts(for request: Request?) -> GateFacts? {
-        GateFacts("records each pass", .measures(hasBoundedLabels: true))
+        GateFacts("records each request", .measures(hasBoundedLabels: true))
     }
 
-    /// Counts a pass that begins.
+    /// Counts a request that enters the gate.
     public func passBegins(_ request: Request) { store.begin(request) }
 
-    /// Records a pass.
+    /// Records a request that has ended.
     public func record(_ measurement: CallMeasurement) { store.record(measurement) }
 }
 
 extension Gate where Self == Metrics {
-    /// Records each pass; see ``Metrics/init(_:exposition:)``.
+    /// Records each request; see ``Metrics/init(_:exposition:)``.
     public static func metrics(_ store: MetricsStore) -> Self { Metrics(store) }
 }

@@ -3,11 +3,11 @@
 import TurnpikeCore
 
 extension MetricsStore {
-    /// The store in Prometheus' text format (version 0.0.4): OpenTelemetry's names, with
-    /// underscores, units and `_total` by OpenTelemetry's rules for Prometheus.
+    /// The content of the store in Prometheus' text format (version 0.0.4).
     ///
-    /// If the names of two figures or labels of gates become the same in Prometheus, the later one
-    /// gets a number.
+    /// The names come from OpenTelemetry, with underscores, units and `_total` by OpenTelemetry's
+    /// rules for Prometheus. If the names of two figures or labels become equal in Prometheus, the
+    /// later name gets a number.
     public var prometheusText: String {
         let snapshot = snapshot()
         var text = PrometheusText(labelNames: snapshot.labelNames)
@@ -40,7 +40,7 @@ extension MetricsStore {
         }
         let underWay = Self.activeName
         text.begin(
-            underWay, type: "gauge", help: "HTTP client requests under way, bodies included.")
+            underWay, type: "gauge", help: "Running HTTP client requests, including their bodies.")
         let active = snapshot.active.map { (labels: $0.key.attributes, count: $0.value) }
         for (labels, count) in active.sorted(by: { Self.isBefore($0.labels, $1.labels) }) {
             text.add(underWay, labels, Double(count))
@@ -49,8 +49,8 @@ extension MetricsStore {
         return text.text
     }
 
-    /// Names that no figure of a gate gets: the names of the measurements, also with the suffixes
-    /// of a histogram.
+    // The names of the store's own measurements, including the suffixes of histograms. No figure of
+    // a gate gets such a name.
     static let ownNames: Set<String> = {
         let histograms = [durationName, requestSizeName, responseSizeName]
         return Set(
@@ -125,10 +125,11 @@ extension MetricsStore {
 }
 
 extension PrometheusNames {
-    /// The endings of the names of a histogram's series.
+    /// Prometheus adds these endings to the name of a histogram.
     static let seriesOfHistogram = ["_bucket", "_sum", "_count"]
 
-    /// The name of a figure: a counter ends in `_total`, and a histogram ends in `_seconds`.
+    /// Returns the name of a figure: a counter ends in `_total`, and a histogram ends in
+    /// `_seconds`.
     mutating func name(of name: String, _ kind: GateFigure.Kind) -> String {
         switch kind {
         case .counter: self.name(for: name, endingIn: "_total")
@@ -139,7 +140,6 @@ extension PrometheusNames {
     }
 }
 
-/// Prometheus' text format, version 0.0.4.
 struct PrometheusText {
     private(set) var text = ""
     private(set) var labelNames: PrometheusNames
@@ -155,7 +155,7 @@ struct PrometheusText {
         add(name, labels.map { (labelNames.name(for: $0.name), $0.value) }, checked: value)
     }
 
-    // The names of the labels are final.
+    // The names of the labels are already translated for Prometheus.
     private mutating func add(_ name: String, _ labels: [(String, String)], checked value: Double) {
         let list = labels.map { "\($0)=\"\(Self.escaped($1))\"" }
         let block = list.isEmpty ? "" : "{" + list.joined(separator: ",") + "}"
@@ -177,7 +177,7 @@ struct PrometheusText {
         add(name + "_count", labels, Double(histogram.count))
     }
 
-    // Help texts escape no quotes.
+    // In help texts, quotes are not escaped.
     private static func escaped(_ value: String, alsoQuotes: Bool = true) -> String {
         var result = ""
         for scalar in value.unicodeScalars {

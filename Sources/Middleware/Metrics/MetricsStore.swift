@@ -4,22 +4,25 @@ import Synchronization
 public import TurnpikeCore
 import TurnpikeSupport
 
-/// Measurements in memory: histograms by bounded labels, the calls under way, and the figures of
-/// gates.
+/// Measurements in memory: histograms by bounded labels, the number of running requests, and the
+/// figures of gates.
 ///
 /// The number of labels is bounded. A method that is not registered counts as `_OTHER`. Servers and
-/// series beyond a bound are counted together, under the address `_OTHER`.
+/// series beyond a limit are counted together, under the address `_OTHER`.
 public final class MetricsStore: Sendable {
-    /// One series.
+    /// The measurements of all requests with the same labels.
     public struct Series: Sendable, Hashable {
-        /// `http.client.request.duration`, in seconds.
+        /// The histogram `http.client.request.duration`, in seconds.
         public internal(set) var duration = Histogram(bounds: Histogram.durationBounds)
-        /// `http.client.request.body.size`, in bytes.
+        /// The histogram `http.client.request.body.size`, in bytes.
         public internal(set) var requestBodySize = Histogram(bounds: Histogram.sizeBounds)
-        /// `http.client.response.body.size`, in bytes: the size as transferred, for passes that
-        /// returned a response (``/TurnpikeCore/CallMeasurement/responseBodyBytes``).
+        /// The histogram `http.client.response.body.size`, in bytes as transferred.
+        ///
+        /// The histogram contains requests that got a response
+        /// (``/TurnpikeCore/CallMeasurement/responseBodyBytes``).
         public internal(set) var responseBodySize = Histogram(bounds: Histogram.sizeBounds)
-        /// The sends that repeated an earlier send of the same call: retries, redirects, replays.
+        /// The number of sends that repeated an earlier send of the same call: retries, redirects
+        /// and replays.
         public internal(set) var resends = 0
     }
 
@@ -29,9 +32,8 @@ public final class MetricsStore: Sendable {
         var active: [MetricLabels: Int] = [:]
         var figures: [GateFigure: Double] = [:]
         var histograms: [GateFigure: Histogram] = [:]
-        // The help texts by the names of figures.
         var help: [String: String] = [:]
-        // A name in Prometheus never changes later.
+        // The name of a figure in Prometheus never changes.
         var names = PrometheusNames.metrics(taken: ownNames)
         var labelNames = PrometheusNames.labels(first: MetricLabels.names)
 
@@ -47,11 +49,10 @@ public final class MetricsStore: Sendable {
         }
     }
 
-    /// The content of a store at one moment.
     struct Snapshot {
         let series: [MetricLabels: Series]
-        /// Includes zeros for series that were active before: Prometheus treats a missing series as
-        /// a lost target.
+        /// This table keeps zeros for series that were active before, because Prometheus treats a
+        /// missing series as a lost target.
         let active: [MetricLabels: Int]
         let figures: [GateFigure: Double]
         let histograms: [GateFigure: Histogram]
@@ -66,8 +67,9 @@ public final class MetricsStore: Sendable {
 
     /// Creates an empty store.
     /// - Parameters:
-    ///   - maxServers: The most servers with their own labels.
-    ///   - maxSeries: The most series, and separately the most figures of gates.
+    ///   - maxServers: The maximum number of servers with their own labels.
+    ///   - maxSeries: The maximum number of series, and separately the maximum number of figures of
+    ///     gates.
     public init(maxServers: Int = 100, maxSeries: Int = 1000) {
         self.maxServers = maxServers
         self.maxSeries = maxSeries
@@ -76,7 +78,7 @@ public final class MetricsStore: Sendable {
     /// The series by their labels.
     public var series: [MetricLabels: Series] { state.withLock { $0.series } }
 
-    /// The passes under way, by method and server (`http.client.active_requests`).
+    /// The number of running requests, by method and server (`http.client.active_requests`).
     public var active: [MetricLabels: Int] {
         state.withLock { $0.active.filter { $0.value != 0 } }
     }
@@ -87,7 +89,6 @@ public final class MetricsStore: Sendable {
     /// The durations that gates and transports have recorded, in seconds.
     public var histograms: [GateFigure: Histogram] { state.withLock { $0.histograms } }
 
-    /// Everything in the store, with a Prometheus name for each figure.
     func snapshot() -> Snapshot {
         state.withLock { state in
             state.nameAll()
@@ -98,7 +99,7 @@ public final class MetricsStore: Sendable {
         }
     }
 
-    /// Whether nothing has been measured yet.
+    /// Whether the store contains no measurement.
     public var isEmpty: Bool {
         state.withLock { $0.series.isEmpty && $0.figures.isEmpty && $0.histograms.isEmpty }
     }
@@ -143,7 +144,7 @@ public final class MetricsStore: Sendable {
 }
 
 extension MetricsStore: GateMeter {
-    /// Keeps the help text of a figure, in place of an earlier text.
+    /// Sets the help text of a figure, in place of an earlier text.
     public func describe(_ name: String, as help: String) {
         state.withLock { state in
             if state.help[name] == nil, state.help.count >= maxSeries { return }
@@ -157,7 +158,7 @@ extension MetricsStore: GateMeter {
         change(GateFigure(name: name, kind: .counter, labels: labels), by: amount)
     }
 
-    /// Changes a gauge.
+    /// Adds an amount, which may be negative, to a gauge.
     public func change(_ name: String, by amount: Double, labels: [String: String]) {
         change(GateFigure(name: name, kind: .gauge, labels: labels), by: amount)
     }
@@ -179,7 +180,8 @@ extension MetricsStore: GateMeter {
         }
     }
 
-    // Each name may have one overflow figure; a name beyond the second bound is not counted.
+    // Each name may have one figure for the overflow. If there are too many such figures, new names
+    // are not counted.
     private func bounded<Value>(
         _ figure: GateFigure, in table: [GateFigure: Value]
     ) -> GateFigure? {
@@ -190,7 +192,7 @@ extension MetricsStore: GateMeter {
 }
 
 extension GateFigure {
-    /// The key that series beyond the bound share, with OpenTelemetry's label for an overflow.
+    /// All series beyond the limit share this key, which has OpenTelemetry's label for an overflow.
     fileprivate var overflow: GateFigure {
         GateFigure(name: name, kind: kind, labels: ["otel.metric.overflow": "true"])
     }
@@ -198,28 +200,29 @@ extension GateFigure {
 
 /// Counts of values by bucket.
 public struct Histogram: Sendable, Hashable {
-    /// The upper bounds of the buckets, in ascending order; a last bucket takes the values above.
+    /// The upper bounds of the buckets, in ascending order.
+    ///
+    /// A last bucket counts the values above all bounds.
     public let bounds: [Double]
-    /// The number of values in each bucket; there is one more bucket than bounds.
+    /// The number of values in each bucket.
+    ///
+    /// There is one more bucket than bounds.
     public private(set) var counts: [Int]
     /// The sum of all values.
     public private(set) var sum: Double = 0
 
-    /// Creates an empty histogram.
     init(bounds: [Double]) {
         self.bounds = bounds
         counts = Array(repeating: 0, count: bounds.count + 1)
     }
 
-    /// The bounds that OpenTelemetry prescribes for `http.client.request.duration`, in seconds.
+    /// OpenTelemetry prescribes these bounds for `http.client.request.duration`, in seconds.
     static let durationBounds = [
         0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10,
     ]
 
-    /// The bounds, in seconds, for durations that gates and transports record, such as those of
-    /// connections.
-    ///
-    /// .NET prescribes these bounds for `http.client.connection.duration`.
+    // Bounds in seconds for durations that gates and transports record, such as the durations of
+    // connections. .NET prescribes these bounds for `http.client.connection.duration`.
     static let longDurationBounds = [
         0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 120, 300,
     ]
@@ -232,13 +235,13 @@ public struct Histogram: Sendable, Hashable {
     /// The number of values.
     public var count: Int { counts.reduce(0, +) }
 
-    /// Counts a value.
     mutating func add(_ value: Double) {
         counts[bounds.firstIndex { value <= $0 } ?? bounds.count] += 1
         sum += value
     }
 
-    /// The lowest bound that covers at least a share of the values; infinity beyond the last bound.
+    // Returns the lowest bound that covers this share of the values. The result is infinity if no
+    // bound does.
     func quantile(_ part: Double) -> Double {
         let wanted = (Double(count) * part).rounded(.up)
         var seen = 0

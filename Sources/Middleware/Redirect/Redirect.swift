@@ -4,20 +4,24 @@ public import TurnpikeCore
 
 /// Follows redirects (RFC 9110 §15.4), and applies the same rules to each hop.
 ///
-/// - 301 and 302 turn a POST into a GET; 303 turns every method but HEAD into a GET. 307 and 308
-///   send the same request again, with its body. If the body cannot be sent again, the redirecting
-///   response is returned.
-/// - Only http and https URLs are followed. A redirect from https to http is followed only if this
-///   is allowed. No URL is visited twice. The exception is a redirect from which a cookie jar
-///   inside has stored a cookie: pages that test for cookies need this.
-/// - On a change of scheme, host or port, only `Accept*`, `User-Agent`, the trace fields, and
-///   `Content-*` with the body are kept. A dropped field stays dropped, even if a later hop leads
-///   back. A connect target (``/TurnpikeCore/RequestOptions/connectTarget``) is dropped too.
-/// - User information in a `Location` is ignored. Several different `Location` fields are refused.
+/// - After a 301 or 302, a POST becomes a GET. After a 303, every method but HEAD becomes a GET.
+///   After a 307 or 308, the gate sends the same request again, with its body. If the body cannot
+///   be sent again, the gate returns the redirecting response.
+/// - The gate follows only http and https URLs. The gate follows a redirect from https to http only
+///   if `allowDowngrade` is true. The gate visits no URL twice, except if a cookie jar inside has
+///   stored a cookie of the redirecting response: pages that test for cookies redirect to
+///   themselves.
+/// - If the scheme, host or port changes, the gate keeps only `Accept*`, `User-Agent`, the trace
+///   fields, and `Content-*` with the body. The gate also drops the connect target
+///   (``/TurnpikeCore/RequestOptions/connectTarget``). A dropped field does not return on a later
+///   hop to the first origin.
+/// - User information in a `Location` is ignored. A response with several different `Location`
+///   fields is refused.
 ///
-/// Place it outside retries, cookies, ``HSTS``, ``URLPolicy`` and credentials, so that they see
-/// each hop. One ``Deadline`` around it covers all hops. A refused redirect fails as
-/// ``/TurnpikeCore/ClientError/Code/redirect``, with the head of the response.
+/// Place this gate outside retries, cookies, ``HSTS``, ``URLPolicy`` and credentials, so that they
+/// see each hop. A ``Deadline`` around it covers all hops. If the gate refuses a redirect, the call
+/// fails with ``/TurnpikeCore/ClientError/Code/redirect``, and the error contains the head of the
+/// response.
 ///
 /// ```swift
 /// let client = Client(transport: transport) {
@@ -31,11 +35,13 @@ public struct Redirect: PhasedInterceptor {
 
     /// Creates a gate that follows redirects.
     /// - Parameters:
-    ///   - limit: The most hops of one call; with 0, redirects are returned unchanged.
-    ///   - allowDowngrade: Whether https may redirect to http. Credentials are dropped on the way.
-    ///   - sensitiveHeaders: More fields to drop on a change of origin.
-    ///   - onRedirect: Decides about each redirect that the rules allow; if nil, all are followed.
-    ///     An error from it ends the call.
+    ///   - limit: The maximum number of hops of one call. With 0, the gate returns redirects
+    ///     unchanged.
+    ///   - allowDowngrade: Whether https may redirect to http. The gate drops credentials on such a
+    ///     hop.
+    ///   - sensitiveHeaders: Additional fields to drop if the origin changes.
+    ///   - onRedirect: Decides about each redirect that the rules allow. If nil, the gate follows
+    ///     all of them. If the closure throws an error, the call fails with that error.
     public init(
         limit: Int = 10, allowDowngrade: Bool = false, sensitiveHeaders: [HTTPHeaders.Name] = [],
         onRedirect: (@Sendable (RedirectProposal) async throws -> RedirectDecision)? = nil
@@ -49,7 +55,7 @@ public struct Redirect: PhasedInterceptor {
     public func facts(for request: Request?) -> GateFacts? {
         guard limit > 0 else {
             return GateFacts(
-                "follows no redirects", passedOver: request.map { _ in "it follows none" })
+                "follows no redirects", passedOver: request.map { _ in "it follows no redirects" })
         }
         var facts = GateFacts("follows up to \(limit) redirects", .redirects(hops: limit))
         if onRedirect != nil {
@@ -58,7 +64,7 @@ public struct Redirect: PhasedInterceptor {
         return facts
     }
 
-    /// Passes on a response that is no redirect.
+    /// Returns true if the response is not a redirect.
     public func after(_ response: Response, to request: Request, context: Context) throws -> Bool {
         response.status.kind != .redirection
     }
@@ -86,7 +92,7 @@ public struct Redirect: PhasedInterceptor {
                 throw error
             }
             guard let following else { return try result.get() }
-            // The content of a redirect is short. Content without a declared size counts as endless
+            // Most redirects have short content. Content without a declared size counts as endless
             // if it is larger than the limit for draining.
             if await outcome.response?.discard(in: context).isEndless == true {
                 throw RedirectRules.refusal("the redirect's own content is too long to skip", head)
@@ -101,7 +107,7 @@ public struct Redirect: PhasedInterceptor {
         }
     }
 
-    // An outer retry must not treat the call as unsent.
+    // A server has answered, so an outer retry gate must not treat the call as unsent.
     private static func behindAnAnswer(_ error: any Error) -> any Error {
         (error as? ClientError)?.behindAnAnswer ?? error
     }
@@ -147,10 +153,9 @@ public struct Redirect: PhasedInterceptor {
     }
 }
 
-/// The hops of a call so far.
 private struct RedirectPath {
     var hops = 0
-    // Whether a server may have performed the request before it redirected.
+    // Whether a server may have performed the request before that server redirected the call.
     var hasEffect = false
     var origins: [Origin] = []
     private var visited: Set<String> = []
@@ -177,7 +182,7 @@ private struct RedirectPath {
 }
 
 extension Redirect: PromptlyCancellable {
-    /// A pass ends soon if the rest of the chain ends soon, unless the gate's handler waits.
+    /// If the gate has no handler, it returns soon after the inner gates have returned.
     public var promptness: Promptness { onRedirect == nil ? .withInside : .unknown }
 }
 

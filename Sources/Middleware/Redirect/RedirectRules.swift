@@ -3,12 +3,11 @@
 public import TurnpikeCore
 import TurnpikeSupport
 
-/// The effect of a redirecting response on a request.
 struct RedirectRules: Sendable {
     let allowsDowngrade: Bool
     let sensitiveHeaders: [HTTPHeaders.Name]
 
-    /// The text of a usable `Location`, or nil if the response is not a redirect to follow.
+    /// Returns the text of a usable `Location`, or nil if the response is not a redirect.
     /// - Throws: ``/TurnpikeCore/ClientError/Code/redirect`` if there are several different lines.
     func location(of head: ResponseHead) throws -> String? {
         switch head.status {
@@ -16,7 +15,7 @@ struct RedirectRules: Sendable {
         default: return nil
         }
         // Several equal lines count as one. Different lines are a sign of response splitting, and
-        // clients would follow different lines.
+        // different clients would follow different lines.
         let values = Set(head.headers.values(of: .location))
         if values.count > 1 {
             throw Self.refusal("the redirect has several different Location fields", head)
@@ -25,13 +24,13 @@ struct RedirectRules: Sendable {
         return value
     }
 
-    /// The request for the next hop, or nil if the caller gets the redirecting response.
+    /// Returns the request for the next hop, or nil if the caller gets the redirecting response.
     /// - Throws: ``/TurnpikeCore/ClientError/Code/redirect`` if the redirect must not be followed.
     func follow(
         _ request: Request, to location: String, because head: ResponseHead,
         upgrade: (@Sendable (Request) -> Request)?
     ) throws -> Request? {
-        // A gate inside may have sent the request elsewhere, for instance to https.
+        // An inner gate may have changed the URL of the request, for instance to https.
         let answered = Origin(head.url)
         let base = answered == request.origin ? request.targetURI : TargetURI(head.url)
         guard let target = TargetURI(reference: location, relativeTo: base) else {
@@ -57,7 +56,6 @@ struct RedirectRules: Sendable {
         return following
     }
 
-    /// Refuses targets that are forbidden for all redirects.
     func check(_ following: Request, after request: Request, _ head: ResponseHead) throws {
         if let fault = following.fault {
             throw Self.refusal("the redirect's target is invalid: \(fault)", head)
@@ -71,23 +69,21 @@ struct RedirectRules: Sendable {
         }
     }
 
-    // An upgrade to https by a gate inside is not a change of origin, because the fields of the
-    // request already went to that origin.
+    // If an inner gate upgrades the request to https, the origin counts as unchanged: the fields of
+    // the request already went to the upgraded origin.
     private func isSame(_ from: Origin?, _ to: Origin?, answered: Origin?) -> Bool {
         if from == to { return true }
         guard let from, let to, to == answered else { return false }
         return from.isSameOrUpgraded(by: to)
     }
 
-    /// Whether a server that redirects with a status may have performed the request.
-    ///
-    /// True for every status but 307 and 308, which ask for the same request elsewhere (RFC 9110
-    /// §15.4).
+    // Whether a server that redirects with this status may have performed the request. The statuses
+    // 307 and 308 ask for the same request at another URL, so the server has not performed it (RFC
+    // 9110 §15.4).
     static func mayHaveEffect(_ status: HTTPStatus) -> Bool {
         status != .temporaryRedirect && status != .permanentRedirect
     }
 
-    /// Identifies a hop, so that loops are found.
     static func key(_ request: Request) -> String {
         request.method.rawValue + " " + request.targetURI.text
     }
@@ -106,8 +102,8 @@ struct RedirectRules: Sendable {
         }
     }
 
-    // Content of a DELETE has no defined meaning (RFC 9110 §9.3.5). 307 and 308 promise that the
-    // message is repeated unchanged; 301 and 302 do not.
+    // The content of a DELETE has no defined meaning (RFC 9110 §9.3.5). After 307 and 308, a client
+    // must repeat the request unchanged. After 301 and 302, a client may change it.
     private func dropsContent(_ status: HTTPStatus, _ method: HTTPMethod) -> Bool {
         switch status {
         case .movedPermanently, .found, .seeOther: method == .delete || status == .seeOther
@@ -129,26 +125,26 @@ struct RedirectRules: Sendable {
     }
 }
 
-/// How a redirect is handled.
+/// What the gate does with a redirect.
 public enum RedirectDecision: Sendable {
-    /// Follow it as proposed.
+    /// Follows the redirect as proposed.
     case follow
-    /// Send another request in its place.
+    /// Sends another request in place of the proposed one.
     ///
-    /// The rules on schemes, downgrades and loops apply to that request too. Its header fields
-    /// are the caller's responsibility.
+    /// The rules on schemes, downgrades and loops apply to that request too. The caller is
+    /// responsible for its header fields.
     case send(Request)
-    /// Do not follow the redirect; return the redirecting response.
+    /// Does not follow the redirect, and returns the redirecting response.
     case answer
-    /// Fail the call as ``/TurnpikeCore/ClientError/Code/redirect``, with this message.
+    /// Fails the call with ``/TurnpikeCore/ClientError/Code/redirect`` and this message.
     case refuse(String)
 }
 
-/// A redirect that the rules allow, before it is followed.
+/// A redirect that the rules allow, and that the gate has not followed yet.
 public struct RedirectProposal: Sendable {
     /// The request that was redirected.
     public let request: Request
-    /// The request that would follow, without the fields that are dropped on the way.
+    /// The proposed request, without the fields that the gate drops on a change of origin.
     public let following: Request
     /// The head of the redirecting response.
     public let response: ResponseHead
@@ -159,14 +155,13 @@ public struct RedirectProposal: Sendable {
     public var changesOrigin: Bool { request.origin != following.origin }
 }
 
-/// The facts about a response that gates inside a redirect report to the redirect.
+/// Facts about a response that inner gates report to a ``Redirect``.
 struct RedirectHints: ContextKey {
     struct Value: Sendable {
-        /// How often a cookie jar changed with a redirecting response.
-        ///
-        /// After a change, the same URL may respond differently.
+        // The number of redirecting responses that changed a cookie jar. After such a change, the
+        // same URL may return another response.
         var jarChanges = 0
-        /// Upgrades a URL whose host requires TLS.
+        /// Upgrades the URL of a request if the host requires TLS.
         var upgrade: (@Sendable (Request) -> Request)?
     }
 
@@ -175,18 +170,18 @@ struct RedirectHints: ContextKey {
 
 /// The origins of the hops before the current one, oldest first.
 ///
-/// ``Redirect`` sets it on requests that follow a redirect, for inner gates that check where a
-/// request comes from.
+/// ``Redirect`` sets this option on a request that follows a redirect. Inner gates use it to check
+/// which servers have redirected the call.
 public enum RedirectTrail: RequestOptionKey {
-    /// The origins.
+    /// The origins of the earlier hops.
     public typealias Value = [Origin]
 }
 
 /// Whether the content of a request holds secrets that only its origin may get.
 ///
-/// A redirect of such a request is refused if it leads to another origin, or would drop the
-/// content.
+/// The gate refuses a redirect of such a request if the redirect leads to another origin, or would
+/// drop the content.
 public enum OriginBoundOption: RequestOptionKey {
-    /// Whether it does.
+    /// Whether the content holds such secrets.
     public typealias Value = Bool
 }

@@ -2,14 +2,16 @@
 
 public import TurnpikeCore
 
-/// Adds an ID to each call; the ID can also appear in the server's log.
+/// Adds an ID to each call, so that logs of client and server can be compared.
 ///
-/// The ID is a random UUID. All attempts and hops of the call have the same ID, at any place of the
-/// gate. An ID that the caller has set stays. Other gates find the ID under ``Value``.
+/// The ID is a random UUID. All attempts and hops of the call have the same ID, wherever the gate
+/// is placed. The gate does not replace an ID that the caller has set. Other gates read the ID with
+/// the context key ``Value``.
 public struct RequestID: SynchronousRequestAdapter {
-    /// The context key of the call's ID; nil before the request has passed the gate.
+    /// The context key of the call's ID, which is nil until the request has passed through the
+    /// gate.
     public enum Value: ContextKey {
-        /// None.
+        /// No ID.
         public static let defaultValue: String? = nil
     }
 

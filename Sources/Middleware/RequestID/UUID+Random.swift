@@ -4,7 +4,8 @@ import TurnpikeCore
 import TurnpikeSupport
 
 extension CallRandom {
-    /// A version 4 UUID (RFC 9562 §5.4) in lower case, from the call's reproducible random source.
+    /// Returns a version 4 UUID (RFC 9562 §5.4) in lower case, from the call's reproducible random
+    /// source.
     func uuid() -> String {
         let high = next() & ~0xF000 | 0x4000
         let low = next() & ~(0b11 << 62) | (0b10 << 62)

@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// How long to wait before another attempt.
+/// The wait before another attempt.
 ///
-/// By default with full jitter: a random part of a bound that doubles with each attempt (Brooker,
-/// "Exponential Backoff And Jitter", AWS Architecture Blog, 2015). Clients that failed at the same
-/// time then do not return at the same time.
+/// By default, the wait has full jitter: it is a random part of a bound that doubles with each
+/// attempt. So clients that failed at the same time do not all try again at the same time. Source:
+/// Brooker, "Exponential Backoff And Jitter", AWS Architecture Blog, 2015.
 public struct Backoff: Sendable, Hashable {
     /// How the wait is randomized.
     public enum Jitter: Sendable, Hashable {
-        /// Uniformly between zero and the bound.
+        /// A wait between zero and the bound, with a uniform distribution.
         case full
-        /// Uniformly between the base and three times the previous wait, up to the highest bound.
-        /// The wait grows with the earlier random waits and not with the number of attempts.
+        /// A wait between the base and three times the previous wait, with a uniform distribution.
+        ///
+        /// The wait never exceeds the highest bound. The wait depends on the previous wait, not on
+        /// the number of attempts.
         case decorrelated
         /// The bound itself, without randomness.
         case none
@@ -28,8 +30,8 @@ public struct Backoff: Sendable, Hashable {
 
     /// Creates a back-off.
     /// - Parameters:
-    ///   - base: The bound before the second attempt; it doubles with each attempt.
-    ///   - throttledBase: The same bound after a 429 or 503; nil means `base`.
+    ///   - base: The bound before the second attempt. The bound doubles with each attempt.
+    ///   - throttledBase: The bound before the second attempt after a 429 or 503; nil means `base`.
     ///   - max: The highest bound.
     ///   - jitter: How the wait is randomized.
     public init(
@@ -42,23 +44,23 @@ public struct Backoff: Sendable, Hashable {
         self.jitter = jitter
     }
 
-    /// 50 ms, or 1 s after a 429 or 503, doubled up to 20 s, with full jitter.
+    /// A wait of 50 ms, or of 1 s after a 429 or 503, that doubles up to 20 s, with full jitter.
     public static let standard = Backoff(base: .milliseconds(50), throttledBase: .seconds(1))
 
-    /// The same wait before each attempt, after a 429 or 503 too.
+    /// Returns a back-off with the same wait before each attempt, even after a 429 or 503.
     ///
-    /// The wait is not randomized, so clients that failed together return together. Use it for a
-    /// single client, for example if it polls. A longer `Retry-After` still counts. In a stack
-    /// file, `base` and `max` are the wait, and `jitter` is `none`.
+    /// The wait is not random, so clients that failed together try again together. Use this
+    /// back-off for a single client, for example for polling. If `Retry-After` is longer, it
+    /// counts. In a stack file, set `base` and `max` to the wait, and `jitter` to `none`.
     public static func constant(_ wait: Duration) -> Backoff {
         Backoff(base: wait, max: wait, jitter: .none)
     }
 
-    /// The wait before the next attempt.
+    /// Returns the wait before the next attempt.
     /// - Parameters:
-    ///   - attempts: How many attempts have been made.
+    ///   - attempts: The number of attempts so far.
     ///   - isThrottled: Whether the server asked the client to slow down.
-    ///   - previous: The wait before the latest attempt; nil if there was no wait.
+    ///   - previous: The wait before the latest attempt, or nil if there was no wait.
     ///   - unit: A random number in 0..<1.
     /// - Returns: The wait.
     public func delay(
@@ -74,7 +76,6 @@ public struct Backoff: Sendable, Hashable {
         }
     }
 
-    /// The longest wait before the next attempt, with any jitter.
     func longestDelay(afterAttempt attempts: Int, previous: Duration?) -> Duration {
         let delays = [false, true].map {
             delay(afterAttempt: attempts, isThrottled: $0, previous: previous, unit: 1)

@@ -3,43 +3,44 @@
 public import TurnpikeCore
 import TurnpikeSupport
 
-/// Retries attempts that failed and may be sent twice.
+/// Repeats attempts that failed, if the request may be sent twice.
 ///
 /// The rules, in order:
 ///
-/// - A status is retried if the ``RetryPolicy`` lists it, with an inner or an outer validator. An
-///   error is retried if its code is listed. A cancellation is never retried. If a name
-///   could not be resolved, only one retry in a row follows, unless a condition of the policy asks
-///   for more (``RetryPolicy/deciding(_:)``).
-/// - A request may be sent again if nothing of it was written, and once if the answer was a 408. If
-///   bytes were written, the body must be replayable, and one of three conditions must hold: the
-///   method is idempotent (RFC 9110 §9.2.2), the request has an `Idempotency-Key`, or the caller
-///   allows it (``/TurnpikeCore/Call/retryable(_:)``). After a 301, 302 or 303 that a ``Redirect``
-///   inside has followed, bytes count as written, however the next hop fails.
-/// - The wait is never shorter than `Retry-After`, which is in seconds or a date. A value above
-///   `maxRetryAfter` ends the retries. If the value is above the time left, the call fails as
-///   ``/TurnpikeCore/ClientError/Code/deadlineExceeded`` at once. In both cases the call's error
-///   has the value (``/TurnpikeCore/ClientError/retryAfter``).
+/// - A status is retried if the ``RetryPolicy`` lists it, whether a validator is inside or outside.
+///   An error is retried if the policy lists its code. A cancellation is never retried. If two
+///   attempts in a row cannot resolve the host name, the gate stops, unless a condition of the
+///   policy asks for more attempts (``RetryPolicy/deciding(_:)``).
+/// - If nothing of the request was written, the request may be sent again. After a 408, the request
+///   may be sent again once. If bytes were written, the body must be replayable, and one of three
+///   conditions must hold: the method is idempotent (RFC 9110 §9.2.2), the request has an
+///   `Idempotency-Key`, or the caller allows it (``/TurnpikeCore/Call/retryable(_:)``). If an inner
+///   ``Redirect`` has followed a 301, 302 or 303, bytes count as written, however the next hop
+///   fails.
+/// - The wait is at least `Retry-After`, which is in seconds or a date. If `Retry-After` is longer
+///   than `maxRetryAfter`, the gate stops. If `Retry-After` is longer than the time left, the call
+///   fails immediately with ``/TurnpikeCore/ClientError/Code/deadlineExceeded``. In both cases the
+///   call's error contains the value (``/TurnpikeCore/ClientError/retryAfter``).
 /// - The ``RetryBudget`` must allow a retry at the time of the decision.
-/// - With ``Cooldowns``, a retry also waits for the end of the origin's cool-down, which counts
-///   like a `Retry-After`. A 429 or 503 with `Retry-After` begins a cool-down.
+/// - If there are ``Cooldowns``, a retry also waits until the cool-down of the origin ends, as it
+///   waits for `Retry-After`. A 429 or 503 with `Retry-After` starts a cool-down.
 ///
 /// The error that ends the call lists all attempts (``/TurnpikeCore/ClientError/history``), and
-/// states why no further attempt followed. A client that is used within a retrying call
-/// of another client makes one attempt, so that retries do not multiply.
+/// states why no other attempt was made. If an attempt of a call uses another client, that client
+/// makes one attempt, so that retries do not multiply.
 ///
-/// A kept-alive connection may end before an answer
-/// (``/TurnpikeCore/TransferState/lostReusedConnection``). The request is retried as after any
-/// other lost connection, but the first retry has no wait.
+/// If a kept-alive connection ends before a response
+/// (``/TurnpikeCore/TransferState/lostReusedConnection``), the gate retries the request as after
+/// any other lost connection, but the first retry has no wait.
 ///
-/// An abandoned response is drained or cancelled. A wait ends when the call ends.
+/// The gate drains or cancels a response that it does not return. A wait ends when the call ends.
 ///
 /// If the caller gets a value (``/TurnpikeCore/Context/collectedBytes``) and the request may be
-/// sent twice, up to `maxKeptBytes` of a successful response's content are read before the attempt
-/// ends. A body that breaks off or stalls before that is retried. Gates outside of the retry then
-/// get the response with its content; metrics still have the time of the head. Larger content,
-/// streams, downloads and the content of the last attempt are passed on while they arrive, and are
-/// not retried if they break off.
+/// sent twice, the gate buffers the content of a successful response, up to `maxKeptBytes`. If the
+/// body breaks off or stalls, the gate retries the request. In this case, outer gates get the
+/// response after its content is complete; metrics still have the time of the head. The gate does
+/// not buffer larger content, streams, downloads or the content of the last attempt, and does not
+/// retry them if they break off.
 public struct Retry: RequestRetrier {
     private let attempts: Int
     private let policy: RetryPolicy
@@ -51,16 +52,16 @@ public struct Retry: RequestRetrier {
 
     /// Creates a gate that retries.
     /// - Parameters:
-    ///   - attempts: How many attempts a call makes in all.
+    ///   - attempts: The maximum number of attempts of a call.
     ///   - policy: The outcomes that are retried.
     ///   - backoff: The wait before each attempt.
-    ///   - maxRetryAfter: The longest `Retry-After` that is honoured.
-    ///   - budget: The share of all calls that may be retried; one budget may serve several
-    ///     clients. nil sets no bound.
-    ///   - maxKeptBytes: The most bytes of a successful response's content, after decoding, that
-    ///     are held in memory until the content is complete. With 0, the head ends the retries.
-    ///   - cooldowns: Cool-downs that are begun and honoured. They are not needed if an inner
-    ///     ``RateLimit`` honours them.
+    ///   - maxRetryAfter: The longest `Retry-After` for which the gate waits.
+    ///   - budget: The share of all calls that may be retried. Several clients may share a budget;
+    ///     nil sets no limit.
+    ///   - maxKeptBytes: The maximum number of bytes of a successful response's content, after
+    ///     decoding, that the gate buffers. With 0, the gate does not retry after the head.
+    ///   - cooldowns: The cool-downs that the gate starts and waits for. Cool-downs are not needed
+    ///     if an inner ``RateLimit`` has them.
     public init(
         attempts: Int = 3, policy: RetryPolicy = .standard, backoff: Backoff = .standard,
         maxRetryAfter: Duration = .seconds(60), budget: RetryBudget? = RetryBudget(),
@@ -72,11 +73,11 @@ public struct Retry: RequestRetrier {
         self.backoff = backoff
         self.maxRetryAfter = maxRetryAfter
         self.budget = budget
-        // Reading goes one byte beyond the limit.
+        // The gate reads one byte beyond the limit.
         self.maxKeptBytes = min(max(maxKeptBytes, 0), .max - 1)
     }
 
-    /// How much of the content is kept: none if no other attempt would be made.
+    /// Returns how much content the gate buffers: none if no other attempt would be made.
     public func keptBytes(_ outcome: Outcome, context: Context) -> Int {
         let mayRepeat =
             outcome.attempts < attempts && outcome.isReplayable
@@ -84,7 +85,7 @@ public struct Retry: RequestRetrier {
         return mayRepeat ? maxKeptBytes : 0
     }
 
-    /// Whether the outcome needs no decision, because the policy ignores it.
+    /// Whether the gate returns the outcome without a decision, because the policy ignores it.
     public func settles(_ outcome: Outcome, context: Context) -> Bool {
         guard cooldowns == nil, policy.ignores(outcome) else { return false }
         if outcome.attempts == 1 {
@@ -112,7 +113,7 @@ public struct Retry: RequestRetrier {
         }
         guard outcome.attempts < attempts else {
             // The error lists the attempts anyway. But if the server asks for a wait, the error
-            // must state why the retry did not wait.
+            // must state why the gate did not wait.
             if wish == nil { return .stop }
             return stop(
                 outcome, "the retry is limited to \(attempts) attempt\(attempts == 1 ? "" : "s")",
@@ -126,7 +127,7 @@ public struct Retry: RequestRetrier {
         var delay = backoff.delay(
             afterAttempt: outcome.attempts, isThrottled: outcome.isThrottled,
             previous: outcome.previousDelay, unit: context.random.unit())
-        // No server has failed: the server had closed an idle connection.
+        // The server has not failed: it had closed an idle connection.
         if outcome.hasLostReusedConnection, context.lostConnections == 1 { delay = .zero }
         if let wish {
             if wish > maxRetryAfter {
@@ -145,10 +146,9 @@ public struct Retry: RequestRetrier {
         return .retry(after: delay)
     }
 
-    /// States the number of attempts and the waits between them.
+    /// States the number of attempts and the longest waits between them.
     ///
-    /// The waits are those of the longest back-off, or of the longest `Retry-After` that is
-    /// honoured.
+    /// The waits come from the back-off, or from `maxRetryAfter` if that is longer.
     public func facts(for request: Request?) -> GateFacts? {
         guard attempts > 1 else {
             return GateFacts(
@@ -179,7 +179,7 @@ public struct Retry: RequestRetrier {
         } ?? true
     }
 
-    // The sum of the waits; nil if there are too many attempts.
+    // Returns the sum of the waits, or nil if there are too many attempts.
     private var longestWaits: Duration? {
         if attempts > 1000 { return nil }
         let asked = policy.mayHeedServer ? maxRetryAfter : .zero
@@ -194,15 +194,15 @@ public struct Retry: RequestRetrier {
         return sum
     }
 
-    // Transports cannot tell a name that does not exist from a resolver that fails for a moment. A
-    // second attempt shows which case it is.
+    // Transports cannot distinguish a name that does not exist from a resolver that fails for a
+    // moment. A second attempt shows the difference.
     private func isUnknownAgain(_ outcome: Outcome, in context: Context) -> Bool {
         let (was, isUnknown) = (context[UnknownName.self], outcome.code == .dns)
         if was != isUnknown { context[UnknownName.self] = isUnknown }
         return was && isUnknown && !policy.insists(on: outcome)
     }
 
-    // Why the request may not be sent a second time.
+    // Returns why the request may not be sent a second time.
     private func obstacle(to outcome: Outcome, _ verdict: RetryPolicy.Verdict) -> String? {
         if verdict == .notRepeatable {
             return outcome.request.options[RetryableOption.self] == false
@@ -213,12 +213,12 @@ public struct Retry: RequestRetrier {
         return outcome.isReplayable ? nil : "its body cannot be sent a second time"
     }
 
-    /// Returns a reserved retry to the budget.
+    /// Returns a reserved retry to the budget, because the retry was not sent.
     public func retryWasAbandoned(_ outcome: Outcome, context: Context) {
         budget?.giveBack(for: outcome.request.origin, at: context.timeSource.now)
     }
 
-    /// How much of the budget is used.
+    /// The share of the budget that is used.
     public func liveFigures(at now: MonotonicInstant) -> [LiveFigure] {
         budget?.liveFigures(at: now) ?? []
     }
@@ -248,13 +248,13 @@ public struct Retry: RequestRetrier {
 
 extension Retry: PromptlyCancellable {}
 
-/// Whether the attempt before could not resolve the host's name.
+/// Whether the previous attempt could not resolve the name of the host.
 private enum UnknownName: ContextKey {
     static var defaultValue: Bool { false }
 }
 
 extension Retry {
-    /// Whether the policy, within the attempts, repeats such a request.
+    /// Whether the policy may repeat the request within the number of attempts.
     public func decidesResend(of request: Request) -> Bool {
         attempts <= 1 || policy.mayRepeat(request, after: .connection)
     }
@@ -276,6 +276,5 @@ extension Gate where Self == Retry {
 }
 
 extension Outcome {
-    /// Whether the server asked the client to slow down.
     var isThrottled: Bool { status == .tooManyRequests || status == .serviceUnavailable }
 }

@@ -4,17 +4,17 @@ import Synchronization
 public import TurnpikeCore
 import TurnpikeSupport
 
-/// Limits retries to a share of the calls to each origin, so that retries cannot turn a small
-/// outage into a large one.
+/// Limits retries to a share of the calls to each origin, so that retries cannot make an outage
+/// worse.
 ///
 /// Within a window, a client may retry a fraction of its calls, plus a fixed number, so that a
-/// client with few calls can retry too (the scheme of Finagle and tower). A retry is counted when
-/// it is decided, before its back-off, so that waiting retries count too. The retry is returned to
-/// the budget if it is never sent.
+/// client with few calls can retry too. Finagle and tower use the same scheme. The budget counts a
+/// retry at the decision, before the wait, so that waiting retries count too. If the gate does not
+/// send the retry, the gate returns it to the budget.
 ///
-/// One budget may serve several clients, and both retries and hedges. A call is counted once, by
-/// the gate that sees it first. The budget keeps the counts of 1024 origins; beyond that, it drops
-/// the counts of the least recently used origin.
+/// Several clients may share one budget, and so may retries and hedges. A call is counted once, by
+/// the first gate that gets it. The budget keeps the counts of 1024 origins. If there are more, it
+/// drops the counts of the least recently used origin.
 public final class RetryBudget: Sendable {
     private let ratio: Double
     private let floor: Double
@@ -25,9 +25,9 @@ public final class RetryBudget: Sendable {
 
     /// Creates a budget.
     /// - Parameters:
-    ///   - ratio: The retries allowed for each call.
+    ///   - ratio: The number of retries allowed for each call.
     ///   - window: The time over which calls and retries are counted, in whole seconds.
-    ///   - floorPerSecond: The retries per second that are always allowed.
+    ///   - floorPerSecond: The number of retries per second that are always allowed.
     ///   - meter: Counts refused retries and hedges (`turnpike.retry_budget.refusals`).
     public convenience init(
         ratio: Double = 0.2, window: Duration = .seconds(10), floorPerSecond: Double = 10,
@@ -38,11 +38,11 @@ public final class RetryBudget: Sendable {
             meter: meter)
     }
 
-    /// Creates a budget with another ratio that counts the same calls and retries.
+    /// Creates a budget that shares its counts with other budgets, but has its own ratio.
     /// - Parameters:
-    ///   - accounts: The calls and retries.
-    ///   - ratio: The retries allowed for each call.
-    ///   - floorPerSecond: The retries per second that are always allowed.
+    ///   - accounts: The counts of calls and retries.
+    ///   - ratio: The number of retries allowed for each call.
+    ///   - floorPerSecond: The number of retries per second that are always allowed.
     ///   - meter: Counts refused retries and hedges (`turnpike.retry_budget.refusals`).
     public init(
         _ accounts: Accounts, ratio: Double = 0.2, floorPerSecond: Double = 10,
@@ -56,13 +56,12 @@ public final class RetryBudget: Sendable {
         floor = Swift.max(floorPerSecond, 0) * Double(accounts.seconds)
     }
 
-    /// Counts a call.
     func deposit(for origin: Origin?, at now: MonotonicInstant) {
         accounts.update(origin, now) { $0.add(first: 1) }
     }
 
-    /// Counts a retry or a copy, if there is room for it.
-    /// - Returns: Whether there was room.
+    /// Counts a retry or a hedge if the budget allows another one.
+    /// - Returns: Whether the budget allows it.
     public func withdraw(for origin: Origin?, at now: MonotonicInstant) -> Bool {
         let isGranted = accounts.update(origin, now) { [ratio, floor] window in
             let allowed = ratio * Double(window.first) + floor
@@ -76,7 +75,7 @@ public final class RetryBudget: Sendable {
         return isGranted ?? true
     }
 
-    /// Takes back a retry or a copy that was counted but not sent.
+    /// Takes back a retry or a hedge that was counted but not sent.
     public func giveBack(for origin: Origin?, at now: MonotonicInstant) {
         accounts.update(origin, now) { $0.takeBackSecond() }
     }
@@ -97,18 +96,16 @@ public final class RetryBudget: Sendable {
         }
     }
 
-    /// Identifies the accounts.
     fileprivate var account: ObjectIdentifier { ObjectIdentifier(accounts) }
 }
 
 extension RetryBudget {
-    /// The recent calls and retries, by origin.
+    /// The recent calls and retries of each origin.
     public final class Accounts: Sendable {
-        /// The time over which they are counted, in seconds.
         let seconds: Int
         fileprivate let accounts = Mutex(BoundedMap<Origin, Account>())
 
-        /// Creates accounts.
+        /// Creates empty counts.
         /// - Parameter window: The time over which calls and retries are counted, in whole seconds.
         public init(window: Duration = .seconds(10)) {
             seconds = Int(Swift.min(Swift.max(window.inSeconds.rounded(), 1), 3600))
@@ -117,7 +114,7 @@ extension RetryBudget {
 }
 
 private struct Account: BoundedMapEntry {
-    // Its first count is calls, its second retries.
+    // The first count of the window is calls, the second is retries.
     var window: SlidingWindow
     var isInUse: Bool { false }
 }
@@ -142,14 +139,15 @@ extension RetryBudget.Accounts {
     }
 }
 
-/// The budgets in which a hedge has counted the call, so that no retry counts it again.
+/// The budgets in which a hedge has counted the call, so that no retry gate counts the call again.
 private enum HedgedBudgets: ContextKey {
     static var defaultValue: [ObjectIdentifier] { [] }
 }
 
 extension RetryBudget {
-    /// Counts a call for a gate that sends copies, once for all passes; a ``Retry`` with the same
-    /// budget does not count it again.
+    /// Counts a call for a gate that sends hedges, once for all attempts.
+    ///
+    /// A ``Retry`` with the same budget does not count the call again.
     public func deposit(for origin: Origin?, in context: Context) {
         let counted = context[HedgedBudgets.self]
         if counted.contains(account) { return }
@@ -157,7 +155,7 @@ extension RetryBudget {
         deposit(for: origin, at: context.timeSource.now)
     }
 
-    /// Counts a call for a retry, unless a hedge has counted it.
+    /// Counts a call for a retry gate, unless a hedge has counted it.
     func depositForRetry(_ origin: Origin?, in context: Context) {
         if context[HedgedBudgets.self].contains(account) { return }
         deposit(for: origin, at: context.timeSource.now)

@@ -5,8 +5,7 @@ import TurnpikeSupport
 
 /// The outcomes that are retried: statuses, errors, methods, and a condition of the caller.
 ///
-/// Policies compose: ``or(_:)`` retries an outcome if one of two policies does, and
-/// ``deciding(_:)`` calls a closure first.
+/// ``or(_:)`` combines two policies, and ``deciding(_:)`` adds a closure that decides first.
 ///
 /// ```swift
 /// let policy = RetryPolicy.standard
@@ -14,8 +13,8 @@ import TurnpikeSupport
 ///     .deciding { $0.head?.headers["X-Final"] == "1" ? false : nil }
 /// ```
 ///
-/// If its caller marks a call (``/TurnpikeCore/Call/retryable(_:)``), the mark and not the method
-/// decides whether the call may be sent twice.
+/// If the caller marks a call (``/TurnpikeCore/Call/retryable(_:)``), the mark decides whether the
+/// request may be sent twice, and the method does not.
 public struct RetryPolicy: Sendable {
     /// The statuses that are retried.
     public var statuses: Set<HTTPStatus>
@@ -24,14 +23,16 @@ public struct RetryPolicy: Sendable {
     /// The methods that may be sent twice.
     public var methods: Set<HTTPMethod>
     private var condition: (@Sendable (Outcome) -> Bool?)?
-    // The policies that this one was joined with. Each policy uses only its own rules.
+    // The other policies of ``or(_:)``. Each policy uses only its own rules.
     private var alternatives: [RetryPolicy] = []
 
     /// Creates a policy.
     /// - Parameters:
-    ///   - statuses: The statuses that are retried; by default the statuses of temporary failures.
-    ///   - codes: The codes of errors that are retried; by default those of the network.
-    ///   - methods: The methods that may be sent twice; by default the idempotent ones and QUERY.
+    ///   - statuses: The statuses that are retried. The default contains the temporary failures.
+    ///   - codes: The codes of errors that are retried. The default contains the failures of the
+    ///     network.
+    ///   - methods: The methods that may be sent twice. The default contains the idempotent methods
+    ///     and QUERY.
     public init(
         statuses: Set<HTTPStatus> = [408, 425, 429, 500, 502, 503, 504],
         codes: Set<ClientError.Code> = [
@@ -44,18 +45,18 @@ public struct RetryPolicy: Sendable {
         self.methods = methods
     }
 
-    /// The defaults.
+    /// The policy with all defaults.
     public static let standard = RetryPolicy()
 
-    /// Retries nothing.
+    /// A policy that retries nothing.
     public static let never = RetryPolicy(statuses: [], codes: [])
 
-    /// Returns a policy that retries an outcome if this policy or another one retries it.
+    /// Returns a policy that retries an outcome if this policy or the other one retries it.
     ///
-    /// Each policy decides as a whole, with its condition: the methods of one policy do not apply
-    /// to the statuses of the other. This policy retries like the standard policy and, in addition,
-    /// retries a POST after a 429, or after a 503 with `Retry-After`. After a 500, a POST is not
-    /// sent again:
+    /// Each policy decides by its own rules only: the methods of one policy do not apply to the
+    /// statuses of the other. The policy of the example retries like the standard policy. In
+    /// addition, it retries a POST after a 429, or after a 503 with `Retry-After`. After a 500, a
+    /// POST is not sent again:
     ///
     /// ```swift
     /// let whenBusy = RetryPolicy(statuses: [429], codes: [], methods: [.post])
@@ -63,23 +64,22 @@ public struct RetryPolicy: Sendable {
     /// let policy = RetryPolicy.standard.or(whenBusy)
     /// ```
     ///
-    /// Add a condition for both policies to the result (``deciding(_:)``). The properties of the
-    /// result, such as ``methods``, come from this policy. A change of these properties does not
-    /// change the rules of the other policy.
+    /// To add a condition for both policies, call ``deciding(_:)`` on the result. The result has
+    /// the properties of this policy, such as ``methods``. If you change them, the rules of the
+    /// other policy do not change.
     /// - Parameter other: The other policy.
-    /// - Returns: The policy.
+    /// - Returns: The combined policy.
     public func or(_ other: RetryPolicy) -> RetryPolicy {
         var copy = self
         copy.alternatives.append(other)
         return copy
     }
 
-    /// Returns the policy with a condition that is checked first.
-    /// - Parameter condition: true retries an outcome, false does not, nil leaves the decision to
-    ///   the policy. The rules on methods and bodies hold in any case. If the policy was joined
-    ///   with others (``or(_:)``), the condition decides for each of them, and may be called once
-    ///   for each.
-    /// - Returns: The policy.
+    /// Returns the policy with a condition that decides first.
+    /// - Parameter condition: Returns true to retry an outcome, false not to retry it, or nil to
+    ///   apply the policy. The rules on methods and bodies apply in any case. If the policy is a
+    ///   combination (``or(_:)``), the gate may call the condition once for each of the policies.
+    /// - Returns: The policy with the condition.
     public func deciding(_ condition: @escaping @Sendable (Outcome) -> Bool?) -> RetryPolicy {
         var copy = self
         let before = self.condition
@@ -88,17 +88,17 @@ public struct RetryPolicy: Sendable {
         return copy
     }
 
-    /// The verdict of a policy about an outcome; the greatest verdict of its alternatives counts.
+    /// The verdict of a policy about an outcome.
+    ///
+    /// For a combination of policies, the greatest verdict counts.
     enum Verdict: Int {
-        /// The statuses, errors and condition do not ask for a retry.
+        /// Neither the statuses, the errors nor the condition ask for a retry.
         case notListed
         /// The rules match, but the request must not be sent a second time.
         case notRepeatable
-        /// The request may be sent again.
         case retry
     }
 
-    /// Judges an outcome by this policy and its alternatives, each as a whole.
     func verdict(on outcome: Outcome, in context: Context) -> Verdict {
         var verdict = Verdict.notListed
         if condition?(outcome) ?? isListed(outcome) {
@@ -111,20 +111,21 @@ public struct RetryPolicy: Sendable {
         return verdict
     }
 
-    /// Whether an outcome is not listed, and no condition could ask for a retry.
+    /// Whether the outcome is not listed, and there is no condition that could ask for a retry.
     func ignores(_ outcome: Outcome) -> Bool {
         condition == nil && !isListed(outcome) && alternatives.allSatisfy { $0.ignores(outcome) }
     }
 
-    /// Whether the caller's condition asks for a retry, independently of the lists.
+    /// Whether the caller's condition asks for a retry; the lists do not count.
     func insists(on outcome: Outcome) -> Bool {
         condition?(outcome) == true || alternatives.contains { $0.insists(on: outcome) }
     }
 
-    /// Whether content that breaks off may be requested again.
+    /// Whether the request may be repeated if the content of its response breaks off.
     func mayRepeatContent(of request: Request) -> Bool { mayRepeat(request, after: .incomplete) }
 
-    /// Whether a request may be repeated after an error, although a server may have acted on it.
+    /// Whether a request may be repeated after an error, although a server may have acted on the
+    /// request.
     func mayRepeat(_ request: Request, after code: ClientError.Code) -> Bool {
         let mayRepeat =
             request.options[RetryableOption.self] != false && !request.options.isOneTime
@@ -132,15 +133,14 @@ public struct RetryPolicy: Sendable {
         return mayRepeat || alternatives.contains { $0.mayRepeat(request, after: code) }
     }
 
-    /// Whether a wait that a server asks for may count, because a status may be retried.
+    /// Whether the policy can retry a status, so that `Retry-After` may count.
     var mayHeedServer: Bool {
         !statuses.isEmpty || condition != nil || alternatives.contains { $0.mayHeedServer }
     }
 
-    /// Whether a request that is not idempotent may be repeated although a server may have
-    /// processed it.
-    ///
-    /// With nil, the answer is for any such request without a mark of its caller.
+    // Whether a request that is not idempotent may be repeated, although a server may have
+    // processed it. If the request is nil, the result is for any such request that its caller has
+    // not marked.
     func repeatsUnsafe(_ request: Request?) -> Bool {
         if request?.options[RetryableOption.self] == false { return false }
         let present = request.map { methods.contains($0.method) ? [$0.method] : [] }
@@ -157,17 +157,18 @@ public struct RetryPolicy: Sendable {
         if request.options.isOneTime { return false }
         if mayBeSentTwice(request) { return true }
         // A 408 means that the server did not receive the whole request (RFC 9110 §15.5.9). Often
-        // the 408 was already on its way over an idle connection, and does not answer this request.
-        // A second 408 is not a coincidence: a server that answers a complete request in this way
-        // may have acted on it. OkHttp also repeats any method after a 408, once.
+        // the server had sent the 408 over an idle connection before the request, so it does not
+        // answer the request. A second 408 is not a coincidence: a server that answers a complete
+        // request with 408 may have acted on the request. OkHttp also repeats any method once after
+        // a 408.
         return outcome.status == 408 && !Self.hasEffect(outcome, context)
             && !Self.wasRepeated(outcome, context)
     }
 
-    // Whether an attempt before this one was answered with 408 as well.
+    // Whether an earlier attempt was also answered with 408.
     private static func wasRepeated(_ outcome: Outcome, _ context: Context) -> Bool {
         let known = context.history.count { $0.status == 408 }
-        // The history contains this outcome, unless the outcome is that of the first attempt.
+        // The history contains this outcome, unless the outcome belongs to the first attempt.
         return known > (outcome.attempts > 1 ? 1 : 0)
     }
 
@@ -176,8 +177,8 @@ public struct RetryPolicy: Sendable {
             || request.headers.contains(.idempotencyKey)
     }
 
-    // Whether a redirect inside came from a server that may have performed the request. A 408 of
-    // the next server does not answer that request.
+    // Whether an inner redirect came from a server that may have performed the request. If the next
+    // server answers with 408, that 408 is not about the first request.
     private static func hasEffect(_ outcome: Outcome, _ context: Context) -> Bool {
         let before = outcome.request.options[RedirectTrail.self]?.count ?? 0
         return context.hops.dropFirst(before).contains {
@@ -189,7 +190,7 @@ public struct RetryPolicy: Sendable {
         if outcome.error == nil || outcome.code == .validation, let status = outcome.status {
             return statuses.contains(status)
         }
-        // The status of a proxy's response is judged like the status of a server's response.
+        // A status from a proxy counts like a status from the server.
         if let status = outcome.proxyStatus { return statuses.contains(status) }
         return outcome.code.map(codes.contains) ?? false
     }

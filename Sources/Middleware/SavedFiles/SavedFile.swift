@@ -5,13 +5,11 @@ import Synchronization
 import TurnpikeCore
 import TurnpikeSupport
 
-/// A private file that follows a state in memory.
+/// A private file with a copy of a state in memory.
 ///
-/// The whole file is written one second after the first unsaved change, on a separate queue.
-///
-/// The state in memory is authoritative. If the file cannot be written, because its disk is full or
-/// its folder is not trusted, no call fails. The next change tries again, and ``takeFault()``
-/// reports the fault once.
+/// The whole file is written one second after the first unsaved change, on a separate queue. If the
+/// file cannot be written, because the disk is full or the folder is not trusted, no call fails.
+/// The next change tries again, and ``takeFault()`` reports the fault once.
 final class SavedFile: Sendable {
     private struct State {
         var isDue = false
@@ -22,24 +20,21 @@ final class SavedFile: Sendable {
 
     private let file: PrivateFile
     private let timeSource: any TimeSource
-    // With this flag, calls without changes need no lock.
+    // If no write has failed, this flag makes the lock unnecessary.
     private let hasNewFault = Atomic(false)
     private let queue = DispatchQueue(label: "turnpike.saved-file", qos: .utility)
     private let state = Mutex(State())
 
     static let delay: Duration = .seconds(1)
 
-    /// Creates the keeper of a file, which need not exist.
-    /// - Parameters:
-    ///   - path: The file, or a link to it; the link stays, and its target is replaced.
-    ///   - timeSource: Measures the delay before a write.
+    // The file need not exist. If the path is a link, a write replaces the target of the link.
     init(path: String, timeSource: any TimeSource) {
         file = PrivateFile(path, trust: .own)
         self.timeSource = timeSource
     }
 
-    /// Reads the lines of the file, if there is a file, and removes the leftovers of killed
-    /// writers.
+    /// Reads the lines of the file, if there is a file, and removes the temporary files of killed
+    /// processes.
     func lines(maxBytes: Int) throws -> [JSONObject] {
         file.removeLeftovers()
         guard let content = try file.read(maxBytes: maxBytes) else { return [] }
@@ -48,14 +43,13 @@ final class SavedFile: Sendable {
         }
     }
 
-    /// The reason why the file cannot be written, if it was not reported yet.
+    /// Returns why the file cannot be written, once for each fault.
     func takeFault() -> String? {
         guard hasNewFault.load(ordering: .relaxed) else { return nil }
         hasNewFault.store(false, ordering: .relaxed)
         return state.withLock { $0.fault }
     }
 
-    /// Records that the state has changed, and schedules a write.
     func changed(_ content: @escaping @Sendable () -> Data) {
         let isFirst = state.withLock { state in
             defer { state.isDue = true }
@@ -68,7 +62,6 @@ final class SavedFile: Sendable {
         state.withLock { if $0.isDue { $0.timer = timer } }
     }
 
-    /// Returns when all changes so far are in the file.
     func flush(_ content: @escaping @Sendable () -> Data) async {
         await withCheckedContinuation { continuation in
             queue.async {
@@ -81,7 +74,7 @@ final class SavedFile: Sendable {
     private func write(_ content: () -> Data) {
         let (isDue, timer) = state.withLock { state in
             defer { (state.isDue, state.timer) = (false, nil) }
-            // A failed write is tried again, even if nothing has changed since.
+            // A failed write is tried again, even if the state has not changed.
             return (state.isDue || state.fault != nil, state.timer)
         }
         timer?.cancel()

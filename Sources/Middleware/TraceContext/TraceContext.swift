@@ -4,19 +4,20 @@ public import TurnpikeCore
 
 /// Propagates the trace context of a request to servers (W3C Trace Context, level 2).
 ///
-/// Place it inside a ``Retry``, so that each attempt is a separate span. The trace continues the
-/// request's `traceparent`, or if there is none, ``TraceParent/current``. Without either, a new
-/// trace begins with the call, and all its attempts share it. An invalid `traceparent` is ignored,
-/// and so is the `tracestate` beside it.
+/// Place this gate inside a ``Retry``, so that each attempt is a separate span. The trace continues
+/// the request's `traceparent`. If there is none, the trace continues ``TraceParent/current``. If
+/// there is neither, a new trace begins with the call, and all its attempts share it. If a
+/// `traceparent` is not valid, the gate ignores it and the `tracestate` of the request.
 ///
-/// The gate propagates the trace context and records nothing; a recorder finds the span under
-/// ``Span``.
+/// The gate propagates the trace context and records nothing. A recorder reads the span with the
+/// context key ``Span``.
 public struct TraceContext: SynchronousRequestAdapter {
-    /// The context key of the attempt's span; nil before the request has passed the gate.
+    /// The context key of the attempt's span, which is nil until the request has passed through the
+    /// gate.
     public enum Span: ContextKey {
-        /// None.
+        /// No span.
         public static let defaultValue: TraceParent? = nil
-        /// The attempt.
+        /// The span belongs to one attempt.
         public static var scope: ContextScope { .attempt }
     }
 
@@ -34,7 +35,7 @@ public struct TraceContext: SynchronousRequestAdapter {
     /// States the fields that the gate sets, and its place inside a retry.
     public func facts(for request: Request?) -> GateFacts? {
         GateFacts(
-            "names a span of the trace",
+            "identifies a span of the trace",
             .setsFields([Self.traceparent, Self.tracestate], .plain),
             order: [
                 GateOrder(
@@ -56,7 +57,7 @@ public struct TraceContext: SynchronousRequestAdapter {
     }
 
     private static func parent(in headers: HTTPHeaders) -> TraceParent? {
-        // Two `traceparent` lines, joined by a comma, are not valid.
+        // If the request has two `traceparent` lines, their values joined by a comma are not valid.
         headers[traceparent].flatMap {
             TraceParent(parsing: $0, tracestate: headers[tracestate])
         }

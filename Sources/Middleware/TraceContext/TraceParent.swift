@@ -3,10 +3,10 @@
 import TurnpikeCore
 import TurnpikeSupport
 
-/// A position in a distributed trace: the trace, the span, and the state of the vendors (W3C Trace
-/// Context).
+/// A position in a distributed trace (W3C Trace Context): the trace, the span, and the state of
+/// vendors.
 ///
-/// A server's handler sets the caller's position for the time of its work; every client inside
+/// The handler of a server sets the position of its caller. Every client inside the handler then
 /// continues the trace:
 ///
 /// ```swift
@@ -25,13 +25,14 @@ public struct TraceParent: Sendable, Hashable {
     public let isSampled: Bool
     /// Whether the last seven bytes of the trace ID are random (level 2).
     let isRandom: Bool
-    /// The state of the vendors, as `tracestate` carries it, or nil.
+    /// The value of `tracestate`, in which vendors keep their state, or nil.
     public let state: String?
 
     /// Reads the header fields `traceparent` and `tracestate`.
     ///
-    /// Of versions above 00, only the fields of version 00 are read. An invalid state is dropped.
-    /// If the position is invalid, the result is nil, and the caller begins a new trace.
+    /// If the version is above 00, only the fields of version 00 are read. An invalid `tracestate`
+    /// is dropped. If `traceparent` is not valid, the result is nil, and the caller begins a new
+    /// trace.
     /// - Parameters:
     ///   - traceparent: The value of the single field line.
     ///   - tracestate: The values of the field lines, joined with commas.
@@ -61,14 +62,12 @@ public struct TraceParent: Sendable, Hashable {
         self.state = state
     }
 
-    /// Returns a new span of the same trace.
     func child(_ random: CallRandom) -> TraceParent {
         TraceParent(
             traceID: traceID, spanID: Self.identifier(random), isSampled: isSampled,
             isRandom: isRandom, state: state)
     }
 
-    /// Returns the root of a new trace.
     static func root(_ random: CallRandom, isSampled: Bool) -> TraceParent {
         TraceParent(
             traceID: random.next().hexadecimal + identifier(random), spanID: identifier(random),

@@ -4,9 +4,8 @@ import TurnpikeCore
 
 /// The grammar of `tracestate` (W3C Trace Context, level 2, §3.3).
 enum TraceState {
-    /// Returns the list without whitespace around its members, or nil if any member is invalid.
-    ///
-    /// If several members have the same key, the first is kept, because it is the newest.
+    // Returns the list without whitespace around its members, or nil if any member is invalid. If
+    // several members have the same key, the first one counts, because it is the newest.
     static func checked(_ text: String) -> String? {
         var members: [Substring] = []
         var keys: Set<Substring> = []
@@ -22,7 +21,7 @@ enum TraceState {
         return shortened(members).joined(separator: ",")
     }
 
-    // Removes members longer than 128 bytes first, then members from the end (§3.3.1.5).
+    // Removes members longer than 128 bytes first, then the last members (§3.3.1.5).
     private static func shortened(_ members: [Substring]) -> [Substring] {
         var members = members
         func size() -> Int { members.reduce(members.count - 1) { $0 + $1.utf8.count } }
@@ -39,7 +38,7 @@ enum TraceState {
         return text
     }
 
-    // Since level 2, an at sign is allowed anywhere after the first character (§3.3.1.3.1).
+    // Since level 2, an at sign may be anywhere after the first character (§3.3.1.3.1).
     private static func isKey(_ key: Substring) -> Bool {
         guard let first = key.utf8.first, isLowerOrDigit(first), key.utf8.count <= 256 else {
             return false

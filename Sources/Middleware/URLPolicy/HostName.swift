@@ -3,14 +3,14 @@
 import TurnpikeCore
 import TurnpikeSupport
 
-/// A host, as a parser on the way to a connection may read it.
+/// The host of a URL, as different parsers may understand it.
 enum HostName: Hashable {
     case address(IPAddress)
     case name(String)
-    /// The text looks like an address that parsers read in different ways, or is not valid at all.
+    /// Different parsers read the text as different addresses, or the text is not valid.
     case unclear
 
-    /// The most bytes of a name, with a dot at its end (RFC 1035 §2.3.4).
+    /// The maximum number of bytes of a name, including a dot at its end (RFC 1035 §2.3.4).
     static let maxBytes = 254
 
     init(_ host: String) {
@@ -30,14 +30,15 @@ enum HostName: Hashable {
         self = .name(text)
     }
 
-    /// Whether the form of a name shows that it belongs to the local machine or network.
+    /// Whether the name has the form of a name of the local machine or network.
     static func isLocal(_ name: String) -> Bool {
         let labels = name.split(separator: ".")
         guard labels.count > 1, let last = labels.last else { return true }
         return localDomains.contains(String(last)) || name.hasSuffix(".home.arpa")
     }
 
-    // RFC 6761, RFC 6762, RFC 8375, ICANN's private-use domain, and domains that routers use.
+    // Sources: RFC 6761, RFC 6762, RFC 8375, ICANN's private-use domain, and domains that routers
+    // use.
     private static let localDomains: Set<String> = [
         "localhost", "local", "internal", "intranet", "private", "lan", "home", "corp",
         "localdomain",
@@ -45,8 +46,9 @@ enum HostName: Hashable {
 
     private static let delimiters = Set("%:/\\@?#[]<>|^\"`{}".utf8)
 
-    // Decodes percent-encoding, makes the text lower-case, and drops the dots at its end. What is
-    // not ASCII is not mapped (UTS 46): such a name is unclear, and no request to it is sent.
+    // Decodes percent-encoding, makes the text lower-case, and drops the dots at its end.
+    // Characters beyond ASCII are not mapped (UTS 46), so a name with such characters is unclear,
+    // and its request is refused.
     private static func folded(_ host: String) -> String {
         var text = host
         if text.utf8.contains(UInt8(ascii: "%")), !text.utf8.contains(UInt8(ascii: ":")) {

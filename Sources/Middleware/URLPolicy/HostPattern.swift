@@ -3,19 +3,18 @@
 /// A pattern for hosts: one host, or all subdomains of a domain.
 ///
 /// `api.example.com` matches only that host. `*.example.com` matches any host below that domain,
-/// but not the domain itself. `192.0.2.1` matches that address in every spelling. Case and dots at
-/// the end are ignored.
+/// but not the domain itself. `192.0.2.1` matches that address in every spelling. The case and dots
+/// at the end do not matter.
 public struct HostPattern: Hashable, Sendable {
     private enum Kind: Hashable {
         case host(HostName)
         case below(String)
     }
 
-    /// The text of the pattern.
     let text: String
     private let kind: Kind
 
-    /// Creates a pattern.
+    /// Creates a pattern from its text.
     public init(_ text: String) {
         self.text = text
         if text.hasPrefix("*."), case .name(let domain) = HostName(String(text.dropFirst(2))) {
@@ -25,7 +24,6 @@ public struct HostPattern: Hashable, Sendable {
         }
     }
 
-    /// Whether the pattern matches a host.
     func matches(_ host: String) -> Bool { matches(HostName(host)) }
 
     func matches(_ host: HostName) -> Bool {
@@ -37,7 +35,9 @@ public struct HostPattern: Hashable, Sendable {
         }
     }
 
-    /// Whether the pattern is a host or a domain; a star is allowed only in front.
+    /// Whether the pattern is a host or a domain.
+    ///
+    /// A star is allowed only at the beginning.
     public var isUsable: Bool {
         switch kind {
         case .host(.address): true
@@ -48,6 +48,6 @@ public struct HostPattern: Hashable, Sendable {
 }
 
 extension HostPattern: ExpressibleByStringLiteral {
-    /// Creates a pattern.
+    /// Creates a pattern from a literal.
     public init(stringLiteral value: String) { self.init(value) }
 }

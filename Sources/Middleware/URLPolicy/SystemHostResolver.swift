@@ -7,12 +7,12 @@ import TurnpikeSupport
 
 /// Resolves names with the system (`getaddrinfo`): hosts file, DNS and other configured sources.
 ///
-/// A lookup blocks a thread and cannot be cancelled, so it runs on threads of the resolver's own,
-/// at most `width` at once. Calls for one name share a lookup. Further look-ups wait. If 1024 names
-/// wait, a call for another name fails as ``/TurnpikeCore/ClientError/Code/overloaded``. A call can
-/// stop waiting at any time. A result is kept for 10 seconds, for up to 1024 names.
+/// A lookup blocks a thread and cannot be cancelled, so the resolver has its own threads, at most
+/// `width`. Calls for the same name share a lookup. If all threads are busy, lookups wait. If 1024
+/// names wait, a call for another name fails with ``/TurnpikeCore/ClientError/Code/overloaded``. A
+/// call can stop waiting at any time. The resolver keeps a result for 10 seconds, for up to 1024
+/// names.
 public final class SystemHostResolver: HostResolver {
-    /// The lookup of a name.
     private struct Question {
         let name: String
         let begin: MonotonicInstant
@@ -31,7 +31,6 @@ public final class SystemHostResolver: HostResolver {
         case asked(Question, runsNow: Bool)
     }
 
-    /// How many names are looked up at once.
     let width: Int
     private let queue = DispatchQueue(
         label: "turnpike.resolver", qos: .userInitiated, attributes: .concurrent)
@@ -43,8 +42,8 @@ public final class SystemHostResolver: HostResolver {
 
     /// Creates a resolver.
     /// - Parameters:
-    ///   - width: How many names are looked up at once, at least one.
-    ///   - keeping: How long the addresses of a name are kept.
+    ///   - width: The maximum number of lookups at the same time, at least one.
+    ///   - keeping: How long the resolver keeps the addresses of a name.
     public convenience init(width: Int = 8, keeping: Duration = .seconds(10)) {
         self.init(width: width, keeping: keeping, ask: Self.askSystem)
     }
@@ -58,7 +57,7 @@ public final class SystemHostResolver: HostResolver {
         self.ask = ask
     }
 
-    /// The addresses of a name.
+    /// Returns the addresses of a name.
     public func addresses(of name: String, context: Context) async throws -> [IPAddress] {
         let now = context.timeSource.now
         switch try state.withLock({ try Self.find(name, at: now, in: &$0, width) }) {
@@ -130,7 +129,7 @@ public final class SystemHostResolver: HostResolver {
         var list: UnsafeMutablePointer<addrinfo>?
         let status = unsafe getaddrinfo(name, nil, nil, &list)
         defer { if let list = unsafe list { unsafe freeaddrinfo(list) } }
-        // Each address comes once for each kind of socket.
+        // The system returns each address once for each kind of socket.
         var seen: Set<IPAddress> = []
         var addresses: [IPAddress] = []
         var entry = unsafe list

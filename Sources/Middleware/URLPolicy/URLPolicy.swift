@@ -3,13 +3,14 @@
 public import TurnpikeCore
 import TurnpikeSupport
 
-/// Decides which URLs a client may send to, by the scheme, the host and private addresses.
+/// Restricts the URLs of requests, by scheme, by host and by private address.
 ///
-/// Use it in services that fetch URLs from others (webhooks, previews, imports), so that no caller
-/// reaches the inside of a network through them (server-side request forgery). Place the gate
-/// inside ``Redirect``, so that it sees each hop, and as close to the transport as possible,
-/// because it checks the URL after the outer gates. A forbidden URL fails as
-/// ``/TurnpikeCore/ClientError/Code/urlPolicy`` before anything is sent.
+/// Use this gate in services that fetch URLs from others (webhooks, previews, imports). The gate
+/// prevents server-side request forgery: nobody can use such a URL to reach the inside of a
+/// network. Place the gate inside ``Redirect``, so that it sees each hop. Place it as close to the
+/// transport as possible, so that outer gates cannot change the URL after the check. If a URL is
+/// forbidden, the call fails with ``/TurnpikeCore/ClientError/Code/urlPolicy`` before anything is
+/// sent.
 ///
 /// ```swift
 /// let client = Client(transport: transport) {
@@ -18,29 +19,31 @@ import TurnpikeSupport
 /// }
 /// ```
 ///
-/// The guard against private addresses recognizes an address in every spelling (``/TurnpikeCore/IPAddress``), and
-/// names that are local by their form (`localhost`, `*.internal`, names without a dot). It refuses
-/// hosts that parsers read in different ways. Any other name is looked up, off the caller's
-/// threads, and refused if one of its addresses is not public (``/TurnpikeCore/IPAddress/isPublic``).
+/// The check for private addresses recognizes an address in every spelling
+/// (``/TurnpikeCore/IPAddress``). The check also recognizes names with a local form (`localhost`,
+/// `*.internal`, names without a dot). The gate refuses hosts that parsers read in different ways.
+/// The gate looks up any other name on separate threads, and refuses the name if one of its
+/// addresses is not public (``/TurnpikeCore/IPAddress/isPublic``).
 ///
-/// A request that passes also carries the rule itself (``/TurnpikeCore/AddressRule``). A transport
-/// with ``/TurnpikeCore/TransportCapabilities/addressRules``, such as `CurlTransport`, applies the
-/// rule to the address of its connection. So a name server that returns another address the second
-/// time (DNS rebinding) has no effect. If the request has a connect target
-/// (``/TurnpikeCore/RequestOptions/connectTarget``), the target is judged instead of the name, and
-/// a Unix socket is refused.
+/// An allowed request carries the rule (``/TurnpikeCore/AddressRule``) to the transport. A
+/// transport with ``/TurnpikeCore/TransportCapabilities/addressRules``, such as `CurlTransport`,
+/// applies the rule to the address of its connection. So an attack by DNS rebinding, in which a
+/// name server returns another address the second time, fails. If the request has a connect target
+/// (``/TurnpikeCore/RequestOptions/connectTarget``), the gate checks the target in place of the
+/// name, and refuses a Unix socket.
 ///
-/// > Important: URLSession looks the name up again for its connection and applies no rule. There,
-/// only > the network can stop DNS rebinding: a proxy or a firewall for outgoing traffic. See >
+/// > Important: URLSession looks the name up again for its connection, and applies no rule. With
+/// URLSession, only a proxy or a firewall for outgoing traffic prevents DNS rebinding. See
 /// <doc:WhereRequestsMayGo>.
 public struct URLPolicy: RequestAdapter {
-    /// When addresses that are not public are refused.
+    /// In which cases the gate refuses addresses that are not public.
     public enum PrivateAddresses: String, Sendable, Hashable, CaseIterable {
-        /// Never.
+        /// The gate allows all addresses.
         case never
-        /// Refused after a redirect; the caller's own URL may lead to a private address.
+        /// The gate refuses such addresses after a redirect. The caller's own URL may lead to a
+        /// private address.
         case onRedirect
-        /// Always.
+        /// The gate always refuses such addresses.
         case always
     }
 
@@ -53,15 +56,15 @@ public struct URLPolicy: RequestAdapter {
 
     /// Creates a policy.
     ///
-    /// A pattern that is neither a host nor `*.` and a domain makes calls fail as
+    /// If a pattern is neither a host nor `*.` and a domain, calls fail with
     /// ``/TurnpikeCore/ClientError/Code/configuration``.
     /// - Parameters:
     ///   - schemes: The allowed schemes, in lower case.
     ///   - allowedHosts: The allowed hosts; nil allows any host. `denyPrivate` applies to them too.
-    ///   - deniedHosts: Hosts that are refused, even if they are also allowed.
-    ///   - denyPrivate: When addresses that are not public are refused.
-    ///   - resolver: Resolves names for `denyPrivate`. If nil, only the form of a name is checked
-    ///     here; use it with transports that check address rules, or behind a proxy that refuses
+    ///   - deniedHosts: Hosts that are refused, even if `allowedHosts` contains them.
+    ///   - denyPrivate: In which cases the gate refuses addresses that are not public.
+    ///   - resolver: Resolves names for `denyPrivate`. If nil, the gate checks only the form of a
+    ///     name. Use nil with transports that check address rules, or behind a proxy that refuses
     ///     private addresses.
     public init(
         schemes: Set<String> = ["http", "https"], allowedHosts: [HostPattern]? = nil,
@@ -79,7 +82,7 @@ public struct URLPolicy: RequestAdapter {
         }
     }
 
-    /// States that the gate checks targets, and whether it waits for addresses.
+    /// States that the gate checks URLs, and whether it waits for addresses of hosts.
     public func facts(for request: Request?) -> GateFacts? {
         var facts = GateFacts("refuses forbidden URLs", .checksTarget, .answers(.refusal))
         facts.requiresTLS = !schemes.contains("http")
@@ -92,7 +95,7 @@ public struct URLPolicy: RequestAdapter {
     /// Refuses a request whose URL is forbidden.
     public func adapt(_ request: inout Request, context: Context) async throws {
         if let fault { throw ClientError(.configuration, fault) }
-        // A URL that is not valid fails in the final check, with a better message.
+        // A URL that is not valid fails a later check, which has a better message.
         guard let origin = request.origin else { return }
         guard schemes.contains(origin.scheme) else {
             throw refusal("the scheme \(origin.scheme) is not allowed")
@@ -150,7 +153,7 @@ public struct URLPolicy: RequestAdapter {
 }
 
 extension Gate where Self == URLPolicy {
-    /// Decides which URLs a client may send to; see
+    /// Restricts the URLs of requests; see
     /// ``URLPolicy/init(schemes:allowedHosts:deniedHosts:denyPrivate:resolver:)``.
     public static func urlPolicy(
         schemes: Set<String> = ["http", "https"], allowedHosts: [HostPattern]? = nil,

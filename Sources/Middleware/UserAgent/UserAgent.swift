@@ -5,14 +5,14 @@ import TurnpikeSupport
 
 /// Sets `User-Agent` on requests that do not have it.
 ///
-/// The default value names program, version, bundle, build, system and library:
-/// `shop/2.1 (com.example.shop; build:7; Linux 6.1.0) Turnpike/0.1.0`. An unknown part is
-/// `Unknown`; on Linux, version, bundle and build are mostly unknown.
+/// The default value describes program, version, bundle, build, system and library: `shop/2.1
+/// (com.example.shop; build:7; Linux 6.1.0) Turnpike/0.1.0`. An unknown part is `Unknown`. On
+/// Linux, version, bundle and build are usually unknown.
 public struct UserAgent: SynchronousRequestAdapter {
     private let value: String
 
     /// Creates a gate that sets `User-Agent`.
-    /// - Parameter value: The value; nil describes the program.
+    /// - Parameter value: The value. If nil, the value describes the program.
     public init(_ value: String? = nil) { self.value = value ?? Self.ofProgram }
 
     /// States the value of `User-Agent`.
@@ -47,7 +47,6 @@ public struct UserAgent: SynchronousRequestAdapter {
                 + " \(system.majorVersion).\(system.minorVersion).\(system.patchVersion)")
     }()
 
-    /// Makes the value from its parts.
     static func describe(
         program: String?, version: String?, bundle: String?, build: String?, system: String
     ) -> String {
@@ -55,7 +54,8 @@ public struct UserAgent: SynchronousRequestAdapter {
         return "\(word(program))/\(word(version)) (\(comment)) Turnpike/\(LibraryVersion.current)"
     }
 
-    // A token (RFC 9110 §5.6.2): characters that a token cannot hold become hyphens.
+    // Returns the text as a token (RFC 9110 §5.6.2). Characters that a token cannot contain become
+    // hyphens.
     private static func word(_ text: String?) -> String {
         let bytes = (text ?? "").utf8.prefix(64)
         guard bytes.contains(where: Grammar.isTokenByte) else { return "Unknown" }
@@ -63,7 +63,7 @@ public struct UserAgent: SynchronousRequestAdapter {
             decoding: bytes.map { Grammar.isTokenByte($0) ? $0 : UInt8(ascii: "-") }, as: UTF8.self)
     }
 
-    // Without parentheses and backslashes, which a comment would have to escape (RFC 9110 §5.6.5).
+    // Removes parentheses and backslashes, which a comment would have to escape (RFC 9110 §5.6.5).
     private static func comment(_ text: String) -> String {
         String(
             decoding: text.utf8.prefix(128).filter {

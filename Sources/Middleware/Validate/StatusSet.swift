@@ -11,21 +11,20 @@ import TurnpikeCore
 public struct StatusSet: Sendable, Hashable, ExpressibleByArrayLiteral {
     private let ranges: [ClosedRange<Int>]
 
-    /// Creates a set of codes.
+    /// Creates a set of status codes.
     public init(arrayLiteral codes: Int...) { ranges = codes.map { $0...$0 } }
 
-    /// Creates a set of ranges of codes.
+    /// Creates a set of ranges of status codes.
     public init(_ ranges: [ClosedRange<Int>]) { self.ranges = ranges }
 
-    /// 200 to 299.
+    /// The codes 200 to 299.
     public static let successful = StatusSet([200...299])
 
-    /// All codes of a range.
+    /// Returns the set of all codes of a range.
     public static func range(_ range: Range<Int>) -> StatusSet {
         StatusSet(range.isEmpty ? [] : [range.lowerBound...range.upperBound - 1])
     }
 
-    /// Whether the set holds a status.
     func contains(_ status: HTTPStatus) -> Bool {
         ranges.contains { $0.contains(status.code) }
     }

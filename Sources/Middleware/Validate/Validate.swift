@@ -5,19 +5,21 @@ import TurnpikeSupport
 
 /// Refuses responses by their status and content type.
 ///
-/// Inside a retry, it refuses a status before the retry decides about it. Outside, the retry sees
-/// the status itself. A refused response fails as ``/TurnpikeCore/ClientError/Code/validation``,
-/// with the head and the beginning of the content.
-/// ``TurnpikeCore/Call/validate(status:contentType:keptBytes:)`` sets other rules for one call.
+/// Inside a retry gate, this gate refuses a status before the retry gate decides. Outside, the
+/// retry gate decides by the status itself. If a response is refused, the call fails with
+/// ``/TurnpikeCore/ClientError/Code/validation``. The error contains the head and the beginning of
+/// the content. ``TurnpikeCore/Call/validate(status:contentType:keptBytes:)`` sets other rules for
+/// one call.
 public struct Validate: ResponseValidator {
-    /// Which content types are accepted.
+    /// The content types that the gate accepts.
     public enum ContentType: Sendable, Hashable {
-        /// The types in the request's `Accept`, whose most specific range decides; any type if the
-        /// request has no `Accept`.
+        /// The types in the request's `Accept`, or any type if the request has no `Accept`.
+        ///
+        /// The most specific range that contains the type decides.
         case accept
-        /// The types in the given ranges; none if there are no ranges.
+        /// The types in these ranges; none if there are no ranges.
         case ranges([MediaType])
-        /// Any type, or none.
+        /// Any type, or no type.
         case any
     }
 
@@ -28,10 +30,10 @@ public struct Validate: ResponseValidator {
     /// Creates a gate that refuses responses.
     /// - Parameters:
     ///   - status: The statuses that are accepted.
-    ///   - contentType: The content types that are accepted. Empty content is not checked; content
+    ///   - contentType: The content types that are accepted. Empty content is not checked. Content
     ///     without a type is accepted only if every type is accepted.
-    ///   - keptBytes: How many bytes of refused content the error keeps, for
-    ///     ``/TurnpikeCore/ClientError/responseBody``.
+    ///   - keptBytes: The maximum number of bytes of refused content in the error
+    ///     (``/TurnpikeCore/ClientError/responseBody``).
     public init(
         status: StatusSet = .successful, contentType: ContentType = .accept, keptBytes: Int = 4096
     ) {
@@ -40,10 +42,10 @@ public struct Validate: ResponseValidator {
         self.keptBytes = keptBytes
     }
 
-    /// The option that sets the rules of one call.
+    /// The request option that sets the rules of one call.
     public var handledOptions: [any RequestOptionKey.Type] { [ValidateOption.self] }
 
-    /// Whether the status is right, and the content type does not matter.
+    /// Whether the gate can accept the response by its status alone, without a look at the type.
     public func accepts(_ response: Response, for request: Request, context: Context) -> Bool {
         request.options.isEmpty && statuses.contains(response.status)
             && (contentType == .any
@@ -53,7 +55,7 @@ public struct Validate: ResponseValidator {
     /// Accepts the response, or throws ``/TurnpikeCore/ClientError/Code/validation``.
     public func validate(_ response: Response, for request: Request, context: Context) throws {
         let rules = request.options[ValidateOption.self] ?? self
-        // The server has done what was asked.
+        // The server has switched protocols, as the request asked.
         if response.status == 101, request.options.upgrade != nil { return }
         guard rules.statuses.contains(response.status) else {
             throw ClientError(
@@ -71,7 +73,8 @@ public struct Validate: ResponseValidator {
             .holdsMemory(atMost: Int64(max(rules.keptBytes, 0))))
     }
 
-    /// The number that the call has set or, without one, the number of the gate.
+    /// Returns the number of bytes that the call sets, or the gate's own number if the call sets
+    /// none.
     public func keptBytes(for request: Request) -> Int {
         (request.options[ValidateOption.self] ?? self).keptBytes
     }
@@ -101,8 +104,8 @@ public struct Validate: ResponseValidator {
                 + " \(Self.list(ranges))", response: response.head)
     }
 
-    // The most specific range that contains the type decides; a weight of 0 refuses it (RFC 9110
-    // §12.5.1). Content without a type needs the range `*/*`.
+    // The most specific range that contains the type decides. A range with weight 0 refuses the
+    // type (RFC 9110 §12.5.1). Content without a type needs the range `*/*`.
     private static func accepts(_ type: MediaType?, in ranges: [MediaType]) -> Bool {
         let found = ranges.filter { range in
             type.map { range.contains($0) } ?? (range.essence == "*/*")
@@ -110,7 +113,7 @@ public struct Validate: ResponseValidator {
         if let closest = found.map(closeness).max() {
             return found.contains { closeness($0) == closest && $0.quality > 0 }
         }
-        // If all ranges refuse types, all other types are accepted.
+        // If all ranges have weight 0, all other types are accepted.
         return type != nil && !ranges.isEmpty && ranges.allSatisfy { $0.quality == 0 }
     }
 
@@ -127,9 +130,8 @@ public struct Validate: ResponseValidator {
     }
 }
 
-/// The rules of one call.
 enum ValidateOption: RequestOptionKey {
-    /// The gate that applies the option: the rules themselves.
+    /// The option contains a whole gate, which applies its own rules.
     static func gate(for value: Validate) -> (any Gate)? { value }
 }
 
@@ -144,7 +146,7 @@ extension Gate where Self == Validate {
 }
 
 extension Call {
-    /// Refuses this call's response by rules other than the client's.
+    /// Sets rules for the response of this call, in place of the client's rules.
     public func validate(
         status: StatusSet = .successful, contentType: Validate.ContentType = .accept,
         keptBytes: Int = 4096

@@ -36,13 +36,17 @@ extension Registry {
             gate: "cookies",
             description: PartDescription(
                 """
-                Sends cookies, and stores those that servers set. Place it inside `redirect`.
+                Sends cookies, and stores the cookies that servers set. Place it inside \
+                `redirect`.
                 """,
                 settings: [
-                    "file": "The file that keeps the cookies; without one, they are in memory.",
+                    "file": """
+                    The file that stores the cookies. Without a file, the cookies are only in \
+                    memory.
+                    """,
                     "publicSuffixes": """
-                    A file with the public suffix list. Without one, a cookie goes only to the \
-                    host that has set it.
+                    A file with the public suffix list. Without the list, a cookie goes only to \
+                    the host that set it.
                     """,
                 ],
                 example: #"{"use": "cookies", "file": "/var/lib/app/cookies"}"#)
@@ -51,11 +55,13 @@ extension Registry {
             gate: "hsts",
             description: PartDescription(
                 """
-                Sends requests over TLS to hosts that have asked for it (RFC 6797). Place it \
-                inside `redirect`, outside `cookies` and credentials.
+                Uses TLS for hosts that require it (RFC 6797). Place it inside `redirect`, outside \
+                `cookies` and credentials.
                 """,
                 settings: [
-                    "file": "The file that keeps the hosts; without one, they are in memory."
+                    "file": """
+                    The file that stores the hosts. Without a file, the hosts are only in memory.
+                    """
                 ],
                 example: #"{"use": "hsts", "file": "/var/lib/app/hsts"}"#)
         ) { try HSTS(settings: $0) }
@@ -95,7 +101,8 @@ extension Cookies {
                 let jars = settings.common("cookieFiles") { FileKeepers<CookieJar>() }
                 return try jars.keeper(at: path) {
                     let jar = try CookieJar(file: path, suffixes: suffixes)
-                    // Applied again, because the file may have been written with another list.
+                    // The file may come from a process with another list of suffixes, so the list
+                    // is applied again.
                     jar.apply(suffixes)
                     return jar
                 }
@@ -121,15 +128,15 @@ extension HSTS {
 }
 
 extension Settings {
-    /// The origins of a credential: the list under `origins`, or the client's own origin.
+    /// Returns the origins of a credential: the list under `origins`, or the client's own origin.
     ///
-    /// A reload keeps the origin that the first request has set.
+    /// A reload keeps the origin of the first request.
     public func keptOrigins() -> CredentialOrigins {
         listedOrigins() ?? .own(reloadable("scope", for: true) { CredentialOrigins.Own() })
     }
 
-    /// The origins that receive fields with secrets; nil if the setting is missing, which means the
-    /// origin where a call begins.
+    // Returns the origins that receive fields with secrets. The result is nil if the setting is
+    // missing: then only the origin where a call begins receives them.
     func secretOrigins() -> CredentialOrigins? {
         value("origins") == nil ? nil : listedOrigins() ?? .own
     }

@@ -10,8 +10,8 @@ extension Registry {
             description: PartDescription(
                 "Sets and adds header fields on each request.",
                 settings: [
-                    "set": "Fields that replace those of the same names.",
-                    "add": "Fields that are added after those of the same names.",
+                    "set": "Fields that replace the fields of the same names.",
+                    "add": "Fields that are added after the fields of the same names.",
                     "origins": .secretOrigins,
                 ],
                 example: #"{"use": "setHeaders", "set": [["X-Tenant", "blue"]]}"#)
@@ -24,11 +24,12 @@ extension Registry {
         register(
             gate: "defaultHeaders",
             description: PartDescription(
-                "Sets header fields on each request that does not have them.",
+                "Sets default header fields on requests that do not have these fields.",
                 settings: [
                     "set": "The fields.",
                     "languages": """
-                    The languages of `Accept-Language`, most preferred first; the first six count.
+                    The languages of `Accept-Language`, most preferred first. Only the first six \
+                    count.
                     """,
                     "origins": .secretOrigins,
                 ],
@@ -49,7 +50,7 @@ extension Registry {
             gate: "userAgent",
             description: PartDescription(
                 "Sets `User-Agent` on requests that do not have it.",
-                settings: ["value": "The value. Without it, a description of the program."],
+                settings: ["value": "The value. By default, the value describes the program."],
                 example: #"{"use": "userAgent", "value": "shop/2.1"}"#)
         ) { settings in
             let value = settings.string("value")
@@ -61,7 +62,9 @@ extension Registry {
         register(
             gate: "requestID",
             description: PartDescription(
-                "Gives each call an ID, a random UUID, that can also appear in the server's log.",
+                """
+                Adds an ID to each call, a random UUID, which can also appear in the server's log.
+                """,
                 settings: [
                     "header": .init(
                         "The header field that carries the ID.", default: "X-Request-ID")
@@ -72,8 +75,9 @@ extension Registry {
             gate: "idempotencyKey",
             description: PartDescription(
                 """
-                Gives POST and PATCH a key by which a server recognizes a repetition, so that they \
-                may be retried. Only for servers that honour the key. Place it outside `retry`.
+                Adds a key to POST and PATCH requests, so that a server recognizes a repetition, \
+                and `retry` may send them again. Use it only with servers that support the key. \
+                Place it outside `retry`.
                 """,
                 settings: [
                     "header": .init(
@@ -86,7 +90,7 @@ extension Registry {
             description: PartDescription(
                 """
                 Propagates the trace context of a request to servers (W3C Trace Context). Place it \
-                inside `retry`, so that each attempt is a span of its own.
+                inside `retry`, so that each attempt is a separate span.
                 """,
                 settings: ["sampling": "The share of new traces that are marked as sampled."],
                 example: #"{"use": "traceContext", "sampling": 0.01}"#)
@@ -95,13 +99,13 @@ extension Registry {
             gate: "compressBodies",
             description: PartDescription(
                 """
-                Compresses request bodies. Only for servers that are known to accept them. Place \
-                it inside `retry`.
+                Compresses request bodies. Use it only with servers that are known to accept \
+                compressed requests. Place it inside `retry`.
                 """,
                 settings: [
                     "coding": "The content coding.",
-                    "level": "From 1, fast, to 9, small.",
-                    "minimum": "The size in bytes from which bodies are compressed.",
+                    "level": "The compression level, from 1 (fastest) to 9 (smallest).",
+                    "minimum": "The smallest body that is compressed, in bytes.",
                 ],
                 example: #"{"use": "compressBodies", "coding": "gzip", "minimum": 4096}"#)
         ) { settings in
@@ -119,20 +123,21 @@ extension Registry {
             gate: "log",
             description: PartDescription(
                 """
-                Logs each pass of a request, and each retry, redirect and note; secrets are \
-                hidden. Outermost it logs calls, inside `retry` it logs attempts.
+                Logs each request that passes through the gate, and each retry, redirect and note \
+                of a gate inside. Secrets are hidden. If the gate is outermost, it logs calls. \
+                Inside `retry`, it logs attempts.
                 """,
                 settings: [
                     "to": .init("Where the lines go: a file, or `\"stderr\"`.", default: "stderr"),
                     "level": """
-                    `"error"` logs failures and statuses from 400 on, `"info"` each pass, \
-                    `"debug"` also header fields.
+                    `"error"` logs failures and statuses from 400 on, `"info"` logs each request, \
+                    and `"debug"` also logs header fields.
                     """,
-                    "format": "What a line looks like: for people, or a JSON object.",
-                    "sampling": "The share of calls that are logged; failures always are.",
-                    "body": "How many bytes of content are shown.",
-                    "redactHeaders": "More header fields to hide.",
-                    "redactQuery": "More query parameters to hide.",
+                    "format": "The format of a line: text for people, or a JSON object.",
+                    "sampling": "The share of calls that are logged. Failures are always logged.",
+                    "body": "The maximum number of bytes of content in a line.",
+                    "redactHeaders": "Additional header fields to hide.",
+                    "redactQuery": "Additional query parameters to hide.",
                 ],
                 example: #"{"use": "log", "to": "/var/log/client.log", "format": "json"}"#)
         ) { Log(settings: $0) }
@@ -140,8 +145,9 @@ extension Registry {
             gate: "metrics",
             description: PartDescription(
                 """
-                Counts and measures passes of requests, in the names of OpenTelemetry. Inside \
-                `retry` it measures attempts, outermost calls.
+                Measures each request that passes through the gate, with the names of \
+                OpenTelemetry. Inside `retry`, it measures attempts. If the gate is outermost, it \
+                measures calls.
                 """,
                 settings: [
                     "to": .init(

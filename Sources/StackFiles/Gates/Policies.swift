@@ -12,19 +12,19 @@ extension Registry {
                 settings: [
                     "status": .init(
                         """
-                        The statuses that are accepted: each a status, or a pair of the first and \
-                        the last.
+                        The statuses that are accepted. An element is a status, or a pair of the \
+                        first and the last status.
                         """,
                         type: .list(
                             of: .either(.integer(100...999), .pair(of: .integer(100...999)))),
                         default: [[200, 299]]),
                     "contentType": .init(
                         """
-                        The media ranges that are accepted. `"accept"` means those of the \
-                        request's `Accept`; null means any, or none.
+                        The media ranges that are accepted. `"accept"` means the ranges in the \
+                        request's `Accept`. null means any type, or no type.
                         """,
                         type: .either(.choice(["accept"]), .list(of: .string)), default: "accept"),
-                    "keptBytes": "How many bytes of refused content the error keeps.",
+                    "keptBytes": "The maximum number of bytes of refused content in the error.",
                 ],
                 example: #"{"use": "validate", "status": [[200, 299], 404]}"#)
         ) { Validate(settings: $0) }
@@ -36,9 +36,12 @@ extension Registry {
                 they see each hop.
                 """,
                 settings: [
-                    "limit": "The most hops of one call; 0 returns redirects as they are.",
+                    "limit": """
+                    The maximum number of hops of one call. With 0, redirects are returned \
+                    unchanged.
+                    """,
                     "allowDowngrade": "Whether https may redirect to http.",
-                    "sensitiveHeaders": "More fields to drop on a change of origin.",
+                    "sensitiveHeaders": "Additional fields to drop if the origin changes.",
                 ],
                 example: #"{"use": "redirect", "limit": 5}"#)
         ) { settings in
@@ -51,22 +54,24 @@ extension Registry {
             gate: "urlPolicy",
             description: PartDescription(
                 """
-                Decides which URLs may be sent to, by scheme, host and address. Place it inside \
+                Restricts the URLs of requests, by scheme, host and address. Place it inside \
                 `redirect`, as far inside as possible.
                 """,
                 settings: [
                     "schemes": .init(
                         "The allowed schemes.", default: ["http", "https"]),
                     "allowedHosts": """
-                    The allowed hosts: each a host, or `*.` and a domain. Without it, any.
+                    The allowed hosts. An element is a host, or `*.` and a domain. By default, any \
+                    host is allowed.
                     """,
-                    "deniedHosts": "Hosts that are refused, even if they are allowed.",
+                    "deniedHosts": "Hosts that are refused, even if `allowedHosts` contains them.",
                     "denyPrivate": """
-                    When addresses that are not public are refused; after a redirect, or always.
+                    In which cases addresses that are not public are refused: never, after a \
+                    redirect, or always.
                     """,
                     "resolve": """
-                    Whether names are looked up for `denyPrivate`; if not, only the form of a name \
-                    is checked, which is for clients behind a proxy that does the rest.
+                    Whether names are looked up for `denyPrivate`. If false, only the form of a \
+                    name is checked. Use false behind a proxy that refuses private addresses.
                     """,
                 ],
                 example: #"""
@@ -76,17 +81,20 @@ extension Registry {
         register(
             gate: "limits",
             description: PartDescription(
-                "Bounds what a server can make the client hold or read.",
+                "Limits the bytes that a server can make the client hold or read.",
                 settings: [
                     "body": """
-                    The bytes of content, streams and downloads included. Without it, only content \
-                    that is collected in memory is bounded, at 104857600.
+                    The maximum number of bytes of content, including streams and downloads. \
+                    Without it, content that is collected in memory is limited to 104857600 bytes, \
+                    and other content has no limit.
                     """,
-                    "headers": "The bytes of the header section.",
-                    "headerCount": "The lines of the header section.",
-                    "ratio": "How many times larger content may become by decoding.",
-                    "codings": "How many content codings may be applied one after another.",
-                    "line": "The bytes of one line, item or event of a stream.",
+                    "headers": "The maximum number of bytes of the header section.",
+                    "headerCount": "The maximum number of lines of the header section.",
+                    "ratio": "The maximum factor by which decoding may enlarge the content.",
+                    "codings": """
+                    The maximum number of content codings that are applied one after another.
+                    """,
+                    "line": "The maximum number of bytes of one line, item or event of a stream.",
                 ],
                 example: #"{"use": "limits", "body": 10485760}"#)
         ) { Limits(Limits.Bounds($0)) }
@@ -154,7 +162,7 @@ extension URLPolicy {
 }
 
 extension Limits.Bounds {
-    /// Creates bounds from the settings of a stack file, or of one call.
+    /// Creates limits from the settings of a stack file, or of one call.
     public init(_ settings: Settings) {
         self.init(
             body: settings.optionalInt("body", in: 0...Int.max),

@@ -10,40 +10,44 @@ extension Registry {
             gate: "rateLimit",
             description: PartDescription(
                 """
-                Limits the number of requests per second, or by several rules; more calls wait in \
-                line, critical ones first. With `shared` it is one limit for all replicas.
+                Limits the number of requests per second, or by several rules. Calls beyond the \
+                limit wait in line, critical calls first. With `shared`, all replicas have one \
+                limit together.
                 """,
                 settings: [
                     "perSecond":
                         "The average number of requests per second. Without it, `rules` are needed.",
                     "burst": .init(
-                        "How many requests may go at once after a pause.", default: 1),
-                    "rules": "More limits. All must have room for a request.",
-                    "rules.permits": .init("How many requests come in a period.", isRequired: true),
+                        "How many requests may be sent at once after a pause.", default: 1),
+                    "rules": "Additional rules. Every rule must allow a request.",
+                    "rules.permits": .init("The number of requests in a period.", isRequired: true),
                     "rules.per": "The period.",
-                    "rules.burst": "How many requests may go at once after a pause.",
+                    "rules.burst": "How many requests may be sent at once after a pause.",
                     "shared": .shared,
                     "key": """
-                    Names the quota in the shared state, no secret: limits with the same name, rules \
-                    and origin draw on one quota. Without a name, a limit shares with the same limit \
-                    of other replicas, but never with another one of its stack.
+                    The name of the quota in the shared state, without secrets. Limits with the \
+                    same name, rules and origin share one quota. Without a name, a limit shares \
+                    its quota with the same limit of other replicas, but not with another limit of \
+                    its stack.
                     """,
                     "cooldowns": .cooldowns, "keyHeader": .keyHeader,
                     "costHeader": """
-                    The field of the request that says how many permits it takes; without the field, \
-                    it takes one.
+                    The request field with the number of permits that the request takes. Without \
+                    the field, a request takes one permit.
                     """,
                     "actualCostHeader": """
-                    The field of the response that says how many permits the call cost in all; the \
-                    difference is charged or given back.
+                    The response field with the number of permits that the call has cost. The \
+                    difference is taken or returned.
                     """,
                     "readsQuotaFields": """
-                    Whether what is left is lowered to what `RateLimit` or `X-RateLimit-Remaining` of \
-                    a response says.
+                    Whether `RateLimit` or `X-RateLimit-Remaining` of a response can lower the \
+                    number of available permits.
                     """,
-                    "queue": "How many calls may wait, over all origins.",
+                    "queue": "The maximum number of waiting calls, for all origins together.",
                     "turnHeader": .turnHeader,
-                    "scope": "Whether the limit is one for each origin, or one for all.",
+                    "scope": """
+                    Whether each origin has its own limit, or all origins have one together.
+                    """,
                     "metrics": .metrics, "switch": .control,
                 ],
                 example: #"""
@@ -54,10 +58,9 @@ extension Registry {
     }
 }
 
-/// Reads the settings of `rateLimit`: a limit of this process, or of the shared part.
 private enum RateLimits {
-    // The terms under which permits were taken. A new rate starts with new buckets: permits taken
-    // at a slow old rate would hold back the calls at a faster new rate.
+    // The settings that must be equal to keep the taken permits. A new rate starts with new
+    // buckets: permits that were taken at a slow rate would hold back calls at a faster rate.
     private struct Terms: Hashable, Sendable {
         let rules: [QuotaRule]
         let scope: RateLimit.Scope
@@ -74,7 +77,7 @@ private enum RateLimits {
         let keyField = settings.quotaKeyField()
         let cooldowns = settings.cooldowns(part, keyField)
         let scope: RateLimit.Scope = settings.choice("scope", default: .origin)
-        // The kept state retains both objects, so that no other object gets their identity.
+        // The state retains both objects, so that no other object gets their identity.
         let terms = Terms(
             rules: rules, scope: scope, key: key, store: part.map { ObjectIdentifier($0) },
             cooldowns: cooldowns.map { ObjectIdentifier($0) })
@@ -100,7 +103,7 @@ private enum RateLimits {
         return limit
     }
 
-    // The number in a field; nil if it has none.
+    // Returns the number in a field, or nil if the field has no number.
     private static func permits(_ value: String?) -> Int? {
         value.flatMap { Int(Grammar.trimmed($0)) }.map { max($0, 0) }
     }
@@ -148,11 +151,8 @@ extension Settings {
         let keyField: HTTPHeaders.Name?
     }
 
-    /// The cool-downs of a stack's limits and retries, which a reload keeps.
-    /// - Parameters:
-    ///   - part: The state that the gate shares with other replicas.
-    ///   - keyField: The field that names the account of a request's cool-down.
-    /// - Returns: The cool-downs; nil if the gate honours no cool-downs.
+    // Returns the cool-downs of a stack's limits and retries, which a reload keeps, or nil if there
+    // are none. The field names the account of a request's cool-down.
     func cooldowns(_ part: (any SharedGates)?, _ keyField: HTTPHeaders.Name?) -> Cooldowns? {
         guard bool("cooldowns", default: false) || part != nil else { return nil }
         if keyField == nil, let part { return part.cooldowns(key: nil) }
@@ -165,17 +165,15 @@ extension Settings {
         }
     }
 
-    /// The field that names the owner of a request's quota, such as a tenant.
     func quotaKeyField() -> HTTPHeaders.Name? {
         guard let name = headerName("keyHeader") else { return nil }
-        // The value becomes part of a key of the store.
+        // The value becomes part of a key of the store, so the field must not hold a secret.
         if Redaction.standard.hides(header: name) {
-            issue(at: "keyHeader", "found a field with secrets; expected one that names an account")
+            issue(at: "keyHeader", "found a field with secrets; expected the field of an account")
         }
         return name
     }
 
-    // The name of a shared quota.
     fileprivate func quotaName(isShared: Bool) -> String? {
         guard let key = string("key") else { return nil }
         if key.isEmpty { issue(at: "key", "found an empty text; expected the name of a quota") }
@@ -186,17 +184,17 @@ extension Settings {
 
 extension SettingDescription {
     static let keyHeader: SettingDescription = """
-        The field of the request that names whose quota it uses, such as a tenant: each value has a \
-        quota of its own at an origin. No secrets.
+        The request field that names the owner of the quota, such as a tenant. Each value of the \
+        field has its own quota at an origin. The field must not be a secret.
         """
 
     static let turnHeader: SettingDescription = """
-        The field of the request that names whose call it is, such as a tenant: of the calls that \
-        wait, each value has one turn after another.
+        The request field that names the owner of the call, such as a tenant. Waiting calls take \
+        turns by the value of this field.
         """
 
     static let cooldowns: SettingDescription = """
-        Whether nothing is sent to an origin that answered 429 or 503 with `Retry-After` until then. \
-        Limits and retries of a stack have their cool-downs in common. True with `shared`.
+        Whether a 429 or 503 with `Retry-After` stops all requests to the origin until that time. \
+        Limits and retries of a stack share these cool-downs. Always true with `shared`.
         """
 }

@@ -10,21 +10,21 @@ extension Registry {
             gate: "circuitBreaker",
             description: PartDescription(
                 """
-                Stops sending to an origin that fails, and sends a few probes to find out when it \
-                has recovered. Place it inside `retry`.
+                Stops requests to an origin that fails, and sends a few probes to find out when \
+                the origin has recovered. Place it inside `retry`.
                 """,
                 settings: [
                     "failureRatio":
-                        "The share of the calls in the window that must fail to open a circuit.",
+                        "A circuit opens if this share of the calls in the window fails.",
                     "minimum":
-                        "The calls that must have ended in the window before a circuit may open.",
-                    "window": "The time over which calls are counted.",
+                        "A circuit opens only after this number of calls in the window.",
+                    "window": "The period over which calls are counted.",
                     "open":
                         """
-                    How long a circuit stays open at first; the time doubles if a probe fails.
+                    How long a circuit first stays open. The time doubles if a probe fails.
                     """,
-                    "maxOpen": "How long a circuit stays open at most.",
-                    "probes": "How many calls a half-open circuit lets through.",
+                    "maxOpen": "The longest time that a circuit stays open.",
+                    "probes": "The number of calls that a half-open circuit allows.",
                     "metrics": .metrics,
                 ],
                 example:
@@ -38,7 +38,7 @@ extension Registry {
                 maxOpen: settings.seconds("maxOpen", default: .seconds(120)),
                 probes: settings.int("probes", default: 3, in: 1...10_000),
                 meter: settings.meter())
-            // An open circuit stays open under the new rules.
+            // After a reload, an open circuit stays open.
             return settings.reloadable("circuits", for: true, updating: { $0.update(to: breaker) })
             {
                 breaker
@@ -48,8 +48,8 @@ extension Registry {
             gate: "fallback",
             description: PartDescription(
                 """
-                Returns a substitute response when a call fails, or is answered with a status from \
-                500 on. Place it outside the gates whose failures it covers.
+                Returns a substitute response if a call fails, or if its status is 500 or above. \
+                Place it outside the gates whose failures it replaces.
                 """,
                 settings: [
                     "status": "The status.",
@@ -88,8 +88,8 @@ extension Registry {
             gate: "deadline",
             description: PartDescription(
                 """
-                Ends a call that takes longer than a limit: queues, attempts, back-off, redirects \
-                and body together. Place it outermost.
+                Ends a call that takes longer than a limit. The limit covers queues, attempts, \
+                waits, redirects and the body together. Place it outermost.
                 """,
                 settings: ["seconds": "The longest time of a call."],
                 example: #"{"use": "deadline", "seconds": 30}"#)
@@ -101,7 +101,7 @@ extension Registry {
                 Ends an attempt if the head of its response does not arrive within a limit. Place \
                 it inside `retry`.
                 """,
-                settings: ["seconds": "The longest time from the attempt's start to the head."],
+                settings: ["seconds": "The longest time until the head of a response arrives."],
                 example: #"{"use": "attemptTimeout", "seconds": 10}"#)
         ) { AttemptTimeout($0.seconds("seconds", default: .seconds(10))) }
         register(
@@ -110,8 +110,10 @@ extension Registry {
                 "Ends a transfer whose body stalls, or arrives too slowly.",
                 settings: [
                     "seconds": "The longest wait for a part of the body.",
-                    "minBytesPerSecond": "The lowest rate, averaged over `window`; 0 sets none.",
-                    "window": "The waiting time over which the rate is averaged.",
+                    "minBytesPerSecond": """
+                    The lowest average rate over `window`. 0 allows any rate.
+                    """,
+                    "window": "The waiting time for the average of the rate.",
                 ],
                 example: #"{"use": "idleTimeout", "seconds": 30, "minBytesPerSecond": 1000}"#)
         ) { settings in
@@ -130,22 +132,27 @@ extension Registry {
             gate: "concurrencyLimit",
             description: PartDescription(
                 """
-                Limits how many calls are under way at once, each until the body of its response \
-                has ended; more calls wait in line, critical ones first. Place it inside `retry`.
+                Limits the number of running calls. A call runs until the body of its response has \
+                ended. Calls beyond the limit wait in line, critical calls first. Place it inside \
+                `retry`.
                 """,
                 settings: [
-                    "total": "The most calls under way to all origins together.",
-                    "perOrigin": "The most calls under way to one origin.",
-                    "queue": "How many calls may wait; more fail at once, sheddable ones first.",
+                    "total": "The maximum number of running calls to all origins together.",
+                    "perOrigin": "The maximum number of running calls to one origin.",
+                    "queue": """
+                    The maximum number of waiting calls. If there are more, sheddable calls fail \
+                    first.
+                    """,
                     "turnHeader": .turnHeader,
                     "adaptive": """
-                    Adapts the limit of each origin to what its server can bear, up to `perOrigin`.
+                    Adapts the limit of each origin to the load that its server can bear, up to \
+                    `perOrigin`.
                     """,
                     "adaptive.initial": "The first limit.",
                     "adaptive.min": "The lowest limit.",
-                    "adaptive.decrease": "The factor that overload lowers the limit by.",
-                    "adaptive.pause": "The time after a decrease without another one.",
-                    "adaptive.latency": "Whether latency sets the limit, too.",
+                    "adaptive.decrease": "The factor by which overload lowers the limit.",
+                    "adaptive.pause": "The shortest time between two decreases.",
+                    "adaptive.latency": "Whether the limit also depends on latency.",
                     "metrics": .metrics,
                 ],
                 example: #"{"use": "concurrencyLimit", "perOrigin": 32, "adaptive": {"min": 8}}"#)
@@ -156,7 +163,7 @@ extension Registry {
                 queue: settings.int("queue", default: 1000, in: 0...1_000_000),
                 adaptive: settings.object("adaptive").map { AdaptiveLimit(settings: $0) },
                 meter: settings.meter())
-            // Calls under way hold permits, whatever the limits are now.
+            // Running calls hold permits, whatever the new limits are.
             let kept = settings.reloadable(
                 "permits", for: true, updating: { $0.update(to: limit) }
             ) { limit }
@@ -167,10 +174,10 @@ extension Registry {
             gate: "coalesce",
             description: PartDescription(
                 """
-                Sends identical requests with a safe method once while the first is under way, and \
-                returns the response to all callers.
+                Sends identical requests with a safe method only once at a time, and returns the \
+                response to all callers.
                 """,
-                settings: ["maxBody": "The most bytes of content that callers share."],
+                settings: ["maxBody": "The maximum number of bytes of content that callers share."],
                 example: #"{"use": "coalesce", "maxBody": 1048576}"#)
         ) { Coalesce(maxBody: $0.int("maxBody", default: 1_048_576, in: 0...1_073_741_824)) }
     }

@@ -10,34 +10,36 @@ extension Registry {
             gate: "retry",
             description: PartDescription(
                 """
-                Sends a request again after a temporary failure, if it may be sent twice. A wait \
-                is never shorter than `Retry-After`.
+                Sends a request again after a temporary failure, if the request may be sent twice. \
+                A wait is never shorter than `Retry-After`.
                 """,
                 settings: [
-                    "attempts": "How many attempts a call makes in all.",
+                    "attempts": "The maximum number of attempts of a call.",
                     "base": """
-                    The bound of the first wait; it doubles with each attempt. Without it, 0.05, \
-                    or 1 after a 429 or 503.
+                    The bound of the first wait, which doubles with each attempt. The default is \
+                    0.05, or 1 after a 429 or 503.
                     """,
                     "max": "The highest bound of a wait.",
                     "jitter": """
-                    How a wait is randomized: `"full"` takes a random part of the bound, \
-                    `"decorrelated"` lets a wait grow with those before it, and `"none"` takes the \
+                    How a wait is randomized. `"full"` takes a random part of the bound. \
+                    `"decorrelated"` makes a wait depend on the previous wait. `"none"` takes the \
                     bound.
                     """,
                     "maxRetryAfter": """
-                    The longest `Retry-After` that is honoured; a longer one ends the retries.
+                    The longest `Retry-After` for which the gate waits. A longer `Retry-After` \
+                    ends the retries.
                     """,
                     "budget": .budget,
                     "statuses": .init(
                         "The statuses that are retried.", type: .list(of: .integer(100...599)),
                         default: [408, 425, 429, 500, 502, 503, 504]),
                     "methods": """
-                    The methods that may be sent twice. Without it, the idempotent ones and QUERY.
+                    The methods that may be sent twice. The default is the idempotent methods and \
+                    QUERY.
                     """,
                     "maxKeptBytes": """
-                    The most bytes of a successful response that are held until its content is \
-                    complete, so that a body that breaks off is retried; with 0, none are.
+                    The maximum number of bytes of a successful response that the gate buffers, so \
+                    that it can retry if the body breaks off. With 0, the gate buffers nothing.
                     """,
                     "shared": .shared, "cooldowns": .cooldowns, "keyHeader": .keyHeader,
                     "metrics": .metrics, "switch": .control,
@@ -79,8 +81,8 @@ extension Retry {
             cooldowns: cooldowns)
     }
 
-    // Methods are case-sensitive: no request has a method in lower case, so nothing would be
-    // retried.
+    // Methods are case-sensitive. No request has a method in lower case, so a method in lower case
+    // would match nothing.
     private static func method(_ name: String, at key: String, _ settings: Settings) -> HTTPMethod?
     {
         let method = HTTPMethod(name)
@@ -109,9 +111,10 @@ extension Retry {
 }
 
 extension Settings {
-    /// The budget of a stack's retries and hedges.
+    /// Returns the budget of a stack's retries and hedges.
     ///
-    /// Each has its own ratio, and all use the same accounts, which a reload keeps.
+    /// Each gate has its own ratio. All gates share the counts of calls and retries, which a reload
+    /// keeps.
     public func retryBudget() -> RetryBudget? {
         let meter = meter()
         if isNull("budget") { return nil }

@@ -10,17 +10,17 @@ extension Registry {
         register(
             transport: "mock",
             description: PartDescription(
-                "Answers requests by itself, for tests (`MockTransport`).",
+                "Answers requests without a network, for tests (`MockTransport`).",
                 settings: [
                     "responses": """
-                    The responses, in order; the last one is repeated. Without any, each request \
-                    is answered with 200.
+                    The responses, in order. The last response is repeated. If the list is empty, \
+                    each request is answered with 200.
                     """,
                     "responses.status": "The status.",
                     "responses.headers": "The header fields.",
                     "responses.text": "The content, as text.",
                     "responses.base64": "The content, in Base64, in place of `text`.",
-                    "responses.delay": "How long the response takes.",
+                    "responses.delay": "The delay before the response.",
                 ],
                 example: #"""
                     {"use": "mock", "responses": [
@@ -66,7 +66,6 @@ extension MockResponse {
 }
 
 extension Registry {
-    /// Adds the transport `urlsession` to the names of stack files.
     mutating func registerURLSession() {
         register(
             transport: "urlsession",
@@ -74,7 +73,7 @@ extension Registry {
                 "Sends requests over URLSession (`URLSessionTransport`).",
                 settings: [
                     "maxConnectionsPerHost":
-                        "The connections to one host at a time; more calls wait."
+                        "The maximum number of connections to one host. Further calls wait."
                 ],
                 example: #"{"use": "urlsession", "maxConnectionsPerHost": 8}"#)
         ) { settings in
@@ -85,7 +84,7 @@ extension Registry {
     }
 }
 
-/// States the capabilities of the transport, for a check that opens no transport.
+/// States the capabilities of the transport for a check, which must not open a transport.
 private struct DraftURLSession: Transport {
     var capabilities: TransportCapabilities { [] }
     var provesClient: Bool { false }

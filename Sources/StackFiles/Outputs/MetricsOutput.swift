@@ -7,8 +7,7 @@ public import TurnpikeCore
 import TurnpikeMiddleware
 import TurnpikeSupport
 
-/// A store, and the place to which its text is written: standard error, or a file that is replaced
-/// at each write.
+/// A store, and the place of its text: standard error, or a file that each write replaces.
 final class MetricsOutput: Sendable {
     let store = MetricsStore()
     private let path: String?
@@ -18,16 +17,11 @@ final class MetricsOutput: Sendable {
     // The text that was written last.
     private let written = Mutex("")
 
-    /// One queue for all files, so that a new output of a file writes after the old output.
+    /// One queue serves all files, so that a new output of a file writes after the old output.
     static let filesQueue = DispatchQueue(label: "turnpike.metrics", qos: .utility)
 
-    /// Creates an output.
-    /// - Parameters:
-    ///   - path: The file; nil means standard error.
-    ///   - faults: Records why the file cannot be written.
-    ///   - queue: A serial queue to write from.
-    ///   - flushLimit: How long a flush waits for a blocked place, such as standard error without a
-    ///     reader.
+    // If the path is nil, the output is standard error. If the place blocks, such as standard error
+    // that no process reads, a flush ends after `flushLimit`.
     init(
         path: String?, faults: OutputFaults? = nil,
         queue: DispatchQueue = filesQueue,
@@ -39,10 +33,8 @@ final class MetricsOutput: Sendable {
         self.flushLimit = flushLimit
     }
 
-    /// Returns when the text is written, or after the limit.
     func flush() async { await queue.run(within: flushLimit) { self.write() } }
 
-    /// Writes the text in the background, if the store is not empty.
     func flushLater() {
         if store.isEmpty { return }
         queue.async { self.write() }
@@ -60,18 +52,19 @@ final class MetricsOutput: Sendable {
             }
             written.withLock { $0 = text }
         } catch {
-            // No call is running, so no call could fail.
+            // No call is running, so no call could fail with the error.
             if let path { faults?.record(path, error) }
         }
     }
 }
 
-/// A gate's handle on an output; the output is written when the gate is released, in a reload for
-/// instance.
+/// The reference of a gate to an output.
+///
+/// When the gate is released, for instance by a reload, the output is written.
 final class MetricsHold: GateMeter {
     let output: MetricsOutput
-    // A decrease of a gauge after the client's end needs no write. An increase needs one, because
-    // another client may share the output.
+    // After the client's end, the decrease of a gauge needs no write. An increase needs a write,
+    // because another client may share the output.
     private let isFlushed = Atomic(false)
 
     init(_ output: MetricsOutput) { self.output = output }
@@ -102,7 +95,8 @@ final class MetricsHold: GateMeter {
 }
 
 extension Settings {
-    /// The metrics output that a key names: a file, or the stack's output on standard error.
+    /// Returns the metrics output that a key names: a file, or the stack's output on standard
+    /// error.
     func metricsOutput(_ key: String, default fallback: String) -> MetricsOutput {
         metricsOutput(at: string(key) ?? fallback, key)
     }
@@ -110,15 +104,15 @@ extension Settings {
     private func metricsOutput(at place: String, _ key: String) -> MetricsOutput {
         if place.hasPrefix(Self.meterPrefix) {
             issue(
-                at: key, "found a meter, which receives no passes; expected a file or \"stderr\"")
+                at: key, "found a meter, which records no request; expected a file or \"stderr\"")
         }
         if isDryRun { return MetricsOutput(path: nil) }
-        // Checked now, because the file is written at a time when no error can be reported.
+        // The check is here, because later writes of the file cannot report an error.
         if place != "stderr", !PrivateFile.canPut(to: place) {
             issue(at: key, "the file cannot be written")
         }
         if place != "stderr" {
-            // A file has one output, however many gates, stacks and clients name it, so that none
+            // All gates, stacks and clients that name a file share one output. So none of them
             // overwrites the figures of another.
             let faults = common("outputFaults") { OutputFaults() }
             let path = URL(filePath: place).standardizedFileURL.path(percentEncoded: false)
@@ -127,12 +121,13 @@ extension Settings {
         return shared("metrics", for: place) { MetricsOutput(path: nil) }
     }
 
-    /// The meter of a gate or a transport: its setting `metrics` names a place, as `to` of
-    /// ``/TurnpikeMiddleware/Metrics`` does, or a meter of the program, as `meter:NAME`
-    /// (``Registry/register(meter:as:)``).
+    /// Returns the meter of a gate or a transport.
     ///
-    /// If the gate has an `id`, its figures have the `id` as a label. The gate must call
-    /// ``/TurnpikeCore/GateMeter/flush()`` when it is shut down, so that all figures are written.
+    /// The setting `metrics` names a file or `"stderr"`, like `to` of
+    /// ``/TurnpikeMiddleware/Metrics``. `meter:NAME` names a meter of the program
+    /// (``Registry/register(meter:as:)``). If the gate has an `id`, its figures have the `id` as a
+    /// label. When the gate is shut down, it must call ``/TurnpikeCore/GateMeter/flush()``, so that
+    /// all figures are written.
     /// - Returns: The meter, or nil if the setting is missing.
     public func meter() -> (any GateMeter)? {
         guard let place = string("metrics") else { return nil }
@@ -146,15 +141,13 @@ extension Settings {
         return string("id").map { meter.labelled(gate: $0) } ?? meter
     }
 
-    /// Returns the meter that a key names as `meter:NAME` (``Registry/register(meter:as:)``).
-    ///
-    /// A name that is not registered is recorded as a mistake.
-    /// - Returns: The meter; nil if the key names no meter.
+    // Returns the meter that a key names as `meter:NAME` (``Registry/register(meter:as:)``), or nil
+    // if the key names no meter. If the name is not registered, the method records a mistake.
     private func registeredMeter(_ key: String) -> (any GateMeter)? {
         guard let text = string(key), text.hasPrefix(Self.meterPrefix) else { return nil }
         let name = String(text.dropFirst(Self.meterPrefix.count))
         if let meter = reading.meters[name] { return meter }
-        // A referenced value may be a secret.
+        // The value of a reference may be a secret.
         let isShown = value(key)?.string != nil
         let shown = isShown ? "\"\(Grammar.escaped(name, upTo: 100))\"" : "the referenced name"
         let hint = isShown ? NearMiss.hint(for: name, among: reading.meters.keys) : ""
@@ -162,15 +155,13 @@ extension Settings {
         return nil
     }
 
-    /// The start of a value that names a registered meter.
     private static var meterPrefix: String { "meter:" }
 }
 
-/// The log and metrics files, of all clients of one registry, that could not be written.
+/// The log and metrics files of one registry that could not be written.
 final class OutputFaults: Sendable {
     private let reasons = Mutex<[String: String]>([:])
 
-    /// Notes how a write of a file ended.
     func record(_ path: String, _ fault: (any Error)?) {
         let reason = fault.map { ($0 as? FileFault)?.description ?? $0.localizedDescription }
         reasons.withLock { $0[path] = reason }
@@ -182,29 +173,30 @@ final class OutputFaults: Sendable {
 }
 
 extension Registry {
-    /// The reasons, with paths, why log and metrics files of this registry's stack files could not
-    /// be written; empty if the last write of each file has succeeded.
+    /// Why log and metrics files of this registry's stack files could not be written, with their
+    /// paths.
     ///
-    /// The files are written in the background, and when their clients shut down. No call fails if
-    /// its line or its figures cannot be written. A program that needs the files checks this after
-    /// its clients have shut down.
+    /// The list is empty if the last write of each file has succeeded. The files are written in the
+    /// background, and when their clients shut down. No call fails if its line or its figures
+    /// cannot be written. If a program needs the files, it checks this property after its clients
+    /// have shut down.
     public var unwrittenFiles: [String] {
         common.value("outputFaults") { OutputFaults() }.texts
     }
 }
 
-/// The keepers of the files that stack files name.
+/// The objects that write the files of stack files, such as cookie jars.
 ///
-/// While a path is in use, it has only one keeper, so that no keeper overwrites the file of
-/// another.
+/// While a path is in use, only one object writes its file, so that no object overwrites the file
+/// of another.
 final class FileKeepers<Keeper: AnyObject & Sendable>: Sendable {
     private struct Reference { weak let keeper: Keeper? }
 
     private let references = Mutex<[String: Reference]>([:])
 
-    /// The keeper of a file; a new keeper if the file is not in use.
+    /// Returns the object of a file, or a new object if the file is not in use.
     func keeper(at path: String, _ make: () throws -> Keeper) rethrows -> Keeper {
-        // A link and its target are one file.
+        // A link and its target are the same file.
         let path = URL(filePath: path).standardizedFileURL.resolvingSymlinksInPath()
             .path(percentEncoded: false)
         return try references.withLock { references in

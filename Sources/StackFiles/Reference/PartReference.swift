@@ -2,16 +2,15 @@
 
 public import TurnpikeCore
 
-/// A part as the reference shows it (a gate, a transport, or shared state): its description, and
-/// how its factory reads its settings.
+/// A gate, a transport or shared state, as the reference shows it: the description, and how the
+/// factory reads the settings.
 struct PartReference {
-    /// Whether it is a gate, a transport, or shared state.
     enum Kind: String {
         case gate, transport, shared
     }
 
     struct Setting {
-        /// The path from the part: `limit`, `trust.pins`.
+        /// The path within the part, such as `limit` or `trust.pins`.
         let name: String
         let meaning: String
         let type: SettingType
@@ -21,49 +20,39 @@ struct PartReference {
 
     let kind: Kind
     let name: String
-    /// Other names of the same part.
     let aliases: [String]
     let summary: String
-    /// The type of the gate, with its module; nil for another part.
     let typeName: String?
     let example: String
     let settings: [Setting]
-    /// The settings that must be null or missing, because the transport does not support them.
     let refused: [SettingReads.Refusal]
-    /// Whether the settings are complete, as far as the description and the reads show.
     let isComplete: Bool
 
-    /// The faults of the description: missing and wrong entries.
     let issues: [ConfigurationIssue]
 
-    /// The settings of the part itself, or of an object in it.
     func members(of path: String = "") -> [Setting] {
         settings.filter { Self.parent(of: $0.name) == path }
     }
 
-    /// The path of the object that has the setting at a path.
     static func parent(of path: String) -> String {
         path.split(separator: ".").dropLast().joined(separator: ".")
     }
 
-    /// The name of the setting at a path within its object.
     static func ownName(of path: String) -> String {
         String(path.split(separator: ".").last ?? "")
     }
 }
 
 extension PartReference.Setting {
-    /// The name within its object.
     var ownName: String { PartReference.ownName(of: name) }
 }
 
-/// Makes the reference of a part: lets its factory read an empty object and the example, and
-/// compares the reads with the description.
+/// Lets the factory of a part read an empty object and the example, and compares the reads with the
+/// description.
 struct PartObservation {
     let kind: PartReference.Kind
     let name: String
     let description: PartDescription?
-    /// Makes the part, and returns the name of its type.
     let make: (Settings) throws -> String?
 
     private var path: String { "\(kind.rawValue) \(name)" }
@@ -109,7 +98,7 @@ struct PartObservation {
             let read = reads[name]
             let type = description.type ?? read?.type ?? .any
             if read != nil, !type.isKnown {
-                add(name, "the way it is read does not show its type; describe it")
+                add(name, "the reads of the factory do not show its type; describe it")
             }
             if let told = description.defaultValue, let other = read?.defaultValue, told != other {
                 add(name, "its default is described as \(told), but read as \(other)")
@@ -132,7 +121,7 @@ struct PartObservation {
         var issues: [ConfigurationIssue] = []
     }
 
-    // Nothing is opened or created.
+    // The factory must open and create nothing.
     private func observe(_ object: JSONObject, into all: SettingReads) -> Observed {
         var observed = Observed()
         let reads = SettingReads()
@@ -153,7 +142,6 @@ struct PartObservation {
 }
 
 extension SettingType {
-    /// Whether the type is definite.
     var isKnown: Bool {
         switch form {
         case .any: false
@@ -164,7 +152,7 @@ extension SettingType {
     }
 }
 
-/// The description of a gate or a transport, for the reference and the schema of stack files.
+/// The description of a part, for the reference and the schema of stack files.
 ///
 /// ```swift
 /// registry.register(
@@ -178,18 +166,20 @@ extension SettingType {
 /// }
 /// ```
 ///
-/// Types, bounds and defaults need no description: they are observed while the factory reads an
-/// empty object and the example. ``Registry/checkReference()`` finds gaps and mistakes of
+/// Types, bounds and defaults need no description: the registry observes them while the factory
+/// reads an empty object and the example. ``Registry/checkReference()`` finds gaps and mistakes of
 /// descriptions.
 public struct PartDescription: Sendable {
     /// What the part does.
     public let summary: String
-    /// The settings, in the order in which they are shown.
+    /// The settings, in the order of the reference.
     public let settings: [(key: String, value: SettingDescription)]
-    /// The JSON text of an example; if empty, the part is shown without settings.
+    /// The JSON text of an example.
+    ///
+    /// If it is empty, the reference shows the part without settings.
     public let example: String
 
-    /// Creates a description, with the settings by name.
+    /// Creates a description with the settings by name.
     ///
     /// A member of an object, or of each object of a list, has a path such as `trust.pins`.
     public init(
@@ -199,14 +189,14 @@ public struct PartDescription: Sendable {
         self.init(summary, settings: Array(settings), example: example)
     }
 
-    /// Creates a description of a list of settings, which several parts may share.
+    /// Creates a description from a list of settings, which several parts may share.
     ///
     /// ```swift
     /// let shared: KeyValuePairs<String, SettingDescription> = ["region": "The region."]
     /// PartDescription("Names the tenant.", settings: shared + [("name", "The tenant.")])
     /// ```
     ///
-    /// A dictionary is not accepted, because it has no order.
+    /// The type is not a dictionary, because a dictionary has no order.
     public init(
         _ summary: String, settings: [(key: String, value: SettingDescription)],
         example: String = ""
@@ -219,7 +209,8 @@ public struct PartDescription: Sendable {
 
 /// The meaning of a setting, for the reference and the schema of stack files.
 ///
-/// A string is enough for most settings: type, bounds and default come from the factory's read.
+/// A string is enough for most settings: the type, the bounds and the default come from the reads
+/// of the factory.
 public struct SettingDescription: Sendable, ExpressibleByStringLiteral {
     /// The meaning of the setting, as a sentence.
     public let meaning: String
@@ -230,7 +221,7 @@ public struct SettingDescription: Sendable, ExpressibleByStringLiteral {
     /// Whether the part needs the setting.
     public let isRequired: Bool
 
-    /// Creates a description, with the facts that the factory's read does not show.
+    /// Creates a description, with the details that the reads of the factory do not show.
     public init(
         _ meaning: String, type: SettingType? = nil, default defaultValue: JSONValue? = nil,
         isRequired: Bool = false

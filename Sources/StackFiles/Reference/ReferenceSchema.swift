@@ -2,7 +2,6 @@
 
 import TurnpikeCore
 
-/// The JSON Schema of stack files, draft 2020-12.
 struct ReferenceSchema {
     let transports: [PartReference]
     let gates: [PartReference]
@@ -31,18 +30,18 @@ struct ReferenceSchema {
             "properties": [
                 "$schema": [
                     "type": "string",
-                    "description": "The schema by which an editor completes this file.",
+                    "description": "The schema for completion in editors.",
                 ],
                 "baseURL": described(
                     Self.schema(of: .string, orNull: true),
-                    "The URL that the targets of requests are relative to."),
+                    "The base for relative URLs of requests."),
                 "transport": ["$ref": "#/$defs/transport"],
                 "stack": described(
                     [
                         "type": ["array", "string"], "items": ["$ref": "#/$defs/gate"],
                         "if": ["type": "string"],
                         "then": ["enum": .array(stacks.map { .string($0) })],
-                    ], "The gates, the outermost first, or the name of a stack."),
+                    ], "The gates, outermost first, or the name of a stack."),
                 "lint": Self.lint,
             ],
             "additionalProperties": false,
@@ -59,8 +58,8 @@ struct ReferenceSchema {
         "\(kind.rawValue)-\(name)"
     }
 
-    // Each part has a condition on its name, so that the place of a mistake is reported, not only
-    // that no part matches.
+    // Each part has a condition on its name. So an editor reports the place of a mistake, and not
+    // only that no part matches.
     private func choice(of parts: [PartReference], _ meaning: String) -> JSONValue {
         let names = parts.flatMap { part in ([part.name] + part.aliases).map { (part, $0) } }
         let constants = names.map { part, name -> JSONValue in
@@ -89,7 +88,7 @@ struct ReferenceSchema {
         if part.kind == .gate {
             members["id"] = described(
                 Self.schema(of: .string, orNull: true),
-                "Identifies what the gate remembers; no other gate has the same.")
+                "Identifies the state of the gate. No other gate has the same id.")
         }
         var value = object(part, at: "", members, required: ["use"])
         value["title"] = .string(name)
@@ -108,7 +107,7 @@ struct ReferenceSchema {
             members[setting.ownName] = schema(of: setting, in: part)
             if setting.isRequired { required.append(.string(setting.ownName)) }
         }
-        // If nothing is known about an object, it was not read.
+        // If nothing is known about an object, the factory did not read it.
         let isClosed = part.isComplete && !members.isEmpty
         for refusal in part.refused where PartReference.parent(of: refusal.name) == path {
             members[PartReference.ownName(of: refusal.name)] = described(
@@ -137,7 +136,7 @@ struct ReferenceSchema {
         return .object(object)
     }
 
-    // Editors do not show DocC links, and show the backticks of Markdown unchanged.
+    // Editors show neither DocC links nor the formatting of Markdown.
     private static func plain(_ text: String) -> String { text.replacing("`", with: "") }
 
     // MARK: Types
@@ -202,7 +201,7 @@ struct ReferenceSchema {
     }
 
     private static let lint: JSONValue = [
-        "description": "What the linter should know of the stack.",
+        "description": "The settings of the linter for this stack.",
         "type": ["object", "null"],
         "properties": [
             "ignore": [
@@ -218,7 +217,7 @@ struct ReferenceSchema {
     ]
 
     private static let reference: JSONValue = [
-        "description": "A string that stands elsewhere, so that the file can be shown to anyone.",
+        "description": "A string from an environment variable or a file, such as a secret.",
         "type": "object",
         "properties": [
             "env": ["type": "string", "description": "The name of an environment variable."],
@@ -228,7 +227,7 @@ struct ReferenceSchema {
     ]
 
     private static let headers: JSONValue = [
-        "description": "Header fields, as pairs of a name and a value.",
+        "description": "Header fields. Each is a pair of a name and a value.",
         "type": "array",
         "items": [
             "type": "array", "items": ["$ref": "#/$defs/text"], "minItems": 2, "maxItems": 2,

@@ -3,9 +3,7 @@
 import TurnpikeCore
 import Foundation
 
-/// The reference of stack files as Markdown.
 struct ReferenceText {
-    /// The modules whose gates are shown as DocC links.
     let linked: Set<String>
 
     func text(
@@ -73,35 +71,36 @@ struct ReferenceText {
 
         | member | value | default |
         |---|---|---|
-        | `$schema` | the schema by which an editor completes the file; ignored | none |
-        | `baseURL` | a string: the URL that the targets of requests are relative to | none |
-        | `transport` | an object whose `use` names a transport | the first one below |
+        | `$schema` | the schema for completion in editors; the client ignores it | none |
+        | `baseURL` | a string: the base for relative URLs of requests | none |
+        | `transport` | an object whose `use` names a transport | the first transport below |
         | `stack` | a list of gates, the outermost first, or the name of a stack | `"standard"` |
-        | `shared` | an object whose `use` names where replicas keep what they share | none |
+        | `shared` | an object whose `use` names the store for state that replicas share | none |
         | `lint.ignore` | a list of rules of the linter that do not apply to the stack | none |
 
-        A string can be a reference wherever it stands: `{"env": "NAME"}` is the value of an
-        environment variable, `{"file": "PATH"}` the content of a file. Durations are in seconds,
-        fractions allowed. A list of header fields is a list of pairs, `[["X-Tenant", "blue"]]`. A
-        setting that is null has its default, unless the table says more. A member of an object
-        has a path in the tables: `trust.pins` is `{"trust": {"pins": …}}`.
+        Any string can be a reference: `{"env": "NAME"}` is the value of an environment variable,
+        and `{"file": "PATH"}` is the content of a file. Durations are in seconds, and may have a
+        fraction. A list of header fields is a list of pairs, `[["X-Tenant", "blue"]]`. If a setting
+        is null, it has its default, unless the table says otherwise. The tables show a member of an
+        object by its path: `trust.pins` is `{"trust": {"pins": …}}`.
 
         """
 
     private static let sharedHead = """
-        State that the replicas of a service share. A gate uses it if it says `"shared": true`, or
-        names it: `"shared": "memory"`. A file describes it once, and a reload keeps it if that part
-        of the file is unchanged.
+        State that the replicas of a service share. A gate uses the state if its setting `shared`
+        is true or names the state, such as `"shared": "memory"`. A file describes the state once.
+        If that part of the file is unchanged, a reload keeps the state.
         """
 
     private static let gatesHead = """
-        Each gate can have an `id`, a string that no other gate of the file has. What the gate
-        remembers is kept under it when the file is reloaded, and its figures have it as a label.
+        Each gate can have an `id`, a string that no other gate of the file has. A reload of the
+        file keeps the state of a gate under its `id`. The figures of the gate have the `id` as a
+        label.
         """
 }
 
 extension SettingType {
-    /// The values in words: `an integer from 1 to 12`.
+    /// The allowed values as words, such as `an integer from 1 to 12`.
     var words: String {
         switch form {
         case .any: "any value"
@@ -149,7 +148,7 @@ extension SettingType {
 }
 
 extension JSONValue {
-    /// A number that is written as an integer if it is one.
+    /// Creates a value that is an integer if the number is one.
     init?(shortest number: Double) {
         if let whole = Int(exactly: number) {
             self = .number(JSONNumber(whole))
@@ -160,7 +159,7 @@ extension JSONValue {
         }
     }
 
-    /// A number as people write it: `0.000001`, `1000000`.
+    /// Returns a number in the usual form, such as `0.000001` or `1000000`.
     static func shown(_ number: Double) -> String {
         JSONNumber(number)?.decimal?.description ?? "\(number)"
     }

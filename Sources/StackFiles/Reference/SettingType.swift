@@ -4,14 +4,14 @@ import TurnpikeCore
 
 /// The values that a stack file may give to a setting.
 ///
-/// The typed reads of ``Settings`` show the type. If a factory reads the raw value, the description
-/// names the type:
+/// The typed methods of ``Settings`` show the type. If a factory reads the raw value, the
+/// description names the type:
 ///
 /// ```swift
 /// settings: ["ports": .init("The ports.", type: .list(of: .integer(1...65_535)))]
 /// ```
 ///
-/// Each setting that is not required may also be null, which means the same as leaving it out.
+/// Each setting that is not required may also be null, which means the same as a missing setting.
 public struct SettingType: Hashable, Sendable {
     indirect enum Form: Hashable, Sendable {
         case any, text, boolean, headers, object
@@ -30,7 +30,7 @@ public struct SettingType: Hashable, Sendable {
 
     /// Any value.
     public static let any = SettingType(.any)
-    /// A string, which may be a reference.
+    /// A string, which may be a reference to the environment or a file.
     public static let string = SettingType(.text)
     /// True or false.
     public static let boolean = SettingType(.boolean)
@@ -45,7 +45,9 @@ public struct SettingType: Hashable, Sendable {
     /// A number within bounds.
     public static func number(_ range: ClosedRange<Double>) -> SettingType { Self(.number(range)) }
 
-    /// A duration in seconds, above zero, or from zero on.
+    /// A duration in seconds.
+    ///
+    /// With `orZero`, it may be zero.
     public static func seconds(orZero: Bool = false) -> SettingType {
         Self(.seconds(orZero: orZero))
     }
@@ -53,16 +55,15 @@ public struct SettingType: Hashable, Sendable {
     /// One of several strings.
     public static func choice(_ names: [String]) -> SettingType { Self(.choice(names)) }
 
-    /// A list.
+    /// A list whose elements have one type.
     public static func list(of element: SettingType) -> SettingType { Self(.list(element)) }
 
-    /// A list of two elements.
+    /// A list of two elements of one type.
     public static func pair(of element: SettingType) -> SettingType { Self(.pair(element)) }
 
     /// A value of one of several types.
     public static func either(_ types: SettingType...) -> SettingType { union(types) }
 
-    /// The type of all values of several types.
     static func union(_ types: [SettingType]) -> SettingType {
         var parts: [SettingType] = []
         for type in types {
@@ -70,26 +71,25 @@ public struct SettingType: Hashable, Sendable {
             for part in inner where !parts.contains(part) { parts.append(part) }
         }
         if parts.contains(.any) || parts.isEmpty { return .any }
-        // The element type of a list is known only after its elements were read.
+        // The element type of a list is known only after the elements were read.
         let isList = { (type: SettingType) in if case .list = type.form { true } else { false } }
         if parts.filter(isList).count > 1 { parts.removeAll { $0 == .list(of: .any) } }
         return parts.count == 1 ? parts[0] : Self(.either(parts))
     }
 }
 
-/// Notes how a factory reads its settings: names, types, bounds and defaults.
+/// Records how a factory reads its settings: names, types, bounds and defaults.
 final class SettingReads {
-    /// The way in which a factory reads one setting.
     struct Read {
         var types: [SettingType] = []
         var defaultValue: JSONValue?
         var isRequired = false
 
-        /// The type that the reads show; any, if only the raw value was read.
+        // The type that the reads show. If the factory read only the raw value, the type is any
+        // type.
         var type: SettingType { .union(types) }
     }
 
-    /// A setting that the transport does not support.
     struct Refusal {
         let name: String
         let reason: String
@@ -101,7 +101,7 @@ final class SettingReads {
 
     subscript(name: String) -> Read? { reads[name] }
 
-    /// Notes a read at a path; a read of the raw value has no type.
+    // Records a read of the setting at a path. A read of the raw value has no type.
     func note(
         _ path: String, _ type: SettingType? = nil, default value: JSONValue? = nil,
         isRequired: Bool = false
@@ -115,19 +115,18 @@ final class SettingReads {
         reads[name] = read
     }
 
-    /// Notes that the value at a path, or the element of a list, is an object with settings.
+    /// Records that the value at a path, or each element of a list there, is an object with
+    /// settings.
     func noteObject(_ path: String) {
         note(path, path.hasSuffix("]") ? .list(of: .object) : .object)
     }
 
-    /// Notes that a setting is refused unless it is null.
     func noteRefusal(_ path: String, _ reason: String) {
         let name = Self.name(path)
         if refusals.contains(where: { $0.name == name }) { return }
         refusals.append(Refusal(name: name, reason: reason))
     }
 
-    /// Adds the reads of another run of the same factory.
     func merge(_ other: SettingReads) {
         for refusal in other.refusals { noteRefusal(refusal.name, refusal.reason) }
         for name in other.names {
@@ -143,7 +142,7 @@ final class SettingReads {
         }
     }
 
-    // `responses[3].status` is `responses.status`.
+    // Removes the indices from a path: `responses[3].status` becomes `responses.status`.
     private static func name(_ path: String) -> String {
         var name = ""
         var isIndex = false

@@ -211,7 +211,7 @@ import TurnpikeTraffic
             ])
         let bound = SetHeaders(["X-Api-Key": "k"], origins: ["https://other.example"])
         #expect(effects(bound) == [.setsFields(["X-Api-Key"], .secret(isBound: true))])
-        #expect(bound.facts(for: get)?.passedOver == "no field of it is for this origin")
+        #expect(bound.facts(for: get)?.passedOver == "the gate sets no field for this origin")
         #expect(
             DefaultHeaders(["Accept-Language": "en"]).facts(for: get)?.passedOver == nil)
     }

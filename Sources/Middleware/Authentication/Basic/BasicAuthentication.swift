@@ -5,8 +5,8 @@ import TurnpikeSupport
 
 /// Sends a user name and a password with each request (RFC 7617).
 ///
-/// The credential is sent without waiting for a challenge, in UTF-8, and only to its
-/// ``CredentialOrigins``. Over http, each host on the path can read the password. If a request
+/// The gate does not wait for a challenge, encodes the credential in UTF-8, and sends it only to
+/// its ``CredentialOrigins``. Over http, each host on the path can read the password. If a request
 /// already has the field `Authorization`, the gate does not change it. Place the gate inside
 /// ``Redirect``, so that it sees each hop.
 public struct BasicAuthentication: SynchronousRequestAdapter {
@@ -14,11 +14,12 @@ public struct BasicAuthentication: SynchronousRequestAdapter {
     private let fault: String?
     private let scope: CredentialScope
 
-    /// Creates a gate.
+    /// Creates a gate that sends a user name and a password.
     /// - Parameters:
-    ///   - user: The user name. If it holds a colon or a control character, calls fail as
+    ///   - user: The user name. If it contains a colon or a control character, calls fail with
     ///     ``/TurnpikeCore/ClientError/Code/configuration``.
-    ///   - password: The password. A control character in it makes calls fail in the same way.
+    ///   - password: The password. If it contains a control character, calls fail with the same
+    ///     code.
     ///   - origins: The origins that receive the credential.
     public init(user: String, password: String, origins: CredentialOrigins = .own) {
         let user = user.composed
@@ -44,7 +45,7 @@ public struct BasicAuthentication: SynchronousRequestAdapter {
         if try scope.admits(request, in: context) { request.headers[.authorization] = field.value }
     }
 
-    /// Why a user name and a password cannot be sent, or nil (RFC 7617 §2).
+    /// Returns why a user name and a password cannot be sent, or nil if they can (RFC 7617 §2).
     private static func fault(user: String, password: String) -> String? {
         if user.utf8.contains(UInt8(ascii: ":")) { return "the user's name has a colon" }
         if hasControl(user) { return "the user's name has a control character" }

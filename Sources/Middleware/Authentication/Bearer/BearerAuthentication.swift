@@ -14,47 +14,49 @@ public import TurnpikeSupport
 ///
 /// - The token goes only to its ``CredentialOrigins``. If a request already has the field
 ///   `Authorization`, the gate does not change it, and does not handle a 401 to this request.
-/// - After a 401 the token is refreshed, once for all calls that got a 401 (``BearerTokens``). Then
-///   each call sends its request once more. If the refused token has already been replaced, the
-///   request is only signed again. A 401 with `insufficient_scope` or `invalid_request` (RFC 6750
-///   §3.1) is returned unchanged.
-/// - A body that cannot be sent twice is not sent again: the 401 is returned, and the next call
-///   refreshes the token first.
+/// - After a 401, the token is refreshed once for all calls that got a 401 (``BearerTokens``).
+///   After the refresh, each call sends its request once more. If another call has already replaced
+///   the refused token, the gate only signs the request again. The gate returns a 401 with
+///   `insufficient_scope` or `invalid_request` (RFC 6750 §3.1) unchanged.
+/// - If a body cannot be sent twice, the gate returns the 401, and the next call refreshes the
+///   token first.
 /// - The wait for a token counts toward the call's ``Deadline``, and ends with the call.
 ///
-/// A 401 is handled in the same way with an inner validator and with an outer validator. Place the
-/// gate inside ``Redirect``, so that it sees each hop, and outside of ``AttemptTimeout``, so that
-/// the wait for a token is not part of an attempt.
+/// The gate handles a 401 in the same way whether a validator is inside or outside. Place the gate
+/// inside ``Redirect``, so that it sees each hop. Place it outside ``AttemptTimeout``, so that the
+/// wait for a token is not part of an attempt.
 public struct BearerAuthentication: Interceptor {
     private let tokens: BearerTokens
     private let scope: CredentialScope
 
-    /// Creates a gate.
+    /// Creates a gate that sends a bearer token.
     /// - Parameters:
-    ///   - tokens: The token, and how it is replaced.
+    ///   - tokens: The token, and the way to replace it.
     ///   - origins: The origins that receive the token.
     public init(_ tokens: BearerTokens, origins: CredentialOrigins = .own) {
         self.tokens = tokens
         scope = CredentialScope(origins)
     }
 
-    /// States that the gate sends a token, to which origins, and how long it may wait for one.
+    /// States that the gate sends a token, to which origins, and how long it may wait for a token.
     ///
-    /// A pass may wait for a token twice: before it sends, and after a 401.
+    /// A request may wait for a token twice: before it is sent, and after a 401.
     public func facts(for request: Request?) -> GateFacts? {
         let sets = GateEffect.setsFields([.authorization], .secret(isBound: true))
         var facts = GateFacts("sends a token", sets, passedOver: scope.obstacle(to: request))
         facts.origins = scope.listed
         guard let limit = tokens.longestWait else { return facts }
         facts.summary +=
-            ", waits \(limit.text) at most for a new one, and sends again once after a 401"
+            ", waits \(limit.text) at most for a new token, and sends again once after a 401"
         facts.effects += [.replays(times: 1), .waits(atMost: limit, reason: "a token")]
-        // The waits for the store are part of the waits for a token.
+        // The waits for the token include the waits for the store.
         if let use = tokens.sharedUse { facts.effects.append(use) }
         return facts
     }
 
-    /// Runs the rest of the chain with the token, and once more with a new token if it is refused.
+    /// Sends the request with the token.
+    ///
+    /// If the server refuses the token, sends the request once more with a new token.
     public func intercept(
         _ request: Request, context: Context, next: Next
     ) async throws -> Response {
@@ -71,7 +73,7 @@ public struct BearerAuthentication: Interceptor {
             return try outcome.result.get()
         }
         guard mayReplay(first, in: context) else { return try outcome.result.get() }
-        context.report("the token was refused; the request waits for a new one", by: gateName)
+        context.report("the token was refused; the request waits for a new token", by: gateName)
         await outcome.response?.discard(in: context)
         try context.checkCancellation()
         let second: BearerTokens.Credential
@@ -83,11 +85,11 @@ public struct BearerAuthentication: Interceptor {
         return try await next.attempt(sign(request, second))
     }
 
-    /// Waits for the answer to a refresh under way, at most ``RefreshPolicy/timeLimit``.
+    /// Waits for the response to a running refresh, at most ``RefreshPolicy/timeLimit``.
     public func shutdown() async { await tokens.waitForRefresh() }
 
-    // A call replays once. Parallel attempts, such as those of a hedge, may each replay if the same
-    // token was refused.
+    // A call sends its request again only once. If the server refused the same token in parallel
+    // attempts, such as hedges, each attempt may send its request again.
     private func mayReplay(_ refused: BearerTokens.Credential, in context: Context) -> Bool {
         let tokens = ObjectIdentifier(tokens)
         let first = context[RefusedTokens.self][tokens] ?? refused.generation
@@ -110,7 +112,7 @@ public struct BearerAuthentication: Interceptor {
     }
 }
 
-/// For each store of tokens, the generation of the token that was refused first in this call.
+/// The generation of the first refused token of this call, for each ``BearerTokens``.
 private enum RefusedTokens: ContextKey {
     static var defaultValue: [ObjectIdentifier: UInt64] { [:] }
 }
@@ -129,38 +131,38 @@ extension Gate where Self == BearerAuthentication {
 
 /// An access token (RFC 6750), its expiry date and its refresh token.
 ///
-/// Printing or dumping a token shows no secret.
+/// The description and the dump of a token show no secret.
 public struct BearerToken: Sendable, Hashable {
     private let access: Secret
     private let refresh: Secret?
 
-    /// When the token expires, on the wall clock; nil if that is not known.
+    /// The date when the token expires, on the wall clock, or nil if it is not known.
     public let expires: Date?
 
     /// Creates a token.
     /// - Parameters:
-    ///   - value: The text that is sent. An empty text is not sent: the token is refreshed first,
-    ///     or the call fails as ``/TurnpikeCore/ClientError/Code/auth``.
-    ///   - expires: When the token expires.
-    ///   - refreshToken: The refresh token that gets the next access token (RFC 6749 §1.5).
+    ///   - value: The text of the token. If it is empty, the token is refreshed first. If it cannot
+    ///     be refreshed, the call fails with ``/TurnpikeCore/ClientError/Code/auth``.
+    ///   - expires: The date when the token expires.
+    ///   - refreshToken: The refresh token, with which a provider gets the next access token (RFC
+    ///     6749 §1.5).
     public init(_ value: String, expires: Date? = nil, refreshToken: String? = nil) {
         access = Secret(value)
         refresh = refreshToken.map { Secret($0) }
         self.expires = expires
     }
 
-    /// The text that is sent.
+    /// The text of the token, as it is sent.
     public var value: String { access.value }
 
-    /// Whether the text is empty, so that there is nothing to send.
     var isBlank: Bool { Grammar.trimmed(value).isEmpty }
 
-    /// The refresh token that gets the next access token, or nil.
+    /// The refresh token, with which a provider gets the next access token, or nil.
     public var refreshToken: String? { refresh?.value }
 }
 
 extension BearerToken: CustomStringConvertible {
-    /// The expiry date, and no secret.
+    /// The expiry date, without any secret.
     public var description: String {
         "a bearer token" + (expires.map { " until \($0)" } ?? "")
     }
@@ -181,22 +183,22 @@ extension BearerToken: CustomStringConvertible {
 /// ```
 ///
 /// ``BearerTokens`` asks a provider for one token at a time, no matter how many calls wait. The
-/// provider may send through any client, even through the client of the gate: a request that is
-/// sent within ``token(replacing:by:)`` passes the gate unsigned.
+/// provider may send its request through any client, even through the client of the gate: the gate
+/// does not sign a request that is sent within ``token(replacing:by:)``.
 ///
-/// Two kinds of requests would wait for themselves, until the time limit of the refresh. The first
+/// Two kinds of requests wait for themselves, until the time limit of the refresh ends. The first
 /// is a request from a detached task, because the gate signs it. The second is a request that needs
-/// a permit of an outer ``ConcurrencyLimit``, while the calls that wait for the token hold all
-/// permits. ``TokenExchange/send(_:)`` avoids the second kind: it passes only the gates
-/// inside.
+/// a permit of an outer ``ConcurrencyLimit``, if the calls that wait for the token hold all
+/// permits. ``TokenExchange/send(_:)`` avoids the second kind, because the request passes only
+/// through the inner gates.
 public protocol BearerTokenProvider: Sendable {
     /// Gets a new token.
     /// - Parameters:
-    ///   - old: The token that the new token replaces; nil for the first token.
+    ///   - old: The token that the new token replaces, or nil for the first token.
     ///   - exchange: Sends requests, and has the clock and the cancellation of the refresh.
-    /// - Returns: The token.
-    /// - Throws: Any error. All calls that wait fail as ``/TurnpikeCore/ClientError/Code/auth``,
-    ///   with this error as the cause. It must not print a secret.
+    /// - Returns: The new token.
+    /// - Throws: Any error, which must not print a secret. All waiting calls fail with
+    ///   ``/TurnpikeCore/ClientError/Code/auth``, and have this error as the cause.
     func token(
         replacing old: BearerToken?, by exchange: TokenExchange
     ) async throws -> BearerToken
@@ -204,38 +206,37 @@ public protocol BearerTokenProvider: Sendable {
     /// Whether a request for a new token may invalidate the old refresh token, as with rotating
     /// refresh tokens; true by default.
     ///
-    /// If true, no second refresh begins before the first one is answered, or before
-    /// ``RefreshPolicy/answerLimit`` has passed. The time limits and retries of gates then do not
+    /// If true, a second refresh begins only after the response to the first refresh, or after
+    /// ``RefreshPolicy/answerLimit``. In this case, the time limits and retries of gates do not
     /// apply to a request that ``TokenExchange/send(_:)`` sends with a method that is not
     /// idempotent.
     var spendsRefreshToken: Bool { get }
 }
 
 extension BearerTokenProvider {
-    /// True, because a needless second request could cost the only valid refresh token.
+    /// True, because an unnecessary second request may invalidate the only valid refresh token.
     public var spendsRefreshToken: Bool { true }
 }
 
 /// When and how often a bearer token is refreshed.
 public struct RefreshPolicy: Sendable, Hashable {
-    /// The most refused tokens that are replaced within ``window``; one more refusal fails the
-    /// call.
+    /// The maximum number of refused tokens that are replaced within ``window``.
     ///
-    /// A token that has expired does not count.
+    /// If one more token is refused, the call fails. A token that has expired does not count.
     public var maxRefreshes: Int
-    /// The time over which refused tokens are counted.
+    /// The period over which refused tokens are counted.
     public var window: Duration
     /// The longest time that a call waits for a refresh.
     public var timeLimit: Duration
-    /// How long before its expiry a token is replaced, at most half of its lifetime.
+    /// The time before its expiry at which a token is replaced, at most half of its lifetime.
     public var leeway: Duration
 
     /// Creates a policy.
     /// - Parameters:
-    ///   - maxRefreshes: The most refused tokens that are replaced within the window.
-    ///   - window: The time over which refused tokens are counted.
+    ///   - maxRefreshes: The maximum number of refused tokens that are replaced within the window.
+    ///   - window: The period over which refused tokens are counted.
     ///   - timeLimit: The longest time that a call waits for a refresh.
-    ///   - leeway: How long before its expiry a token is replaced.
+    ///   - leeway: The time before its expiry at which a token is replaced.
     public init(
         maxRefreshes: Int = 5, window: Duration = .seconds(30), timeLimit: Duration = .seconds(30),
         leeway: Duration = .seconds(30)
@@ -246,14 +247,14 @@ public struct RefreshPolicy: Sendable, Hashable {
         self.leeway = leeway
     }
 
-    /// The longest wait for the answer to a refresh: four times ``timeLimit``, at least two
+    /// The longest wait for the response to a refresh: four times ``timeLimit``, at least two
     /// minutes.
     ///
-    /// An answer that comes after ``timeLimit`` is too late for the calls that waited, but its
-    /// token is kept. A refresh token that may be spent is sent again only after this limit. After
-    /// the limit, the server has answered, or the connection is dead.
+    /// If the response comes after ``timeLimit``, the waiting calls have failed, but the token is
+    /// kept. If a refresh token may be spent, the token is sent again only after this longer limit.
+    /// After this longer limit, either the server has responded, or the connection is dead.
     public var answerLimit: Duration { max(timeLimit * 4, .seconds(120)) }
 
-    /// The defaults.
+    /// The policy with all defaults.
     public static let standard = RefreshPolicy()
 }

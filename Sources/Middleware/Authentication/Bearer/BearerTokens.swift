@@ -4,36 +4,37 @@ import Synchronization
 import TurnpikeCore
 import TurnpikeSupport
 
-/// The current bearer token, and its refresh if one is under way.
+/// The current bearer token, and its refresh if one is running.
 ///
 /// ```swift
 /// let tokens = BearerTokens(saved, provider: RefreshTokenGrant(endpoint)) { save($0) }
 /// let client = Client(baseURL: "https://api.example.com/", stack: [.redirect(), .bearer(tokens)])
 /// ```
 ///
-/// Gates of several clients may share one store. If many calls need a new token, the provider is
-/// called only once:
+/// Gates of several clients may share one ``BearerTokens``. If many calls need a new token, the
+/// provider is called only once:
 ///
-/// - A refresh runs in a separate task. Its result is kept even if no caller waits any more: if a
-///   refresh token works only once, the answer holds the only valid token. Cancelled calls,
-///   ``/TurnpikeCore/Client/cancelAll()`` and the time limits of gates do not end a refresh.
-///   ``/TurnpikeCore/Client/shutdown(grace:cancellingWith:)`` waits for a refresh, as long as a
-///   call would.
-/// - A call waits for a refresh at most ``RefreshPolicy/timeLimit``. It stops waiting when it is
-///   cancelled or meets its deadline. After the limit, later calls begin another refresh. But if
-///   the provider spends refresh tokens (``BearerTokenProvider/spendsRefreshToken``), these calls
-///   wait for the same answer, up to ``RefreshPolicy/answerLimit``.
-/// - The failure of a refresh reaches all calls that wait for it, and all calls whose refused
-///   request was signed before the failure. The next call tries again at once. If that refresh
-///   fails too, a pause begins, in which calls that need a token fail with the same cause. The
-///   pause grows with each failure, and is at least as long as the endpoint's `Retry-After`.
-/// - Refused tokens are replaced ``RefreshPolicy/maxRefreshes`` times at most.
-/// - A token close to its expiry is replaced in the background, while calls go on using it. An
+/// - A refresh runs in a separate task. The result of a refresh is kept even if no caller waits any
+///   more: if a refresh token works only once, the response contains the only valid token.
+///   Cancelled calls, ``/TurnpikeCore/Client/cancelAll()`` and the time limits of gates do not end
+///   a refresh. ``/TurnpikeCore/Client/shutdown(grace:cancellingWith:)`` waits for a refresh as
+///   long as a call would.
+/// - A call waits for a refresh at most ``RefreshPolicy/timeLimit``. The wait ends earlier if the
+///   call is cancelled or reaches its deadline. After the limit, later calls start another refresh.
+///   But if the provider spends refresh tokens (``BearerTokenProvider/spendsRefreshToken``), later
+///   calls wait for the same response, up to ``RefreshPolicy/answerLimit``.
+/// - If a refresh fails, all calls that wait for it fail. Calls whose refused request was signed
+///   before the failure fail too. The next call tries again immediately. If that refresh fails too,
+///   a pause begins, in which calls that need a token fail with the same cause. The pause grows
+///   with each failure, and is at least as long as the endpoint's `Retry-After`.
+/// - At most ``RefreshPolicy/maxRefreshes`` refused tokens are replaced within a period.
+/// - A token close to its expiry is replaced in the background, while calls continue to use it. An
 ///   expired token is replaced before anything is sent.
 ///
-/// With a ``BearerTokenSharing`` the replicas of a service have one token, which one of them refreshes.
+/// With a ``BearerTokenSharing``, the replicas of a service share one token, which one replica
+/// refreshes.
 public final class BearerTokens: Sendable {
-    /// A token, and how many tokens and failures came before it.
+    /// A token, and the numbers of tokens and failures before it.
     struct Credential: Sendable {
         let token: BearerToken
         let generation: UInt64
@@ -46,21 +47,21 @@ public final class BearerTokens: Sendable {
     private let state: Mutex<TokenState>
     private let sharing: (any BearerTokenSharing)?
 
-    // The stores for whose refresh the current task runs. The task's requests are not signed;
-    // otherwise, they would wait for themselves.
+    // The objects for whose refresh the current task runs. The requests of this task are not
+    // signed; otherwise they would wait for themselves.
     @TaskLocal private static var underWay: Set<ObjectIdentifier> = []
 
-    /// Creates a store.
+    /// Creates an object for one token.
     /// - Parameters:
-    ///   - token: The first token; if nil, the provider is asked at the first call.
-    ///   - provider: Gets new tokens; if nil, a token is never replaced.
+    ///   - token: The first token. If nil, the provider is asked at the first call.
+    ///   - provider: Gets new tokens. If nil, a token is never replaced.
     ///   - policy: When and how often tokens are replaced.
-    ///   - requestedScope: The scope that the provider asks for; a change of the scope replaces the
-    ///     token (``update(policy:provider:requestedScope:)``).
-    ///   - sharing: Gives several replicas one token; nil if this process has its own token.
-    ///     Sharing has no effect without a provider, and belongs to this object alone.
-    ///   - onRefresh: Runs with each new token, for instance to save it, before the calls that wait
-    ///     for it continue. It must return at once.
+    ///   - requestedScope: The scope that the provider asks for. If the scope changes, the token is
+    ///     replaced (``update(policy:provider:requestedScope:)``).
+    ///   - sharing: Gives several replicas one token. If nil, this process has its own token. Each
+    ///     object needs its own sharing, which has no effect without a provider.
+    ///   - onRefresh: Runs with each new token, for instance to save it, before the waiting calls
+    ///     continue. The closure must return quickly.
     public init(
         _ token: BearerToken? = nil, provider: (any BearerTokenProvider)? = nil,
         policy: RefreshPolicy = .standard, requestedScope: [String] = [],
@@ -77,12 +78,14 @@ public final class BearerTokens: Sendable {
     /// The current token, or nil.
     public var current: BearerToken? { state.withLock { $0.token } }
 
-    /// Replaces the current token, after a sign-in for instance; nil removes it.
+    /// Replaces the current token, for instance after a sign-in, or removes it if the new token is
+    /// nil.
     ///
-    /// Only this method ends a refresh under way and drops its result.
+    /// Only this method ends a running refresh and drops its result.
     ///
-    /// With a ``BearerTokenSharing``, it also replaces the token of the other replicas, in the
-    /// background. A replica takes the new token when its token is refused or close to its expiry.
+    /// With a ``BearerTokenSharing``, this method also replaces the token of the other replicas, in
+    /// the background. A replica takes the new token when its own token is refused or close to its
+    /// expiry.
     public func replace(with token: BearerToken?) {
         let (refreshes, scope) = state.withLock { state in
             state.replace(with: token)
@@ -92,7 +95,7 @@ public final class BearerTokens: Sendable {
         for refresh in refreshes { refresh.settle(.success(())) }
     }
 
-    /// Replaces the policy and the provider; the token stays.
+    /// Replaces the policy and the provider, but not the token.
     ///
     /// If the requested scope has changed, the next call replaces the token.
     public func update(
@@ -101,26 +104,22 @@ public final class BearerTokens: Sendable {
         state.withLock { $0.update(policy, provider, requestedScope: requestedScope) }
     }
 
-    /// Whether there is a provider that can replace a refused token.
     var canRefresh: Bool { state.withLock { $0.canRefresh } }
 
-    /// How long a call waits for a token at most; nil if tokens are never replaced.
+    /// Returns the longest time that a call waits for a token, or nil if tokens are never replaced.
     var longestWait: Duration? {
         state.withLock { $0.canRefresh ? $0.policy.timeLimit : nil }
     }
 
-    /// The effect of a gate whose token several replicas share; nil if they share none.
     var sharedUse: GateEffect? { sharing?.effect }
 
-    /// Whether the current task works for a refresh of this token.
     var isRefreshingHere: Bool { Self.underWay.contains(ObjectIdentifier(self)) }
 
-    /// The credential for a request.
     func credential(in context: Context, next: Next) async throws -> Credential {
         try await take(context, next) { $0.step($1) }
     }
 
-    /// The credential to use after one was refused.
+    /// Returns the credential to use after the server refused another credential.
     func credential(
         after refused: Credential, in context: Context, next: Next
     ) async throws -> Credential {
@@ -130,7 +129,7 @@ public final class BearerTokens: Sendable {
     /// Makes the next call replace a refused token, for a request that cannot be sent again.
     func refuse(_ credential: Credential) { state.withLock { $0.refuse(credential) } }
 
-    /// Waits for a refresh under way, as long as a call would.
+    /// Waits for a running refresh, as long as a call would.
     func waitForRefresh() async {
         let (refresh, limit) = state.withLock { ($0.refresh, $0.policy.timeLimit) }
         await refresh?.end(within: limit)
@@ -149,10 +148,11 @@ public final class BearerTokens: Sendable {
                 if let refresh { begin(refresh, replacing: old, context, next) }
                 return credential
             case .wait(let refresh, let isNew, let old):
-                // If this call begins the refresh, the refresh's exchange is part of the wait.
+                // If this call starts the refresh, the wait includes the exchange of the refresh.
                 try await context.report(waitingFor: "refresh of the token") { context in
                     if isNew { begin(refresh, replacing: old, context, next) }
-                    // A refresh that takes the place of another does not prolong the wait.
+                    // If another refresh replaces this refresh, the time limit of the call does not
+                    // start again.
                     let limit = state.withLock { $0.policy.timeLimit }
                     let waited = start.duration(to: context.timeSource.now)
                     try await refresh.wait(in: context, until: limit - waited, of: limit)
@@ -174,7 +174,7 @@ public final class BearerTokens: Sendable {
             next: next, context: inner, isOneTime: provider.spendsRefreshToken)
         let underWay = Self.underWay.union([ObjectIdentifier(self)])
         let timer = AnswerTimer()
-        // Calls the provider, within the time limit for its answer.
+        // Calls the provider, and starts the time limit for its response.
         let request: @Sendable (BearerToken?) async throws -> BearerToken = { [self] old in
             let limit = policy.answerLimit
             timer.start(
@@ -189,11 +189,11 @@ public final class BearerTokens: Sendable {
             old: old, isLook: refresh.isLook, scope: refresh.requestedScope, policy: policy,
             spends: provider.spendsRefreshToken, context: inner,
             note: { context.report($0, by: Self.gate) }, request: request)
-        // The task belongs to no caller and to no client. After the request, the old token may be
-        // spent, and only the answer has the new token. The task ends when the provider returns or
-        // throws. The search in the store before that has a separate limit. The limit for answers,
-        // or a token that is installed meanwhile, also settles the refresh. A client's `shutdown`
-        // waits for the refresh.
+        // The task belongs to no caller and to no client: after the request, the old token may be
+        // spent, and only the response contains the new token. The task ends when the provider
+        // returns or throws. The search in a shared store before the provider's call has a separate
+        // limit. The refresh is also settled when the limit for responses ends, or when another
+        // token is installed. A client's `shutdown` waits for the refresh.
         let task = Task.apart { [self] in
             do {
                 let token = try await Self.$underWay.withValue(underWay) {
@@ -224,12 +224,12 @@ public final class BearerTokens: Sendable {
         }
         if case .success(let token?) = result, case .success = outcome { onRefresh?(token) }
         for other in others { other.settle(.success(())) }
-        // A refresh without waiting calls must end as well.
+        // A refresh must end even if no call waits for it.
         refresh.settle(outcome ?? .success(()))
     }
 }
 
-/// The time limit for a provider's answer, which begins when the provider is asked.
+/// The time limit for a provider's response, which starts when the provider is called.
 private final class AnswerTimer: Sendable {
     private enum State {
         case waiting

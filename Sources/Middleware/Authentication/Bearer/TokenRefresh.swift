@@ -3,15 +3,13 @@
 public import TurnpikeCore
 public import TurnpikeSupport
 
-/// One refresh, which is settled once and awaited by any number of calls.
+/// One refresh, for which any number of calls may wait.
 final class TokenRefresh: Sendable {
-    /// The generation of the token to replace.
     let generation: UInt64
-    /// The scope that the provider was created to request.
     let requestedScope: [String]
-    /// Whether the refresh only looks for a token of other replicas; the present token may be used.
+    // Whether the refresh only looks for a token of other replicas. If so, the current token may be
+    // used.
     let isLook: Bool
-    /// When the refresh began.
     let begin: MonotonicInstant
     private let timeSource: any TimeSource
     private let outcome = SharedValue<Void>()
@@ -27,14 +25,13 @@ final class TokenRefresh: Sendable {
         begin = timeSource.now
     }
 
-    /// Ends the refresh; only the first end counts.
+    // Ends the refresh. Only the first call of this method has an effect.
     func settle(_ result: Result<Void, any Error>) { outcome.settle(result) }
 
     func whenSettled(_ handler: @escaping @Sendable () -> Void) { outcome.whenSettled(handler) }
 
-    /// Waits for the end of the refresh.
-    ///
-    /// A cancellation of the task or of the context, or the end of a limit, ends the wait.
+    // Waits for the end of the refresh. If the task or the context is cancelled, or a limit ends,
+    // the wait ends too.
     func wait(in context: Context, until left: Duration, of limit: Duration) async throws {
         var registration: CancelRegistration?
         var timer: (any TimerToken)?
@@ -50,7 +47,7 @@ final class TokenRefresh: Sendable {
         }
     }
 
-    /// Waits for the end of the refresh, successful or not; a cancellation does not end the wait.
+    // Waits for the end of the refresh, successful or not. A cancellation does not end the wait.
     func end(within limit: Duration) async {
         let waiter = OneShot<Void>()
         outcome.whenSettled { waiter.settle(.success(())) }
@@ -59,15 +56,14 @@ final class TokenRefresh: Sendable {
         try? await waiter.value {}
     }
 
-    /// The error of a call that has waited too long.
     static func late(_ limit: Duration) -> ClientError {
         ClientError(.auth, "the token's refresh took longer than \(limit.text)")
     }
 }
 
-/// An error with which a ``BearerTokenProvider`` says when it may be asked again.
+/// An error of a ``BearerTokenProvider`` that says when to ask again.
 public protocol TokenRefusal: Error {
-    /// The time until then; nil if it is not known.
+    /// The time until the provider may be asked again, or nil if it is not known.
     var retryAfter: Duration? { get }
 }
 
@@ -75,8 +71,8 @@ public protocol TokenRefusal: Error {
 public struct TokenExchange: Sendable {
     /// The context of the refresh.
     ///
-    /// No call and no client ends it; it ends after ``RefreshPolicy/answerLimit``, or when another
-    /// token is installed.
+    /// Calls and clients do not end this context. The context ends after
+    /// ``RefreshPolicy/answerLimit``, or when another token is installed.
     public let context: Context
     private let next: Next
     private let isOneTime: Bool
@@ -92,14 +88,14 @@ public struct TokenExchange: Sendable {
 
     /// Sends a request through the inner gates of the bearer gate and the client's transport.
     ///
-    /// The request carries no credential but its own. It does not count as a send of a call.
+    /// The gate adds no credential to the request. The request does not count as a send of a call.
     public func send(_ request: Request) async throws -> Response {
         var request = prepared(request)
         request.moveUserInformation()
         return try await next(request, context: context)
     }
 
-    /// Sends a request as ``send(_:)`` does, and follows redirects with a gate.
+    /// Sends a request as ``send(_:)`` does, and follows redirects with the given gate.
     public func send(_ request: Request, through redirect: Redirect) async throws -> Response {
         var request = prepared(request)
         request.moveUserInformation()
@@ -107,7 +103,9 @@ public struct TokenExchange: Sendable {
             request, context: context, next: next.bound(to: context))
     }
 
-    /// The request, marked as one that is sent once if it could spend the old refresh token.
+    /// Returns the request.
+    ///
+    /// If it could spend the old refresh token, it is marked to be sent only once.
     public func prepared(_ request: Request) -> Request {
         var request = request
         if isOneTime, !request.method.isIdempotent { request.options.isOneTime = true }
@@ -115,32 +113,28 @@ public struct TokenExchange: Sendable {
     }
 }
 
-/// The pauses after refreshes that failed, one after the other.
+/// The pauses after several failed refreshes.
 ///
-/// The first failure may be an accident, so the next call tries again at once. From the second on
-/// the pause grows, with jitter, so that the callers of a failing endpoint do not return all at
-/// once. A pause that the endpoint asks for counts from the first failure on.
+/// The first failure may be an accident, so the next call tries again immediately. From the second
+/// failure on, the pause grows, with jitter, so that the callers of a failing endpoint do not all
+/// return at once. A pause that the endpoint asks for counts from the first failure on.
 struct RefreshPauses {
     private var failures = 0
     private var end: MonotonicInstant?
 
     private static let first = 0.25
     private static let longest = 30.0
-    /// A longer pause that an endpoint asks for is cut to this value.
+    /// If an endpoint asks for a longer pause, the pause is this long.
     private static let longestWish = Duration.seconds(300)
 
-    /// The time until the next refresh may begin; nil if it may begin now.
+    /// Returns the time until the next refresh may begin, or nil if it may begin now.
     func timeLeft(at now: MonotonicInstant) -> Duration? {
         guard let end, now < end else { return nil }
         return now.duration(to: end)
     }
 
-    /// Records a failure.
-    /// - Parameters:
-    ///   - error: The cause, which may say when to try again.
-    ///   - date: The date, for a `Retry-After` that names one.
-    ///   - now: When the refresh failed.
-    ///   - unit: A random number from 0 to 1.
+    // Records a failure. The error may say when to try again, and `unit` is a random number from 0
+    // to 1.
     mutating func failed(
         _ error: any Error, at date: Date, _ now: MonotonicInstant, unit: Double
     ) {
@@ -151,11 +145,11 @@ struct RefreshPauses {
         end = now.advanced(by: max(pause, Self.wish(of: error, at: date)))
     }
 
-    // The pause that the outermost error with a `Retry-After` asks for.
+    // Returns the pause that the outermost error with a `Retry-After` asks for.
     private static func wish(of error: any Error, at date: Date) -> Duration {
         var cause: (any Error)? = error
         var wish: Duration?
-        // Looks at eight nested errors at most.
+        // The loop looks at eight nested errors at most.
         for _ in 0..<8 where wish == nil {
             if let error = cause as? ClientError {
                 wish = error.retryAfter ?? error.response?.headers.retryAfter(at: date)

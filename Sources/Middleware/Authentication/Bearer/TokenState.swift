@@ -5,15 +5,14 @@ import TurnpikeSupport
 
 /// The state of ``BearerTokens``.
 ///
-/// It decides the next step of a call, and has no side effects.
+/// This type decides what a call does next, and has no side effects.
 struct TokenState: Sendable {
     typealias Credential = BearerTokens.Credential
 
-    /// The next step of a call.
     enum Step: Sendable {
-        /// Sign with this credential; also begin the refresh, if there is one.
+        /// Signs the request with this credential. If there is a refresh, the call also starts it.
         case use(Credential, beginning: TokenRefresh?, replacing: BearerToken?)
-        /// Wait for a refresh, and begin it if it is new.
+        /// Waits for a refresh. If the refresh is new, the call also starts it.
         case wait(TokenRefresh, isNew: Bool, replacing: BearerToken?)
         case fail(ClientError)
     }
@@ -22,20 +21,21 @@ struct TokenState: Sendable {
     private(set) var provider: (any BearerTokenProvider)?
     private(set) var token: BearerToken?
     private var generation: UInt64 = 0
-    // The scope that the provider must ask for.
+    // The scope that the provider must request.
     private(set) var requestedScope: [String]
-    // When the token must no longer be used. The date is nil for a token that had already expired
-    // when it arrived; otherwise, each request would fetch such a token again. The clock may be
-    // wrong, so the token is used until the server refuses it.
+    // The date after which the token must not be used. If a token had already expired when it
+    // arrived, the date is nil: otherwise each request would fetch such a token again. The clock
+    // may be wrong, so this token is used until the server refuses it.
     private var end: Date?
     private var renewal: Date?
     private var wasRefused = false
-    // Whether replicas share the token, and this replica has not yet looked at the shared token.
+    // Whether replicas share the token, and this replica has not read the shared token yet.
     private var mustLook: Bool
     private(set) var refresh: TokenRefresh?
-    // Refreshes that took too long and were followed by others; their answers may still come.
+    // Refreshes that took too long, so that other refreshes replaced them. The responses of these
+    // refreshes may still come.
     private var superseded: [TokenRefresh] = []
-    // The refused tokens, each once; for each of them, a replacement has begun.
+    // The refused tokens, each once. For each of them, a refresh has begun.
     private var refusals: [(generation: UInt64, at: MonotonicInstant)] = []
     private var failures: UInt64 = 0
     private var pauses = RefreshPauses()
@@ -54,9 +54,8 @@ struct TokenState: Sendable {
 
     var canRefresh: Bool { provider != nil }
 
-    /// Replaces the policy and the provider.
-    ///
-    /// The token stays; if the requested scope has changed, the next call replaces it.
+    // Replaces the policy and the provider. The token stays. If the requested scope has changed,
+    // the next call replaces the token.
     mutating func update(
         _ policy: RefreshPolicy, _ provider: (any BearerTokenProvider)?, requestedScope: [String]
     ) {
@@ -67,10 +66,9 @@ struct TokenState: Sendable {
         wasRefused = true
     }
 
-    /// The current credential after a refresh.
-    ///
-    /// The result is nil if the requested scope has changed since, or if no token has arrived yet
-    /// and another refresh is under way.
+    // Returns the current credential after a refresh. The result is nil if the requested scope has
+    // changed meanwhile. The result is also nil if no token has arrived yet and another refresh is
+    // running.
     func credential(behind refresh: TokenRefresh) throws -> Credential? {
         if refresh.requestedScope != requestedScope { return nil }
         if refresh.generation == generation {
@@ -81,7 +79,7 @@ struct TokenState: Sendable {
         return Credential(token: token, generation: generation, failures: failures)
     }
 
-    /// The next step of a call before its request is signed.
+    /// Decides what a call does before its request is signed.
     mutating func step(_ timeSource: any TimeSource) -> Step {
         guard let token, !token.isBlank else {
             return canRefresh ? join(timeSource) : .fail(missing)
@@ -92,7 +90,8 @@ struct TokenState: Sendable {
         if wasRefused { return join(timeSource, isRefusal: true) }
         if let end, end <= date { return join(timeSource) }
         if mustLook { return join(timeSource, isLook: true) }
-        // Once per generation: a failed renewal is not tried again until the token has expired.
+        // Each token is renewed once: if the renewal fails, the next attempt waits until the token
+        // has expired.
         if let renewal, renewal <= date, refresh == nil, lastFailure == nil,
             case .wait(let refresh, _, let old) = join(timeSource)
         {
@@ -101,15 +100,15 @@ struct TokenState: Sendable {
         return .use(present, beginning: nil, replacing: nil)
     }
 
-    /// The next step of a call after its credential was refused.
+    /// Decides what a call does after the server refused its credential.
     mutating func step(after refused: Credential, _ timeSource: any TimeSource) -> Step {
         if refused.generation != generation, !wasRefused, let token {
-            // The refusal was for an older token.
+            // The server refused an older token.
             let present = Credential(token: token, generation: generation, failures: failures)
             return .use(present, beginning: nil, replacing: nil)
         }
         if refresh == nil, failures != refused.failures, let lastFailure {
-            // The refresh that this request would start has failed while the request was under way.
+            // Another call has already tried this refresh, and it failed.
             return .fail(lastFailure)
         }
         return join(timeSource, isRefusal: true)
@@ -119,7 +118,7 @@ struct TokenState: Sendable {
         if credential.generation == generation { wasRefused = true }
     }
 
-    // Returns the refresh under way, or a new one.
+    // Returns the running refresh, or a new one.
     private mutating func join(
         _ timeSource: any TimeSource, isLook: Bool = false, isRefusal: Bool = false
     ) -> Step {
@@ -143,16 +142,15 @@ struct TokenState: Sendable {
         return .wait(new, isNew: true, replacing: token)
     }
 
-    // Whether another refresh may begin while this one has no answer yet.
+    // Whether another refresh may begin although this refresh has no response yet.
     private func isGivenUp(_ refresh: TokenRefresh, _ now: MonotonicInstant) -> Bool {
         provider?.spendsRefreshToken == false
             && refresh.begin.advanced(by: policy.timeLimit) <= now
     }
 
-    /// Records the end of a refresh.
-    ///
-    /// Its token is installed even if it comes late, unless another token was installed before. If
-    /// there is no token, the present one stays. The result is nil if the end changes nothing.
+    // Records the end of a refresh. A late token is installed too, unless another token was
+    // installed before. If the refresh has no token, the current token stays. The result is nil if
+    // the end changes nothing.
     mutating func finish(
         _ ended: TokenRefresh, _ result: Result<BearerToken?, any Error>, at date: Date,
         _ now: MonotonicInstant, unit: Double
@@ -165,7 +163,7 @@ struct TokenState: Sendable {
         case .success(let token?) where !token.isBlank:
             guard isUnderWay || ended.generation == generation else { return nil }
             install(token, at: date)
-            // The requested scope has changed since the refresh began; the next call asks again.
+            // If the requested scope has changed since the refresh began, the next call asks again.
             wasRefused = ended.requestedScope != requestedScope
             return .success(())
         case .success:
@@ -187,12 +185,11 @@ struct TokenState: Sendable {
         return .failure(failure)
     }
 
-    /// The error of calls that waited for a refresh that failed.
     static func failure(_ cause: any Error) -> ClientError {
         ClientError(.auth, "the bearer token could not be refreshed", underlying: cause)
     }
 
-    // The error that calls get until the next refresh may begin.
+    // The error of calls before the next refresh may begin.
     private static func paused(_ last: ClientError, for left: Duration) -> ClientError {
         ClientError(
             .auth,
@@ -200,7 +197,7 @@ struct TokenState: Sendable {
                 + " \(left.text)", underlying: last.underlying, retryAfter: left)
     }
 
-    /// Removes the refreshes that are still under way, after a token was installed by other means.
+    /// Removes the running refreshes, because another token was installed.
     mutating func takeRefreshes(alsoPresent: Bool) -> [TokenRefresh] {
         defer { superseded = [] }
         guard alsoPresent, let refresh else { return superseded }
@@ -214,9 +211,7 @@ struct TokenState: Sendable {
         install(token, at: nil)
     }
 
-    /// Installs a token.
-    ///
-    /// For a token that was just issued, pass the date, so that its end is known.
+    // Installs a token. If the token was just issued, the date is needed to compute its end.
     mutating func install(_ token: BearerToken?, at date: Date?) {
         self.token = token
         generation += 1
