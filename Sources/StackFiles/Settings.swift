@@ -194,7 +194,7 @@ extension Settings {
     }
 
     /// The name of a header field, or nil if the key is missing or null.
-    func headerName(_ key: String) -> HTTPHeaders.Name? {
+    public func headerName(_ key: String) -> HTTPHeaders.Name? {
         string(key).flatMap { headerName($0, at: key) }
     }
 

@@ -15,18 +15,12 @@ public protocol SharedPart: AnyObject, Sendable {
     func shutdown() async
 }
 
-/// State that the replicas of a service share, for the gates `rateLimit`, `retry` and `bearer`.
+/// State that the replicas of a service share, for the gates `retry` and `bearer`.
 ///
 /// The module `TurnpikeSharedStateStackFiles` has one.
 public protocol SharedGates: SharedPart {
     /// The cool-downs that all gates share; with a key, each account has its own cool-downs.
     func cooldowns(key: (@Sendable (Request) -> String?)?) -> Cooldowns
-
-    /// Makes a limit over all replicas.
-    func rateLimit(
-        _ rules: [QuotaRule], queue: Int, scope: RateLimit.Scope, key: String?,
-        cooldowns: Cooldowns?, meter: (any GateMeter)?
-    ) -> any RateLimiting
 
     /// Makes a place for the token of one gate, under a name; nil without shared state.
     func tokens(key: String) -> (any BearerTokenSharing)?
@@ -35,14 +29,6 @@ public protocol SharedGates: SharedPart {
 /// Replaces shared state with a mistake; no state is shared.
 private final class NoSharedGates: SharedGates {
     func cooldowns(key: (@Sendable (Request) -> String?)?) -> Cooldowns { Cooldowns(key: key) }
-
-    func rateLimit(
-        _ rules: [QuotaRule], queue: Int, scope: RateLimit.Scope, key: String?,
-        cooldowns: Cooldowns?, meter: (any GateMeter)?
-    ) -> any RateLimiting {
-        RateLimit(rules, queue: queue, scope: scope, cooldowns: cooldowns, meter: meter)
-    }
-
     func tokens(key: String) -> (any BearerTokenSharing)? { nil }
     func shutdown() async {}
 }

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import TurnpikeCore
-public import TurnpikeMiddleware
 import TurnpikeSupport
 
 /// Refuses some calls to an origin while it rejects most of them, so that it can serve the others.
 ///
 /// A server with more calls than it can serve serves few of them in time: it works on requests
 /// whose clients have given up. A retry budget keeps retries from adding to that, and a
-/// ``/TurnpikeMiddleware/CircuitBreaker`` sends nothing for a while. This gate finds the share of
+/// ``CircuitBreaker`` sends nothing for a while. This gate finds the share of
 /// the calls that the server can serve, and sends that share (client-side throttling: "Site
 /// Reliability Engineering", 2016, chapter 21).
 ///
@@ -16,7 +15,7 @@ import TurnpikeSupport
 /// call was sent, and an outer retry does not repeat the call. Its
 /// ``/TurnpikeCore/ClientError/retryAfter`` says when all calls are admitted again if the server
 /// rejects no further calls. Critical calls are refused last, and sheddable ones first
-/// (`Call.criticality(_:)`).
+/// (``TurnpikeCore/Call/criticality(_:)``).
 ///
 /// All calls are admitted until more than `threshold` of the latest attempts were rejected. Three
 /// rejections in a row are enough. If there are many attempts, most attempts of the last half
@@ -33,7 +32,7 @@ import TurnpikeSupport
 /// a server that hangs is never noticed.
 ///
 /// Place it inside ``/TurnpikeMiddleware/Retry`` and ``Hedge``, and outside of a
-/// ``/TurnpikeMiddleware/CircuitBreaker``: it then sees each attempt. It needs no breaker, but
+/// ``CircuitBreaker``: it then sees each attempt. It needs no breaker, but
 /// works with one. Clients with less than one call per second each to a server learn too little by
 /// themselves: let all clients of a process share one gate, by using the same value in their
 /// stacks. It keeps the shares of 1024 origins, drops the least recently used one beyond that, and
@@ -53,7 +52,7 @@ public struct AdmissionControl: Interceptor {
     ///     (`turnpike.admission_control.refused_share`), and counts refused calls
     ///     (`turnpike.admission_control.refusals`).
     ///   - verdict: Decides whether an outcome is a rejection
-    ///     (``/TurnpikeMiddleware/CircuitVerdict/failure``). Its ``/TurnpikeCore/Outcome/elapsed``
+    ///     (``CircuitVerdict/failure``). Its ``/TurnpikeCore/Outcome/elapsed``
     ///     is the time to the head. It is not called for a cancellation.
     public init(
         threshold: Double = 0.7, recovery: Duration = .seconds(15), slowness: Double? = 4,

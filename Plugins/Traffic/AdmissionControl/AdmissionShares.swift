@@ -2,7 +2,6 @@
 
 import Synchronization
 import TurnpikeCore
-import TurnpikeMiddleware
 import TurnpikeSupport
 
 /// The shares of the calls to all origins that are admitted.

@@ -17,7 +17,7 @@ import TurnpikeSupport
 /// times, retries included.
 ///
 /// Place it inside a retry, and outside ``/TurnpikeMiddleware/AttemptTimeout`` and
-/// ``/TurnpikeMiddleware/CircuitBreaker``, which then see each attempt. Outside a retry, a response
+/// ``CircuitBreaker``, which then see each attempt. Outside a retry, a response
 /// may arrive only when its content has (``/TurnpikeMiddleware/Retry``), and counts as late until
 /// then.
 public struct Hedge: Interceptor {

@@ -60,7 +60,7 @@ public struct Retry: RequestRetrier {
     ///   - maxKeptBytes: The most bytes of a successful response's content, after decoding, that
     ///     are held in memory until the content is complete. With 0, the head ends the retries.
     ///   - cooldowns: Cool-downs that are begun and honoured. They are not needed if an inner
-    ///     ``RateLimit`` honours them.
+    ///     `RateLimit` honours them.
     public init(
         attempts: Int = 3, policy: RetryPolicy = .standard, backoff: Backoff = .standard,
         maxRetryAfter: Duration = .seconds(60), budget: RetryBudget? = RetryBudget(),

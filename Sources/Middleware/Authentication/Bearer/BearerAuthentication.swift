@@ -186,7 +186,7 @@ extension BearerToken: CustomStringConvertible {
 ///
 /// Two kinds of requests would wait for themselves, until the time limit of the refresh. The first
 /// is a request from a detached task, because the gate signs it. The second is a request that needs
-/// a permit of an outer ``ConcurrencyLimit``, while the calls that wait for the token hold all
+/// a permit of an outer `ConcurrencyLimit`, while the calls that wait for the token hold all
 /// permits. ``TokenExchange/send(_:)`` avoids the second kind: it passes only the gates
 /// inside.
 public protocol BearerTokenProvider: Sendable {
