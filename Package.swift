@@ -99,8 +99,8 @@ let package = Package(
         .target(
             name: "TurnpikeTesting",
             dependencies: [
-                "TurnpikeCore", "TurnpikeInspection", "TurnpikeMiddleware", "TurnpikeSharedState",
-                "TurnpikeSupport", "TurnpikeURLSession",
+                "TurnpikeCore", "TurnpikeInspection", "TurnpikeSharedState", "TurnpikeSupport",
+                "TurnpikeTraffic", "TurnpikeURLSession",
             ],
             path: "Plugins/Testing", packageAccess: false, swiftSettings: settings),
         .target(
@@ -146,7 +146,9 @@ let package = Package(
             path: "Plugins/Cache/StackFiles", packageAccess: false, swiftSettings: settings),
         .target(
             name: "TurnpikeEndpoints",
-            dependencies: ["TurnpikeCore", "TurnpikeMiddleware", "TurnpikeSupport"],
+            dependencies: [
+                "TurnpikeCore", "TurnpikeMiddleware", "TurnpikeSupport", "TurnpikeTraffic",
+            ],
             path: "Plugins/Endpoints", exclude: ["README.md", "StackFiles"], packageAccess: false,
             swiftSettings: settings),
         .target(
@@ -157,13 +159,16 @@ let package = Package(
             path: "Plugins/Endpoints/StackFiles", packageAccess: false, swiftSettings: settings),
         .target(
             name: "TurnpikeSharedState",
-            dependencies: ["TurnpikeCore", "TurnpikeMiddleware", "TurnpikeSupport"],
+            dependencies: [
+                "TurnpikeCore", "TurnpikeMiddleware", "TurnpikeSupport", "TurnpikeTraffic",
+            ],
             path: "Plugins/SharedState", exclude: ["README.md", "StackFiles"],
             packageAccess: false, swiftSettings: settings),
         .target(
             name: "TurnpikeSharedStateStackFiles",
             dependencies: [
                 "TurnpikeCore", "TurnpikeMiddleware", "TurnpikeSharedState", "TurnpikeStackFiles",
+                "TurnpikeTraffic", "TurnpikeTrafficStackFiles",
             ],
             path: "Plugins/SharedState/StackFiles", packageAccess: false, swiftSettings: settings),
         .target(
@@ -174,7 +179,8 @@ let package = Package(
         .target(
             name: "TurnpikeTrafficStackFiles",
             dependencies: [
-                "TurnpikeCore", "TurnpikeMiddleware", "TurnpikeStackFiles", "TurnpikeTraffic",
+                "TurnpikeCore", "TurnpikeMiddleware", "TurnpikeStackFiles", "TurnpikeSupport",
+                "TurnpikeTraffic",
             ],
             path: "Plugins/Traffic/StackFiles", packageAccess: false, swiftSettings: settings),
         .target(
@@ -199,8 +205,8 @@ let package = Package(
         .target(
             name: "TurnpikeValkey",
             dependencies: [
-                "CTurnpikeValkey", "TurnpikeCore", "TurnpikeMiddleware", "TurnpikeSharedState",
-                "TurnpikeSupport",
+                "CTurnpikeValkey", "TurnpikeCore", "TurnpikeSharedState", "TurnpikeSupport",
+                "TurnpikeTraffic",
             ],
             path: "Plugins/Valkey", exclude: ["CHiredis", "Cache", "README.md", "StackFiles"],
             packageAccess: false, swiftSettings: settings),
@@ -260,7 +266,7 @@ let package = Package(
             name: "fleet-study",
             dependencies: [
                 "StudySupport", "Turnpike", "TurnpikeCore", "TurnpikeSharedState",
-                "TurnpikeTesting",
+                "TurnpikeTesting", "TurnpikeTraffic",
             ],
             path: "Examples/FleetStudy", exclude: ["README.md", "fleet.svg"],
             packageAccess: false, swiftSettings: settings),
@@ -306,6 +312,7 @@ let package = Package(
             dependencies: [
                 "ChildProcess", "TestSupport", "TurnpikeAuthentication", "TurnpikeCore",
                 "TurnpikeMiddleware", "TurnpikeSharedState", "TurnpikeSupport", "TurnpikeTesting",
+                "TurnpikeTraffic",
             ],
             path: "Tests/SharedStateTests", swiftSettings: settings),
         .testTarget(
@@ -336,7 +343,8 @@ let package = Package(
             name: "TrafficTests",
             dependencies: [
                 "TestSupport", "TurnpikeCore", "TurnpikeInspection", "TurnpikeMiddleware",
-                "TurnpikeSupport", "TurnpikeTesting", "TurnpikeTraffic",
+                "TurnpikeStackFiles", "TurnpikeSupport", "TurnpikeTesting", "TurnpikeTraffic",
+                "TurnpikeTrafficStackFiles",
             ],
             path: "Tests/TrafficTests", swiftSettings: settings),
         .testTarget(
@@ -359,7 +367,7 @@ let package = Package(
             dependencies: [
                 "ChildProcess", "TestSupport", "Turnpike", "TurnpikeCache", "TurnpikeCommandLine",
                 "TurnpikeCore", "TurnpikeInspection", "TurnpikeSharedStateStackFiles",
-                "TurnpikeStackFiles", "TurnpikeTesting",
+                "TurnpikeStackFiles", "TurnpikeTesting", "TurnpikeTraffic",
             ],
             path: "Tests/CommandLineTests", swiftSettings: settings),
         .testTarget(
@@ -397,8 +405,7 @@ let package = Package(
             name: "TestingTests",
             dependencies: [
                 "TestSupport", "Turnpike", "TurnpikeCore", "TurnpikeInspection",
-                "TurnpikeSharedState", "TurnpikeSupport",
-                "TurnpikeTesting",
+                "TurnpikeSharedState", "TurnpikeSupport", "TurnpikeTesting", "TurnpikeTraffic",
             ],
             path: "Tests/TestingTests", swiftSettings: settings),
         // What reading the worst inputs costs, for each parser of all modules.
@@ -407,8 +414,8 @@ let package = Package(
             dependencies: [
                 "TestSupport", "TurnpikeAuthentication", "TurnpikeCache", "TurnpikeCommandLine",
                 "TurnpikeCore", "TurnpikeCurl", "TurnpikeMiddleware", "TurnpikeSerializers",
-                "TurnpikeStackFiles", "TurnpikeSupport", "TurnpikeTesting", "TurnpikeURLSession",
-                "TurnpikeXML",
+                "TurnpikeStackFiles", "TurnpikeSupport", "TurnpikeTesting", "TurnpikeTraffic",
+                "TurnpikeURLSession", "TurnpikeXML",
             ],
             path: "Tests/CostTests", swiftSettings: settings),
         .testTarget(
@@ -428,10 +435,9 @@ let package = Package(
         .testTarget(
             name: "CurlTests",
             dependencies: [
-                "ChildProcess", "TestSupport", "Turnpike", "TurnpikeCurl",
-                "TurnpikeCurlStackFiles", "TurnpikeEndpoints", "TurnpikeStackFiles",
-                "TurnpikeSupport",
-                "TurnpikeTesting", "TurnpikeWebSocket",
+                "ChildProcess", "TestSupport", "Turnpike", "TurnpikeCurl", "TurnpikeCurlStackFiles",
+                "TurnpikeEndpoints", "TurnpikeStackFiles", "TurnpikeSupport", "TurnpikeTesting",
+                "TurnpikeTraffic", "TurnpikeWebSocket",
             ],
             path: "Tests/CurlTests", swiftSettings: settings),
         .testTarget(
@@ -439,7 +445,8 @@ let package = Package(
             dependencies: [
                 "ChildProcess", "TestSupport", "Turnpike", "TurnpikeMiddleware",
                 "TurnpikeSharedState", "TurnpikeSharedStateStackFiles", "TurnpikeStackFiles",
-                "TurnpikeSupport", "TurnpikeTesting", "TurnpikeValkey", "TurnpikeValkeyStackFiles",
+                "TurnpikeSupport", "TurnpikeTesting", "TurnpikeTraffic",
+                "TurnpikeTrafficStackFiles", "TurnpikeValkey", "TurnpikeValkeyStackFiles",
             ],
             path: "Tests/ValkeyTests", swiftSettings: settings),
         .testTarget(

@@ -5,6 +5,7 @@ import Turnpike
 import TurnpikeCore
 import TurnpikeSharedState
 import TurnpikeTesting
+import TurnpikeTraffic
 
 /// Runs a scenario with each way to keep the quota.
 struct Study: Sendable {

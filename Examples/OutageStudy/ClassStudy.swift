@@ -5,6 +5,7 @@ import Synchronization
 import Turnpike
 import TurnpikeCore
 import TurnpikeTesting
+import TurnpikeTraffic
 
 /// A service whose callers want three times its capacity: critical calls 0.6 times, and sheddable
 /// ones 2.4 times.

@@ -2,7 +2,7 @@
 
 import Synchronization
 import TurnpikeCore
-import TurnpikeMiddleware
+import TurnpikeTraffic
 
 /// One running request to an endpoint.
 ///

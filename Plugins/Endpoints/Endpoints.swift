@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import TurnpikeCore
-public import TurnpikeMiddleware
 import TurnpikeSupport
+public import TurnpikeTraffic
 
 /// Sends the requests for one logical name to its endpoints, and avoids endpoints that fail.
 ///
@@ -21,7 +21,7 @@ import TurnpikeSupport
 /// to other hosts, and requests that already have a connect target, pass unchanged.
 ///
 /// Place it inside ``/TurnpikeMiddleware/Retry``, `Hedge`,
-/// `AdmissionControl` and ``/TurnpikeMiddleware/CircuitBreaker``, next to the
+/// `AdmissionControl` and ``/TurnpikeTraffic/CircuitBreaker``, next to the
 /// transport: each attempt then chooses an endpoint, and avoids those that its call has tried while
 /// others are left. A request counts as
 /// under way until the body of its response has ended: it was read, broke off, was cancelled or

@@ -195,7 +195,8 @@ extension Settings {
         string(key).flatMap { headerName($0, at: key) } ?? fallback
     }
 
-    func headerName(_ key: String) -> HTTPHeaders.Name? {
+    /// The name of a header field, or nil if the key is missing or null.
+    public func headerName(_ key: String) -> HTTPHeaders.Name? {
         string(key).flatMap { headerName($0, at: key) }
     }
 

@@ -16,7 +16,7 @@ public protocol SharedPart: AnyObject, Sendable {
     func shutdown() async
 }
 
-/// State that the replicas of a service share, for the gates `rateLimit`, `retry` and `bearer`.
+/// State that the replicas of a service share, for the gates `retry` and `bearer`.
 ///
 /// The module `TurnpikeSharedStateStackFiles` has an implementation.
 public protocol SharedGates: SharedPart {
@@ -24,27 +24,13 @@ public protocol SharedGates: SharedPart {
     /// cool-downs.
     func cooldowns(key: (@Sendable (Request) -> String?)?) -> Cooldowns
 
-    /// Returns a rate limit for all replicas together.
-    func rateLimit(
-        _ rules: [QuotaRule], queue: Int, scope: RateLimit.Scope, key: String?,
-        cooldowns: Cooldowns?, meter: (any GateMeter)?
-    ) -> any RateLimiting
-
-    /// Returns a place for the token of one gate, under a name, or nil if there is no shared state.
+    /// Makes a place for the token of one gate, under a name; nil without shared state.
     func tokens(key: String) -> (any BearerTokenSharing)?
 }
 
 /// Takes the place of shared state that has a mistake.
 private final class NoSharedGates: SharedGates {
     func cooldowns(key: (@Sendable (Request) -> String?)?) -> Cooldowns { Cooldowns(key: key) }
-
-    func rateLimit(
-        _ rules: [QuotaRule], queue: Int, scope: RateLimit.Scope, key: String?,
-        cooldowns: Cooldowns?, meter: (any GateMeter)?
-    ) -> any RateLimiting {
-        RateLimit(rules, queue: queue, scope: scope, cooldowns: cooldowns, meter: meter)
-    }
-
     func tokens(key: String) -> (any BearerTokenSharing)? { nil }
     func shutdown() async {}
 }

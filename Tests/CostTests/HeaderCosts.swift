@@ -12,6 +12,7 @@ import TurnpikeTesting
 @testable import TurnpikeMiddleware
 @testable import TurnpikeSerializers
 @testable import TurnpikeURLSession
+@testable import TurnpikeTraffic
 
 /// What servers say in header fields, and what stands in URLs.
 @Suite("The cost of header fields and URLs")

@@ -7,6 +7,7 @@ import Testing
 import Turnpike
 import TurnpikeTesting
 
+import TurnpikeTraffic
 @testable import TurnpikeCurl
 
 /// Kept-alive connections that end after a request was read and before it is answered.

@@ -5,10 +5,10 @@ import Synchronization
 import TestSupport
 import Testing
 import TurnpikeTesting
-import TurnpikeTraffic
 
 @testable import TurnpikeCore
 @testable import TurnpikeMiddleware
+@testable import TurnpikeTraffic
 
 /// A thousand calls at once through each gate that remembers something.
 @Suite("Gates, many calls at once")
@@ -89,7 +89,7 @@ struct GateConcurrencyTests {
         let limit = RateLimit(perSecond: 20_000, burst: 10)
         let codes = await storm(transport, [limit])
         #expect((codes[nil] ?? 0) >= 900)
-        #expect(limit.waiting == 0 && transport.openBodies == 0)
+        #expect(limit.limiter.waitingCount == 0 && transport.openBodies == 0)
     }
 
     @Test("A breaker that opens under load refuses what it does not send")

@@ -6,6 +6,7 @@ import Testing
 import TurnpikeCore
 import TurnpikeMiddleware
 import TurnpikeTesting
+import TurnpikeTraffic
 
 @Suite("What code keeps when it replaces a stack")
 struct ReloadableStateTests {

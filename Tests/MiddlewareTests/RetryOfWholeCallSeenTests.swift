@@ -5,10 +5,10 @@ import Synchronization
 import TestSupport
 import Testing
 import TurnpikeTesting
-import TurnpikeTraffic
 
 @testable import TurnpikeCore
 @testable import TurnpikeMiddleware
+@testable import TurnpikeTraffic
 
 /// What gates and callers see of a call that is tried again as a whole.
 @Suite("Retry of a call for a whole value, as others see it")

@@ -4,6 +4,7 @@ import Foundation
 import Testing
 import TurnpikeTesting
 
+import TurnpikeTraffic
 @testable import TurnpikeMiddleware
 @testable import TurnpikeSharedState
 

@@ -9,6 +9,7 @@ import TurnpikeTesting
 @testable import TurnpikeCore
 @testable import TurnpikeMiddleware
 @testable import TurnpikeSharedState
+@testable import TurnpikeTraffic
 
 @Suite("Corrections of a RateLimit")
 struct QuotaCorrectionTests {

@@ -5,6 +5,7 @@ import TestSupport
 import Testing
 import TurnpikeTesting
 
+import TurnpikeTraffic
 @testable import TurnpikeCore
 @testable import TurnpikeMiddleware
 @testable import TurnpikeSharedState

@@ -3,6 +3,7 @@
 import Testing
 import TurnpikeSupport
 
+import TurnpikeTraffic
 @testable import TurnpikeCore
 @testable import TurnpikeMiddleware
 @testable import TurnpikeSharedState

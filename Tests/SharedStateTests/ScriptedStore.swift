@@ -3,6 +3,7 @@
 import Synchronization
 import TurnpikeSupport
 
+import TurnpikeTraffic
 @testable import TurnpikeCore
 @testable import TurnpikeMiddleware
 @testable import TurnpikeSharedState

@@ -5,6 +5,7 @@ import Testing
 import TurnpikeSupport
 import TurnpikeTesting
 
+import TurnpikeTraffic
 @testable import TurnpikeCore
 @testable import TurnpikeMiddleware
 @testable import TurnpikeSharedState

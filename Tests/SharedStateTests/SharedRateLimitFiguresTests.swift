@@ -7,6 +7,7 @@ import TurnpikeInspection
 import TurnpikeSupport
 import TurnpikeTesting
 
+import TurnpikeTraffic
 @testable import TurnpikeCore
 @testable import TurnpikeMiddleware
 @testable import TurnpikeSharedState

@@ -9,6 +9,7 @@ import TurnpikeTesting
 @testable import TurnpikeCore
 @testable import TurnpikeMiddleware
 @testable import TurnpikeSharedState
+@testable import TurnpikeTraffic
 
 /// A store in memory that is slow or away when a test says so.
 final class FaultyStore: SharedStore {

@@ -7,6 +7,7 @@ import Turnpike
 import TurnpikeSharedState
 import TurnpikeSupport
 import TurnpikeTesting
+import TurnpikeTraffic
 
 @Suite("A store of shared state with faults")
 struct FaultySharedStoreTests {

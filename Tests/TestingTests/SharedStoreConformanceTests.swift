@@ -6,6 +6,7 @@ import Testing
 import Turnpike
 import TurnpikeSharedState
 import TurnpikeTesting
+import TurnpikeTraffic
 
 @Suite("Stores of shared state conform")
 struct SharedStoreConformanceTests {

@@ -4,6 +4,7 @@ import Foundation
 import Testing
 import Turnpike
 import TurnpikeTesting
+import TurnpikeTraffic
 
 /// A gate of a user's own that slows down before the server refuses.
 private struct Considerate: Interceptor {

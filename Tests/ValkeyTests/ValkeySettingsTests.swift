@@ -7,6 +7,7 @@ import TurnpikeMiddleware
 import TurnpikeSharedState
 import TurnpikeSharedStateStackFiles
 import TurnpikeStackFiles
+import TurnpikeTrafficStackFiles
 import TurnpikeValkey
 import TurnpikeValkeyStackFiles
 
@@ -15,6 +16,7 @@ struct ValkeySettingsTests {
     private var registry: Registry {
         var registry = Registry.standard
         registry.registerSharedState()
+        registry.registerTraffic()
         registry.registerValkey()
         registry.register(gate: "keeps") { settings in
             Keeps(server: settings.valkeyServer())

@@ -64,7 +64,7 @@ let targets =
         tests: products("InMemoryLogging", of: "swift-log"))
     + bridge(
         "Metrics", on: products("CoreMetrics", of: "swift-metrics"),
-        tests: products("MetricsTestKit", of: "swift-metrics"))
+        tests: products("MetricsTestKit", of: "swift-metrics") + turnpike("TurnpikeTraffic"))
     + bridge(
         "Tracing", on: products("Tracing", of: "swift-distributed-tracing"),
         tests: products("InMemoryTracing", of: "swift-distributed-tracing")
@@ -72,11 +72,11 @@ let targets =
     + bridge(
         "Lifecycle", on: products("ServiceLifecycle", of: "swift-service-lifecycle"),
         tests: products("ServiceLifecycleTestKit", of: "swift-service-lifecycle")
-            + products("Logging", of: "swift-log"))
+            + products("Logging", of: "swift-log") + turnpike("TurnpikeTraffic"))
     + bridge(
         "Configuration", over: "Turnpike",
         on: products("Configuration", of: "swift-configuration"),
-        tests: turnpike("TurnpikeSharedStateStackFiles"))
+        tests: turnpike("TurnpikeSharedStateStackFiles", "TurnpikeTrafficStackFiles"))
     + bridge(
         "HTTPTypes", on: products("HTTPTypes", of: "swift-http-types"),
         tests: turnpike("TurnpikeCurl"))

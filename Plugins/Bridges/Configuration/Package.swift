@@ -36,6 +36,7 @@ let package = Package(
                 .product(name: "TurnpikeSharedStateStackFiles", package: "turnpike"),
                 .product(name: "TurnpikeStackFiles", package: "turnpike"),
                 .product(name: "TurnpikeTesting", package: "turnpike"),
+                .product(name: "TurnpikeTrafficStackFiles", package: "turnpike"),
             ],
             swiftSettings: settings),
     ]

@@ -34,6 +34,7 @@ let package = Package(
             dependencies: [
                 "TurnpikeLifecycle",
                 .product(name: "TurnpikeTesting", package: "turnpike"),
+                .product(name: "TurnpikeTraffic", package: "turnpike"),
                 .product(name: "Turnpike", package: "turnpike"),
                 .product(name: "TurnpikeCache", package: "turnpike"),
                 .product(name: "TurnpikeSupport", package: "turnpike"),

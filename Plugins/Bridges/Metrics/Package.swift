@@ -32,6 +32,7 @@ let package = Package(
                 "TurnpikeMetrics",
                 .product(name: "Turnpike", package: "turnpike"),
                 .product(name: "TurnpikeTesting", package: "turnpike"),
+                .product(name: "TurnpikeTraffic", package: "turnpike"),
                 .product(name: "CoreMetrics", package: "swift-metrics"),
                 .product(name: "MetricsTestKit", package: "swift-metrics"),
             ],

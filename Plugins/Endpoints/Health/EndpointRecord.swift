@@ -2,7 +2,7 @@
 
 import Synchronization
 import TurnpikeCore
-import TurnpikeMiddleware
+import TurnpikeTraffic
 
 /// The state of an endpoint in its gate.
 enum EndpointState: String, CaseIterable, Sendable {

@@ -2,8 +2,8 @@
 
 import Synchronization
 import TurnpikeCore
-import TurnpikeMiddleware
 import TurnpikeSupport
+import TurnpikeTraffic
 
 /// An ejection, for the log and the meter.
 struct EndpointEjection: Sendable {

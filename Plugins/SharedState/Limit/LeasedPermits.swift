@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import TurnpikeCore
-public import TurnpikeMiddleware
 import TurnpikeSupport
+public import TurnpikeTraffic
 
 /// The permits of one key that a replica has: those that it has reserved in the store, and buckets
 /// for the time in which the store cannot be reached.

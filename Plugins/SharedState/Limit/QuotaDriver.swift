@@ -4,6 +4,7 @@ import Synchronization
 import TurnpikeCore
 import TurnpikeMiddleware
 import TurnpikeSupport
+import TurnpikeTraffic
 
 /// Asks the store for the permits of a limit, and returns unused ones.
 final class QuotaDriver: Sendable {

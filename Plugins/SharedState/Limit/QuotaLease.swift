@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import TurnpikeSupport
+import TurnpikeTraffic
 
 /// How many idle permits a replica holds, depending on what its calls have used recently.
 ///

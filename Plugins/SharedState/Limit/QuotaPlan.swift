@@ -2,8 +2,8 @@
 
 import Synchronization
 import TurnpikeCore
-import TurnpikeMiddleware
 import TurnpikeSupport
+import TurnpikeTraffic
 
 /// The rules of a limit, and how the limit uses the store because of them.
 struct QuotaPlan: Sendable {

@@ -2,6 +2,7 @@
 
 import TurnpikeCore
 import TurnpikeSupport
+import TurnpikeTraffic
 
 /// What the last answer of the store says about the future: when permits come, when the replica
 /// asks again, and for how many.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import TurnpikeCore
-import TurnpikeMiddleware
 import TurnpikeSupport
+import TurnpikeTraffic
 
 /// The permits of a shared quota that a replica has reserved, in the order of their times.
 struct ReservedPermits {

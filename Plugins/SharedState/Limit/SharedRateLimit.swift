@@ -3,6 +3,7 @@
 public import TurnpikeCore
 public import TurnpikeMiddleware
 import TurnpikeSupport
+public import TurnpikeTraffic
 
 /// Limits the requests per second of all replicas of a service, which share one quota.
 ///
@@ -11,7 +12,7 @@ import TurnpikeSupport
 /// let client = Client(stack: [.retry(), .sharedRateLimit(perSecond: 500, burst: 50, shared: shared)])
 /// ```
 ///
-/// The gate passes calls as ``/TurnpikeMiddleware/RateLimit`` does, but takes their permits from
+/// The gate passes calls as ``/TurnpikeTraffic/RateLimit`` does, but takes their permits from
 /// the store of a ``SharedState``. For waiting calls it reserves a portion ahead. For regular calls
 /// it holds a few idle permits. Unused permits are returned. While the store does not answer, each
 /// replica uses its share of the quota. The gate honours the cool-downs of the state.
@@ -44,7 +45,7 @@ public struct SharedRateLimit: RateLimiting {
     ///     replicas and clients with the same rules, but never with a limit of its own stack.
     ///   - cooldowns: Delays calls while their origin has asked to wait; nil means the cool-downs
     ///     of `shared`.
-    ///   - meter: Receives the figures of a ``/TurnpikeMiddleware/RateLimit``, counts permits that
+    ///   - meter: Receives the figures of a ``/TurnpikeTraffic/RateLimit``, counts permits that
     ///     were taken (`turnpike.rate_limit.taken`) and returned unused
     ///     (`turnpike.rate_limit.given_back`), and receives the number of quotas with local limits
     ///     (`turnpike.rate_limit.local`).

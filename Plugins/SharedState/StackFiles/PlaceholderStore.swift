@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import TurnpikeCore
-public import TurnpikeMiddleware
 public import TurnpikeSharedState
+public import TurnpikeTraffic
 
 /// Replaces a store while a stack file is only checked.
 ///

@@ -4,6 +4,8 @@ import TurnpikeCore
 import TurnpikeMiddleware
 public import TurnpikeSharedState
 public import TurnpikeStackFiles
+import TurnpikeTraffic
+import TurnpikeTrafficStackFiles
 
 extension Registry {
     /// Adds or replaces a kind of store.
@@ -70,7 +72,7 @@ extension Settings {
 }
 
 /// The shared state that a stack file describes.
-private final class SharedStatePart: SharedGates {
+private final class SharedStatePart: SharedLimits {
     let state: SharedState
 
     init(_ state: SharedState) { self.state = state }

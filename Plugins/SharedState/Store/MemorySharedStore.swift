@@ -2,8 +2,8 @@
 
 import Synchronization
 public import TurnpikeCore
-public import TurnpikeMiddleware
 import TurnpikeSupport
+public import TurnpikeTraffic
 
 /// Keeps shared state in memory, for tests and for gates of one process.
 ///

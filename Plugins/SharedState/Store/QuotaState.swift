@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import TurnpikeMiddleware
 import TurnpikeSupport
+import TurnpikeTraffic
 
 /// The state of a shared quota: for each rule, when all its permits will be back (``QuotaStore``).
 ///

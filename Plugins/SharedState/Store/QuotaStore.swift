@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import TurnpikeMiddleware
+public import TurnpikeTraffic
 
 /// Stores quotas that several replicas share.
 ///
@@ -21,7 +21,7 @@ public import TurnpikeMiddleware
 /// too. For this, a store keeps the time of the last change beside TAT, and subtracts the
 /// difference.
 ///
-/// The state belongs to the key of the quota and to the ``/TurnpikeMiddleware/QuotaRule/identity``
+/// The state belongs to the key of the quota and to the ``/TurnpikeTraffic/QuotaRule/identity``
 /// of the rule, not to the rule's position in a list. A rule with another period, number or burst
 /// is another rule, and starts with all its permits. The old rule's state ends when all its permits
 /// are back.
@@ -63,7 +63,7 @@ public struct QuotaRequest: Sendable, Hashable {
     ///
     /// All must have permits.
     ///
-    /// The store finds the state of each by its ``/TurnpikeMiddleware/QuotaRule/identity``.
+    /// The store finds the state of each by its ``/TurnpikeTraffic/QuotaRule/identity``.
     public var rules: [QuotaRule]
     /// The smallest useful number of permits, such as the cost of one call; at least 1.
     public var minimum: Int

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import TurnpikeCore
-import TurnpikeMiddleware
 import TurnpikeSharedState
 import TurnpikeSupport
+import TurnpikeTraffic
 
 extension SharedStoreConformance {
     static var quotas: [Check] {

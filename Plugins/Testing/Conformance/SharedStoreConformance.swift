@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import TurnpikeCore
-import TurnpikeMiddleware
 public import TurnpikeSharedState
 import TurnpikeSupport
+import TurnpikeTraffic
 
 /// The requirements for every store of shared state.
 ///

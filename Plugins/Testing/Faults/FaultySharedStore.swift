@@ -2,9 +2,9 @@
 
 import Synchronization
 public import TurnpikeCore
-public import TurnpikeMiddleware
 public import TurnpikeSharedState
 import TurnpikeSupport
+public import TurnpikeTraffic
 
 /// Wraps a store of shared state and adds latency, losses, errors and outages according to a seed.
 ///

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import TurnpikeCore
-public import TurnpikeMiddleware
 import TurnpikeSupport
 
 /// Refuses some calls to an origin that rejects most of them, so that the origin can serve the
@@ -9,14 +8,14 @@ import TurnpikeSupport
 ///
 /// If a server has more calls than it can serve, it serves few of them in time: it works on
 /// requests whose clients have given up. A retry budget keeps retries from adding to the load, and
-/// a ``/TurnpikeMiddleware/CircuitBreaker`` sends nothing for a while. This gate finds the share of
+/// a ``CircuitBreaker`` sends nothing for a while. This gate finds the share of
 /// the calls that the server can serve, and sends that share (client-side throttling: "Site
 /// Reliability Engineering", 2016, chapter 21).
 ///
 /// A refused call fails immediately with ``/TurnpikeCore/ClientError/Code/overloaded``. Nothing of
 /// the call was sent, and an outer retry gate does not repeat the call. If the server rejects no
 /// further calls, all calls are admitted after ``/TurnpikeCore/ClientError/retryAfter``. Sheddable
-/// calls are refused first, and critical calls last (`Call.criticality(_:)`).
+/// calls are refused first, and critical calls last (``TurnpikeCore/Call/criticality(_:)``).
 ///
 /// The gate admits all calls until the server has rejected more than `threshold` of the latest
 /// attempts. Three rejections in a row are enough. If there are many attempts, most attempts of the
@@ -34,7 +33,7 @@ import TurnpikeSupport
 /// ``/TurnpikeMiddleware/AttemptTimeout`` inside, the gate never notices a server that hangs.
 ///
 /// Place this gate inside ``/TurnpikeMiddleware/Retry`` and ``Hedge``, so that it sees each
-/// attempt. Place it outside of a ``/TurnpikeMiddleware/CircuitBreaker``, which is optional. A
+/// attempt. Place it outside of a ``CircuitBreaker``, which is optional. A
 /// client with less than one call per second to a server learns too little. So let all clients of a
 /// process share one gate: use the same value in their stacks. The gate keeps the shares of 1024
 /// origins. If there are more, it drops the least recently used share, and then admits all calls to
@@ -54,7 +53,7 @@ public struct AdmissionControl: Interceptor {
     ///     (`turnpike.admission_control.refused_share`), and counts refused calls
     ///     (`turnpike.admission_control.refusals`).
     ///   - verdict: Decides whether an outcome is a rejection
-    ///     (``/TurnpikeMiddleware/CircuitVerdict/failure``). The ``/TurnpikeCore/Outcome/elapsed``
+    ///     (``CircuitVerdict/failure``). The ``/TurnpikeCore/Outcome/elapsed``
     ///     of the outcome is the time to the head. A cancellation does not call the closure.
     public init(
         threshold: Double = 0.7, recovery: Duration = .seconds(15), slowness: Double? = 4,

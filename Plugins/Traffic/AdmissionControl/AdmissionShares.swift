@@ -2,7 +2,6 @@
 
 import Synchronization
 import TurnpikeCore
-import TurnpikeMiddleware
 import TurnpikeSupport
 
 /// The admitted shares of the calls to all origins.

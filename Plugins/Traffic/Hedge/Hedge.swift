@@ -16,7 +16,7 @@ import TurnpikeSupport
 /// sent. If the budget is spent, no hedge is sent. A call has at most 12 sends, including retries.
 ///
 /// Place this gate inside a retry gate, and outside ``/TurnpikeMiddleware/AttemptTimeout`` and
-/// ``/TurnpikeMiddleware/CircuitBreaker``, which then see each attempt. An inner
+/// ``CircuitBreaker``, which then see each attempt. An inner
 /// ``/TurnpikeMiddleware/Retry`` may return a response only after its content is complete, and the
 /// response would count as late.
 public struct Hedge: Interceptor {

@@ -7,9 +7,11 @@ public import TurnpikeStackFiles
 import TurnpikeTraffic
 
 extension Registry {
-    /// Registers the gates of `TurnpikeTraffic`: `admissionControl`, `chaos`, `hedge` and
-    /// `propagateDeadline`.
+    /// Registers the gates of `TurnpikeTraffic`: `admissionControl`, `chaos`, `circuitBreaker`,
+    /// `concurrencyLimit`, `hedge`, `propagateDeadline` and `rateLimit`.
     public mutating func registerTraffic() {
+        registerLoadLimits()
+        registerRateLimit()
         register(
             gate: "admissionControl",
             description: PartDescription(

@@ -2,9 +2,9 @@
 
 import Foundation
 import TurnpikeCore
-import TurnpikeMiddleware
 import TurnpikeSharedState
 import TurnpikeSupport
+import TurnpikeTraffic
 
 /// The names of a server's keys for shared state: `turnpike:{<key>}:<part>`.
 ///

@@ -2,9 +2,9 @@
 
 import Foundation
 import TurnpikeCore
-public import TurnpikeMiddleware
 public import TurnpikeSharedState
 import TurnpikeSupport
+public import TurnpikeTraffic
 
 extension ValkeyServer: QuotaStore {
     // Above this, a double cannot represent every whole number.

@@ -6,7 +6,7 @@ import TurnpikeSupport
 
 /// The times until which nothing is sent to origins that answered 429 or 503 with `Retry-After`.
 ///
-/// ``RateLimit`` and ``Retry`` begin cool-downs and honour them.
+/// ``Retry`` and the limits of `TurnpikeTraffic` begin cool-downs and honour them.
 ///
 /// ```swift
 /// let cooldowns = Cooldowns()
@@ -40,7 +40,7 @@ public final class Cooldowns: Sendable {
     ///   - sharing: Reports the cool-downs to other replicas; nil keeps them in this process.
     ///   - longest: The longest cool-down; if a server asks for a longer one, it is cut.
     ///   - key: Returns the part of the origin that a cool-down is for, such as the name of an
-    ///     account: the same function as ``RateLimiting/key(_:)``. ``Retry`` uses it; a limit uses
+    ///     account: the same function as `key(_:)` of a limit. ``Retry`` uses it; a limit uses
     ///     its own function.
     public init(
         sharing: (any CooldownSharing)? = nil, longest: Duration = .seconds(300),
@@ -65,17 +65,21 @@ public final class Cooldowns: Sendable {
         return entries.withLock { $0[key] }.flatMap { now < $0.until ? $0.until : nil }
     }
 
-    func liveFigures(at now: MonotonicInstant) -> [LiveFigure] {
+    /// The cool-downs that last, for the live figures of a gate.
+    public func liveFigures(at now: MonotonicInstant) -> [LiveFigure] {
         entries.withLock { entries in
-            // The part of a key may be a secret.
-            entries.liveFigures({ "cool-down of \($0.origin?.description ?? "all")" }) {
-                now < $0.until ? ("\(now.duration(to: $0.until).text) left", true) : nil
+            entries.compactMap { key, entry in
+                guard now < entry.until else { return nil }
+                // The part of a key may be a secret.
+                return LiveFigure(
+                    "cool-down of \(key.origin?.description ?? "all")",
+                    "\(now.duration(to: entry.until).text) left", isTrouble: true)
             }
         }
     }
 
     /// Begins a cool-down if a response asks for one, and reports it to the other replicas.
-    func note(
+    public func note(
         _ head: ResponseHead, for key: QuotaKey, gate: @autoclosure () -> String,
         in context: Context
     ) {
@@ -87,7 +91,7 @@ public final class Cooldowns: Sendable {
     }
 
     /// Begins a cool-down, and reports it to the other replicas.
-    func begin(_ wish: Duration, for key: QuotaKey, gate: String, in context: Context) {
+    public func begin(_ wish: Duration, for key: QuotaKey, gate: String, in context: Context) {
         let duration = min(wish, longest)
         guard learn(duration, for: key, at: context.timeSource.now) else { return }
         context.report(
@@ -135,4 +139,31 @@ public protocol CooldownSharing: Sendable {
 
     /// The time left of a cool-down; nil if there is no cool-down, or if it is unknown.
     func timeLeft(of key: QuotaKey, gate: String, in context: Context) async -> Duration?
+}
+
+/// The owner of a quota or of a cool-down: an origin, and perhaps an account of that origin.
+public struct QuotaKey: Hashable, Sendable, CustomStringConvertible {
+    /// The origin; nil for all origins together.
+    public let origin: Origin?
+    /// The part of the origin, such as an account.
+    public let part: String?
+
+    /// Creates a key.
+    public init(origin: Origin?, part: String? = nil) {
+        self.origin = origin
+        self.part = part
+    }
+
+    /// The whole key as text, however long; a store keeps the quota under it.
+    public var text: String { text(part) }
+
+    /// The origin and the part, for people; a long part is cut.
+    public var description: String {
+        text(part.map { $0.count > 64 ? "\($0.prefix(64))…" : $0 })
+    }
+
+    private func text(_ part: String?) -> String {
+        let name = origin?.description ?? "all origins"
+        return part.map { "\(name) (\($0))" } ?? name
+    }
 }

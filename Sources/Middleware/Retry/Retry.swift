@@ -61,7 +61,7 @@ public struct Retry: RequestRetrier {
     ///   - maxKeptBytes: The maximum number of bytes of a successful response's content, after
     ///     decoding, that the gate buffers. With 0, the gate does not retry after the head.
     ///   - cooldowns: The cool-downs that the gate starts and waits for. Cool-downs are not needed
-    ///     if an inner ``RateLimit`` has them.
+    ///     if an inner `RateLimit` has them.
     public init(
         attempts: Int = 3, policy: RetryPolicy = .standard, backoff: Backoff = .standard,
         maxRetryAfter: Duration = .seconds(60), budget: RetryBudget? = RetryBudget(),

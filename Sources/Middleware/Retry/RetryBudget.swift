@@ -85,13 +85,15 @@ public final class RetryBudget: Sendable {
 
     func liveFigures(at now: MonotonicInstant) -> [LiveFigure] {
         accounts.accounts.withLock { [ratio, floor] accounts in
-            accounts.liveFigures({ "retry budget of \($0)" }) { account in
+            accounts.compactMap { origin, account in
                 var window = account.window
-                window.advance(to: now)
+                window.advance(to: now.nanoseconds)
                 if window.first + window.second == 0 { return nil }
                 let isSpent = !(Double(window.second + 1) <= ratio * Double(window.first) + floor)
                 let text = "\(window.second) retries, \(window.first) calls"
-                return (text + (isSpent ? ", spent" : ""), isSpent)
+                return LiveFigure(
+                    "retry budget of \(origin)", text + (isSpent ? ", spent" : ""),
+                    isTrouble: isSpent)
             }
         }
     }
@@ -128,7 +130,7 @@ extension RetryBudget.Accounts {
         guard let origin else { return nil }
         return accounts.withLock { accounts in
             accounts.update(origin, orMake: newAccount) { account in
-                account.window.advance(to: now)
+                account.window.advance(to: now.nanoseconds)
                 return change(&account.window)
             }
         }

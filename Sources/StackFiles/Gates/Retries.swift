@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import TurnpikeCore
+public import TurnpikeCore
 public import TurnpikeMiddleware
 import TurnpikeSupport
 
@@ -122,4 +122,52 @@ extension Settings {
             shared("retryAccounts", for: true) { RetryBudget.Accounts() },
             ratio: double("budget", default: 0.2, in: 0...10), meter: meter)
     }
+}
+
+extension Settings {
+    private struct CooldownTerms: Hashable, Sendable {
+        let store: ObjectIdentifier?
+        let keyField: HTTPHeaders.Name?
+    }
+
+    /// The cool-downs of a stack's limits and retries, which a reload keeps.
+    /// - Parameters:
+    ///   - part: The state that the gate shares with other replicas.
+    ///   - keyField: The field that names the account of a request's cool-down.
+    /// - Returns: The cool-downs; nil if the gate honours no cool-downs.
+    public func cooldowns(_ part: (any SharedGates)?, _ keyField: HTTPHeaders.Name?) -> Cooldowns? {
+        guard bool("cooldowns", default: false) || part != nil else { return nil }
+        if keyField == nil, let part { return part.cooldowns(key: nil) }
+        let terms = CooldownTerms(
+            store: part.map { ObjectIdentifier($0) }, keyField: keyField)
+        var key: (@Sendable (Request) -> String?)?
+        if let keyField { key = { $0.headers[keyField] } }
+        return shared("cooldowns", for: terms) { [key] in
+            part?.cooldowns(key: key) ?? Cooldowns(key: key)
+        }
+    }
+
+    /// The field that names the owner of a request's quota, such as a tenant.
+    public func quotaKeyField() -> HTTPHeaders.Name? {
+        guard let name = headerName("keyHeader") else { return nil }
+        // The value becomes part of a key of the store.
+        if Redaction.standard.hides(header: name) {
+            issue(at: "keyHeader", "found a field with secrets; expected the field of an account")
+        }
+        return name
+    }
+}
+
+extension SettingDescription {
+    /// The setting `keyHeader`, which ``Settings/quotaKeyField()`` reads.
+    public static let keyHeader: SettingDescription = """
+        The request field that names the owner of the quota, such as a tenant. Each value of the \
+        field has its own quota at an origin. The field must not be a secret.
+        """
+
+    /// The setting `cooldowns`, which ``Settings/cooldowns(_:_:)`` reads.
+    public static let cooldowns: SettingDescription = """
+        Whether a 429 or 503 with `Retry-After` stops all requests to the origin until that time. \
+        Limits and retries of a stack share these cool-downs. Always true with `shared`.
+        """
 }

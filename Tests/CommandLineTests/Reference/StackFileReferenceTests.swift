@@ -6,6 +6,7 @@ import Testing
 import Turnpike
 import TurnpikeInspection
 
+import TurnpikeTraffic
 @testable import TurnpikeCommandLine
 @testable import TurnpikeCore
 @testable import TurnpikeStackFiles

@@ -4,6 +4,7 @@ import Turnpike
 import TurnpikeAuthentication
 import TurnpikeCache
 import TurnpikeCore
+import TurnpikeTraffic
 
 // What each hop must pass, and what requests get.
 extension LintCase {

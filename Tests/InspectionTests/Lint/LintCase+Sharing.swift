@@ -2,6 +2,7 @@
 
 import Turnpike
 import TurnpikeCore
+import TurnpikeTraffic
 
 // State that replicas share.
 extension LintCase {

@@ -4,6 +4,7 @@ import Turnpike
 import TurnpikeCore
 import TurnpikeSharedState
 import TurnpikeTesting
+import TurnpikeTraffic
 
 // State that replicas share. That a secret can be read on its way to a store is not simulated: nothing
 // in a simulation has a wire.

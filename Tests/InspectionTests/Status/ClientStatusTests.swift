@@ -145,8 +145,7 @@ struct ClientStatusTests {
 
     @Test("A rate limit tells its line and its cool-downs, but not whose account it is")
     func rateLimit() async throws {
-        var limit = RateLimit(perSecond: 1, cooldowns: Cooldowns())
-        limit.options.key = { _ in "account-4711" }
+        let limit = RateLimit(perSecond: 1, cooldowns: Cooldowns()).key { _ in "account-4711" }
         let transport = MockTransport([
             .any(.status(429, headers: ["Retry-After": "30"]), .ok())
         ])

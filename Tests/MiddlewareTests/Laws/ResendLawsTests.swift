@@ -6,6 +6,7 @@ import TestSupport
 import Testing
 import TurnpikeTesting
 
+import TurnpikeTraffic
 @testable import TurnpikeCore
 @testable import TurnpikeMiddleware
 

@@ -6,6 +6,7 @@ import TestSupport
 import TurnpikeAuthentication
 import TurnpikeTesting
 
+import TurnpikeTraffic
 @testable import TurnpikeCore
 @testable import TurnpikeMiddleware
 @testable import TurnpikeSharedState

@@ -9,6 +9,7 @@ import TurnpikeTrafficStackFiles
 @testable import TurnpikeCore
 @testable import TurnpikeMiddleware
 @testable import TurnpikeStackFiles
+@testable import TurnpikeTraffic
 
 @Suite("Resilience gates in stack files")
 struct GateSettingsTests {

@@ -6,6 +6,7 @@ import TestSupport
 import Testing
 import TurnpikeSupport
 import TurnpikeTesting
+import TurnpikeTrafficStackFiles
 
 @testable import TurnpikeCore
 @testable import TurnpikeMiddleware
@@ -20,6 +21,7 @@ struct MetricsFileTests {
     init() {
         var registry = Registry()
         registry.registerMiddleware()
+        registry.registerTraffic()
         registry.register(transport: "mock") { _ in MockTransport { _ in .ok(text: "x") } }
         self.registry = registry
     }

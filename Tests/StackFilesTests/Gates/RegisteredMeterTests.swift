@@ -3,6 +3,7 @@
 import Testing
 import TurnpikeCore
 import TurnpikeStackFiles
+import TurnpikeTrafficStackFiles
 
 @testable import TurnpikeMiddleware
 
@@ -12,7 +13,7 @@ struct RegisteredMeterTests {
 
     private var registry: Registry {
         var registry = Registry()
-        registry.registerMiddleware()
+        registry.registerTraffic()
         registry.registerTransports()
         registry.register(meter: store, as: "service")
         return registry

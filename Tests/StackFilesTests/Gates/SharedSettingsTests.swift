@@ -5,11 +5,13 @@ import TestSupport
 import Testing
 import TurnpikeSharedStateStackFiles
 import TurnpikeTesting
+import TurnpikeTrafficStackFiles
 
 @testable import TurnpikeCore
 @testable import TurnpikeMiddleware
 @testable import TurnpikeSharedState
 @testable import TurnpikeStackFiles
+@testable import TurnpikeTraffic
 
 private let sharedLimit = #"{"use": "rateLimit", "perSecond": 5, "shared": true}"#
 
@@ -22,6 +24,7 @@ struct SharedSettingsTests {
         var registry = Registry()
         registry.registerMiddleware()
         registry.registerSharedState()
+        registry.registerTraffic()
         registry.register(transport: "well") { _ in MockTransport { _ in .ok(text: "well") } }
         registry.register(sharedStore: "given") { [store] settings in
             _ = settings.string("place")

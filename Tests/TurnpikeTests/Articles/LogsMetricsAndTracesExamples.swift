@@ -6,6 +6,8 @@ import Turnpike
 import TurnpikeInspection
 import TurnpikeStackFiles
 import TurnpikeTesting
+import TurnpikeTraffic
+import TurnpikeTrafficStackFiles
 
 @Suite("Logs, metrics and traces")
 struct LogsMetricsAndTracesExamples {
@@ -106,6 +108,7 @@ struct LogsMetricsAndTracesExamples {
     func registeredMeter() async throws {
         let recorder = MetricsStore()
         var registry = Registry.standard
+        registry.registerTraffic()
         registry.register(meter: recorder, as: "service")
         let file = try StackFile(
             parsing: Data(

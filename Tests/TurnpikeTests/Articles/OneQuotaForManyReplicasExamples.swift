@@ -4,6 +4,7 @@ import Foundation
 import Testing
 import Turnpike
 import TurnpikeSharedState
+import TurnpikeTraffic
 
 @Suite("One quota for many replicas")
 struct OneQuotaForManyReplicasExamples {

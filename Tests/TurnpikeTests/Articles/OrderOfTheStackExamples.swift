@@ -5,6 +5,7 @@ import Testing
 import Turnpike
 import TurnpikeInspection
 import TurnpikeTesting
+import TurnpikeTraffic
 
 @Suite("Order of the stack")
 struct OrderOfTheStackExamples {

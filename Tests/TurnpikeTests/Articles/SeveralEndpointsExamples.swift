@@ -4,6 +4,7 @@ import Foundation
 import Testing
 import Turnpike
 import TurnpikeEndpoints
+import TurnpikeTraffic
 
 @Suite("Several endpoints behind one name")
 struct SeveralEndpointsExamples {

@@ -2,6 +2,7 @@
 
 import Foundation
 import Turnpike
+import TurnpikeTraffic
 
 // The code of the page "Cookbook: operation and tests"; a test compares them.
 

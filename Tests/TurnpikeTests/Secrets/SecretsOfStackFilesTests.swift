@@ -4,6 +4,7 @@ import Foundation
 import Testing
 import Turnpike
 import TurnpikeStackFiles
+import TurnpikeTrafficStackFiles
 
 /// Texts that a stack file takes from the environment or from a file, in each place that takes a text,
 /// right or wrong.
@@ -46,6 +47,8 @@ struct SecretsOfStackFilesTests {
     func references(place: String) throws {
         let file = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString)
         defer { try? FileManager.default.removeItem(at: file) }
+        var registry = Registry.standard
+        registry.registerTraffic()
         for variable in Self.variables {
             let value = try #require(ProcessInfo.processInfo.environment[variable])
             try Data(value.utf8).write(to: file)
@@ -53,14 +56,14 @@ struct SecretsOfStackFilesTests {
                 let json = try #require(
                     String(data: JSONEncoder().encode(reference), encoding: .utf8))
                 let text = place.replacing("@", with: json)
-                let issues = try StackFile(parsing: Data(text.utf8)).check(with: .standard)
+                let issues = try StackFile(parsing: Data(text.utf8)).check(with: registry)
                 let texts = issues.map { "\($0)" } + issues.map { String(reflecting: $0) }
                 #expect(PlantedSecret.leaks(in: texts).isEmpty, "\(texts)")
                 // What is right would be built, with its files.
                 if issues.isEmpty { continue }
                 let parsed = try StackFile(parsing: Data(text.utf8))
                 let error = try #require(throws: ClientError.self) {
-                    try ConfiguredClient(parsed, registry: .standard, serializers: .standard)
+                    try ConfiguredClient(parsed, registry: registry, serializers: .standard)
                 }
                 let thrown = ["\(error)", String(reflecting: error), error.localizedDescription]
                 #expect(PlantedSecret.leaks(in: thrown).isEmpty, "\(thrown)")

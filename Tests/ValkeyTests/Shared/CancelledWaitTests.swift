@@ -7,6 +7,7 @@ import Testing
 import Turnpike
 import TurnpikeMiddleware
 import TurnpikeSharedState
+import TurnpikeTraffic
 import TurnpikeValkey
 
 @Suite(

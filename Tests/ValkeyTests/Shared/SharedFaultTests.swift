@@ -6,6 +6,7 @@ import Testing
 import TurnpikeCore
 import TurnpikeMiddleware
 import TurnpikeSharedState
+import TurnpikeTraffic
 import TurnpikeValkey
 
 /// What becomes of shared state if the server's clock, its data or its rights are not as usual.

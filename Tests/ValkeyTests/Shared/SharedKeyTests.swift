@@ -2,6 +2,7 @@
 
 import Testing
 
+import TurnpikeTraffic
 @testable import TurnpikeMiddleware
 @testable import TurnpikeValkey
 

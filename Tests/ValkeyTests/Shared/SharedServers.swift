@@ -3,6 +3,7 @@
 import TestSupport
 import TurnpikeMiddleware
 import TurnpikeSharedState
+import TurnpikeTraffic
 import TurnpikeValkey
 
 /// One permit per hour, so that none comes while a test runs.

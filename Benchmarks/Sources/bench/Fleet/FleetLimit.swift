@@ -3,6 +3,7 @@
 import Foundation
 import Turnpike
 import TurnpikeSharedState
+import TurnpikeTraffic
 import TurnpikeValkey
 
 /// A shared limit of 50,000 permits a second, compared with the same limit in one process.

@@ -188,7 +188,7 @@ extension BearerToken: CustomStringConvertible {
 ///
 /// Two kinds of requests wait for themselves, until the time limit of the refresh ends. The first
 /// is a request from a detached task, because the gate signs it. The second is a request that needs
-/// a permit of an outer ``ConcurrencyLimit``, if the calls that wait for the token hold all
+/// a permit of an outer `ConcurrencyLimit`, if the calls that wait for the token hold all
 /// permits. ``TokenExchange/send(_:)`` avoids the second kind, because the request passes only
 /// through the inner gates.
 public protocol BearerTokenProvider: Sendable {

@@ -6,6 +6,7 @@ import Testing
 import Turnpike
 import TurnpikeSharedStateStackFiles
 import TurnpikeStackFiles
+import TurnpikeTrafficStackFiles
 
 @testable import TurnpikeConfiguration
 
@@ -102,10 +103,11 @@ struct ReadingTests {
         #expect(try StackFile(reader) == StackFile(file))
     }
 
-    /// The standard names, and the store in memory.
+    /// The standard names, the store in memory, and the gates of the traffic plugin.
     private static let registry: Registry = {
         var registry = Registry.standard
         registry.registerSharedState()
+        registry.registerTraffic()
         return registry
     }()
 

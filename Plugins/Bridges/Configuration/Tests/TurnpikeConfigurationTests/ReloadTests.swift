@@ -7,6 +7,7 @@ import Turnpike
 import TurnpikeConfiguration
 import TurnpikeStackFiles
 import TurnpikeTesting
+import TurnpikeTrafficStackFiles
 
 @Suite("A client that follows its configuration", .timeLimit(.minutes(2)))
 struct ReloadTests {
@@ -26,6 +27,7 @@ struct ReloadTests {
 
     private func registry(_ transport: MockTransport) -> Registry {
         var registry = Registry.standard
+        registry.registerTraffic()
         registry.register(transport: "test") { _ in transport }
         return registry
     }

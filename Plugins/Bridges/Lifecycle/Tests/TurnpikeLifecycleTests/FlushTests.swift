@@ -7,6 +7,7 @@ import Turnpike
 import TurnpikeCache
 import TurnpikeLifecycle
 import TurnpikeTesting
+import TurnpikeTraffic
 
 @Suite("What ClientService flushes", .timeLimit(.minutes(5)))
 struct FlushTests {

@@ -7,6 +7,7 @@ import Testing
 import Turnpike
 import TurnpikeMetrics
 import TurnpikeTesting
+import TurnpikeTraffic
 
 @Suite("MetricsSystemRecorder, figures of gates")
 struct FigureTests {

@@ -5,6 +5,7 @@ import Foundation
 import Testing
 import Turnpike
 import TurnpikeMetrics
+import TurnpikeTraffic
 
 // The example of the README. A test compares the README with this file.
 

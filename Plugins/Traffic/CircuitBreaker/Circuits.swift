@@ -1,0 +1,329 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Synchronization
+import TurnpikeCore
+import TurnpikeSupport
+
+/// The circuit of one origin: closed, open or half-open, and when it changes.
+struct Circuit: BoundedMapEntry {
+    /// When a circuit opens, and for how long.
+    struct Rules: Sendable {
+        let failureRatio: Double
+        let minimum: Int
+        let open: Duration
+        let maxOpen: Duration
+        let probes: Int
+
+        init(
+            failureRatio: Double, minimum: Int, open: Duration, maxOpen: Duration, probes: Int
+        ) {
+            self.failureRatio = failureRatio
+            self.minimum = max(minimum, 1)
+            self.open = open
+            self.maxOpen = maxOpen
+            self.probes = max(probes, 1)
+        }
+    }
+
+    /// Whether a call may pass.
+    enum Admission {
+        /// The call may pass; its end is reported with this generation.
+        case pass(generation: UInt64)
+        /// The call may not pass; at that time the circuit half-opens, or admits new probes.
+        case refuse(until: MonotonicInstant)
+        /// The call may not pass: this person has opened the circuit, and only a person closes it.
+        case isolate(by: String)
+    }
+
+    private enum Phase {
+        case closed
+        case open(until: MonotonicInstant)
+        case isolated(by: String)
+        case halfOpen(until: MonotonicInstant, admitted: Int, succeeded: Int)
+    }
+
+    private var phase = Phase.closed
+    // The calls that ended with a verdict, and how many of them failed.
+    private var window: SlidingWindow
+    // How often the circuit has opened since it was last closed.
+    private var openings = 0
+    // Each change of phase begins a new generation: earlier calls no longer count.
+    private var generation: UInt64 = 0
+    /// The last change that a person has made to the circuit, until a call reports it.
+    var act: String?
+
+    init(window: Duration) { self.window = SlidingWindow(span: window, slots: 10) }
+
+    /// Counts over another window from now on; the counts begin at zero, and the state stays.
+    mutating func count(over window: Duration) {
+        self.window = SlidingWindow(span: window, slots: 10)
+    }
+
+    // Dropping a circuit closes it; a probe that ends later does no harm. A circuit that a person
+    // has opened must not be dropped, because only a person closes it.
+    var isInUse: Bool {
+        if case .isolated = phase { true } else { false }
+    }
+
+    var state: CircuitState {
+        switch phase {
+        case .closed: .closed
+        case .open, .isolated: .open
+        case .halfOpen: .halfOpen
+        }
+    }
+
+    /// Refuses all calls until a person closes the circuit; calls under way no longer count.
+    mutating func isolate(by name: String) {
+        enter(.isolated(by: name))
+        act = "was isolated by hand (\(name))"
+    }
+
+    /// Lets all calls through, and counts anew; calls under way no longer count.
+    /// - Parameter name: The person who closes the circuit; nil if probes do.
+    mutating func close(by name: String? = nil) {
+        enter(.closed)
+        openings = 0
+        if let name { act = "was closed by hand (\(name))" }
+    }
+
+    /// The time until calls may pass; zero if calls may pass now, nil if only a person decides.
+    func remaining(at now: MonotonicInstant, _ rules: Rules) -> Duration? {
+        switch phase {
+        case .closed: .zero
+        case .isolated: nil
+        case .halfOpen(_, let admitted, _) where admitted < rules.probes: .zero
+        case .open(let until), .halfOpen(let until, _, _): max(now.duration(to: until), .zero)
+        }
+    }
+
+    /// What it does to calls, for people; nil if it is closed.
+    func text(at now: MonotonicInstant, _ rules: Rules) -> (String, isTrouble: Bool)? {
+        switch phase {
+        case .closed: nil
+        case .isolated(let name): ("isolated by hand (\(name)) until it is closed by hand", true)
+        case .open(let until):
+            ("open; a probe in \(max(now.duration(to: until), .zero).text)", true)
+        case .halfOpen(_, let admitted, let succeeded):
+            ("half-open; \(succeeded) of \(admitted) probes succeeded, \(rules.probes) must", true)
+        }
+    }
+
+    mutating func admit(at now: MonotonicInstant, _ rules: Rules) -> Admission {
+        switch phase {
+        case .closed: return .pass(generation: generation)
+        case .isolated(let name): return .isolate(by: name)
+        case .open(let until):
+            if now < until { return .refuse(until: until) }
+            return beginProbes(at: now, rules)
+        case .halfOpen(let until, let admitted, let succeeded):
+            if admitted < rules.probes {
+                phase = .halfOpen(until: until, admitted: admitted + 1, succeeded: succeeded)
+                return .pass(generation: generation)
+            }
+            // Probes that never end must not keep the circuit half-open forever.
+            return now < until ? .refuse(until: until) : beginProbes(at: now, rules)
+        }
+    }
+
+    /// Records the verdict on a call that was admitted.
+    /// - Returns: The new state if the verdict changes the state, or nil.
+    mutating func record(
+        _ verdict: CircuitVerdict, generation: UInt64, at now: MonotonicInstant, _ rules: Rules
+    ) -> CircuitState? {
+        guard generation == self.generation else { return nil }
+        switch (phase, verdict) {
+        case (.open, _), (.isolated, _), (.closed, .ignored): return nil
+        case (.closed, _):
+            window.advance(to: now.nanoseconds)
+            window.add(first: 1, second: verdict == .failure ? 1 : 0)
+            guard verdict == .failure, window.first >= rules.minimum,
+                Double(window.second) >= rules.failureRatio * Double(window.first)
+            else { return nil }
+            return open(at: now, rules)
+        case (.halfOpen, .failure): return open(at: now, rules)
+        case (.halfOpen(let until, let admitted, let succeeded), .ignored):
+            phase = .halfOpen(until: until, admitted: admitted - 1, succeeded: succeeded)
+            return nil
+        case (.halfOpen(let until, let admitted, let succeeded), .success):
+            guard succeeded + 1 >= rules.probes else {
+                phase = .halfOpen(until: until, admitted: admitted, succeeded: succeeded + 1)
+                return nil
+            }
+            close()
+            return .closed
+        }
+    }
+
+    private mutating func beginProbes(at now: MonotonicInstant, _ rules: Rules) -> Admission {
+        let until = now.advanced(by: openTime(rules))
+        enter(.halfOpen(until: until, admitted: 1, succeeded: 0))
+        return .pass(generation: generation)
+    }
+
+    private mutating func open(at now: MonotonicInstant, _ rules: Rules) -> CircuitState {
+        openings += 1
+        enter(.open(until: now.advanced(by: openTime(rules))))
+        return .open
+    }
+
+    private mutating func enter(_ phase: Phase) {
+        self.phase = phase
+        generation &+= 1
+        window.clear()
+    }
+
+    // The time doubles each time that the probes fail.
+    private func openTime(_ rules: Rules) -> Duration {
+        var time = rules.open
+        for _ in 0..<max(openings - 1, 0) where time < rules.maxOpen { time = time * 2 }
+        return min(time, max(rules.maxOpen, rules.open))
+    }
+}
+
+/// The circuits of all origins.
+final class Circuits: Sendable {
+    /// Whether a call may pass, and the origins whose circuits changed or were dropped.
+    struct Answer {
+        let admission: Circuit.Admission
+        var changed: [Origin] = []
+        /// The changes that a person has made since the last call.
+        var act: String?
+    }
+
+    private struct State {
+        var circuits = BoundedMap<Origin, Circuit>()
+        var rules: Circuit.Rules
+        var window: Duration
+    }
+
+    private let state: Mutex<State>
+    let figures: GateFigures
+
+    private static let help = [
+        "turnpike.circuit_breaker.state":
+            "Circuits in the state of the label: 1 for the current state of a server's circuit, 0"
+            + " for the others.",
+        "turnpike.circuit_breaker.refusals": "Calls that an open circuit refused.",
+    ]
+
+    init(_ rules: Circuit.Rules, window: Duration, meter: (any GateMeter)?) {
+        figures = GateFigures(meter, help: Self.help)
+        state = Mutex(State(rules: rules, window: window))
+    }
+
+    /// Takes over the rules and the meter of another instance.
+    ///
+    /// Circuits keep their state, but begin to count again if the window has changed.
+    func update(to other: Circuits) {
+        let (rules, window) = other.state.withLock { ($0.rules, $0.window) }
+        state.withLock { state in
+            state.rules = rules
+            if window != state.window { state.circuits.updateAll { $0.count(over: window) } }
+            state.window = window
+        }
+        tell(other.figures.meter)
+    }
+
+    func state(of origin: Origin) -> CircuitState {
+        state.withLock { $0.circuits[origin]?.state } ?? .closed
+    }
+
+    func admit(_ origin: Origin, at now: MonotonicInstant) -> Answer {
+        state.withLock { state in
+            let (rules, window) = (state.rules, state.window)
+            var evicted: [Origin] = []
+            let (admission, hasChanged, act) = state.circuits.update(
+                origin, orMake: Circuit(window: window),
+                evicting: { origin, _ in evicted.append(origin) },
+                { circuit in
+                    let before = circuit.state
+                    defer { if circuit.act != nil { circuit.act = nil } }
+                    return (circuit.admit(at: now, rules), circuit.state != before, circuit.act)
+                })
+            var answer = Answer(admission: admission, act: act)
+            if hasChanged { answer.changed.append(origin) }
+            answer.changed += evicted
+            return answer
+        }
+    }
+
+    // MARK: By hand
+
+    /// Opens an origin's circuit until a person closes it; adds the circuit if it is unknown.
+    func isolate(_ origin: Origin, by name: String) {
+        let evicted = state.withLock { state in
+            let window = state.window
+            var evicted: [Origin] = []
+            state.circuits.update(
+                origin, orMake: Circuit(window: window),
+                evicting: { origin, _ in evicted.append(origin) }, { $0.isolate(by: name) })
+            return evicted
+        }
+        for origin in [origin] + evicted { tell(of: origin) }
+    }
+
+    /// Closes an origin's circuit; an unknown circuit is closed anyway.
+    func close(_ origin: Origin, by name: String) {
+        _ = state.withLock { $0.circuits.updateIfPresent(origin) { $0.close(by: name) } }
+        tell(of: origin)
+    }
+
+    func remaining(of origin: Origin, at now: MonotonicInstant) -> Duration? {
+        state.withLock { state in
+            guard let circuit = state.circuits[origin] else { return .zero }
+            return circuit.remaining(at: now, state.rules)
+        }
+    }
+
+    func record(
+        _ verdict: CircuitVerdict, _ origin: Origin, generation: UInt64, at now: MonotonicInstant
+    ) -> CircuitState? {
+        let change = state.withLock { state in
+            let rules = state.rules
+            return state.circuits.updateIfPresent(origin) { circuit in
+                circuit.record(verdict, generation: generation, at: now, rules)
+            }
+        }
+        return change ?? nil
+    }
+
+    // MARK: Metrics
+
+    func liveFigures(at now: MonotonicInstant) -> [LiveFigure] {
+        state.withLock { state in
+            let rules = state.rules
+            return state.circuits.compactMap { origin, circuit in
+                circuit.text(at: now, rules).map {
+                    LiveFigure("circuit of \(origin)", $0.0, isTrouble: $0.isTrouble)
+                }
+            }
+        }
+    }
+
+    /// Reports the state of an origin's circuit to the meter, or no state if the circuit is gone.
+    func tell(of origin: Origin) {
+        figures.tell {
+            let present = state.withLock { $0.circuits[origin]?.state }
+            var gauges: [GateFigure: Double?] = [:]
+            for state in CircuitState.allCases {
+                let labels = origin.meterLabels.merging(["state": state.label]) { $1 }
+                gauges.updateValue(
+                    present.map { $0 == state ? 1 : 0 },
+                    forKey: .gauge("turnpike.circuit_breaker.state", labels))
+            }
+            return gauges
+        }
+    }
+
+    // Reports to another meter from now on, at once for each circuit that is not closed.
+    private func tell(_ meter: (any GateMeter)?) {
+        figures.move(to: meter)
+        let origins = state.withLock { $0.circuits.keys { $0.state != .closed } }
+        for origin in origins { tell(of: origin) }
+    }
+}
+
+extension CircuitState {
+    fileprivate var label: String { self == .halfOpen ? "half_open" : rawValue }
+}

@@ -1,0 +1,389 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Synchronization
+import TurnpikeCore
+import TurnpikeSupport
+
+/// The permits of all origins, and the calls that wait for a permit.
+final class Permits: Sendable {
+    /// The configured limits.
+    struct Rules: Sendable {
+        let total: Int
+        let perOrigin: Int
+        let queue: Int
+        let adaptive: AdaptiveLimit?
+
+        // Practically no limit, and a number that the arithmetic of limits represents exactly.
+        private static let most = 1 << 40
+
+        init(total: Int, perOrigin: Int, queue: Int, adaptive: AdaptiveLimit?) {
+            self.total = min(max(total, 1), Self.most)
+            self.perOrigin = min(max(perOrigin, 1), Self.most)
+            self.queue = max(queue, 0)
+            // Values that were set later have the same bounds as in the initialiser.
+            self.adaptive = adaptive.map {
+                var rule = AdaptiveLimit(
+                    initial: $0.initial, min: $0.min, decrease: $0.decrease, pause: $0.pause,
+                    isOverload: $0.isOverload)
+                rule.followsLatency = $0.followsLatency
+                return rule
+            }
+        }
+
+        /// The limit of an unknown origin.
+        var first: Double {
+            Double(adaptive.map { min(max($0.initial ?? perOrigin, 1), perOrigin) } ?? perOrigin)
+        }
+
+        /// The lowest limit.
+        var lowest: Double { Double(adaptive.map { min($0.min, perOrigin) } ?? perOrigin) }
+
+        /// The limit after a change of the rules.
+        func limit(after old: Double) -> Double { min(max(old, lowest), Double(perOrigin)) }
+    }
+
+    private struct State {
+        var rules: Rules
+        var shares = BoundedMap<Origin, OriginShare>()
+        // The next waiter of each origin that has room.
+        var ready = WaitingLine()
+        var held = 0
+        var waiting = 0
+        var nextTicket: UInt64 = 0
+        // The time of the last report that calls wait because of the total.
+        var toldAt: MonotonicInstant?
+
+        // Must be called after each change that may let a waiter of the origin go: another waiter
+        // that is next, or more room.
+        mutating func noteNext(of origin: Origin) {
+            if waiting == 0, ready.isEmpty { return }
+            let change = shares.updateIfPresent(origin) { share in
+                let old = share.noted
+                share.noted = share.next
+                return (old, share.noted)
+            }
+            guard let (old, new) = change, old?.rank != new?.rank else { return }
+            if let old { _ = ready.remove(old.rank) }
+            if let new, let waiter = new.waiter { ready.append(waiter, rank: new.rank) }
+        }
+
+        /// Takes a waiter out of its line.
+        /// - Returns: The waiter; nil if it was not in line.
+        mutating func remove(_ rank: WaitingLine.Rank, of origin: Origin) -> Waiter? {
+            let waiter = shares.updateIfPresent(origin) { $0.line.remove(rank) } ?? nil
+            if waiter != nil { waiting -= 1 }
+            noteNext(of: origin)
+            return waiter
+        }
+
+        /// Adds a call to the line of an origin.
+        /// - Returns: Its waiter, and the one that is refused in its place; nil if it is refused itself.
+        mutating func append(
+            _ origin: Origin, _ precedence: Precedence, at now: MonotonicInstant
+        ) -> (waiter: Waiter, outranked: Waiter?)? {
+            let rank = shares.updateIfPresent(origin) { $0.line.rank(nextTicket, precedence) }
+            guard let rank else { return nil }
+            var outranked: Waiter?
+            if waiting >= rules.queue {
+                guard let (key, last) = shares.outranked(by: rank, in: origin) else { return nil }
+                outranked = remove(last, of: key)
+            }
+            var toldAt = toldAt
+            let added = shares.updateIfPresent(origin) { share in
+                var beginsLine = false
+                if share.line.isEmpty {
+                    beginsLine =
+                        share.hasRoom
+                        ? WaitingLine.isNews(&toldAt, at: now)
+                        : WaitingLine.isNews(&share.toldAt, at: now)
+                }
+                let waiter = Waiter(rank, precedence, origin: origin, beginsLine: beginsLine)
+                share.line.append(waiter)
+                return waiter
+            }
+            guard let waiter = added else { return nil }
+            self.toldAt = toldAt
+            nextTicket += 1
+            waiting += 1
+            noteNext(of: origin)
+            return (waiter, outranked)
+        }
+    }
+
+    private let state: Mutex<State>
+    let figures: GateFigures
+
+    private static let help = [
+        "turnpike.concurrency_limit.in_flight":
+            "Calls under way that a concurrency limit has let pass, bodies included.",
+        "turnpike.concurrency_limit.waiting": "Calls that wait in line for a concurrency limit.",
+        "turnpike.concurrency_limit.limit":
+            "Calls that may be under way at once to a server, by an adaptive limit.",
+        "turnpike.concurrency_limit.refusals":
+            "Calls that a concurrency limit refused: it was reached, and its line was full.",
+    ]
+
+    // Avoids the lock if outcomes do not change the limits.
+    private let isAdaptive: Atomic<Bool>
+    private let measures: Atomic<Bool>
+
+    init(_ rules: Rules, meter: (any GateMeter)? = nil) {
+        figures = GateFigures(meter, help: Self.help)
+        state = Mutex(State(rules: rules))
+        isAdaptive = Atomic(rules.adaptive != nil)
+        measures = Atomic(rules.adaptive?.followsLatency == true)
+    }
+
+    convenience init(
+        total: Int, perOrigin: Int, queue: Int, adaptive: AdaptiveLimit?,
+        meter: (any GateMeter)? = nil
+    ) {
+        self.init(
+            Rules(total: total, perOrigin: perOrigin, queue: queue, adaptive: adaptive),
+            meter: meter)
+    }
+
+    /// Takes over the rules and the meter of another instance.
+    ///
+    /// Calls under way keep their permits. If the limit is now lower, no call gets a permit until
+    /// enough permits have been returned.
+    func update(to other: Permits) {
+        update(other.currentRules)
+        figures.move(to: other.figures.meter)
+    }
+
+    private func update(_ rules: Rules) {
+        isAdaptive.store(rules.adaptive != nil, ordering: .relaxed)
+        measures.store(rules.adaptive?.followsLatency == true, ordering: .relaxed)
+        let (served, origins) = state.withLock { state in
+            state.rules = rules
+            state.shares.updateAll { $0.limit = rules.limit(after: $0.limit) }
+            let origins = state.shares.keys { _ in true }
+            for origin in origins { state.noteNext(of: origin) }
+            return (serve(&state), origins)
+        }
+        for waiter in served { waiter.turn.settle(.success(())) }
+        for origin in origins { tell(of: origin) }
+    }
+
+    /// The least time between two reports of waiting calls for the same reason.
+    ///
+    /// Near the limit, lines form and end many times a second.
+    static let newsInterval = Duration.seconds(10)
+
+    var heldCount: Int { state.withLock { $0.held } }
+    var waitingCount: Int { state.withLock { $0.waiting } }
+
+    /// The most permits in use at the same time.
+    var total: Int { currentRules.total }
+
+    /// The rules in force.
+    var currentRules: Rules { state.withLock { $0.rules } }
+
+    /// The current limit of an origin.
+    func limit(of origin: Origin) -> Int {
+        Int(state.withLock { $0.shares[origin]?.limit ?? $0.rules.first })
+    }
+
+    // MARK: Taking
+
+    /// Takes a permit, or a place in line.
+    /// - Parameters:
+    ///   - origin: The origin that the permit is for.
+    ///   - precedence: What decides when the call has its turn.
+    ///   - timeSource: Tells how long ago it was said that a line forms.
+    /// - Returns: The waiter, or nil if a permit was taken.
+    /// - Throws: `overloaded` if there is neither.
+    func take(
+        _ origin: Origin, _ precedence: Precedence = Precedence(), timeSource: any TimeSource
+    ) throws -> Waiter? {
+        var evicted: [Origin] = []
+        defer { for origin in evicted { tell(of: origin) } }
+        let (waiter, outranked, queue) = try state.withLock {
+            state -> (Waiter?, Waiter?, Int) in
+            let rules = state.rules
+            let hasRoom = state.held < rules.total
+            let isTaken = state.shares.update(
+                origin, orMake: OriginShare(limit: rules.first),
+                evicting: { origin, _ in evicted.append(origin) },
+                { share in
+                    // Every waiter that could start has started, so the others wait for this origin
+                    // or for the total.
+                    guard hasRoom, share.hasRoom, share.line.isEmpty else { return false }
+                    share.held += 1
+                    return true
+                })
+            if isTaken {
+                state.held += 1
+                return (nil, nil, 0)
+            }
+            guard let (waiter, outranked) = state.append(origin, precedence, at: timeSource.now)
+            else { throw Self.full(origin, queue: rules.queue) }
+            return (waiter, outranked, rules.queue)
+        }
+        if let outranked {
+            let error = Self.full(outranked.origin ?? origin, queue: queue)
+            outranked.turn.settle(.failure(error))
+        }
+        return waiter
+    }
+
+    /// Removes a waiter from its line.
+    /// - Returns: Whether the waiter was still in line.
+    func leave(_ origin: Origin, _ waiter: Waiter) -> Bool {
+        state.withLock { $0.remove(waiter.rank, of: origin) != nil }
+    }
+
+    // MARK: Giving back
+
+    /// Returns a permit.
+    ///
+    /// Of the calls that can start, the one with the highest class gets it, and among these the
+    /// one that is next in its line and has waited longest; see ``WaitingLine`` for aging.
+    func giveBack(_ origin: Origin) {
+        let served = state.withLock { state in
+            state.held -= 1
+            state.shares.updateIfPresent(origin) { $0.held -= 1 }
+            state.noteNext(of: origin)
+            return serve(&state)
+        }
+        for waiter in served { waiter.turn.settle(.success(())) }
+    }
+
+    private func serve(_ state: inout State) -> [Waiter] {
+        var served: [Waiter] = []
+        while state.held < state.rules.total, let place = state.ready.first,
+            let waiter = state.ready.serve(place.rank), let origin = waiter.origin
+        {
+            state.shares.updateIfPresent(origin) { share in
+                _ = share.line.serve(waiter.rank)
+                share.held += 1
+                share.noted = nil
+            }
+            served.append(waiter)
+            state.held += 1
+            state.waiting -= 1
+            state.noteNext(of: origin)
+        }
+        return served
+    }
+
+    // MARK: Adapting
+
+    /// Whether the limits depend on when requests were sent.
+    var followsLatency: Bool { measures.load(ordering: .relaxed) }
+
+    /// Adapts the limit of an origin to an outcome.
+    func observe(
+        _ outcome: Outcome, _ origin: Origin, sentAt: MonotonicInstant?, at now: MonotonicInstant
+    ) {
+        guard isAdaptive.load(ordering: .relaxed), !outcome.isCancellation else { return }
+        let rules = state.withLock { $0.rules }
+        guard let adaptive = rules.adaptive else { return }
+        let isOverload = adaptive.isOverload(outcome)
+        if !isOverload, outcome.error != nil { return }
+        let served = state.withLock { state in
+            // A reload may have replaced the rules in the meantime.
+            let rules = state.rules
+            guard let adaptive = rules.adaptive else { return [] as [Waiter] }
+            state.shares.updateIfPresent(origin) { share in
+                if !isOverload {
+                    // An unused limit is no evidence about the server.
+                    guard share.held * 2 >= Int(share.limit) else { return }
+                    if adaptive.followsLatency {
+                        // A reload has turned the rule on while the request was under way.
+                        guard let sentAt else { return }
+                        var probe = share.probe ?? LatencyProbe(limit: share.limit)
+                        share.limit = probe.record(
+                            sentAt: sentAt, at: now, limit: share.limit,
+                            within: rules.lowest...Double(rules.perOrigin))
+                        share.probe = probe
+                        return
+                    }
+                    share.limit = min(share.limit + 1 / share.limit, Double(rules.perOrigin))
+                } else if now >= share.mayShrinkFrom ?? now {
+                    share.limit = max(share.limit * adaptive.decrease, rules.lowest)
+                    share.probe?.lower(by: adaptive.decrease)
+                    share.mayShrinkFrom = now.advanced(by: adaptive.pause)
+                }
+            }
+            state.noteNext(of: origin)
+            return serve(&state)
+        }
+        for waiter in served { waiter.turn.settle(.success(())) }
+    }
+
+    // MARK: Metrics
+
+    var liveFigures: [LiveFigure] {
+        state.withLock { state in
+            let (held, total, waiting) = (state.held, state.rules.total, state.waiting)
+            return state.shares.compactMap { origin, share in
+                guard share.isInUse else { return nil }
+                let text = "\(share.held) of \(Int(share.limit)), \(share.line.cost) in line"
+                return LiveFigure("permits to \(origin)", text, isTrouble: !share.hasRoom)
+            } + [
+                LiveFigure("permits", "\(held) of \(total)", isTrouble: held >= total),
+                LiveFigure("in line", "\(waiting) of \(state.rules.queue)", isTrouble: waiting > 0),
+            ]
+        }
+    }
+
+    /// Reports to the meter how many calls are under way and waiting.
+    ///
+    /// If the limit is adaptive and the origin is known, the origin's limit is reported too.
+    func tell(of origin: Origin) {
+        figures.tell {
+            let (held, waiting, limit) = state.withLock { state in
+                let isAdaptive = state.rules.adaptive != nil
+                return (state.held, state.waiting, isAdaptive ? state.shares[origin]?.limit : nil)
+            }
+            var gauges: [GateFigure: Double?] = [
+                .gauge("turnpike.concurrency_limit.in_flight"): Double(held),
+                .gauge("turnpike.concurrency_limit.waiting"): Double(waiting),
+            ]
+            gauges.updateValue(
+                limit?.rounded(.down),
+                forKey: .gauge("turnpike.concurrency_limit.limit", origin.meterLabels))
+            return gauges
+        }
+    }
+
+    private static func full(_ origin: Origin, queue: Int) -> ClientError {
+        ClientError(
+            .overloaded,
+            "the limit on concurrent calls to \(origin) is reached, and "
+                + (queue == 0 ? "no queue is set" : "the queue of \(queue) is full")
+                + "; slow down, or raise the limit",
+            transfer: TransferState(.connecting))
+    }
+}
+
+/// The share of one origin in the permits: its limit, the permits it holds, and its waiting calls.
+struct OriginShare: LineEntry {
+    var limit: Double
+    var held = 0
+    var line = WaitingLine()
+    var mayShrinkFrom: MonotonicInstant?
+    var probe: LatencyProbe?
+    /// The time of the last report that calls wait because of the limit of this origin.
+    var toldAt: MonotonicInstant?
+
+    var isInUse: Bool { held > 0 || !line.isEmpty }
+    var hasRoom: Bool { held < Int(limit) }
+
+    /// The place among all origins of the waiter that is next, as ``Permits`` last noted it.
+    var noted: WaitingLine.Place?
+
+    /// The place among all origins of the waiter that is next, if there is room for it.
+    ///
+    /// Rounds count within a line. A waiter that is overdue holds up those of its line, so its place is
+    /// that of the highest class.
+    var next: WaitingLine.Place? {
+        guard hasRoom, let first = line.first else { return nil }
+        return WaitingLine.Place(
+            rank: WaitingLine.Rank(
+                level: line.isOverdue ? 0 : first.rank.level, ticket: first.rank.ticket),
+            waiter: first.waiter)
+    }
+}

@@ -1,0 +1,394 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Synchronization
+public import TurnpikeCore
+public import TurnpikeMiddleware
+import TurnpikeSupport
+
+/// The permits of each key of a limit, and the calls that wait for them in line, those of higher
+/// classes first (``Criticality``).
+///
+/// It keeps 1024 keys, and more only if calls depend on them.
+public final class KeyedLimiter<Source: PermitSource>: Sendable {
+    /// Does work for a source of permits that asks for it; called outside the lock.
+    public typealias Attendant =
+        @Sendable (KeyedLimiter<Source>, QuotaKey, any TimeSource) -> Void
+
+    struct Line: LineEntry {
+        var source: Source
+        var line = WaitingLine()
+        // Serves the call that is next.
+        var timer: (any TimerToken)?
+        var timerDue = Int64.max
+        // The time of the last report of waiting calls.
+        var toldAt: MonotonicInstant?
+
+        init(_ source: Source) { self.source = source }
+
+        var isInUse: Bool { !line.isEmpty || source.isInUse }
+        var next: Waiter? { line.first?.waiter }
+        var demand: WaitingPermits { WaitingPermits(all: line.cost, first: next?.cost) }
+        var turn: Int64? { next.flatMap { source.turn(of: $0.cost) } }
+    }
+
+    struct State {
+        var queue: Int
+        var lines = BoundedMap<QuotaKey, Line>()
+        var waiting = 0
+        var nextTicket: UInt64 = 0
+    }
+
+    /// The rules, each once.
+    public let rules: [QuotaRule]
+    /// The cool-downs that the limit honours; nil if it honours none.
+    public let cooldowns: Cooldowns?
+    /// The figures of the limit.
+    public let figures: GateFigures
+    let rates: PermitRates
+    private let make: @Sendable () -> Source
+    let attendant: Attendant?
+    let state: Mutex<State>
+
+    /// Creates a limiter.
+    /// - Parameters:
+    ///   - rules: The rules, for facts and for fields of responses.
+    ///   - queue: How many calls may wait, over all keys.
+    ///   - cooldowns: Holds calls back while their origin has asked to wait.
+    ///   - figures: Receives the number of waiting calls, and counts refused calls.
+    ///   - attendant: Does the work that the source of permits asks for.
+    ///   - make: Makes the permits of a new key.
+    public init(
+        _ rules: [QuotaRule], queue: Int, cooldowns: Cooldowns?, figures: GateFigures,
+        attendant: Attendant? = nil, _ make: @escaping @Sendable () -> Source
+    ) {
+        // A rule that is in the list twice would be charged twice.
+        var known: Set<QuotaRule> = []
+        self.rules = rules.filter { known.insert($0).inserted }
+        self.cooldowns = cooldowns
+        self.figures = figures
+        self.attendant = attendant
+        self.make = make
+        rates = PermitRates(self.rules)
+        state = Mutex(State(queue: max(queue, 0)))
+    }
+
+    /// How many calls may wait.
+    var queue: Int { state.withLock { $0.queue } }
+
+    /// How many calls wait.
+    var waitingCount: Int { state.withLock { $0.waiting } }
+
+    /// Takes over the queue and the meter of another limiter; calls that already wait stay.
+    func update(to other: KeyedLimiter) {
+        let queue = other.queue
+        state.withLock { $0.queue = queue }
+        figures.move(to: other.figures.meter)
+    }
+
+    /// Reports the number of waiting calls to the meter.
+    func tell() { figures.tell { [.gauge("turnpike.rate_limit.waiting"): Double(waitingCount)] } }
+
+    // MARK: Calls
+
+    /// Takes permits, or a place in line for them.
+    /// - Parameters:
+    ///   - key: Whose quota is used.
+    ///   - precedence: What decides when the call has its turn.
+    ///   - cost: How many permits the call takes, at least 1.
+    ///   - deadline: The time at which the call must have ended.
+    ///   - timeSource: Schedules the wake-up.
+    /// - Returns: The waiter, or nil if the permits were available.
+    /// - Throws: `rateLimited` if the line is full, `deadlineExceeded` if permits would come too
+    ///   late.
+    func take(
+        _ key: QuotaKey, _ precedence: Precedence = Precedence(), cost: Int = 1,
+        deadline: MonotonicInstant? = nil, timeSource: any TimeSource
+    ) throws -> Waiter? {
+        var actions = DeferredActions()
+        let waiter = try state.withLock { state -> Waiter? in
+            let now = timeSource.now
+            let coolingUntil = cooldowns?.end(of: key, at: now)?.nanoseconds
+            let ticket = state.nextTicket
+            let wish = state.lines.update(key, orMake: Line(make())) {
+                line -> (rank: WaitingLine.Rank, due: Int64, maySoon: Bool)? in
+                if takeNow(cost, &line, coolingUntil, at: now, &actions) { return nil }
+                let rank = line.line.rank(ticket, precedence)
+                let before = line.line.cost(before: rank, precedence)
+                return (
+                    rank, line.source.start(of: cost, behind: before, at: now.nanoseconds),
+                    coolingUntil == nil && line.source.mayStartSoon(at: now.nanoseconds)
+                )
+            }
+            guard let (rank, due, maySoon) = wish else { return nil }
+            let wait = Self.wait(from: now, until: max(due, coolingUntil ?? .min))
+            let isFull = state.waiting >= state.queue && !maySoon
+            let outranked = isFull ? state.lines.outranked(by: rank, in: key) : nil
+            if isFull, outranked == nil {
+                throw RateLimitError.full(key, wait, isCooling: coolingUntil != nil)
+            }
+            if let deadline, wait >= max(now.duration(to: deadline), .zero) {
+                throw RateLimitError.late(key, wait, isCooling: coolingUntil != nil)
+            }
+            if let (other, last) = outranked {
+                refuse(last, of: other, &state, timeSource, &actions)
+            }
+            state.waiting += 1
+            state.nextTicket += 1
+            return state.lines.updateIfPresent(key) { line in
+                let beginsLine = line.line.isEmpty && WaitingLine.isNews(&line.toldAt, at: now)
+                let waiter = Waiter(
+                    rank, precedence, beginsLine: beginsLine, cost: cost, deadline: deadline)
+                line.line.append(waiter)
+                arm(key, &line, coolingUntil, timeSource, &actions)
+                notice(line, at: now, &actions)
+                return waiter
+            }
+        }
+        perform(actions, key, timeSource)
+        return waiter
+    }
+
+    /// Takes permits if they are available at once.
+    /// - Returns: Whether they were available.
+    func takeNow(_ key: QuotaKey, cost: Int, timeSource: any TimeSource) -> Bool {
+        if cost <= 0 { return true }
+        var actions = DeferredActions()
+        let now = timeSource.now
+        let coolingUntil = cooldowns?.end(of: key, at: now)?.nanoseconds
+        let isTaken = state.withLock { state in
+            state.lines.update(key, orMake: Line(make())) {
+                takeNow(cost, &$0, coolingUntil, at: now, &actions)
+            }
+        }
+        perform(actions, key, timeSource)
+        return isTaken
+    }
+
+    private func takeNow(
+        _ cost: Int, _ line: inout Line, _ coolingUntil: Int64?, at now: MonotonicInstant,
+        _ actions: inout DeferredActions
+    ) -> Bool {
+        guard coolingUntil == nil, line.line.isEmpty, line.source.take(cost, at: now.nanoseconds)
+        else { return false }
+        notice(line, at: now, &actions)
+        return true
+    }
+
+    /// Removes a waiter from its line; the waiters behind it move up.
+    /// - Returns: Whether the waiter was still in line.
+    func leave(_ key: QuotaKey, _ waiter: Waiter, _ timeSource: any TimeSource) -> Bool {
+        var actions = DeferredActions()
+        let hasLeft = state.withLock { state in
+            let hasLeft =
+                state.lines.updateIfPresent(key) { line in
+                    guard line.line.remove(waiter.rank) != nil else { return false }
+                    // The next one may cost less, so that its permits are there already.
+                    serve(key, &line, timeSource, &actions)
+                    return true
+                } ?? false
+            if hasLeft { state.waiting -= 1 + actions.settledCount }
+            return hasLeft
+        }
+        perform(actions, key, timeSource)
+        return hasLeft
+    }
+
+    /// Adds permits to the rest of a quota; negative numbers charge permits.
+    func correct(_ permits: Int, of key: QuotaKey, _ timeSource: any TimeSource) {
+        if permits == 0 { return }
+        var actions = DeferredActions()
+        state.withLock { state in
+            state.lines.update(key, orMake: Line(make())) { line in
+                line.source.correct(permits, at: timeSource.now.nanoseconds)
+                serve(key, &line, timeSource, &actions)
+            }
+            state.waiting -= actions.settledCount
+        }
+        perform(actions, key, timeSource)
+    }
+
+    /// Lowers the permits left under one rule.
+    /// - Returns: Whether other users of the same quota must be notified.
+    public func lower(
+        to permits: Int, of key: QuotaKey, rule: Int, by timeSource: any TimeSource
+    ) -> Bool {
+        let now = timeSource.now.nanoseconds
+        return state.withLock { state in
+            state.lines.update(key, orMake: Line(make())) { line in
+                line.source.lower(to: permits, rule: rule, at: now)
+            }
+        }
+    }
+}
+
+extension KeyedLimiter {
+    func perform(
+        _ actions: DeferredActions, _ key: QuotaKey, _ timeSource: any TimeSource
+    ) {
+        actions.perform()
+        if actions.wantsAttention { attendant?(self, key, timeSource) }
+    }
+
+    func notice(
+        _ line: Line, at now: MonotonicInstant, _ actions: inout DeferredActions
+    ) {
+        if attendant != nil, line.source.wantsAttention(for: line.demand, at: now.nanoseconds) {
+            actions.wantsAttention = true
+        }
+    }
+
+    /// Starts the calls whose permits are available, and schedules the next turn.
+    func serve(
+        _ key: QuotaKey, _ line: inout Line, _ timeSource: any TimeSource,
+        _ actions: inout DeferredActions
+    ) {
+        let now = timeSource.now
+        let coolingUntil = cooldowns?.end(of: key, at: now)?.nanoseconds
+        while let first = line.next {
+            if coolingUntil == nil, line.source.take(first.cost, at: now.nanoseconds) {
+                if let served = line.line.serve(first.rank) { actions.served.append(served) }
+                continue
+            }
+            // The calls behind a refused call get its permits.
+            guard let deadline = first.deadline,
+                let turn = Self.turn(line, coolingUntil), deadline.nanoseconds <= turn,
+                line.line.remove(first.rank) != nil
+            else { break }
+            let wait = Self.wait(from: now, until: turn)
+            actions.fail(first, RateLimitError.late(key, wait, isCooling: coolingUntil != nil))
+        }
+        arm(key, &line, coolingUntil, timeSource, &actions)
+        notice(line, at: now, &actions)
+    }
+
+    // When the next call may start, as far as is known.
+    private static func turn(_ line: Line, _ coolingUntil: Int64?) -> Int64? {
+        guard let coolingUntil, !line.line.isEmpty else { return line.turn }
+        return max(line.turn ?? coolingUntil, coolingUntil)
+    }
+
+    func arm(
+        _ key: QuotaKey, _ line: inout Line, _ coolingUntil: Int64?,
+        _ timeSource: any TimeSource, _ actions: inout DeferredActions
+    ) {
+        let turn = Self.turn(line, coolingUntil)
+        if let timer = line.timer {
+            // A timer that is due too early schedules the next one.
+            if let turn, line.timerDue <= turn { return }
+            actions.timers.append(timer)
+            line.timer = nil
+        }
+        guard let turn else { return }
+        line.timerDue = turn
+        let wait = Self.wait(from: timeSource.now, until: turn)
+        line.timer = timeSource.schedule(after: wait) { [self] in
+            takeTurn(key, timeSource)
+        }
+    }
+
+    private func takeTurn(_ key: QuotaKey, _ timeSource: any TimeSource) {
+        var actions = DeferredActions()
+        state.withLock { state in
+            state.lines.updateIfPresent(key) { line in
+                line.timer = nil
+                serve(key, &line, timeSource, &actions)
+            }
+            state.waiting -= actions.settledCount
+        }
+        perform(actions, key, timeSource)
+    }
+
+    /// Refuses a call in line, whose place another one takes.
+    func refuse(
+        _ rank: WaitingLine.Rank, of key: QuotaKey, _ state: inout State,
+        _ timeSource: any TimeSource, _ actions: inout DeferredActions
+    ) {
+        let now = timeSource.now
+        let coolingUntil = cooldowns?.end(of: key, at: now)?.nanoseconds
+        let settled = actions.settledCount
+        state.lines.updateIfPresent(key) { line in
+            guard let waiter = line.line.remove(rank) else { return }
+            let due = line.source.start(
+                of: waiter.cost, behind: line.line.cost, at: now.nanoseconds)
+            let wait = Self.wait(from: now, until: max(due, coolingUntil ?? .min))
+            let error = RateLimitError.full(key, wait, isCooling: coolingUntil != nil)
+            actions.fail(waiter, error)
+            serve(key, &line, timeSource, &actions)
+        }
+        state.waiting -= actions.settledCount - settled
+    }
+
+    /// The time until a moment, which may have passed.
+    static func wait(from now: MonotonicInstant, until moment: Int64) -> Duration {
+        max(now.duration(to: MonotonicInstant(nanoseconds: moment)), .zero)
+    }
+}
+
+// For permits that another source grants.
+extension KeyedLimiter {
+    /// The keys whose permits meet a condition.
+    public func keys(where condition: @Sendable (Source) -> Bool) -> [QuotaKey] {
+        state.withLock { $0.lines.keys { condition($0.source) } }
+    }
+
+    /// Reads or changes the permits of a key, without starting calls.
+    /// - Returns: The value of the closure; nil if the key is not known.
+    public func change<Value: Sendable>(
+        _ key: QuotaKey, _ body: @Sendable (inout Source, WaitingPermits) -> Value
+    ) -> Value? {
+        state.withLock { state in
+            state.lines.updateIfPresent(key) { body(&$0.source, $0.demand) }
+        }
+    }
+
+    /// Changes the permits of a key, and starts the calls whose permits are then available.
+    /// - Parameters:
+    ///   - key: The key.
+    ///   - timeSource: The clock.
+    ///   - body: Changes the permits; returns which calls must be refused afterwards.
+    public func refill(
+        _ key: QuotaKey, by timeSource: any TimeSource,
+        _ body: @Sendable (inout Source) -> LineRefusal?
+    ) {
+        var actions = DeferredActions()
+        state.withLock { state in
+            let excess = state.waiting - state.queue
+            state.lines.updateIfPresent(key) { line in
+                let refusal = body(&line.source)
+                serve(key, &line, timeSource, &actions)
+                let settled = actions.settledCount
+                refuse(refusal, &line, key, excess: excess, at: timeSource.now, &actions)
+                if actions.settledCount > settled { serve(key, &line, timeSource, &actions) }
+            }
+            state.waiting -= actions.settledCount
+        }
+        perform(actions, key, timeSource)
+    }
+
+    // Refuses calls that were kept only because news of permits could have come.
+    private func refuse(
+        _ refusal: LineRefusal?, _ line: inout Line, _ key: QuotaKey, excess: Int,
+        at now: MonotonicInstant, _ actions: inout DeferredActions
+    ) {
+        let wait: Duration
+        var isCooling = false
+        switch refusal {
+        case nil: return
+        case .excess:
+            if line.source.mayStartSoon(at: now.nanoseconds) { return }
+            wait = Self.wait(from: now, until: line.turn ?? now.nanoseconds)
+        case .late(let after, let cooling):
+            (wait, isCooling) = (after, cooling)
+            let end = now.advanced(by: wait)
+            for waiter in line.line.waiters where waiter.deadline.map({ $0 <= end }) ?? false {
+                guard line.line.remove(waiter.rank) != nil else { continue }
+                actions.fail(waiter, RateLimitError.late(key, wait, isCooling: isCooling))
+            }
+        }
+        var excess = excess - actions.settledCount
+        while excess > 0, let last = line.line.last, let waiter = line.line.remove(last.rank) {
+            actions.fail(waiter, RateLimitError.full(key, wait, isCooling: isCooling))
+            excess -= 1
+        }
+    }
+}

@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Synchronization
+public import TurnpikeCore
+import TurnpikeMiddleware
+public import TurnpikeSupport
+
+/// How requests and responses change the keys and costs of a limit (``RateLimiting/key(_:)``).
+public struct RateLimitOptions: Sendable {
+    /// The group of calls that share the buckets.
+    public let scope: RateLimit.Scope
+    var key: (@Sendable (Request) -> String?)?
+    var turnKey: (@Sendable (Request) -> String?)?
+    var cost: (@Sendable (Request) -> Int)?
+    var headCost: (@Sendable (ResponseHead) -> Int?)?
+    var contentCost: (@Sendable (ResponseHead, Data) -> Int?)?
+    var maxContent = 0
+    var readsFields = false
+
+    // The largest cost of a call.
+    private static let maxCost = 1_000_000_000
+
+    /// Creates options: each request costs one permit.
+    /// - Parameter scope: The group of calls that share the buckets.
+    public init(scope: RateLimit.Scope) { self.scope = scope }
+
+    /// The quota that a request uses; nil if the request has no limit.
+    func key(of request: Request) -> QuotaKey? {
+        let part = key?(request)
+        if scope == .all { return QuotaKey(origin: nil, part: part) }
+        return request.origin.map { QuotaKey(origin: $0, part: part) }
+    }
+
+    func cost(of request: Request) -> Int {
+        guard let cost else { return 1 }
+        return max(Self.clamped(cost(request)), 0)
+    }
+
+    static func clamped(_ permits: Int) -> Int { min(max(permits, -maxCost), maxCost) }
+}
+
+extension RateLimiting {
+    /// Returns the limit with a quota for each key, such as the name of an account or tenant.
+    ///
+    /// ```swift
+    /// RateLimit(perSecond: 10).key { $0.headers["X-Tenant"] }
+    /// ```
+    ///
+    /// The limit stores up to 1024 quotas without waiting calls. The key must not be a secret:
+    /// errors and logs show its beginning, and in a shared store it is part of a key.
+    /// - Parameter key: Returns the owner of a request's quota at its origin; nil for the quota
+    ///   without a key.
+    /// - Returns: The limit. It shares its quotas with this one.
+    public func key(_ key: @escaping @Sendable (Request) -> String?) -> Self {
+        var copy = self
+        copy.options.key = key
+        return copy
+    }
+
+    /// Returns the limit with turns for those who wait for one quota: for each key, such as the name of
+    /// a user, one call after another.
+    ///
+    /// Of the calls of one class (``Criticality``), each key has one turn in a round. If the line is
+    /// full, the call that would have its turn last is refused. With ``key(_:)``, each key has a quota
+    /// of its own; with this, the keys share one.
+    /// - Parameter key: Whose call it is; nil for the calls without a key, which have turns together.
+    /// - Returns: The limit. It shares its quotas with this one.
+    public func takingTurns(by key: @escaping @Sendable (Request) -> String?) -> Self {
+        var copy = self
+        copy.options.turnKey = key
+        return copy
+    }
+
+    /// Returns the limit with a number of permits for each request; without it, each takes one.
+    ///
+    /// ```swift
+    /// // A provider counts tokens: about one for four bytes of the prompt, and those of the answer.
+    /// RateLimit([QuotaRule(100_000, per: .seconds(60), burst: 100_000)])
+    ///     .cost { 500 + Int($0.body.length ?? 4000) / 4 }
+    /// ```
+    ///
+    /// A call waits for its permits, but never for more than the smallest burst. A call that costs
+    /// more starts when the bucket is full. The calls behind it wait until the rest of its permits
+    /// has come. If costs are well above the burst, the burst is too small.
+    /// - Parameter cost: How many permits a request takes. With 0 or less, the request takes no
+    ///   permit and does not wait.
+    /// - Returns: The limit. It shares its quotas with this one.
+    public func cost(_ cost: @escaping @Sendable (Request) -> Int) -> Self {
+        var copy = self
+        copy.options.cost = cost
+        return copy
+    }
+
+    /// Returns the limit, corrected by the real cost of each call that the head of its response
+    /// states.
+    /// - Parameter cost: The number of permits that the call costs; nil if the head does not state
+    ///   it. Excess permits are returned, and missing permits are charged.
+    /// - Returns: The limit. It shares its quotas with this one.
+    public func actualCost(_ cost: @escaping @Sendable (ResponseHead) -> Int?) -> Self {
+        var copy = self
+        copy.options.headCost = cost
+        return copy
+    }
+
+    /// Returns the limit, corrected by the real cost of each call that the content of its response
+    /// states.
+    ///
+    /// ```swift
+    /// struct Answer: Decodable {
+    ///     struct Usage: Decodable { let total_tokens: Int }
+    ///     let usage: Usage
+    /// }
+    /// limit.actualCost(upTo: 1_048_576) { _, content in
+    ///     (try? JSONDecoder().decode(Answer.self, from: content))?.usage.total_tokens
+    /// }
+    /// ```
+    ///
+    /// The content is kept while the caller reads it, and `cost` is called when all of it was read.
+    /// If it breaks off or is longer, nothing is corrected; use ``charge(_:for:by:)`` then.
+    /// - Parameters:
+    ///   - maxBytes: The most bytes of content that are kept for `cost`.
+    ///   - cost: The number of permits that the call costs; nil if the content does not state it.
+    /// - Returns: The limit. It shares its quotas with this one.
+    public func actualCost(
+        upTo maxBytes: Int, _ cost: @escaping @Sendable (ResponseHead, Data) -> Int?
+    ) -> Self {
+        var copy = self
+        copy.options.contentCost = cost
+        copy.options.maxContent = max(maxBytes, 0)
+        return copy
+    }
+
+    /// Begins a cool-down and corrects the permits left, by the head of a response.
+    func look(at head: ResponseHead, _ key: QuotaKey, _ cost: Int, in context: Context) {
+        limiter.cooldowns?.note(head, for: key, gate: gateName, in: context)
+        if options.readsFields, !head.isStored { readFields(of: head, key, in: context) }
+        if let actual = options.headCost?(head) {
+            limiter.correct(cost - RateLimitOptions.clamped(actual), of: key, context.timeSource)
+        }
+    }
+
+    /// Corrects the permits left, by the content of a response.
+    func watch(_ response: Response, _ key: QuotaKey, _ cost: Int, in context: Context) {
+        guard let contentCost = options.contentCost else { return }
+        let (head, timeSource) = (response.head, context.timeSource)
+        let content = KeptContent(upTo: options.maxContent)
+        response.body.onChunk { content.add($0) }
+        response.body.onEnd { [limiter] end in
+            guard end.isFinished, let data = content.data, let actual = contentCost(head, data)
+            else { return }
+            limiter.correct(cost - RateLimitOptions.clamped(actual), of: key, timeSource)
+        }
+    }
+}
+
+/// The stored content of a response, for a correction.
+private final class KeptContent: Sendable {
+    private let limit: Int
+    private let content = Mutex<Data?>(Data())
+
+    init(upTo limit: Int) { self.limit = limit }
+
+    /// The whole content; nil if it is longer than the limit.
+    var data: Data? { content.withLock { $0 } }
+
+    func add(_ chunk: Data) {
+        content.withLock { content in
+            guard let count = content?.count else { return }
+            if count + chunk.count > limit { content = nil } else { content?.append(chunk) }
+        }
+    }
+}
+
+extension RateLimiting {
+    /// Returns the limit, corrected by header fields that state the rest of the server's quota.
+    ///
+    /// It reads `RateLimit` and `RateLimit-Policy` (draft-ietf-httpapi-ratelimit-headers-11), and
+    /// `X-RateLimit-Limit`, `X-RateLimit-Remaining` and `X-RateLimit-Reset`, whose reset is a
+    /// number of seconds or, if it is large, a Unix time. The remaining permits are lowered to the
+    /// server's number, and never raised: a lower number shows that the account has other clients.
+    /// If the server states that no permit is left until a time, and the limit honours cool-downs,
+    /// a cool-down begins.
+    ///
+    /// A field belongs to the rule with the same period. If there is none, it belongs to the rule
+    /// with the same number of permits, or else to the rule with the longest period.
+    /// - Returns: The limit. It shares its quotas with this one.
+    public func readsQuotaFields() -> Self {
+        var copy = self
+        copy.options.readsFields = true
+        return copy
+    }
+
+    func readFields(of head: ResponseHead, _ key: QuotaKey, in context: Context) {
+        let date = context.timeSource.date.timeIntervalSince1970
+        for left in QuotaLeft.all(in: head.headers, at: date) {
+            if left.permits == 0, let reset = left.reset, let cooldowns = limiter.cooldowns {
+                cooldowns.begin(reset, for: key, gate: gateName, in: context)
+            } else {
+                lower(
+                    to: left.permits, of: key, rule: left.rule(of: limiter.rules),
+                    by: context.timeSource)
+            }
+        }
+    }
+}
+
+/// The rest of a quota, from header fields.
+struct QuotaLeft: Equatable {
+    var permits: Int
+    var reset: Duration?
+    var quota: Int?
+    var window: Duration?
+
+    /// The fields of a response.
+    /// - Parameters:
+    ///   - headers: The header fields.
+    ///   - now: The Unix time.
+    /// - Returns: The rest of each quota of requests that the response names.
+    static func all(in headers: HTTPHeaders, at now: Double) -> [QuotaLeft] {
+        let limits = headers.rateLimits
+        if limits.isEmpty { return older(in: headers, at: now).map { [$0] } ?? [] }
+        let policies = headers.rateLimitPolicies
+        return limits.compactMap { limit in
+            let policy = policies.first {
+                $0.name == limit.policy && $0.partitionKey == limit.partitionKey
+            }
+            guard policy.map({ $0.unit == "requests" }) ?? true else { return nil }
+            return QuotaLeft(
+                permits: max(limit.availableQuota, 0), reset: limit.effectiveWindow,
+                quota: policy?.quota, window: policy?.window)
+        }
+    }
+
+    private static func older(in headers: HTTPHeaders, at now: Double) -> QuotaLeft? {
+        guard let remaining = number("X-RateLimit-Remaining", headers) else { return nil }
+        // Seconds from now on, or a Unix time: no quota has a period of thirty years.
+        let reset = number("X-RateLimit-Reset", headers).flatMap { reset -> Duration? in
+            let left = reset >= 1e9 ? reset - now : reset
+            return left > 0 && left < 1e9 ? .milliseconds(Int64(left * 1000)) : nil
+        }
+        return QuotaLeft(
+            permits: Int(min(remaining, 1e12)), reset: reset,
+            quota: number("X-RateLimit-Limit", headers).map { Int(min($0, 1e12)) }, window: nil)
+    }
+
+    private static func number(_ name: HTTPHeaders.Name, _ headers: HTTPHeaders) -> Double? {
+        guard let text = headers[name]?.split(separator: ",").first,
+            let number = Double(Grammar.trimmed(text)), number >= 0, number.isFinite
+        else { return nil }
+        return number
+    }
+
+    /// The index of the rule that this rest belongs to.
+    func rule(of rules: [QuotaRule]) -> Int {
+        rules.firstIndex { $0.period == window }
+            ?? rules.firstIndex { quota.map(Double.init) == $0.permits }
+            ?? rules.indices.max { rules[$0].period < rules[$1].period } ?? 0
+    }
+}
