@@ -40,6 +40,7 @@ let package = Package(
         .library(name: "TurnpikeCurlStackFiles", targets: ["TurnpikeCurlStackFiles"]),
         .library(name: "TurnpikeCache", targets: ["TurnpikeCache"]),
         .library(name: "TurnpikeCacheStackFiles", targets: ["TurnpikeCacheStackFiles"]),
+        .library(name: "TurnpikeDownloads", targets: ["TurnpikeDownloads"]),
         .library(name: "TurnpikeEndpoints", targets: ["TurnpikeEndpoints"]),
         .library(name: "TurnpikeEndpointsStackFiles", targets: ["TurnpikeEndpointsStackFiles"]),
         .library(name: "TurnpikeSharedState", targets: ["TurnpikeSharedState"]),
@@ -145,6 +146,10 @@ let package = Package(
             ],
             path: "Plugins/Cache/StackFiles", packageAccess: false, swiftSettings: settings),
         .target(
+            name: "TurnpikeDownloads", dependencies: ["TurnpikeCore", "TurnpikeSupport"],
+            path: "Plugins/Downloads", exclude: ["README.md"], packageAccess: false,
+            swiftSettings: settings),
+        .target(
             name: "TurnpikeEndpoints",
             dependencies: [
                 "TurnpikeCore", "TurnpikeMiddleware", "TurnpikeSupport", "TurnpikeTraffic",
@@ -231,9 +236,10 @@ let package = Package(
             name: "TurnpikeCommandLine",
             dependencies: [
                 "Turnpike", "TurnpikeAuthenticationStackFiles", "TurnpikeCache", "TurnpikeCore",
-                "TurnpikeCurl", "TurnpikeCurlStackFiles", "TurnpikeEndpointsStackFiles",
-                "TurnpikeInspection", "TurnpikeSharedStateStackFiles", "TurnpikeStackFiles",
-                "TurnpikeSupport", "TurnpikeTesting", "TurnpikeTrafficStackFiles", "TurnpikeValkey",
+                "TurnpikeCurl", "TurnpikeCurlStackFiles", "TurnpikeDownloads",
+                "TurnpikeEndpointsStackFiles", "TurnpikeInspection",
+                "TurnpikeSharedStateStackFiles", "TurnpikeStackFiles", "TurnpikeSupport",
+                "TurnpikeTesting", "TurnpikeTrafficStackFiles", "TurnpikeValkey",
                 "TurnpikeValkeyStackFiles", "TurnpikeWebSocket",
             ],
             path: "Plugins/CommandLine", exclude: ["Program"], packageAccess: false,
@@ -242,7 +248,7 @@ let package = Package(
             name: "TurnpikeProgram", dependencies: ["TurnpikeCommandLine"],
             path: "Plugins/CommandLine/Program", packageAccess: false, swiftSettings: settings),
         .executableTarget(
-            name: "quickstart", dependencies: ["Turnpike", "TurnpikeTesting"],
+            name: "quickstart", dependencies: ["Turnpike", "TurnpikeDownloads", "TurnpikeTesting"],
             path: "Examples/Quickstart", packageAccess: false, swiftSettings: settings),
         // What the studies have in common.
         .target(
@@ -363,6 +369,13 @@ let package = Package(
             ],
             path: "Tests/SerializersTests", swiftSettings: settings),
         .testTarget(
+            name: "DownloadsTests",
+            dependencies: [
+                "TestSupport", "TurnpikeCore", "TurnpikeDownloads", "TurnpikeSupport",
+                "TurnpikeTesting",
+            ],
+            path: "Tests/DownloadsTests", swiftSettings: settings),
+        .testTarget(
             name: "CommandLineTests",
             dependencies: [
                 "ChildProcess", "TestSupport", "Turnpike", "TurnpikeCache", "TurnpikeCommandLine",
@@ -413,9 +426,9 @@ let package = Package(
             name: "CostTests",
             dependencies: [
                 "TestSupport", "TurnpikeAuthentication", "TurnpikeCache", "TurnpikeCommandLine",
-                "TurnpikeCore", "TurnpikeCurl", "TurnpikeMiddleware", "TurnpikeSerializers",
-                "TurnpikeStackFiles", "TurnpikeSupport", "TurnpikeTesting", "TurnpikeTraffic",
-                "TurnpikeURLSession", "TurnpikeXML",
+                "TurnpikeCore", "TurnpikeCurl", "TurnpikeDownloads", "TurnpikeMiddleware",
+                "TurnpikeSerializers", "TurnpikeStackFiles", "TurnpikeSupport", "TurnpikeTesting",
+                "TurnpikeTraffic", "TurnpikeURLSession", "TurnpikeXML",
             ],
             path: "Tests/CostTests", swiftSettings: settings),
         .testTarget(
@@ -463,14 +476,16 @@ let package = Package(
             name: "TurnpikeTests",
             dependencies: [
                 "Turnpike", "TurnpikeAuthentication", "TurnpikeAuthenticationStackFiles",
-                "TurnpikeCache", "TurnpikeEndpoints", "TurnpikeInspection", "TurnpikeSharedState",
-                "TurnpikeSharedStateStackFiles", "TurnpikeStackFiles", "TurnpikeSupport",
-                "TurnpikeTesting", "TurnpikeTraffic", "TurnpikeTrafficStackFiles", "TurnpikeXML",
+                "TurnpikeCache", "TurnpikeDownloads", "TurnpikeEndpoints", "TurnpikeInspection",
+                "TurnpikeSharedState", "TurnpikeSharedStateStackFiles", "TurnpikeStackFiles",
+                "TurnpikeSupport", "TurnpikeTesting", "TurnpikeTraffic",
+                "TurnpikeTrafficStackFiles", "TurnpikeXML",
             ],
             path: "Tests/TurnpikeTests", exclude: ["Cookbook/Recordings"], packageAccess: false),
         // Compiled like an app whose declarations belong to the main actor (SE-0466).
         .testTarget(
-            name: "MainActorTests", dependencies: ["Turnpike", "TurnpikeTesting"],
+            name: "MainActorTests",
+            dependencies: ["Turnpike", "TurnpikeDownloads", "TurnpikeTesting"],
             path: "Tests/MainActorTests", packageAccess: false,
             swiftSettings: [
                 .defaultIsolation(MainActor.self),
@@ -481,7 +496,8 @@ let package = Package(
             name: "IntegrationTests",
             dependencies: [
                 "ChildProcess", "TestSupport", "Turnpike", "TurnpikeAuthenticationStackFiles",
-                "TurnpikeCurl", "TurnpikeEndpoints", "TurnpikeStackFiles", "TurnpikeTesting",
+                "TurnpikeCurl", "TurnpikeDownloads", "TurnpikeEndpoints", "TurnpikeStackFiles",
+                "TurnpikeTesting",
             ],
             path: "Tests/IntegrationTests", swiftSettings: settings),
         .executableTarget(
@@ -493,11 +509,16 @@ let package = Package(
             path: "Tests/Programs/Crash", swiftSettings: settings),
         .executableTarget(
             name: "turnpike-flood",
-            dependencies: ["ChildProcess", "Turnpike", "TurnpikeCurl", "TurnpikeTesting"],
+            dependencies: [
+                "ChildProcess", "Turnpike", "TurnpikeCurl", "TurnpikeDownloads", "TurnpikeTesting",
+            ],
             path: "Tests/Programs/Flood", swiftSettings: settings),
         .executableTarget(
             name: "turnpike-resume",
-            dependencies: ["ChildProcess", "Turnpike", "TurnpikeSupport", "TurnpikeTesting"],
+            dependencies: [
+                "ChildProcess", "Turnpike", "TurnpikeDownloads", "TurnpikeSupport",
+                "TurnpikeTesting",
+            ],
             path: "Tests/Programs/Resume", swiftSettings: settings),
         .executableTarget(
             name: "turnpike-exit", dependencies: ["Turnpike", "TurnpikeTesting"],
@@ -522,8 +543,8 @@ let package = Package(
         .executableTarget(
             name: "turnpike-descriptors",
             dependencies: [
-                "Turnpike", "TurnpikeCache", "TurnpikeCore", "TurnpikeCurl", "TurnpikeReachability",
-                "TurnpikeSupport", "TurnpikeTesting",
+                "Turnpike", "TurnpikeCache", "TurnpikeCore", "TurnpikeCurl", "TurnpikeDownloads",
+                "TurnpikeReachability", "TurnpikeSupport", "TurnpikeTesting",
             ],
             path: "Tests/Programs/Descriptors", swiftSettings: settings),
         .executableTarget(

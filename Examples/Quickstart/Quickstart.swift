@@ -3,6 +3,7 @@
 import Foundation
 import Synchronization
 import Turnpike
+import TurnpikeDownloads
 import TurnpikeTesting
 
 /// A tour of Turnpike: a stack with a gate for each role, over real sockets and over a mock.

@@ -2,6 +2,7 @@
 
 import Foundation
 import Turnpike
+import TurnpikeDownloads
 import TurnpikeTesting
 
 struct User: Codable, Sendable {

@@ -2,6 +2,7 @@
 
 import Foundation
 import Turnpike
+import TurnpikeDownloads
 
 /// The main steps against the URL that the caller names, and then the same stack over a mock that
 /// answers like that server.

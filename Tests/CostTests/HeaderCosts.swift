@@ -9,6 +9,7 @@ import TurnpikeTesting
 @testable import TurnpikeCache
 @testable import TurnpikeCore
 @testable import TurnpikeCurl
+@testable import TurnpikeDownloads
 @testable import TurnpikeMiddleware
 @testable import TurnpikeSerializers
 @testable import TurnpikeURLSession

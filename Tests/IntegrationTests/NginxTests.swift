@@ -4,6 +4,7 @@ import Foundation
 import TestSupport
 import Testing
 import Turnpike
+import TurnpikeDownloads
 
 @Suite(
     "With nginx", .serialized, .oneAtATime,

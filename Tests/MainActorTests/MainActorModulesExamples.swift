@@ -4,6 +4,7 @@ import Foundation
 import Synchronization
 import Testing
 import Turnpike
+import TurnpikeDownloads
 import TurnpikeTesting
 
 // What the article shows. Each declaration without `nonisolated` belongs to the main actor, unless

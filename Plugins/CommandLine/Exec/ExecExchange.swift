@@ -4,6 +4,7 @@ import Foundation
 import Synchronization
 import Turnpike
 import TurnpikeCore
+import TurnpikeDownloads
 
 /// One exchange of `exec`: sends the request, reads the response, and reports the result.
 struct ExecExchange: Sendable {

@@ -4,6 +4,7 @@ import Foundation
 import Synchronization
 import Turnpike
 import TurnpikeCore
+import TurnpikeDownloads
 import TurnpikeSupport
 
 /// Records the parts of an exchange as soon as they are known.

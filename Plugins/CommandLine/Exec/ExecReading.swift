@@ -3,6 +3,7 @@
 import Foundation
 import Turnpike
 import TurnpikeCore
+import TurnpikeDownloads
 import TurnpikeStackFiles
 
 /// How an `exec` line reads the response.

@@ -5,6 +5,7 @@ import Turnpike
 import TurnpikeCache
 import TurnpikeCore
 import TurnpikeCurl
+import TurnpikeDownloads
 import TurnpikeReachability
 import TurnpikeSupport
 import TurnpikeTesting

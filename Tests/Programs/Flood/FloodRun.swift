@@ -2,6 +2,7 @@
 
 import Foundation
 import Turnpike
+import TurnpikeDownloads
 
 /// One flood and its figures.
 struct FloodRun {

@@ -2,6 +2,7 @@
 
 import Foundation
 import Turnpike
+import TurnpikeDownloads
 
 /// Downloads a file by processes that are killed at random moments, and looks whether it is right
 /// in the end.

@@ -174,22 +174,6 @@ struct MultipartTests {
         await expectError(.upload) { while try await reader.next() != nil {} }
     }
 
-    @Test("A form can be written to a file URL, and to no other URL")
-    func writing() async throws {
-        let directory = TemporaryFolder()
-        var form = MultipartFormData(boundary: "B")
-        form.append("x", name: "a")
-        let body = RequestBody.multipart(form)
-        let web = try #require(URL(string: "http://a.example/x"))
-        let error = await #expect(throws: ClientError.self) { try await body.write(to: web) }
-        #expect(error?.code == .invalidRequest)
-        let file = directory.url.appending(path: "form")
-        let count = try await body.write(to: file)
-        #expect(try Data(contentsOf: file) == body.inMemory && count == body.length)
-        await expectError(.download) { try await body.write(to: file) }
-        #expect(directory.names == ["form"])
-    }
-
     @Test(
         "Content that contains the boundary is refused, because its rest would be read as parts",
         arguments: ["--B", "x\r\n--B\r\n\r\ny", "x\n--B--", "a --B"])

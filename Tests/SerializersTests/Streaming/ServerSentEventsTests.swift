@@ -359,4 +359,27 @@ struct ServerSentEventsTests {
         let given = client(transport).get(anywhere).events(reconnects: 3, lastEventID: "x\ny")
         #expect((await all(given).error as? ClientError)?.code == .invalidRequest)
     }
+
+    @Test(
+        "A stream that waits to reconnect is listed, and ended with the other calls",
+        arguments: [true, false])
+    func waiting(shutsDown: Bool) async throws {
+        let clock = ManualClock()
+        let transport = ScriptedTransport(Self.stream("data: a\n\n"))
+        let client = client(transport, clock)
+        async let result = all(client.get(anywhere).events())
+        try await clock.waitForTimer(in: .seconds(3))
+        #expect(client.runningCalls.map { $0.request?.method } == [.get])
+        if shutsDown {
+            async let end: Void = client.shutdown(grace: .milliseconds(100))
+            try await clock.waitForTimer(in: .milliseconds(100))
+            clock.advance(by: .milliseconds(100))
+            await end
+        } else {
+            client.cancelAll()
+        }
+        let (items, error) = await result
+        #expect(items.map(\.data) == ["a"] && error is CancellationError)
+        #expect(transport.requests.count == 1 && clock.timerCount == 0)
+    }
 }

@@ -3,6 +3,7 @@
 import Foundation
 import Testing
 import Turnpike
+import TurnpikeDownloads
 import TurnpikeSupport
 import TurnpikeTesting
 

@@ -2,6 +2,7 @@
 
 import Foundation
 import Turnpike
+import TurnpikeDownloads
 import TurnpikeSupport
 
 // The code of the page "Cookbook: streams and files"; a test compares them.

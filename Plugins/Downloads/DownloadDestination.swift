@@ -242,25 +242,21 @@ extension ResponseHead {
     /// The name comes from `Content-Disposition` (RFC 6266) or, without this field, from the last
     /// path component of the URL. If both are missing, it is `download`. It is one path component
     /// of at most 255 bytes without control characters, and neither hidden nor `..`.
-    public var suggestedFilename: String {
+    var suggestedFilename: String {
         headers[.contentDisposition].flatMap { ContentDisposition(parsing: $0).filename }
             .flatMap(FileName.safe) ?? FileName.of(url) ?? "download"
     }
 }
 
-/// A `Content-Disposition` field (RFC 6266): its type and the file name in it.
+/// The parameters of a `Content-Disposition` field (RFC 6266).
 struct ContentDisposition: Equatable {
-    /// The type in lower case: `attachment`, `inline`, `form-data`.
-    let type: String
     /// The parameters with names in lower case; of several with the same name, the first.
     let parameters: [String: String]
 
     /// Parses the value of a field and ignores invalid parts.
     init(parsing text: String) {
-        let parts = Grammar.split(text[...], at: UInt8(ascii: ";"))
-        type = Grammar.trimmed(parts[0]).lowercased()
         var parameters: [String: String] = [:]
-        for part in parts.dropFirst() {
+        for part in Grammar.split(text[...], at: UInt8(ascii: ";")).dropFirst() {
             guard let equals = part.utf8.firstIndex(of: UInt8(ascii: "=")) else { continue }
             let name = Grammar.trimmed(part[..<equals]).lowercased()
             if parameters[name] != nil { continue }

@@ -38,11 +38,26 @@ struct DownloadWriter {
                 .download, "the server answered the request for a part with \(head.status)",
                 response: head)
         default:
-            let content = try await response.body.beginning(upTo: 4096)
             throw ClientError(
                 .validation, "the server answered with \(head.status); nothing is saved",
-                response: head, responseBody: content)
+                response: head, responseBody: try await beginning(of: response.body))
         }
+    }
+
+    /// Returns the first 4 KiB of the content of an error, or less if the content breaks off.
+    private func beginning(of body: ResponseBody) async throws -> Data {
+        var content = Data()
+        do {
+            for try await chunk in body {
+                content.append(chunk.prefix(4096 - content.count))
+                if content.count == 4096 { break }
+            }
+        } catch let error as CancellationError {
+            throw error
+        } catch {
+            // The error of the status says more.
+        }
+        return content
     }
 
     /// Writes all of the content from its first byte.

@@ -7,7 +7,7 @@ import Testing
 import TurnpikeTesting
 
 @testable import TurnpikeCore
-@testable import TurnpikeSerializers
+@testable import TurnpikeDownloads
 
 @Suite("Download")
 struct DownloadTests {
@@ -189,5 +189,22 @@ struct DownloadTests {
         }
         #expect(error?.code == .incomplete && error?.resumeData == nil)
         #expect(directory.names.isEmpty)
+    }
+
+    @Test("A body can be written to a file URL, and to no other URL")
+    func writing() async throws {
+        let body = RequestBody.stream {
+            AsyncStream {
+                $0.yield(Data("ab".utf8)); $0.finish()
+            }
+        }
+        let web = try #require(URL(string: "http://a.example/x"))
+        await expectError(.invalidRequest) { try await body.write(to: web) }
+        let file = directory.url.appending(path: "body")
+        #expect(try await body.write(to: file) == 2)
+        #expect(try Data(contentsOf: file) == Data("ab".utf8))
+        let other = RequestBody.data(Data("c".utf8))
+        await expectError(.download) { try await other.write(to: file) }
+        #expect(directory.names == ["body"])
     }
 }

@@ -2,7 +2,7 @@
 
 import Testing
 
-@testable import TurnpikeSerializers
+@testable import TurnpikeDownloads
 
 @Suite("ContentRange")
 struct ContentRangeTests {

@@ -64,7 +64,7 @@ extension ResumeData {
 extension ClientError {
     /// The data to continue the failed download, if that is possible.
     ///
-    /// The value is nil without ``TurnpikeSerializers/DownloadOptions/keepsPartialFile``.
+    /// The value is nil without ``TurnpikeDownloads/DownloadOptions/keepsPartialFile``.
     public var resumeData: ResumeData? { attachment as? ResumeData }
 }
 

@@ -8,7 +8,7 @@ import TurnpikeSupport
 import TurnpikeTesting
 
 @testable import TurnpikeCore
-@testable import TurnpikeSerializers
+@testable import TurnpikeDownloads
 
 @Suite("Resumed download")
 struct ResumeTests {

@@ -7,7 +7,7 @@ import Testing
 import TurnpikeTesting
 
 @testable import TurnpikeCore
-@testable import TurnpikeSerializers
+@testable import TurnpikeDownloads
 
 @Suite("The folder of a download")
 struct DownloadFolderTests {

@@ -4,7 +4,7 @@ import Foundation
 import Testing
 
 @testable import TurnpikeCore
-@testable import TurnpikeSerializers
+@testable import TurnpikeDownloads
 
 @Suite("Suggested file names")
 struct FileNameTests {

@@ -6,9 +6,9 @@ import Testing
 import TurnpikeTesting
 
 @testable import TurnpikeCore
-@testable import TurnpikeSerializers
+@testable import TurnpikeDownloads
 
-@Suite("Waits between the exchanges of a call")
+@Suite("Waits between the exchanges of a download")
 struct WaitTests {
     private let clock = ManualClock()
     private let directory = TemporaryFolder()
@@ -67,24 +67,5 @@ struct WaitTests {
         }
         await expectError(.connection) { try await running.value }
         #expect(transport.sentCount == 4 && clock.timerCount == 0)
-    }
-
-    @Test(
-        "A stream of events that waits to reconnect is listed and ended, too",
-        arguments: End.allCases)
-    func events(end: End) async throws {
-        let transport = ScriptedTransport({ request in
-            Response(
-                to: request, status: 200, headers: ["Content-Type": "text/event-stream"],
-                body: body("data: a\n\n"))
-        })
-        let client = client(transport)
-        async let result = all(client.get(anywhere).events())
-        try await clock.waitForTimer(in: .seconds(3))
-        #expect(client.runningCalls.map { $0.request?.method } == [.get])
-        try await end(client, clock)
-        let (items, error) = await result
-        #expect(items.map(\.data) == ["a"] && error is CancellationError)
-        #expect(transport.requests.count == 1 && clock.timerCount == 0)
     }
 }
