@@ -473,9 +473,8 @@ let package = Package(
         .testTarget(
             name: "IntegrationTests",
             dependencies: [
-                "ChildProcess", "TestSupport", "Turnpike", "TurnpikeCurl", "TurnpikeEndpoints",
-                "TurnpikeStackFiles",
-                "TurnpikeTesting",
+                "ChildProcess", "TestSupport", "Turnpike", "TurnpikeCache", "TurnpikeCurl",
+                "TurnpikeEndpoints", "TurnpikeStackFiles", "TurnpikeTesting",
             ],
             path: "Tests/IntegrationTests", swiftSettings: settings),
         .executableTarget(
