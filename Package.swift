@@ -496,8 +496,8 @@ let package = Package(
             name: "IntegrationTests",
             dependencies: [
                 "ChildProcess", "TestSupport", "Turnpike", "TurnpikeAuthenticationStackFiles",
-                "TurnpikeCurl", "TurnpikeDownloads", "TurnpikeEndpoints", "TurnpikeStackFiles",
-                "TurnpikeTesting",
+                "TurnpikeCache", "TurnpikeCurl", "TurnpikeDownloads", "TurnpikeEndpoints",
+                "TurnpikeStackFiles", "TurnpikeTesting",
             ],
             path: "Tests/IntegrationTests", swiftSettings: settings),
         .executableTarget(

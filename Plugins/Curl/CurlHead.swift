@@ -159,8 +159,10 @@ private struct StatusLine {
     let version: String
 
     init?(_ line: UnsafeBufferPointer<UInt8>) {
-        guard line.count >= 8, let slash = unsafe line.firstIndex(of: UInt8(ascii: "/")),
-            let blank = unsafe line.firstIndex(of: UInt8(ascii: " ")), slash < blank
+        // The name is case-sensitive (RFC 9112 §2.3).
+        let name = "HTTP/".utf8
+        guard line.count >= 8, unsafe line.starts(with: name),
+            let blank = unsafe line.firstIndex(of: UInt8(ascii: " "))
         else { return nil }
         var code = 0
         var digits = 0
@@ -172,7 +174,7 @@ private struct StatusLine {
         }
         guard digits == 3, code >= 100 else { return nil }
         self.code = code
-        let text = unsafe UnsafeBufferPointer(rebasing: line[(slash + 1)..<blank])
+        let text = unsafe UnsafeBufferPointer(rebasing: line[name.count..<blank])
         version = unsafe String(decoding: text, as: UTF8.self)
     }
 }

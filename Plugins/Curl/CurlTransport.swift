@@ -15,6 +15,8 @@ import TurnpikeSupport
 ///
 /// - Bodies stream both ways with back-pressure. A slow reader slows the server down, and a request
 ///   body is read only as fast as the connection takes it.
+/// - A response can be read while its request's content is sent. If a 2xx response ends before the
+///   content, libcurl reports that end only after the content has ended.
 /// - libcurl follows no redirect, and keeps no cookie, cache, password or HSTS entry. It reads no
 ///   settings from the environment or from files.
 /// - libcurl never sends a request twice. If a kept-alive connection turns out to be dead, the

@@ -47,7 +47,7 @@ struct CurlHeadTests {
         arguments: [
             "", "\r\n", "HTTP/1.1\r\n", "HTTP/1.1 \r\n", "HTTP/1.1 20\r\n", "HTTP/1.1 2000 x\r\n",
             "HTTP/1.1 2x0 OK\r\n", "HTTP/1.1 099 x\r\n", "HTTP/1.1 000 x\r\n", "HTTP 1.1/200\r\n",
-            "200 OK HTTP/1.1\r\n",
+            "200 OK HTTP/1.1\r\n", "Http/1.1 200 OK\r\n",
         ])
     func noStatusLine(text: String) {
         #expect(fault(text)?.code == .protocol)

@@ -94,6 +94,7 @@ struct CurlResponseTests {
     @Test(
         "What is no HTTP is an error of the protocol",
         arguments: [
+            "Http/1.1 200 OK\r\nContent-Length: 0\r\n\r\n",
             "HTTP/1.1 200 OK\r\nContent-Length: x\r\n\r\n",
             "HTTP/1.1 200 OK\r\nX: a\u{0}b\r\n\r\n",
             "HTTP/1.1 200 OK\r\nX: a\nSet-Cookie: smuggled=1\r\n\r\n",

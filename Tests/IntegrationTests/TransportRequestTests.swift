@@ -36,10 +36,9 @@ struct TransportRequestTests {
         #expect(request.headers[.acceptLanguage] == "de")
         #expect(!request.headers.contains(.transferEncoding))
         #expect(!request.headers.contains(.expect))
-        // URLSession tells no version, and leaves out fields without a value.
-        guard road == .curl else { return }
-        #expect(response.head.version == "1.1")
         #expect(request.headers["X-Empty"]?.isEmpty == true)
+        // URLSession tells no version.
+        #expect(response.head.version == (road == .curl ? "1.1" : nil))
     }
 
     @Test("Nothing is sent that was not asked for", arguments: Road.allCases)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
+import TestSupport
 import Testing
 import Turnpike
 import TurnpikeTesting
@@ -42,6 +43,18 @@ struct TransportResponseTests {
         server.route("/next", .ok(text: "x"))
         #expect(try await client.get("next").string() == "x")
         #expect(server.counts.accepted == 1)
+    }
+
+    @Test("A status line without the blank before its reason", arguments: Road.allCases)
+    func noReason(road: Road) async throws {
+        let client = try road.client(to: server)
+        server.route("/", .raw(Data("HTTP/1.1 200\r\nContent-Length: 1\r\n\r\nx".utf8)))
+        if road == .curl {
+            #expect(try await client.get("/").string() == "x")
+        } else {
+            // FoundationNetworking does not read it.
+            await expectError(.protocol) { try await client.get("/").string() }
+        }
     }
 
     @Test("Interim responses are passed over", arguments: Road.allCases)

@@ -18,6 +18,28 @@ extension TransportConformance {
                 }
                 try require(got == Data("firstsecond".utf8), "the content differs")
             },
+            check("Content without a length ends with its connection") { road in
+                road.server.route("/", .raw(Data("HTTP/1.1 200 OK\r\n\r\n1234".utf8)))
+                let text = try await road.text(of: road.get("/"))
+                try require(text == "1234", "the content is “\(text)”")
+            },
+            check("Content in a coding that the request names arrives decoded") { road in
+                let plain = "coded content"
+                for (coding, content) in Self.coded {
+                    road.server.route(
+                        "/",
+                        .handler { request in
+                            let accepted = request.headers[.acceptEncoding]?.split(separator: ",")
+                            let isAccepted = accepted?.contains {
+                                $0.drop { $0 == " " } == coding
+                            }
+                            guard isAccepted == true else { return .ok(text: plain) }
+                            return .ok(data: content, headers: ["Content-Encoding": coding])
+                        })
+                    let text = try await road.text(of: road.get("/"))
+                    try require(text == plain, "\(coding) content arrives as “\(text)”")
+                }
+            },
             check("Chunked content arrives without its framing") { road in
                 let parts = (0..<50).map { Data("part \($0);".utf8) }
                 road.server.route("/", .chunked(parts))
@@ -88,7 +110,7 @@ extension TransportConformance {
                     ("range", .file(file, range: 2..<5), "234"),
                     ("stream", .stream { Self.stream("ab", "cd") }, "abcd"),
                     ("sized stream", .stream(length: 4) { Self.stream("ab", "cd") }, "abcd"),
-                    ("empty", .empty, ""),
+                    ("empty stream", .stream { Self.stream() }, ""), ("empty", .empty, ""),
                 ]
                 for (kind, body, wanted) in bodies {
                     let content = try await road.content(of: road.client.post("/", body: body))
@@ -115,6 +137,10 @@ extension TransportConformance {
                     of: road.client.post("/", body: .data(Self.pattern(5 << 20))))
                 let echo = try JSONValue(parsing: content)
                 try require(echo["bodyBytes"]?.int == 5 << 20, "the server got another size")
+                road.server.fallback(.handler { .ok(data: $0.body) })
+                let returned = try await road.content(
+                    of: road.client.post("/", body: .data(Self.pattern(1_000_000))))
+                try require(returned == Self.pattern(1_000_000), "the content differs")
             },
             check("A failing request body is an error, and no complete request arrives") {
                 road in
@@ -162,6 +188,13 @@ extension TransportConformance {
         return data.prefix(count)
     }
 
+    /// One content in each of the codings that a client may name.
+    private static let coded = [
+        ("gzip", "H4sIAAAAAAACA0vOT0lNUUjOzytJzSsBAMx0GKoNAAAA"),
+        ("deflate", "eJxLzk9JTVFIzs8rSc0rAQAizgUb"), ("br", "GwwAAKRBxsjelCCjlOTR8MQ="),
+        ("zstd", "KLUv/QRYaQAAY29kZWQgY29udGVudEpdS1Y="),
+    ].map { ($0, Data(base64Encoded: $1) ?? Data()) }
+
     static func stream(_ parts: String...) -> AsyncStream<Data> {
         AsyncStream { continuation in
             for part in parts { continuation.yield(Data(part.utf8)) }
@@ -177,16 +210,22 @@ extension TransportConformance {
                 road.server.fallback(.echo)
                 _ = try await road.content(
                     of: road.client.request(
-                        .patch, "a/b%20c?q=1&q=%C3%A9", headers: ["X-One": "1", "X-Two": "a, b"],
+                        .patch, "a/b%20c?q=1&e=&q=%C3%A9",
+                        headers: [
+                            "X-One": "1", "X-Two": "a, b", "X-Empty": "", "X-List": "a",
+                            "X-List": "b",
+                        ],
                         body: .text("content")))
                 guard let request = road.server.requests.first else {
                     throw ConformanceFailure("nothing arrives")
                 }
                 try require(request.method == .patch, "the method is \(request.method)")
                 try require(
-                    request.target == "/a/b%20c?q=1&q=%C3%A9", "the target is \(request.target)")
+                    request.target == "/a/b%20c?q=1&e=&q=%C3%A9", "the target is \(request.target)")
                 try require(request.headers["X-One"] == "1", "a header field is missing")
                 try require(request.headers["X-Two"] == "a, b", "a header field was changed")
+                try require(request.headers["X-List"] == "a, b", "a line of a list is missing")
+                try require(request.headers["X-Empty"] == "", "a field without a value is missing")
                 try require(request.body == Data("content".utf8), "the content differs")
                 try require(
                     request.headers.values(of: .contentLength) == ["7"],
@@ -196,13 +235,40 @@ extension TransportConformance {
                 road.server.route(
                     "/",
                     .status(
-                        418, headers: ["X-Answer": "yes", "Content-Type": "text/plain"],
+                        418,
+                        headers: [
+                            "X-Answer": "yes", "X-List": "a", "X-List": "b",
+                            "Content-Type": "text/plain",
+                        ],
                         body: Data("short and stout".utf8)))
                 let response = try await road.get("/").response()
                 try require(response.status == 418, "the status is \(response.status.code)")
                 try require(response.headers["x-answer"] == "yes", "a header field is missing")
+                try require(response.headers["X-List"] == "a, b", "a line of a list is missing")
                 let body = try await response.body.collect(upTo: 1000)
                 try require(body == Data("short and stout".utf8), "the content differs")
+            },
+            check("Every status arrives as the response of every method") { road in
+                for (path, status) in [("ok", 200), ("missing", 404), ("unknown", 999)] {
+                    road.server.route("/" + path, .status(HTTPStatus(status)))
+                    for method in [HTTPMethod.get, .head, .post, .put, .delete] {
+                        let call = road.client.request(method, Target(path))
+                        let response = try await call.response()
+                        try require(
+                            response.status.code == status,
+                            "\(method) \(path) gets \(response.status.code)")
+                        let content = try await response.body.collect(upTo: 10)
+                        try require(content.isEmpty, "\(method) \(path) has content")
+                    }
+                }
+            },
+            check("A status without a reason is a status") { road in
+                let head = "HTTP/1.1 200 \r\nContent-Length: 1\r\n\r\nx"
+                road.server.route("/", .raw(Data(head.utf8)))
+                let response = try await road.get("/").response()
+                try require(response.status == 200, "the status is \(response.status.code)")
+                let content = try await response.body.collect(upTo: 10)
+                try require(content == Data("x".utf8), "the content differs")
             },
             check("A redirect is returned, not followed") { road in
                 road.server.route("/", .redirect(302, to: "/elsewhere"))
@@ -248,8 +314,13 @@ extension TransportConformance {
                 road.server.route("/head", .status(200, body: Data(count: 10)))
                 road.server.route("/empty", .status(204))
                 road.server.route("/same", .status(304, headers: ["ETag": "\"a\""]))
+                for status in ["204", "304"] {
+                    let head = "HTTP/1.1 \(status) x\r\nContent-Length: 1000\r\n\r\n"
+                    road.server.route("/" + status, .raw(Data(head.utf8), closes: false))
+                }
                 for (method, path) in [
                     (HTTPMethod.head, "head"), (.get, "empty"), (.get, "same"), (.get, "empty"),
+                    (.get, "204"), (.get, "304"),
                 ] {
                     let content = try await road.content(
                         of: road.client.request(method, Target(path)))

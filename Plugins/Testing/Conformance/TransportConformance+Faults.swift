@@ -44,10 +44,12 @@ extension TransportConformance {
                 }
             },
             check("Lengths that contradict each other are refused") { road in
-                let head = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\nabc"
-                road.server.route("/", .raw(Data(head.utf8)))
-                try await requireError(.protocol, .incomplete) {
-                    _ = try await road.content(of: road.get("/"))
+                for lengths in ["2\r\nContent-Length: 3", "3, 2"] {
+                    let head = "HTTP/1.1 200 OK\r\nContent-Length: \(lengths)\r\n\r\nabc"
+                    road.server.route("/", .raw(Data(head.utf8)))
+                    try await requireError(.protocol, .incomplete) {
+                        _ = try await road.content(of: road.get("/"))
+                    }
                 }
             },
         ]
@@ -122,6 +124,19 @@ extension TransportConformance {
                     }
                 }
                 for await _ in read.stream.prefix(2) {}
+                call.cancel()
+                try await requireCancellation { try await call.value }
+            },
+            ending("Cancelling the task that reads stalled content closes the connection") { road in
+                let part = Data("a part".utf8)
+                road.server.route(
+                    "/stalled", .chunked([part, part], holding: TestHold(), before: 1))
+                let response = try await road.get("stalled").response()
+                let read = AsyncStream.makeStream(of: Void.self)
+                let call = Task {
+                    for try await _ in response.body { read.continuation.yield() }
+                }
+                for await _ in read.stream.prefix(1) {}
                 call.cancel()
                 try await requireCancellation { try await call.value }
             },

@@ -22,7 +22,7 @@ public enum TransportConformance {
 
     /// All checks.
     public static var checks: [Check] {
-        messages + bodies + ends + faults + life + connections + upgrades
+        messages + bodies + interleaved + ends + faults + life + connections + upgrades
     }
 
     /// The environment of a check: a server, and a client with an empty stack over the transport.

@@ -11,7 +11,8 @@ public struct TestAnswer: Sendable {
         case wait(Duration)
         case endless(Data, every: Duration)
         case hold(TestHold)
-        case serve(@Sendable (TestPeer) -> Void)
+        /// With the bytes that followed the request's head.
+        case serve(@Sendable (TestPeer, Data) -> Void)
         case close
         case reset
     }
@@ -20,6 +21,8 @@ public struct TestAnswer: Sendable {
     var readsBody = true
     var sendsContinue = true
     var readingHold: TestHold?
+    /// Whether the response begins after the request's content.
+    var followsContent = true
 
     init(_ make: @escaping @Sendable (ReceivedRequest) -> [Step]) { self.make = make }
 
@@ -288,6 +291,7 @@ public struct TestAnswer: Sendable {
         copy.readsBody = readsBody
         copy.sendsContinue = sendsContinue
         copy.readingHold = readingHold
+        copy.followsContent = followsContent
         return copy
     }
 

@@ -32,7 +32,8 @@ final class TestConnection: Sendable {
             let isBodiless =
                 request.headers[.contentLength] == nil && request.headers[.transferEncoding] == nil
             let waits = request.headers[.expect] != nil
-            let comesUnasked = !isBodiless && !waits
+            let comesUnasked =
+                !isBodiless && !waits && server.nextAnswer(for: request.path).followsContent
             if comesUnasked {
                 server.didReceiveHead()
                 readBody(&request, &buffer)
@@ -49,7 +50,7 @@ final class TestConnection: Sendable {
                 }
                 readBody(&request, &buffer)
             }
-            let end = play(answer.steps(for: request))
+            let end = play(answer.steps(for: request), behind: buffer)
             server.didAnswer(wasAbandoned: end == .abandoned)
             if end != .done { return }
         }
@@ -142,7 +143,7 @@ final class TestConnection: Sendable {
         return true
     }
 
-    private func play(_ steps: [TestAnswer.Step]) -> End {
+    private func play(_ steps: [TestAnswer.Step], behind unread: Data) -> End {
         for step in steps {
             switch step {
             case .write(let data): if !socket.write(data) { return .abandoned }
@@ -155,7 +156,7 @@ final class TestConnection: Sendable {
             case .hold(let hold):
                 if !wait(upTo: .seconds(3600), until: { hold.isOpen }) { return .abandoned }
             case .serve(let serve):
-                serve(TestPeer(socket: socket))
+                serve(TestPeer(socket: socket), unread)
                 return .closed
             case .close: return .closed
             case .reset:

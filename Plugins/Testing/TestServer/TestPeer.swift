@@ -19,7 +19,7 @@ extension TestAnswer {
             var fields = headers
             fields[.upgrade] = name
             fields[.connection] = "Upgrade"
-            return [.write(head(101, fields) + first), .serve(serve)]
+            return [.write(head(101, fields) + first), .serve { peer, _ in serve(peer) }]
         }
     }
 }

@@ -211,15 +211,20 @@ public final class TestServer: Sendable {
         update { state in
             if !isCounted { Self.count(&state) }
             if keepsRecord { state.received.append(request) }
-            guard var route = state.routes[request.path], !route.answers.isEmpty else {
-                answer = state.fallback
-                return
-            }
-            answer = route.answers[min(route.turn, route.answers.count - 1)]
-            route.turn += 1
-            state.routes[request.path] = route
+            answer = Self.nextAnswer(for: request.path, state)
+            state.routes[request.path]?.turn += 1
         }
         return answer
+    }
+
+    /// Returns the response that the next request for a path gets.
+    func nextAnswer(for path: String) -> TestAnswer {
+        state.withLock { Self.nextAnswer(for: path, $0) }
+    }
+
+    private static func nextAnswer(for path: String, _ state: State) -> TestAnswer {
+        guard let route = state.routes[path], !route.answers.isEmpty else { return state.fallback }
+        return route.answers[min(route.turn, route.answers.count - 1)]
     }
 
     /// Called when a response is complete, or when its client has closed the connection.
