@@ -48,6 +48,7 @@ let package = Package(
         .library(name: "TurnpikeTrafficStackFiles", targets: ["TurnpikeTrafficStackFiles"]),
         .library(name: "TurnpikeXML", targets: ["TurnpikeXML"]),
         .library(name: "TurnpikeReachability", targets: ["TurnpikeReachability"]),
+        .library(name: "TurnpikeResumableUploads", targets: ["TurnpikeResumableUploads"]),
         .library(name: "TurnpikeWebSocket", targets: ["TurnpikeWebSocket"]),
         .library(name: "TurnpikeValkey", targets: ["TurnpikeValkey"]),
         .library(name: "TurnpikeValkeyCache", targets: ["TurnpikeValkeyCache"]),
@@ -185,6 +186,11 @@ let package = Package(
         .target(
             name: "TurnpikeReachability", dependencies: ["TurnpikeCore", "TurnpikeSupport"],
             path: "Plugins/Reachability", exclude: ["README.md"], packageAccess: false,
+            swiftSettings: settings),
+        .target(
+            name: "TurnpikeResumableUploads",
+            dependencies: ["TurnpikeCore", "TurnpikeMiddleware", "TurnpikeSupport"],
+            path: "Plugins/ResumableUploads", exclude: ["README.md"], packageAccess: false,
             swiftSettings: settings),
         .target(
             name: "TurnpikeWebSocket",
@@ -385,6 +391,14 @@ let package = Package(
                 "TurnpikeTesting",
             ],
             path: "Tests/ReachabilityTests", swiftSettings: settings),
+        .testTarget(
+            name: "ResumableUploadsTests",
+            dependencies: [
+                "ChildProcess", "TestSupport", "TurnpikeCore", "TurnpikeCurl",
+                "TurnpikeMiddleware", "TurnpikeResumableUploads", "TurnpikeSerializers",
+                "TurnpikeSupport", "TurnpikeTesting",
+            ],
+            path: "Tests/ResumableUploadsTests", swiftSettings: settings),
         .testTarget(
             name: "WebSocketTests",
             dependencies: [

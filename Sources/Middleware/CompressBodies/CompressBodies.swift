@@ -12,7 +12,8 @@ import TurnpikeSupport
 /// A body in memory keeps a known length. A file or a stream is compressed while it is sent, with
 /// little memory and without a known length. A body is sent unchanged if the request already names
 /// a content coding, if the body is smaller than the minimum, if its media type is already
-/// compressed, or if it has trailer fields, which may describe the original bytes. Use this gate
+/// compressed or that of a part of a resumable upload, or if it has trailer fields, which may
+/// describe the original bytes. Use this gate
 /// only for servers that are known to accept compressed requests: most do not.
 ///
 /// The system's zlib or Zstandard is loaded when it is first needed. Without it, the call fails with
@@ -128,6 +129,9 @@ public struct CompressBodies: SynchronousRequestAdapter {
         }
     }
 
+    // The offset of a part of a resumable upload counts the bytes of the file, not those of a coding.
+    private static let uploadParts = ["partial-upload", "offset+octet-stream"]
+
     private static func isCompressed(_ request: Request) -> Bool {
         let type =
             request.headers[.contentType].flatMap { MediaType(parsing: $0) }
@@ -138,7 +142,7 @@ public struct CompressBodies: SynchronousRequestAdapter {
         case "video", "audio": return true
         default:
             return ["zip", "gzip", "zstd", "x-7z-compressed", "x-bzip2", "x-xz", "vnd.rar"]
-                .contains(type.subtype)
+                .contains(type.subtype) || Self.uploadParts.contains(type.subtype)
         }
     }
 }

@@ -176,7 +176,8 @@ struct RedirectHints: ContextKey {
 /// The origins of the hops before the current one, oldest first.
 ///
 /// ``Redirect`` sets it on requests that follow a redirect, for inner gates that check where a
-/// request comes from.
+/// request comes from. Code that requests a URL of a response's `Location` sets it too, and
+/// ``Redirect`` adds its hops.
 public enum RedirectTrail: RequestOptionKey {
     /// The origins.
     public typealias Value = [Origin]
