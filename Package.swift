@@ -505,7 +505,10 @@ let package = Package(
             path: "Tests/Programs/Flood", swiftSettings: settings),
         .executableTarget(
             name: "turnpike-resume",
-            dependencies: ["ChildProcess", "Turnpike", "TurnpikeSupport", "TurnpikeTesting"],
+            dependencies: [
+                "ChildProcess", "Turnpike", "TurnpikeCurl", "TurnpikeResumableUploads",
+                "TurnpikeSupport", "TurnpikeTesting",
+            ],
             path: "Tests/Programs/Resume", swiftSettings: settings),
         .executableTarget(
             name: "turnpike-exit", dependencies: ["Turnpike", "TurnpikeTesting"],

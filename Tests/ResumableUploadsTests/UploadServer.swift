@@ -54,6 +54,8 @@ final class UploadServer: Sendable {
         /// Whether the content that completes an upload is answered; otherwise the connection
         /// breaks behind it.
         var answersEnd = true
+        /// Called with the number of bytes of an upload that the server has.
+        var onTake: @Sendable (Int) -> Void = { _ in }
         /// Answers a request in place of the server.
         var override: @Sendable (Arrival, inout [Int: Resource]) -> Answer? = { _, _ in nil }
     }
@@ -85,7 +87,14 @@ final class UploadServer: Sendable {
             $0.resources.values.reduce(0) { $0 + ($1.isComplete ? 0 : $1.content.count) }
         }
     }
-    func forget() { state.withLock { $0.resources = [:] } }
+    /// Forgets all uploads and requests.
+    func forget() {
+        state.withLock { state in
+            state.resources = [:]
+            state.arrivals = []
+        }
+    }
+
 
     /// Begins an exchange.
     func begin(_ method: HTTPMethod, _ url: URL, _ headers: HTTPHeaders) -> Verdict {
@@ -148,11 +157,13 @@ final class UploadServer: Sendable {
 
     /// Takes a chunk of a part.
     func take(_ chunk: Data, _ url: URL) {
-        state.withLock { state in
+        let (onTake, count) = state.withLock { state in
             state.arrivals[state.arrivals.count - 1].bytes += chunk.count
-            guard let id = Int(url.lastPathComponent) else { return }
+            let id = Int(url.lastPathComponent) ?? 0
             state.resources[id]?.content.append(chunk)
+            return (state.setup.onTake, state.resources[id]?.content.count ?? 0)
         }
+        onTake(count)
     }
 
     /// Answers a part that was taken to its end; nil breaks the connection.
