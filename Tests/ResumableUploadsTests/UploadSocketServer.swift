@@ -3,33 +3,40 @@
 import Foundation
 import Testing
 import TurnpikeCore
+import TurnpikeSupport
 
+@testable import TestSupport
 @testable import TurnpikeTesting
 
 /// An ``UploadServer`` behind a port of the loopback interface; a thread serves each connection.
 final class UploadSocketServer: Sendable {
     let uploads: UploadServer
     let url: URL
-    private let listener: TestSocket
+    private let listener: UncheckedBox<LoopbackSocket>
 
     init(_ uploads: UploadServer) throws {
         self.uploads = uploads
-        let listener = try TestSocket.listening()
+        let listener = UncheckedBox(try LoopbackSocket.listening())
         self.listener = listener
-        url = try #require(URL(string: "http://127.0.0.1:\(listener.localPort())/"))
+        // What the kernel has received and the server has not read is lost with a connection.
+        var size: CInt = 262_144
+        _ = unsafe setsockopt(
+            listener.value.descriptor, SOL_SOCKET, SO_RCVBUF, &size,
+            socklen_t(MemoryLayout<CInt>.size))
+        url = try #require(URL(string: "http://127.0.0.1:\(listener.value.port)/"))
         let base = url
         // Ends when the listener is shut down.
         Thread.detachNewThread {
-            while let socket = listener.accept() {
-                Thread.detachNewThread { Self.serve(socket, uploads, base) }
+            while let socket = listener.value.accepted() {
+                let connection = UncheckedBox(socket)
+                Thread.detachNewThread { Self.serve(connection.value, uploads, base) }
             }
         }
     }
 
-    deinit { listener.shutDown() }
+    deinit { _ = shutdown(listener.value.descriptor, CInt(2)) }
 
-    private static func serve(_ socket: TestSocket, _ uploads: UploadServer, _ base: URL) {
-        defer { socket.close() }
+    private static func serve(_ socket: LoopbackSocket, _ uploads: UploadServer, _ base: URL) {
         var buffer = Data()
         while let head = head(socket, &buffer),
             let request = ReceivedRequest(head: head, connection: 1)
@@ -46,7 +53,7 @@ final class UploadSocketServer: Sendable {
                 var allowed = cut ?? .max
                 while left > 0 {
                     if buffer.isEmpty {
-                        guard let chunk = socket.read() else { return }
+                        guard case .bytes(let chunk) = socket.read() else { return }
                         buffer = chunk
                     }
                     let chunk = Data(buffer.prefix(min(left, allowed)))
@@ -63,23 +70,23 @@ final class UploadSocketServer: Sendable {
         }
     }
 
-    private static func head(_ socket: TestSocket, _ buffer: inout Data) -> Data? {
+    private static func head(_ socket: LoopbackSocket, _ buffer: inout Data) -> Data? {
         while true {
             if let end = buffer.range(of: Data("\r\n\r\n".utf8)) {
                 defer { buffer = Data(buffer[end.upperBound...]) }
                 return Data(buffer[..<end.upperBound])
             }
-            guard let chunk = socket.read() else { return nil }
+            guard case .bytes(let chunk) = socket.read() else { return nil }
             buffer += chunk
         }
     }
 
     private static func write(
-        _ answer: UploadServer.Answer, to request: ReceivedRequest, on socket: TestSocket
+        _ answer: UploadServer.Answer, to request: ReceivedRequest, on socket: LoopbackSocket
     ) -> Bool {
         let response = TestAnswer.status(answer.status, headers: answer.headers, body: answer.body)
         return response.steps(for: request).allSatisfy { step in
-            if case .write(let data) = step { socket.write(data) } else { true }
+            if case .write(let data) = step { socket.write(data) == data.count } else { true }
         }
     }
 }
