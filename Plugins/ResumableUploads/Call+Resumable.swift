@@ -13,28 +13,22 @@ extension Call {
     /// let receipt = try await upload.response.decode(Receipt.self)
     /// ```
     ///
-    /// The request is sent without content, and asks the server for an upload resource. The content
-    /// then goes to the URL of that resource. Each exchange is a call of its own with all gates of
-    /// the client, so a retry and a deadline apply to each of them. If an exchange breaks off, the
-    /// server is asked how many bytes it has, and the next exchange sends the rest.
+    /// The request is sent without content, and the server answers with the URL of an upload
+    /// resource, to which the content goes. Each exchange is a call of its own with all gates of the
+    /// client. If the content is one file, a note beside it lets a later call with the same method,
+    /// URL and file continue the upload, even after `kill -9`. An upload never joins two files: if
+    /// the length, the modification time or the bytes that were sent have changed, it starts anew.
     ///
-    /// If the content is one file, a note beside it lets a later call with the same method, URL and
-    /// file continue the upload, even after `kill -9`. The length and the modification time of the
-    /// file, and the SHA-256 of all bytes that were sent, must be the same. Otherwise the upload
-    /// starts anew, so an upload never joins two files.
-    ///
-    /// If the upload resource has another origin than the request, it gets neither the credentials
-    /// of the client nor the header fields that a redirect would drop.
+    /// An upload resource of another origin gets no credentials, as after a redirect.
     /// - Parameters:
     ///   - options: The protocol, the note, and the size of the parts.
-    ///   - onProgress: Called for each chunk that the transport takes, over the whole content, by
-    ///     the task that sends. After an interruption the number of sent bytes may be smaller.
+    ///   - onProgress: Called for each chunk that the transport takes, over the whole content. After
+    ///     an interruption the number of sent bytes may be smaller.
     /// - Returns: The response to the whole content.
-    /// - Throws: ``/TurnpikeCore/ClientError/Code/unsupported`` if the content is a stream, or the
-    ///   server has no resumable uploads; ``/TurnpikeCore/ClientError/Code/tooLarge`` for content
-    ///   beyond a limit of the server; ``/TurnpikeCore/ClientError/Code/upload`` if the file was
-    ///   changed or the note cannot be written; `CancellationError`; otherwise the error of the last
-    ///   exchange.
+    /// - Throws: ``/TurnpikeCore/ClientError/Code/unsupported`` for a stream, or a server without
+    ///   resumable uploads; ``/TurnpikeCore/ClientError/Code/tooLarge`` beyond a limit of the server;
+    ///   ``/TurnpikeCore/ClientError/Code/upload`` if the file was changed or the note cannot be
+    ///   written; otherwise the error of the last exchange, or `CancellationError`.
     @discardableResult
     public func resumable(
         options: ResumableUploadOptions = ResumableUploadOptions(),
@@ -60,8 +54,8 @@ public struct ResumableUploadOptions: Sendable {
 
     /// Whether a later call may continue the upload.
     ///
-    /// The note of mode 0600 is named `.turnpike-….upload`, and has the URL of the upload resource.
-    /// It is removed when the upload is complete.
+    /// The note, `.turnpike-….upload`, has the URL of the upload resource and mode 0600. It is
+    /// removed when the upload is complete.
     public var keepsNote = true
 
     /// The folder of the note; nil is the folder of the file.
@@ -69,35 +63,24 @@ public struct ResumableUploadOptions: Sendable {
 
     /// The most bytes that one request sends; nil sends all that the server accepts.
     ///
-    /// Smaller parts suit a deadline, or a proxy that limits the content of a request. The minimum
-    /// of the server (`min-append-size`) applies nevertheless.
+    /// Smaller parts suit a deadline, or a proxy that limits the content of a request.
     public var partBytes: Int64?
 
     /// How many times in a row the upload continues although the server has no more bytes.
     ///
-    /// The wait before a continuation starts at half a second and doubles up to 30 s. If the server
-    /// sends `Retry-After`, it is at least as long; beyond a minute, the upload fails.
+    /// The wait before it starts at half a second and doubles up to 30 s. `Retry-After` of the server
+    /// lengthens it; beyond a minute, the upload fails.
     public var resumes = 5
 
-    /// Creates options.
-    public init(
-        dialect: Dialect = .draft, keepsNote: Bool = true, notesFolder: URL? = nil,
-        partBytes: Int64? = nil, resumes: Int = 5
-    ) {
-        self.dialect = dialect
-        self.keepsNote = keepsNote
-        self.notesFolder = notesFolder
-        self.partBytes = partBytes
-        self.resumes = resumes
-    }
+    /// Creates options with the defaults above.
+    public init(dialect: Dialect = .draft) { self.dialect = dialect }
 }
 
 /// The result of an upload.
 public struct FinishedUpload: Sendable {
     /// The response to the whole content; its body is unread.
     ///
-    /// If that response was lost and the server does not repeat it, this is the response in which
-    /// the server states that the upload is complete.
+    /// If the server does not repeat a lost response, this is its statement that it has all bytes.
     public let response: Response
     /// The URL of the upload resource.
     public let url: URL

@@ -1,31 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import TurnpikeCore
+public import TurnpikeCore
 import TurnpikeSupport
 
-/// The header fields of each protocol.
 extension ResumableUploadOptions.Dialect {
-    /// The fields of every request; a client of a draft must send the interop version.
-    var version: HTTPHeaders {
-        self == .tus ? ["Tus-Resumable": "1.0.0"] : ["Upload-Draft-Interop-Version": "8"]
-    }
-
-    /// The fields of the request that creates an upload without content ("careful creation").
-    func creation(of length: Int64) -> HTTPHeaders {
-        var fields = version
-        fields["Upload-Length"] = String(length)
-        if self == .draft { fields["Upload-Complete"] = "?0" }
-        return fields
-    }
-
-    /// The fields of a request that sends a part.
-    func part(at offset: Int64, isLast: Bool) -> HTTPHeaders {
-        var fields = version
-        fields["Upload-Offset"] = String(offset)
-        fields[.contentType] =
-            self == .tus ? "application/offset+octet-stream" : "application/partial-upload"
-        if self == .draft { fields["Upload-Complete"] = isLast ? "?1" : "?0" }
-        return fields
+    /// The media type of a part.
+    var partType: String {
+        self == .tus ? "application/offset+octet-stream" : "application/partial-upload"
     }
 
     /// Whether a response says that the upload is over.
@@ -36,8 +17,7 @@ extension ResumableUploadOptions.Dialect {
         if self == .tus {
             return head.status.kind == .successful && head.size("Upload-Offset") == length
         }
-        let value = head.headers["Upload-Complete"]
-        return value.map { Grammar.trimmed($0.prefix { $0 != ";" }) } == "?1"
+        return head.headers["Upload-Complete"]?.wholeMatch(of: /\?1 *(;.*)?/) != nil
     }
 }
 
@@ -71,23 +51,19 @@ struct UploadLimits {
 
     /// The known members of a dictionary (RFC 9651 §3.2).
     ///
-    /// Unknown members are ignored. If a known member has another type, the field counts as absent.
+    /// Other members are ignored. If one of these has another type, the field counts as absent.
     private static func members(_ lines: [String]) -> [Substring: Int64]? {
         var members: [Substring: Int64] = [:]
         for member in lines.flatMap({ Grammar.split($0[...], at: UInt8(ascii: ",")) }) {
             let parts = member.split(separator: "=", maxSplits: 1)
-            guard let key = parts.first.map({ Grammar.trimmed($0) }), known.contains(key) else {
-                continue
-            }
+            let key = Grammar.trimmed(parts.first ?? "")
+            let known = ["max-size", "min-size", "max-append-size", "min-append-size", "max-age"]
+            if !known.contains(String(key)) { continue }
             guard parts.count == 2, let value = integer(parts[1]) else { return nil }
             members[key] = value
         }
         return members
     }
-
-    private static let known: Set<Substring> = [
-        "max-size", "min-size", "max-append-size", "min-append-size", "max-age",
-    ]
 
     /// A non-negative integer of at most 15 digits (RFC 9651 §3.3.1), without its parameters.
     static func integer(_ text: Substring) -> Int64? {
@@ -96,33 +72,30 @@ struct UploadLimits {
         return Int64(digits)
     }
 
-    /// Checks whether content can be uploaded.
-    ///
-    /// A server that offers an upload resource although the content is below `min-size` has decided
-    /// otherwise.
+    /// Checks whether content can be uploaded; a server may take content below `min-size` too.
     func check(_ length: Int64, _ head: ResponseHead) throws {
-        let isRefused = head.status.kind != .successful
+        var code = ClientError.Code.unsupported
+        let reason: String
         if let maxSize, length > maxSize {
-            throw ClientError(
-                .tooLarge, "the content has \(length) bytes; the server takes at most \(maxSize)",
-                response: head)
+            code = .tooLarge
+            reason = "the content has \(length) bytes; the server takes at most \(maxSize)"
+        } else if let minSize, length < minSize, head.status.kind != .successful {
+            reason = "the server resumes no upload of less than \(minSize) bytes; send it at once"
+        } else if let maxAppend, maxAppend < max(minAppend ?? 0, 1) {
+            reason = "the server takes parts from \(minAppend ?? 1) to \(maxAppend) bytes"
+        } else {
+            return
         }
-        if let minSize, isRefused, length < minSize {
-            throw ClientError(
-                .unsupported,
-                "the server resumes uploads of at least \(minSize) bytes; send an ordinary request",
-                response: head)
-        }
-        if let maxAppend, maxAppend < max(minAppend ?? 0, 1) {
-            throw ClientError(
-                .unsupported,
-                "the server takes parts of at least \(minAppend ?? 1) and at most \(maxAppend) bytes",
-                response: head)
-        }
+        throw ClientError(code, reason, response: head)
     }
 
     /// The most bytes of the next part.
     func part(wanted: Int64) -> Int64 { max(min(wanted, maxAppend ?? .max), minAppend ?? 1, 1) }
+}
+
+extension ClientError.Code {
+    /// The server has lost the upload, and lost it once more when it was started anew.
+    public static let uploadLost = Self(rawValue: "uploadLost")
 }
 
 /// The response to an exchange, whether or not a gate has refused it.
@@ -147,17 +120,28 @@ struct UploadAnswer {
 }
 
 extension HTTPHeaders.Name {
-    /// Whether a field belongs only to the request that creates the upload.
-    var isOfCreation: Bool {
+    /// Whether a field of the call may go to the upload resource, as it does not describe the
+    /// content; to another origin, only the fields go that a redirect keeps.
+    func mayGo(toOwnOrigin isOwn: Bool) -> Bool {
         let name = lowercased
-        return ["content-", "if-", "upload-", "repr-", "want-"].contains { name.hasPrefix($0) }
-            || ["digest", "expect", "trailer", "range", "idempotency-key"].contains(name)
+        if !isOwn {
+            return name == "accept" || name.hasPrefix("accept-")
+                || ["user-agent", "traceparent", "tracestate"].contains(name)
+        }
+        return !["digest", "expect", "trailer", "range", "idempotency-key"].contains(name)
+            && !["content-", "if-", "upload-", "repr-", "want-"].contains { name.hasPrefix($0) }
     }
+}
 
-    /// Whether a field may go to another origin.
-    var mayCross: Bool {
-        let name = lowercased
-        return name == "accept" || name.hasPrefix("accept-")
-            || ["user-agent", "traceparent", "tracestate"].contains(name)
+extension Request {
+    /// Sets fields of the draft, or those of them that tus has, and the version of the protocol.
+    mutating func set(_ fields: HTTPHeaders, for dialect: ResumableUploadOptions.Dialect) {
+        for field in fields { headers[field.name] = field.value }
+        if dialect == .tus {
+            headers.remove("Upload-Complete")
+            headers["Tus-Resumable"] = "1.0.0"
+        } else {
+            headers["Upload-Draft-Interop-Version"] = "8"
+        }
     }
 }

@@ -1,32 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Synchronization
 import TurnpikeCore
 import TurnpikeSupport
-
-/// The state of a file, to notice that it was changed.
-struct FileState: Codable, Equatable {
-    let length: Int64
-    let seconds: Int64
-    let nanoseconds: Int64
-
-    /// Reads the state.
-    /// - Throws: ``/TurnpikeCore/ClientError/Code/upload`` if the file is gone.
-    init(_ path: String) throws {
-        var status = stat()
-        guard unsafe stat(path, &status) == 0 else {
-            let fault = FileFault("read the file to send")
-            throw ClientError(.upload, fault.description, underlying: fault)
-        }
-        length = Int64(status.st_size)
-        #if canImport(Darwin)
-        let time = status.st_mtimespec
-        #else
-        let time = status.st_mtim
-        #endif
-        seconds = Int64(time.tv_sec)
-        nanoseconds = Int64(time.tv_nsec)
-    }
-}
 
 /// The file by which a later call continues the upload of an earlier call.
 ///
@@ -34,10 +10,8 @@ struct FileState: Codable, Equatable {
 final class UploadNote: Sendable {
     /// What the note says.
     struct Content: Codable {
-        /// A hash of what identifies the upload.
-        let resource: String
         /// The state of the file when the upload began.
-        let file: FileState
+        let file: [Int64]
         /// The URL of the upload resource.
         let url: String
         /// When the upload resource may be gone, in seconds since 1970.
@@ -50,44 +24,48 @@ final class UploadNote: Sendable {
 
     private let folder: Folder
     private let name: String
-    private let descriptor: CInt
+    private let file: UnnamedFile
 
-    /// Opens the note, and creates it if it does not exist.
-    /// - Throws: ``/TurnpikeCore/ClientError/Code/upload`` if another call has the note, or if it
-    ///   cannot be written.
-    init(_ resource: String, in directory: String) throws {
-        name = ".turnpike-\(resource.prefix(32)).upload"
+    /// Opens the note of an upload, and creates it if it does not exist.
+    init(for identity: String, in directory: URL) throws {
+        let digest = SHA256.digest(of: Data(identity.utf8)).prefix(16)
+        name = ".turnpike-\(digest.hexadecimal).upload"
+        let descriptor: CInt
         do {
-            folder = try Folder.named(directory, .any)
+            folder = try Folder.named(directory.path(percentEncoded: false), .any)
             descriptor = try folder.openFile(name, O_RDWR | O_CREAT)
         } catch {
             throw Self.fault(error)
         }
+        file = UnnamedFile(descriptor: descriptor)
         var status = stat()
-        guard unsafe fstat(descriptor, &status) == 0, status.st_uid == geteuid() else {
-            throw ClientError(.upload, "the note \(directory)/\(name) belongs to another user")
-        }
         guard flock(descriptor, LOCK_EX | LOCK_NB) == 0, unsafe fstat(descriptor, &status) == 0,
-            status.st_nlink == 1
+            status.st_nlink == 1, status.st_uid == geteuid()
         else {
             throw ClientError(
-                .upload, "another call uploads this file to this URL; wait until it has ended")
+                .upload, "another call or another user has the note of the upload")
         }
     }
 
-    deinit { close(descriptor) }
+    /// Returns the length and the modification time of a file.
+    static func state(of path: String) throws -> [Int64] {
+        var status = stat()
+        guard unsafe stat(path, &status) == 0 else {
+            throw ClientError(.upload, FileFault("read the file to send").description)
+        }
+        #if canImport(Darwin)
+        let time = status.st_mtimespec
+        #else
+        let time = status.st_mtim
+        #endif
+        return [Int64(status.st_size), Int64(time.tv_sec), Int64(time.tv_nsec)]
+    }
 
     /// Returns what the note says about an upload, if it is valid.
-    func read(_ resource: String) -> Content? {
-        var data = Data(count: 65_536)
-        let count = unsafe data.withUnsafeMutableBytes {
-            unsafe pread(descriptor, $0.baseAddress, $0.count, 0)
-        }
-        guard count > 0,
-            let content = try? JSONDecoder().decode(Content.self, from: data.prefix(count)),
-            content.resource == resource, content.sent >= 0
-        else { return nil }
-        return content
+    func read() -> Content? {
+        let data = try? file.read(upToCount: 65_536, at: 0)
+        let content = data.flatMap { try? JSONDecoder().decode(Content.self, from: $0) }
+        return content.map { $0.sent >= 0 } == true ? content : nil
     }
 
     /// Writes the note in place by one system call, which `kill -9` does not divide.
@@ -96,14 +74,14 @@ final class UploadNote: Sendable {
             // Blanks cover the rest of a longer note.
             var data = try JSONEncoder().encode(content)
             data += Data(repeating: 0x20, count: max(4096 - data.count, 0))
-            try writeWhole(data, to: descriptor, at: 0, action: "write the note of the upload")
+            try file.write(data, at: 0)
         } catch {
             throw Self.fault(error)
         }
     }
 
     /// Empties the note before another upload begins.
-    func clear() { ftruncate(descriptor, 0) }
+    func clear() { file.truncate() }
 
     func remove() { _ = try? folder.remove(name) }
 
@@ -113,4 +91,74 @@ final class UploadNote: Sendable {
             "the note of the upload: \(error); set its folder (notesFolder), or keep none (keepsNote)",
             underlying: error)
     }
+}
+
+/// The bytes of an upload that may have been sent.
+///
+/// Their number and hash are in the note before a transport gets them.
+final class SentBytes: Sendable {
+    private struct State {
+        var count: Int64
+        var hash: SHA256
+        var content: UploadNote.Content?
+    }
+
+    private let state: Mutex<State>
+    private let note: UploadNote?
+
+    /// Continues what a note says, and writes it; without a note, the bytes are only counted.
+    init(
+        _ note: UploadNote? = nil, _ content: UploadNote.Content? = nil, _ hash: SHA256 = SHA256()
+    ) throws {
+        self.note = note
+        state = Mutex(State(count: content?.sent ?? 0, hash: hash, content: content))
+        if let content { try note?.write(content) }
+    }
+
+    var count: Int64 { state.withLock { $0.count } }
+
+    /// Adds a chunk that will be sent, and returns its end.
+    fileprivate func add(_ chunk: Data, at offset: Int64) throws -> Int64 {
+        let end = offset + Int64(chunk.count)
+        try state.withLock { state in
+            guard end > state.count else { return }
+            if let note, var content = state.content {
+                state.hash.update(chunk.suffix(Int(end - state.count)))
+                content.sent = end
+                content.sha256 = state.hash.finalize().hexadecimal
+                try note.write(content)
+                state.content = content
+            }
+            state.count = end
+        }
+        return end
+    }
+}
+
+/// The chunks of a part; each is added to the sent bytes before it is sent.
+struct SentChunks: AsyncSequence, Sendable {
+    typealias Element = Data
+    typealias Failure = any Error
+
+    let part: RequestBody
+    let offset: Int64
+    let sent: SentBytes
+    let onChunk: @Sendable (Int64) -> Void
+
+    struct AsyncIterator: AsyncIteratorProtocol {
+        let chunks: SentChunks
+        var reader: RequestBodyReader?
+        var position: Int64
+
+        mutating func next() async throws -> Data? {
+            let reader = try reader ?? chunks.part.open()
+            self.reader = reader
+            guard let chunk = try await reader.next() else { return nil }
+            position = try chunks.sent.add(chunk, at: position)
+            chunks.onChunk(position)
+            return chunk
+        }
+    }
+
+    func makeAsyncIterator() -> AsyncIterator { AsyncIterator(chunks: self, position: offset) }
 }

@@ -6,48 +6,34 @@ import TurnpikeSupport
 
 /// The exchanges of one upload.
 struct UploadSession {
+    /// The next exchange: the first, the question how many bytes the server has, or a part.
     private enum Step {
-        /// Creates the upload resource.
         case create
-        /// Asks how many bytes the server has.
         case ask
-        /// Sends the next part.
         case send(from: Int64)
         case finished(Response)
     }
 
-    /// Thrown if the upload resource is gone: the upload starts anew, once.
-    private struct Lost: Error {
-        let reason: ClientError
-
-        init(_ reason: String, _ head: ResponseHead) {
-            self.reason = ClientError(.protocol, reason, response: head)
-        }
-    }
-
     private let call: Call
     private let options: ResumableUploadOptions
-    private let onProgress: @Sendable (TransferProgress) -> Void
+    private let onProgress: @Sendable (Int64) -> Void
     private var dialect: ResumableUploadOptions.Dialect { options.dialect }
-
     private let body: RequestBody
     private let length: Int64
     /// The files of the content as they were when the call began.
-    private let files: [(path: String, state: FileState)]
-    private let resource: String
+    private let files: [(path: String, state: [Int64])]
     private let note: UploadNote?
-
     /// The origin to which the credentials of the call belong.
     private var origin: Origin?
     /// The upload resource; nil until it exists.
     private var url: TargetURI?
-    private var sent = SentBytes()
+    private var sent: SentBytes
     private var limits = UploadLimits()
-    /// The most bytes of a part, after the server has refused a larger one.
+    // The server has refused a larger part.
     private var partLimit = Int64.max
-    /// How many bytes an earlier call had sent; nil until the server has said it.
+    // Nil until the server has said how many bytes an earlier call had sent.
     private var resumedFrom: Int64? = 0
-    /// A response that says that the upload is over, if the response to the content was lost.
+    // The server has said that the upload is over, but the response to the content was lost.
     private var over: Response?
 
     init(
@@ -60,32 +46,29 @@ struct UploadSession {
         body = call.request.body
         guard let segments = try body.segments(), let length = body.length else {
             throw ClientError(
-                .unsupported,
-                "found a stream; a resumable upload needs data or files, which are read from any byte"
-            )
+                .unsupported, "found a stream; a resumable upload needs data or files")
         }
         self.length = length
         files = try segments.compactMap { segment in
             guard case .file(let path, _) = segment else { return nil }
-            return (path, try FileState(path))
+            return (path, try UploadNote.state(of: path))
         }
         origin = call.request.origin
+        sent = try SentBytes()
         call.request.body = .empty
         self.call = call
         self.options = options
-        self.onProgress = onProgress
-        guard options.keepsNote, origin != nil, segments.count == 1,
+        self.onProgress = { onProgress(TransferProgress(bytesSent: $0, totalToSend: length)) }
+        if options.keepsNote, origin != nil, segments.count == 1,
             case .file(let path, let range) = segments[0]
-        else {
-            resource = ""
+        {
+            let target = call.request.targetURI.absoluteForm
+            note = try UploadNote(
+                for: "\(options.dialect) \(call.request.method) \(range) \(path)\n\(target)",
+                in: options.notesFolder ?? URL(filePath: path).deletingLastPathComponent())
+        } else {
             note = nil
-            return
         }
-        let target = call.request.targetURI.absoluteForm
-        let identity = "\(options.dialect) \(call.request.method) \(range) \(path)\n\(target)"
-        resource = SHA256.digest(of: Data(identity.utf8)).hexadecimal
-        let folder = options.notesFolder ?? URL(filePath: path).deletingLastPathComponent()
-        note = try UploadNote(resource, in: folder.path(percentEncoded: false))
     }
 
     /// Sends the content, in as many exchanges as it takes.
@@ -100,22 +83,20 @@ struct UploadSession {
                 case .create: step = try await create()
                 case .ask: step = try await ask()
                 case .send(let offset):
-                    onProgress(TransferProgress(bytesSent: offset, totalToSend: length))
+                    onProgress(offset)
                     if offset > most { (most, failures) = (offset, 0) }
                     step = try await send(from: offset)
                 case .finished(let response):
                     note?.remove()
-                    onProgress(TransferProgress(bytesSent: length, totalToSend: length))
+                    onProgress(length)
                     return FinishedUpload(
                         response: response, url: url?.url ?? response.url, bytes: length,
                         resumedFrom: resumedFrom ?? 0)
                 }
-            } catch let lost as Lost {
-                if isAnew { throw lost.reason }
+            } catch let error as ClientError where error.code == .uploadLost && !isAnew {
                 (isAnew, most, resumedFrom) = (true, 0, 0)
                 step = .create
-            } catch let error as ClientError where error.isPassing {
-                if case .create = step { throw error }
+            } catch let error as ClientError where error.isPassing && url != nil {
                 failures += 1
                 let now = call.timeSource.date
                 let wish =
@@ -124,22 +105,24 @@ struct UploadSession {
                 let backoff = min(.milliseconds(500) * (1 << min(failures - 1, 6)), .seconds(30))
                 try await call.wait(for: max(backoff, wish))
                 step = .ask
+            } catch {
+                // There is nothing that a later call could continue.
+                if url == nil { note?.remove() }
+                throw error
             }
         }
     }
 
-    // MARK: Steps
-
     /// Finds the upload of an earlier call.
     private mutating func takeUp() async throws -> Step {
-        guard let content = note?.read(resource), content.file == files[0].state,
+        guard let content = note?.read(), content.file == files[0].state,
             let url = TargetURI(reference: content.url), let part = body.part(0..<content.sent),
             content.expires ?? .max > Int64(call.timeSource.date.timeIntervalSince1970)
         else { return .create }
         let hash = try await part.read(into: SHA256()) { $0.update($1) }
         guard hash.finalize().hexadecimal == content.sha256 else { return .create }
         self.url = url
-        sent = SentBytes(note, content, hash)
+        sent = try SentBytes(note, content, hash)
         resumedFrom = nil
         return .ask
     }
@@ -148,32 +131,20 @@ struct UploadSession {
     private mutating func create() async throws -> Step {
         note?.clear()
         var creation = call
-        for field in dialect.creation(of: length) {
-            creation.request.headers[field.name] = field.value
-        }
+        creation.request.set(
+            ["Upload-Length": "\(length)", "Upload-Complete": "?0"], for: dialect)
         // An upload resource that nobody uses is harmless.
         if call.request.options[RetryableOption.self] == nil { creation = creation.retryable() }
-        url = nil
-        let answer: UploadAnswer
-        do {
-            answer = try await self.answer(to: creation)
-            let isDone = answer.head.status.kind == .successful
-            if isDone { url = try location(answer) }
-            try await read(answer.head)
-            if !isDone { throw answer.failure }
-        } catch {
-            note?.remove()
-            throw error
-        }
-        if let note, let url {
-            let content = UploadNote.Content(
-                resource: resource, file: files[0].state, url: url.text,
-                expires: limits.expires.map { Int64($0.timeIntervalSince1970) })
-            try note.write(content)
-            sent = SentBytes(note, content)
-        } else {
-            sent = SentBytes()
-        }
+        (url, limits) = (nil, UploadLimits())
+        let answer = try await answer(to: creation)
+        let isDone = answer.head.status.kind == .successful
+        if isDone { url = try location(answer) }
+        try await read(answer.head)
+        if !isDone { throw answer.failure }
+        let content = UploadNote.Content(
+            file: files.first?.state ?? [], url: url?.text ?? "",
+            expires: limits.expires.map { Int64($0.timeIntervalSince1970) })
+        sent = try SentBytes(note, content)
         if let response = answer.response, dialect == .tus && length == 0 {
             return .finished(response)
         }
@@ -188,24 +159,18 @@ struct UploadSession {
             let target = url.origin
         else {
             throw ClientError(
-                .unsupported,
-                "the server created no upload resource; it got the request without its content",
-                response: head)
+                .unsupported, "the server has created no upload resource", response: head)
         }
         // If a gate has resolved the target, the first exchange tells its origin.
         origin = origin ?? Origin(answer.response?.hops.first?.url ?? head.url)
         if origin?.scheme == "https", target.scheme == "http" {
-            throw ClientError(
-                .redirect, "the upload resource is not protected by TLS, but the request was",
-                response: head)
+            throw ClientError(.redirect, "the upload would leave TLS", response: head)
         }
         return url.withoutUserInformation
     }
 
     private mutating func ask() async throws -> Step {
-        var fields = dialect.version
-        fields[.cacheControl] = "no-store"
-        let answer = try await answer(to: request(.head, fields))
+        let answer = try await answer(to: request(.head, [.cacheControl: "no-store"]))
         let head = answer.head
         try checkStatus(answer)
         try await read(head)
@@ -214,50 +179,45 @@ struct UploadSession {
                 .protocol, "the server does not say how many bytes it has", response: head)
         }
         if let other = head.size("Upload-Length"), other != length {
-            throw Lost("the server expects \(other) bytes, not \(length)", head)
+            throw ClientError(.uploadLost, "the server expects \(other) bytes", response: head)
         }
         resumedFrom = resumedFrom ?? offset
         let step = try next(offset, head)
-        guard dialect.isOver(head, length: length), let response = answer.response else {
-            return step
-        }
+        guard dialect.isOver(head, length: length) else { return step }
         if offset < length {
-            note?.remove()
+            url = nil
             throw ClientError(
-                .validation, "the server ended the upload after \(offset) of \(length) bytes",
-                response: head)
+                .validation, "the server ended the upload at byte \(offset)", response: head)
         }
-        if dialect == .tus { return .finished(response) }
-        // The server may repeat the response to the content.
-        over = response
-        return step
+        // In the draft, the server may repeat the response to the content.
+        over = answer.response
+        return dialect == .tus ? answer.response.map { .finished($0) } ?? step : step
     }
 
     /// Sends a part.
     private mutating func send(from offset: Int64) async throws -> Step {
         let wanted = min(partLimit, options.partBytes ?? .max)
         let end = offset + min(limits.part(wanted: wanted), length - offset)
-        for file in files where try FileState(file.path) != file.state {
+        let isSame = try files.allSatisfy { try UploadNote.state(of: $0.path) == $0.state }
+        guard isSame, let part = body.part(offset..<end) else {
             throw ClientError(.upload, "the file to send was changed; start the upload anew")
         }
-        guard let part = body.part(offset..<end) else {
-            throw ClientError(.upload, "the file to send was shortened")
-        }
-        var call = request(.patch, dialect.part(at: offset, isLast: end == length))
+        var call = request(
+            .patch,
+            [
+                "Upload-Offset": "\(offset)", "Upload-Complete": end == length ? "?1" : "?0",
+                .contentType: dialect.partType,
+            ])
         if end > offset {
-            call.request.body = .stream(length: end - offset, replayable: true) {
-                [sent, onProgress, length] in
-                SentChunks(part: part, offset: offset, sent: sent) { end in
-                    onProgress(TransferProgress(bytesSent: end, totalToSend: length))
-                }
-            }
+            let chunks = SentChunks(part: part, offset: offset, sent: sent, onChunk: onProgress)
+            call.request.body = .stream(length: end - offset, replayable: true) { chunks }
         }
         // A gate does not repeat a part, because the server may have the beginning of it.
         let answer = try await answer(to: call.retryable(false))
         let head = answer.head
         if dialect.isOver(head, length: length) {
             if let response = answer.response { return .finished(response) }
-            note?.remove()
+            url = nil
             throw answer.failure
         }
         if let over, head.status.kind != .successful { return .finished(over) }
@@ -275,21 +235,17 @@ struct UploadSession {
     }
 
     /// The step after the server has said how many bytes it has.
-    private func next(_ offset: Int64, _ head: ResponseHead) throws -> Step {
+    private mutating func next(_ offset: Int64, _ head: ResponseHead) throws -> Step {
         if offset > length {
-            note?.remove()
-            throw ClientError(
-                .protocol, "the server has \(offset) bytes of a content of \(length)",
-                response: head)
+            url = nil
+            throw ClientError(.protocol, "the server has too many bytes", response: head)
         }
-        // Bytes that no call has sent belong to something else.
+        // Bytes that this upload has not sent are those of another file.
         if offset > sent.count {
-            throw Lost("the server has bytes that were not sent to it", head)
+            throw ClientError(.uploadLost, "the server has unknown bytes", response: head)
         }
         return .send(from: offset)
     }
-
-    // MARK: Exchanges
 
     /// Reads the limits, and gives the upload up if they exclude the content.
     private mutating func read(_ head: ResponseHead) async throws {
@@ -297,17 +253,18 @@ struct UploadSession {
         do {
             try limits.check(length, head)
         } catch {
-            note?.remove()
-            if url != nil { _ = try? await answer(to: request(.delete, dialect.version)) }
+            if url != nil { _ = try? await answer(to: request(.delete, [:])) }
+            url = nil
             throw error
         }
     }
 
-    /// - Throws: ``Lost`` if the resource is gone; the failure of any other status but success.
+    /// Throws an error for any status but success.
     private func checkStatus(_ answer: UploadAnswer) throws {
         switch answer.head.status.code {
         case 200..<300: return
-        case 404, 410: throw Lost("the upload resource is gone", answer.head)
+        case 404, 410:
+            throw ClientError(.uploadLost, "the upload resource is gone", response: answer.head)
         case 408, 423, 425, 429, 500...: throw answer.passing("the server cannot go on now")
         default: throw answer.failure
         }
@@ -322,8 +279,8 @@ struct UploadSession {
         call.request.method = method
         if let url { call.request.targetURI = url }
         let isOwn = url?.origin.flatMap { origin?.isSameOrUpgraded(by: $0) } ?? false
-        call.request.headers.removeAll { $0.name.isOfCreation || !isOwn && !$0.name.mayCross }
-        for field in fields { call.request.headers[field.name] = field.value }
+        call.request.headers.removeAll { !$0.name.mayGo(toOwnOrigin: isOwn) }
+        call.request.set(fields, for: dialect)
         if url?.origin != origin { call.request.options.connectTarget = nil }
         return isOwn ? call : call.option(RedirectTrail.self, origin.map { [$0] } ?? [])
     }

@@ -95,7 +95,6 @@ final class UploadServer: Sendable {
         }
     }
 
-
     /// Begins an exchange.
     func begin(_ method: HTTPMethod, _ url: URL, _ headers: HTTPHeaders) -> Verdict {
         state.withLock { state in
