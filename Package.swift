@@ -470,7 +470,8 @@ let package = Package(
             name: "TurnpikeTests",
             dependencies: [
                 "Turnpike", "TurnpikeAuthentication", "TurnpikeAuthenticationStackFiles",
-                "TurnpikeCache", "TurnpikeEndpoints", "TurnpikeInspection", "TurnpikeSharedState",
+                "TurnpikeCache", "TurnpikeEndpoints", "TurnpikeInspection",
+                "TurnpikeResumableUploads", "TurnpikeSharedState",
                 "TurnpikeSharedStateStackFiles", "TurnpikeStackFiles", "TurnpikeSupport",
                 "TurnpikeTesting", "TurnpikeTraffic", "TurnpikeTrafficStackFiles", "TurnpikeXML",
             ],

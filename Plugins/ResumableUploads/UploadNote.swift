@@ -24,7 +24,7 @@ final class UploadNote: Sendable {
 
     private let folder: Folder
     private let name: String
-    private let file: UnnamedFile
+    private let file: Mutex<UnnamedFile?>
 
     /// Opens the note of an upload, and creates it if it does not exist.
     init(for identity: String, in directory: URL) throws {
@@ -37,13 +37,12 @@ final class UploadNote: Sendable {
         } catch {
             throw Self.fault(error)
         }
-        file = UnnamedFile(descriptor: descriptor)
+        file = Mutex(UnnamedFile(descriptor: descriptor))
         var status = stat()
         guard flock(descriptor, LOCK_EX | LOCK_NB) == 0, unsafe fstat(descriptor, &status) == 0,
             status.st_nlink == 1, status.st_uid == geteuid()
         else {
-            throw ClientError(
-                .upload, "another call or another user has the note of the upload")
+            throw ClientError(.upload, "another call or user has the note of the upload")
         }
     }
 
@@ -63,7 +62,7 @@ final class UploadNote: Sendable {
 
     /// Returns what the note says about an upload, if it is valid.
     func read() -> Content? {
-        let data = try? file.read(upToCount: 65_536, at: 0)
+        let data = file.withLock { try? $0?.read(upToCount: 65_536, at: 0) }
         let content = data.flatMap { try? JSONDecoder().decode(Content.self, from: $0) }
         return content.map { $0.sent >= 0 } == true ? content : nil
     }
@@ -74,16 +73,19 @@ final class UploadNote: Sendable {
             // Blanks cover the rest of a longer note.
             var data = try JSONEncoder().encode(content)
             data += Data(repeating: 0x20, count: max(4096 - data.count, 0))
-            try file.write(data, at: 0)
+            try file.withLock { try $0?.write(data, at: 0) }
         } catch {
             throw Self.fault(error)
         }
     }
 
     /// Empties the note before another upload begins.
-    func clear() { file.truncate() }
+    func clear() { file.withLock { $0?.truncate() } }
 
     func remove() { _ = try? folder.remove(name) }
+
+    /// Ends the lock, even if a transport or a record still has the content of a request.
+    func close() { file.withLock { $0 = nil } }
 
     private static func fault(_ error: any Error) -> ClientError {
         ClientError(

@@ -73,6 +73,7 @@ struct UploadSession {
 
     /// Sends the content, in as many exchanges as it takes.
     mutating func run() async throws -> FinishedUpload {
+        defer { note?.close() }
         var step = try await takeUp()
         var failures = 0
         var most: Int64 = 0
@@ -158,8 +159,7 @@ struct UploadSession {
             let url = TargetURI(reference: location, relativeTo: TargetURI(head.url)),
             let target = url.origin
         else {
-            throw ClientError(
-                .unsupported, "the server has created no upload resource", response: head)
+            throw ClientError(.unsupported, "the server created no upload", response: head)
         }
         // If a gate has resolved the target, the first exchange tells its origin.
         origin = origin ?? Origin(answer.response?.hops.first?.url ?? head.url)
@@ -234,7 +234,6 @@ struct UploadSession {
         return try next(reached, head)
     }
 
-    /// The step after the server has said how many bytes it has.
     private mutating func next(_ offset: Int64, _ head: ResponseHead) throws -> Step {
         if offset > length {
             url = nil
