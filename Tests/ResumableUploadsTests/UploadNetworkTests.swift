@@ -16,7 +16,7 @@ struct UploadNetworkTests {
     typealias Dialect = ResumableUploadOptions.Dialect
 
     /// A file of random blocks with a length that no buffer has.
-    private static func write(mib: Int, seed: UInt64, to file: URL) throws -> Data {
+    static func write(mib: Int, seed: UInt64, to file: URL) throws -> Data {
         var generator = SeededRandomSource(seed: seed).generator(forCall: 1)
         let block = Data((0..<8192).map { _ in UInt8.random(in: 0...255, using: &generator) })
         var content = Data(capacity: mib << 20)
