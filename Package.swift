@@ -49,6 +49,7 @@ let package = Package(
         .library(name: "TurnpikeTrafficStackFiles", targets: ["TurnpikeTrafficStackFiles"]),
         .library(name: "TurnpikeXML", targets: ["TurnpikeXML"]),
         .library(name: "TurnpikeReachability", targets: ["TurnpikeReachability"]),
+        .library(name: "TurnpikeResumableUploads", targets: ["TurnpikeResumableUploads"]),
         .library(name: "TurnpikeWebSocket", targets: ["TurnpikeWebSocket"]),
         .library(name: "TurnpikeValkey", targets: ["TurnpikeValkey"]),
         .library(name: "TurnpikeValkeyCache", targets: ["TurnpikeValkeyCache"]),
@@ -196,6 +197,11 @@ let package = Package(
         .target(
             name: "TurnpikeReachability", dependencies: ["TurnpikeCore", "TurnpikeSupport"],
             path: "Plugins/Reachability", exclude: ["README.md"], packageAccess: false,
+            swiftSettings: settings),
+        .target(
+            name: "TurnpikeResumableUploads",
+            dependencies: ["TurnpikeCore", "TurnpikeMiddleware", "TurnpikeSupport"],
+            path: "Plugins/ResumableUploads", exclude: ["README.md"], packageAccess: false,
             swiftSettings: settings),
         .target(
             name: "TurnpikeWebSocket",
@@ -407,6 +413,14 @@ let package = Package(
             ],
             path: "Tests/ReachabilityTests", swiftSettings: settings),
         .testTarget(
+            name: "ResumableUploadsTests",
+            dependencies: [
+                "ChildProcess", "TestSupport", "TurnpikeCore", "TurnpikeCurl",
+                "TurnpikeMiddleware", "TurnpikeResumableUploads", "TurnpikeSerializers",
+                "TurnpikeSupport", "TurnpikeTesting",
+            ],
+            path: "Tests/ResumableUploadsTests", swiftSettings: settings),
+        .testTarget(
             name: "WebSocketTests",
             dependencies: [
                 "ChildProcess", "TestSupport", "TurnpikeCore", "TurnpikeCurl",
@@ -477,9 +491,9 @@ let package = Package(
             dependencies: [
                 "Turnpike", "TurnpikeAuthentication", "TurnpikeAuthenticationStackFiles",
                 "TurnpikeCache", "TurnpikeDownloads", "TurnpikeEndpoints", "TurnpikeInspection",
-                "TurnpikeSharedState", "TurnpikeSharedStateStackFiles", "TurnpikeStackFiles",
-                "TurnpikeSupport", "TurnpikeTesting", "TurnpikeTraffic",
-                "TurnpikeTrafficStackFiles", "TurnpikeXML",
+                "TurnpikeResumableUploads", "TurnpikeSharedState",
+                "TurnpikeSharedStateStackFiles", "TurnpikeStackFiles", "TurnpikeSupport",
+                "TurnpikeTesting", "TurnpikeTraffic", "TurnpikeTrafficStackFiles", "TurnpikeXML",
             ],
             path: "Tests/TurnpikeTests", exclude: ["Cookbook/Recordings"], packageAccess: false),
         // Compiled like an app whose declarations belong to the main actor (SE-0466).
@@ -516,8 +530,8 @@ let package = Package(
         .executableTarget(
             name: "turnpike-resume",
             dependencies: [
-                "ChildProcess", "Turnpike", "TurnpikeDownloads", "TurnpikeSupport",
-                "TurnpikeTesting",
+                "ChildProcess", "Turnpike", "TurnpikeCurl", "TurnpikeDownloads",
+                "TurnpikeResumableUploads", "TurnpikeSupport", "TurnpikeTesting",
             ],
             path: "Tests/Programs/Resume", swiftSettings: settings),
         .executableTarget(

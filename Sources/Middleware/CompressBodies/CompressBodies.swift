@@ -11,9 +11,10 @@ import TurnpikeSupport
 ///
 /// A body in memory keeps a known length. A file or a stream is compressed while it is sent, so its
 /// length is unknown. A body is sent unchanged if the request already names a content coding, if
-/// the body is smaller than the minimum, or if its media type is already compressed. A body with
-/// trailer fields is also sent unchanged, because they may describe the original bytes. Use this
-/// gate only for servers that are known to accept compressed requests: most servers do not.
+/// the body is smaller than the minimum, or if its media type is already compressed or
+/// `application/partial-upload`. A body with trailer fields is also sent unchanged, because they may
+/// describe the original bytes. Use this gate only for servers that are known to accept compressed
+/// requests: most servers do not.
 ///
 /// The gate loads zlib or Zstandard of the system when the first body needs the library. If the
 /// system has no such library, the call fails with ``/TurnpikeCore/ClientError/Code/unsupported``
@@ -129,6 +130,9 @@ public struct CompressBodies: SynchronousRequestAdapter {
         }
     }
 
+    // The offset of a part of a resumable upload counts the bytes of the file, not those of a coding.
+    private static let uploadParts = ["partial-upload", "offset+octet-stream"]
+
     private static func isCompressed(_ request: Request) -> Bool {
         let type =
             request.headers[.contentType].flatMap { MediaType(parsing: $0) }
@@ -139,7 +143,7 @@ public struct CompressBodies: SynchronousRequestAdapter {
         case "video", "audio": return true
         default:
             return ["zip", "gzip", "zstd", "x-7z-compressed", "x-bzip2", "x-xz", "vnd.rar"]
-                .contains(type.subtype)
+                .contains(type.subtype) || Self.uploadParts.contains(type.subtype)
         }
     }
 }

@@ -75,7 +75,7 @@ public struct Redirect: PhasedInterceptor {
     ) async throws -> Response {
         var request = request
         var result = first
-        var path = RedirectPath()
+        var path = RedirectPath(origins: request.options[RedirectTrail.self] ?? [])
         while true {
             if case .success(let response) = result, response.status.kind != .redirection {
                 return response
@@ -157,9 +157,11 @@ private struct RedirectPath {
     var hops = 0
     // Whether a server may have performed the request before that server redirected the call.
     var hasEffect = false
-    var origins: [Origin] = []
+    var origins: [Origin]
     private var visited: Set<String> = []
     private var jarChanges = 0
+
+    init(origins: [Origin]) { self.origins = origins }
 
     mutating func leave(_ request: Request, jarChanges: Int) {
         if jarChanges != self.jarChanges {

@@ -171,7 +171,8 @@ struct RedirectHints: ContextKey {
 /// The origins of the hops before the current one, oldest first.
 ///
 /// ``Redirect`` sets this option on a request that follows a redirect. Inner gates use it to check
-/// which servers have redirected the call.
+/// which servers have redirected the call. Code that requests the URL in a `Location` field sets it
+/// too, and ``Redirect`` then adds its hops.
 public enum RedirectTrail: RequestOptionKey {
     /// The origins of the earlier hops.
     public typealias Value = [Origin]

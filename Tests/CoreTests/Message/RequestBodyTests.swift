@@ -4,6 +4,7 @@ import Foundation
 import Synchronization
 import TestSupport
 import Testing
+import TurnpikeSupport
 
 @testable import TurnpikeCore
 
@@ -114,5 +115,35 @@ struct RequestBodyTests {
         #expect(try RequestBody.concatenating([file, stream]).segments() == nil)
         #expect(try RequestBody.text("a").followed(by: ["X-A": "1"]).segments() == nil)
         #expect(try RequestBody.empty.segments()?.isEmpty == true)
+    }
+
+    @Test("A part of a body is read from its offset, across data and ranges of files")
+    func part() async throws {
+        let path = URL(filePath: #filePath)
+        let content = try Data(contentsOf: path)
+        let body = RequestBody.concatenating([
+            .data(Data("xxabc".utf8).dropFirst(2)), .file(path, range: 10..<30), .text("xyz"),
+            .file(path),
+        ])
+        let whole = try await read(body)
+        for range in [0..<0, 0..<2, 2..<4, 4..<23, 22..<25, 26..<60, 0..<Int64(whole.count)] {
+            let part = try #require(body.part(range))
+            let bytes = Int(range.lowerBound)..<Int(range.upperBound)
+            #expect(part.length == range.count64 && part.canOpenAgain)
+            #expect(try await read(part) == whole[bytes])
+            let again = part.part(1..<max(range.count64, 1))
+            if range.count64 > 1 {
+                #expect(try await read(#require(again)) == whole[bytes].dropFirst())
+            }
+        }
+        #expect(RequestBody.file(path, range: 3..<9, type: .json).part(1..<2)?.contentType == .json)
+        let end = Int64(content.count)
+        #expect(RequestBody.file(path).part(end..<end)?.length == 0)
+        #expect(RequestBody.file(path).part(0..<(end + 1)) == nil && body.part(-1..<2) == nil)
+        #expect(RequestBody.file(path.appending(path: "missing")).part(0..<0) == nil)
+        let stream = RequestBody.stream(length: 3, replayable: true) { [self] in chunks("abc") }
+        #expect(stream.part(0..<3) == nil)
+        #expect(RequestBody.concatenating([.text("a"), stream]).part(0..<2) == nil)
+        #expect(RequestBody.text("a").followed(by: ["X-A": "1"]).part(0..<1) == nil)
     }
 }

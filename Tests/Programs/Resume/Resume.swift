@@ -2,12 +2,16 @@
 
 import Foundation
 import Turnpike
+import TurnpikeCurl
 import TurnpikeDownloads
+import TurnpikeResumableUploads
 
 /// Downloads a file by processes that are killed at random moments, and looks whether it is right
 /// in the end.
 ///
 /// `turnpike-resume [--kills N] [--seed N] [--mib N]`
+///
+/// With `--upload URL FILE PROTOCOL` it uploads a file, for a test that kills it.
 ///
 /// Each process goes on from what the one before it has left. It fails where a file is wrong, and
 /// where a process fails that nobody killed.
@@ -18,6 +22,11 @@ enum Resume {
             let arguments = Array(CommandLine.arguments.dropFirst())
             if arguments.first == "--download", arguments.count == 3 {
                 return try await download(arguments[1], to: URL(filePath: arguments[2]))
+            }
+            if arguments.first == "--upload", arguments.count == 4,
+                let dialect = ResumableUploadOptions.Dialect(rawValue: arguments[3])
+            {
+                return try await upload(URL(filePath: arguments[2]), to: arguments[1], dialect)
             }
             print(try await ResumeRun(ResumeOptions(arguments)).run())
         } catch {
@@ -31,6 +40,14 @@ enum Resume {
         let client = Client(stack: [.validate(), .retry(), .idleTimeout(), .limits()])
         try await client.get(Target(url)).download(
             to: .file(file), options: DownloadOptions(keepsPartialFile: true))
+    }
+
+    private static func upload(
+        _ file: URL, to url: String, _ dialect: ResumableUploadOptions.Dialect
+    ) async throws {
+        let client = Client(transport: try CurlTransport(), stack: [.validate(), .retry()])
+        try await client.post(Target(url), body: .file(file)).resumable(
+            options: ResumableUploadOptions(dialect: dialect))
     }
 }
 

@@ -141,4 +141,29 @@ struct TransferRecipeTests {
             #expect(file.resumedFrom > 0)
         }
     }
+
+    @Test("An upload that broke off goes on where the server is, in a later call too")
+    func resumableUpload() async throws {
+        try await inFolder {
+            let video = folder.appending(path: "video")
+            try Data("0123456789".utf8).write(to: video)
+            let client = client(
+                .on(
+                    .post, "/v1/videos",
+                    .status(201, headers: ["Location": "/uploads/1", "Upload-Complete": "?0"])),
+                .on(
+                    .patch, "/uploads/1", .status(403),
+                    .status(
+                        200, json: ["id": "v7"], headers: ["Upload-Complete": "?1"])),
+                .on(
+                    .head, "/uploads/1",
+                    .status(204, headers: ["Upload-Offset": "4", "Upload-Complete": "?0"])))
+            await #expect(throws: ClientError.self) {
+                _ = try await sendLarge(video, client) { _ in }
+            }
+            #expect(try await sendLarge(video, client) { _ in } == "v7")
+            let transport = try #require(client.transport as? MockTransport)
+            #expect(transport.sent(.patch, "/uploads/1").map(\.text) == ["0123456789", "456789"])
+        }
+    }
 }

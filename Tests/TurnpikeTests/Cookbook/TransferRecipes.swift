@@ -3,6 +3,7 @@
 import Foundation
 import Turnpike
 import TurnpikeDownloads
+import TurnpikeResumableUploads
 import TurnpikeSupport
 
 // The code of the page "Cookbook: streams and files"; a test compares them.
@@ -96,4 +97,17 @@ func fetchLarge(
         ) { progress in
             show(progress.fractionReceived)
         }
+}
+
+struct VideoReceipt: Decodable, Sendable { var id: String }
+
+func sendLarge(
+    _ video: URL, _ client: Client, _ show: @escaping @Sendable (Double?) -> Void
+) async throws -> String {
+    var options = ResumableUploadOptions()
+    options.partBytes = 256 << 20
+    let upload = try await client.post("videos", body: .file(video, type: "video/mp4"))
+        .deadline(.seconds(600))  // for each part
+        .resumable(options: options) { show($0.fractionSent) }
+    return try await upload.response.decode(VideoReceipt.self).id
 }

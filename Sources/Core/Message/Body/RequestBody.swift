@@ -250,6 +250,44 @@ public struct RequestBody: Sendable {
         }
     }
 
+    /// Returns a range of the bytes as a body of its own, which is read without the bytes before it.
+    ///
+    /// Data and files are not copied.
+    /// - Parameter range: The bytes, counted from the first byte of this body.
+    /// - Returns: The body, or nil if this body cannot be read from an offset. This is so for a
+    ///   stream, for a body with trailers or a fault, and for a range beyond the length.
+    public func part(_ range: Range<Int64>) -> RequestBody? {
+        guard range.lowerBound >= 0, let length, range.upperBound <= length else { return nil }
+        switch source {
+        case .empty: return self
+        case .data(let data):
+            let start = data.startIndex
+            return .data(
+                data[(start + Int(range.lowerBound))..<(start + Int(range.upperBound))],
+                type: contentType)
+        case .file(let file):
+            let start = file.range?.lowerBound ?? 0
+            return .file(
+                file.url, range: (start + range.lowerBound)..<(start + range.upperBound),
+                type: contentType)
+        case .parts(let parts):
+            var start: Int64 = 0
+            var all: [RequestBody] = []
+            for part in parts {
+                let end = start + (part.length ?? 0)
+                let wanted = range.clamped(to: start..<end)
+                if !wanted.isEmpty {
+                    let own = (wanted.lowerBound - start)..<(wanted.upperBound - start)
+                    guard let part = part.part(own) else { return nil }
+                    all.append(part)
+                }
+                start = end
+            }
+            return .concatenating(all, type: contentType)
+        case .stream, .followed, .fault: return nil
+        }
+    }
+
     /// Checks the files of the body, so that a missing file is an error before anything is sent.
     func checkFiles() throws {
         switch source {

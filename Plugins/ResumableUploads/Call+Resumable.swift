@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+
+public import TurnpikeCore
+public import TurnpikeSupport
+
+extension Call {
+    /// Uploads the content of the request, and continues at the same byte after an interruption.
+    ///
+    /// ```swift
+    /// let upload = try await client.post("videos", body: .file(video)).resumable { progress in
+    ///     show(progress.fractionSent)
+    /// }
+    /// let receipt = try await upload.response.decode(Receipt.self)
+    /// ```
+    ///
+    /// The request is sent without content, and the server answers with the URL of an upload
+    /// resource, to which the content goes. Each exchange is a call of its own with all gates of the
+    /// client. If the content is one file, a note beside it lets a later call with the same method,
+    /// URL and file continue the upload, even after `kill -9`. An upload never joins two files: if
+    /// the length, the modification time or the bytes that were sent have changed, it starts anew.
+    ///
+    /// An upload resource of another origin gets no credentials, as after a redirect.
+    /// - Parameters:
+    ///   - options: The protocol, the note, and the size of the parts.
+    ///   - onProgress: Called for each chunk that the transport takes, over the whole content. After
+    ///     an interruption the number of sent bytes may be smaller.
+    /// - Returns: The response to the whole content.
+    /// - Throws: ``/TurnpikeCore/ClientError/Code/unsupported`` for a stream, or a server without
+    ///   resumable uploads; ``/TurnpikeCore/ClientError/Code/tooLarge`` beyond a limit of the server;
+    ///   ``/TurnpikeCore/ClientError/Code/upload`` if the file was changed or the note cannot be
+    ///   written; otherwise the error of the last exchange, or `CancellationError`.
+    @discardableResult
+    public func resumable(
+        options: ResumableUploadOptions = ResumableUploadOptions(),
+        onProgress: @escaping @Sendable (TransferProgress) -> Void = { _ in }
+    ) async throws -> FinishedUpload {
+        var session = try UploadSession(self, options, onProgress)
+        return try await session.run()
+    }
+}
+
+/// How an upload is sent and continued.
+public struct ResumableUploadOptions: Sendable {
+    /// A protocol for resumable uploads.
+    public enum Dialect: String, Sendable, Hashable, CaseIterable {
+        /// *Resumable Uploads for HTTP* (draft-ietf-httpbis-resumable-upload), interop version 8.
+        case draft
+        /// The tus protocol, version 1.0.0, with its extension *creation*.
+        case tus
+    }
+
+    /// The protocol that the server speaks.
+    public var dialect = Dialect.draft
+
+    /// Whether a later call may continue the upload.
+    ///
+    /// The note, `.turnpike-….upload`, has the URL of the upload resource and mode 0600. It is
+    /// removed when the upload is complete.
+    public var keepsNote = true
+
+    /// The folder of the note; nil is the folder of the file.
+    public var notesFolder: URL?
+
+    /// The most bytes that one request sends; nil sends all that the server accepts.
+    ///
+    /// Smaller parts suit a deadline, or a proxy that limits the content of a request.
+    public var partBytes: Int64?
+
+    /// How many times in a row the upload continues although the server has no more bytes.
+    ///
+    /// The wait before it starts at half a second and doubles up to 30 s. `Retry-After` of the server
+    /// lengthens it; beyond a minute, the upload fails.
+    public var resumes = 5
+
+    /// Creates options with the defaults above.
+    public init(dialect: Dialect = .draft) { self.dialect = dialect }
+}
+
+/// The result of an upload.
+public struct FinishedUpload: Sendable {
+    /// The response to the whole content; its body is unread.
+    ///
+    /// If the server does not repeat a lost response, this is its statement that it has all bytes.
+    public let response: Response
+    /// The URL of the upload resource.
+    public let url: URL
+    /// The size of the content.
+    public let bytes: Int64
+    /// How many of these bytes an earlier call had sent.
+    public let resumedFrom: Int64
+}

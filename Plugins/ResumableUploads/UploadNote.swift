@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Synchronization
+import TurnpikeCore
+import TurnpikeSupport
+
+/// The file by which a later call continues the upload of an earlier call.
+///
+/// The file is locked, so that two calls never send to one upload resource at once.
+final class UploadNote: Sendable {
+    /// What the note says.
+    struct Content: Codable {
+        /// The state of the file when the upload began.
+        let file: [Int64]
+        /// The URL of the upload resource.
+        let url: String
+        /// When the upload resource may be gone, in seconds since 1970.
+        let expires: Int64?
+        /// How many bytes may have been sent.
+        var sent: Int64 = 0
+        /// The SHA-256 of these bytes.
+        var sha256 = SHA256().finalize().hexadecimal
+    }
+
+    private let folder: Folder
+    private let name: String
+    private let file: Mutex<UnnamedFile?>
+
+    /// Opens the note of an upload, and creates it if it does not exist.
+    init(for identity: String, in directory: URL) throws {
+        let digest = SHA256.digest(of: Data(identity.utf8)).prefix(16)
+        name = ".turnpike-\(digest.hexadecimal).upload"
+        let descriptor: CInt
+        do {
+            folder = try Folder.named(directory.path(percentEncoded: false), .any)
+            descriptor = try folder.openFile(name, O_RDWR | O_CREAT)
+        } catch {
+            throw Self.fault(error)
+        }
+        file = Mutex(UnnamedFile(descriptor: descriptor))
+        var status = stat()
+        guard flock(descriptor, LOCK_EX | LOCK_NB) == 0, unsafe fstat(descriptor, &status) == 0,
+            status.st_nlink == 1, status.st_uid == geteuid()
+        else {
+            throw ClientError(.upload, "another call or user has the note of the upload")
+        }
+    }
+
+    /// Returns the length and the modification time of a file.
+    static func state(of path: String) throws -> [Int64] {
+        var status = stat()
+        guard unsafe stat(path, &status) == 0 else {
+            throw ClientError(.upload, FileFault("read the file to send").description)
+        }
+        #if canImport(Darwin)
+        let time = status.st_mtimespec
+        #else
+        let time = status.st_mtim
+        #endif
+        return [Int64(status.st_size), Int64(time.tv_sec), Int64(time.tv_nsec)]
+    }
+
+    /// Returns what the note says about an upload, if it is valid.
+    func read() -> Content? {
+        let data = file.withLock { try? $0?.read(upToCount: 65_536, at: 0) }
+        let content = data.flatMap { try? JSONDecoder().decode(Content.self, from: $0) }
+        return content.map { $0.sent >= 0 } == true ? content : nil
+    }
+
+    /// Writes the note in place by one system call, which `kill -9` does not divide.
+    func write(_ content: Content) throws {
+        do {
+            // Blanks cover the rest of a longer note.
+            var data = try JSONEncoder().encode(content)
+            data += Data(repeating: 0x20, count: max(4096 - data.count, 0))
+            try file.withLock { try $0?.write(data, at: 0) }
+        } catch {
+            throw Self.fault(error)
+        }
+    }
+
+    /// Empties the note before another upload begins.
+    func clear() { file.withLock { $0?.truncate() } }
+
+    func remove() { _ = try? folder.remove(name) }
+
+    /// Ends the lock, even if a transport or a record still has the content of a request.
+    func close() { file.withLock { $0 = nil } }
+
+    private static func fault(_ error: any Error) -> ClientError {
+        ClientError(
+            .upload,
+            "the note of the upload: \(error); set its folder (notesFolder), or keep none (keepsNote)",
+            underlying: error)
+    }
+}
+
+/// The bytes of an upload that may have been sent.
+///
+/// Their number and hash are in the note before a transport gets them.
+final class SentBytes: Sendable {
+    private struct State {
+        var count: Int64
+        var hash: SHA256
+        var content: UploadNote.Content?
+    }
+
+    private let state: Mutex<State>
+    private let note: UploadNote?
+
+    /// Continues what a note says, and writes it; without a note, the bytes are only counted.
+    init(
+        _ note: UploadNote? = nil, _ content: UploadNote.Content? = nil, _ hash: SHA256 = SHA256()
+    ) throws {
+        self.note = note
+        state = Mutex(State(count: content?.sent ?? 0, hash: hash, content: content))
+        if let content { try note?.write(content) }
+    }
+
+    var count: Int64 { state.withLock { $0.count } }
+
+    /// Adds a chunk that will be sent, and returns its end.
+    fileprivate func add(_ chunk: Data, at offset: Int64) throws -> Int64 {
+        let end = offset + Int64(chunk.count)
+        try state.withLock { state in
+            guard end > state.count else { return }
+            if let note, var content = state.content {
+                state.hash.update(chunk.suffix(Int(end - state.count)))
+                content.sent = end
+                content.sha256 = state.hash.finalize().hexadecimal
+                try note.write(content)
+                state.content = content
+            }
+            state.count = end
+        }
+        return end
+    }
+}
+
+/// The chunks of a part; each is added to the sent bytes before it is sent.
+struct SentChunks: AsyncSequence, Sendable {
+    typealias Element = Data
+    typealias Failure = any Error
+
+    let part: RequestBody
+    let offset: Int64
+    let sent: SentBytes
+    let onChunk: @Sendable (Int64) -> Void
+
+    struct AsyncIterator: AsyncIteratorProtocol {
+        let chunks: SentChunks
+        var reader: RequestBodyReader?
+        var position: Int64
+
+        mutating func next() async throws -> Data? {
+            let reader = try reader ?? chunks.part.open()
+            self.reader = reader
+            guard let chunk = try await reader.next() else { return nil }
+            position = try chunks.sent.add(chunk, at: position)
+            chunks.onChunk(position)
+            return chunk
+        }
+    }
+
+    func makeAsyncIterator() -> AsyncIterator { AsyncIterator(chunks: self, position: offset) }
+}

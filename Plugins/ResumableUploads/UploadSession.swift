@@ -1,0 +1,296 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import TurnpikeCore
+import TurnpikeMiddleware
+import TurnpikeSupport
+
+/// The exchanges of one upload.
+struct UploadSession {
+    /// The next exchange: the first, the question how many bytes the server has, or a part.
+    private enum Step {
+        case create
+        case ask
+        case send(from: Int64)
+        case finished(Response)
+    }
+
+    private let call: Call
+    private let options: ResumableUploadOptions
+    private let onProgress: @Sendable (Int64) -> Void
+    private var dialect: ResumableUploadOptions.Dialect { options.dialect }
+    private let body: RequestBody
+    private let length: Int64
+    /// The files of the content as they were when the call began.
+    private let files: [(path: String, state: [Int64])]
+    private let note: UploadNote?
+    /// The origin to which the credentials of the call belong.
+    private var origin: Origin?
+    /// The upload resource; nil until it exists.
+    private var url: TargetURI?
+    private var sent: SentBytes
+    private var limits = UploadLimits()
+    // The server has refused a larger part.
+    private var partLimit = Int64.max
+    // Nil until the server has said how many bytes an earlier call had sent.
+    private var resumedFrom: Int64? = 0
+    // The server has said that the upload is over, but the response to the content was lost.
+    private var over: Response?
+
+    init(
+        _ call: Call, _ options: ResumableUploadOptions,
+        _ onProgress: @escaping @Sendable (TransferProgress) -> Void
+    ) throws {
+        var call = call
+        call.request.describeBody()
+        call.request.moveUserInformation()
+        body = call.request.body
+        guard let segments = try body.segments(), let length = body.length else {
+            throw ClientError(
+                .unsupported, "found a stream; a resumable upload needs data or files")
+        }
+        self.length = length
+        files = try segments.compactMap { segment in
+            guard case .file(let path, _) = segment else { return nil }
+            return (path, try UploadNote.state(of: path))
+        }
+        origin = call.request.origin
+        sent = try SentBytes()
+        call.request.body = .empty
+        self.call = call
+        self.options = options
+        self.onProgress = { onProgress(TransferProgress(bytesSent: $0, totalToSend: length)) }
+        if options.keepsNote, origin != nil, segments.count == 1,
+            case .file(let path, let range) = segments[0]
+        {
+            let target = call.request.targetURI.absoluteForm
+            note = try UploadNote(
+                for: "\(options.dialect) \(call.request.method) \(range) \(path)\n\(target)",
+                in: options.notesFolder ?? URL(filePath: path).deletingLastPathComponent())
+        } else {
+            note = nil
+        }
+    }
+
+    /// Sends the content, in as many exchanges as it takes.
+    mutating func run() async throws -> FinishedUpload {
+        defer { note?.close() }
+        var step = try await takeUp()
+        var failures = 0
+        var most: Int64 = 0
+        var isAnew = false
+        while true {
+            do {
+                switch step {
+                case .create: step = try await create()
+                case .ask: step = try await ask()
+                case .send(let offset):
+                    onProgress(offset)
+                    if offset > most { (most, failures) = (offset, 0) }
+                    step = try await send(from: offset)
+                case .finished(let response):
+                    note?.remove()
+                    onProgress(length)
+                    return FinishedUpload(
+                        response: response, url: url?.url ?? response.url, bytes: length,
+                        resumedFrom: resumedFrom ?? 0)
+                }
+            } catch let error as ClientError where error.code == .uploadLost && !isAnew {
+                (isAnew, most, resumedFrom) = (true, 0, 0)
+                step = .create
+            } catch let error as ClientError where error.isPassing && url != nil {
+                failures += 1
+                let now = call.timeSource.date
+                let wish =
+                    error.retryAfter ?? error.response?.headers.retryAfter(at: now) ?? .zero
+                guard failures <= options.resumes, wish <= .seconds(60) else { throw error }
+                let backoff = min(.milliseconds(500) * (1 << min(failures - 1, 6)), .seconds(30))
+                try await call.wait(for: max(backoff, wish))
+                step = .ask
+            } catch {
+                // There is nothing that a later call could continue.
+                if url == nil { note?.remove() }
+                throw error
+            }
+        }
+    }
+
+    /// Finds the upload of an earlier call.
+    private mutating func takeUp() async throws -> Step {
+        guard let content = note?.read(), content.file == files[0].state,
+            let url = TargetURI(reference: content.url), let part = body.part(0..<content.sent),
+            content.expires ?? .max > Int64(call.timeSource.date.timeIntervalSince1970)
+        else { return .create }
+        let hash = try await part.read(into: SHA256()) { $0.update($1) }
+        guard hash.finalize().hexadecimal == content.sha256 else { return .create }
+        self.url = url
+        sent = try SentBytes(note, content, hash)
+        resumedFrom = nil
+        return .ask
+    }
+
+    /// Creates the upload resource by a request without content.
+    private mutating func create() async throws -> Step {
+        note?.clear()
+        var creation = call
+        creation.request.set(
+            ["Upload-Length": "\(length)", "Upload-Complete": "?0"], for: dialect)
+        // An upload resource that nobody uses is harmless.
+        if call.request.options[RetryableOption.self] == nil { creation = creation.retryable() }
+        (url, limits) = (nil, UploadLimits())
+        let answer = try await answer(to: creation)
+        let isDone = answer.head.status.kind == .successful
+        if isDone { url = try location(answer) }
+        try await read(answer.head)
+        if !isDone { throw answer.failure }
+        let content = UploadNote.Content(
+            file: files.first?.state ?? [], url: url?.text ?? "",
+            expires: limits.expires.map { Int64($0.timeIntervalSince1970) })
+        sent = try SentBytes(note, content)
+        if let response = answer.response, dialect == .tus && length == 0 {
+            return .finished(response)
+        }
+        return .send(from: 0)
+    }
+
+    private mutating func location(_ answer: UploadAnswer) throws -> TargetURI {
+        let head = answer.head
+        let locations = Set(head.headers.values(of: .location))
+        guard locations.count == 1, let location = locations.first,
+            let url = TargetURI(reference: location, relativeTo: TargetURI(head.url)),
+            let target = url.origin
+        else {
+            throw ClientError(.unsupported, "the server created no upload", response: head)
+        }
+        // If a gate has resolved the target, the first exchange tells its origin.
+        origin = origin ?? Origin(answer.response?.hops.first?.url ?? head.url)
+        if origin?.scheme == "https", target.scheme == "http" {
+            throw ClientError(.redirect, "the upload would leave TLS", response: head)
+        }
+        return url.withoutUserInformation
+    }
+
+    private mutating func ask() async throws -> Step {
+        let answer = try await answer(to: request(.head, [.cacheControl: "no-store"]))
+        let head = answer.head
+        try checkStatus(answer)
+        try await read(head)
+        guard let offset = head.size("Upload-Offset") else {
+            throw ClientError(
+                .protocol, "the server does not say how many bytes it has", response: head)
+        }
+        if let other = head.size("Upload-Length"), other != length {
+            throw ClientError(.uploadLost, "the server expects \(other) bytes", response: head)
+        }
+        resumedFrom = resumedFrom ?? offset
+        let step = try next(offset, head)
+        guard dialect.isOver(head, length: length) else { return step }
+        if offset < length {
+            url = nil
+            throw ClientError(
+                .validation, "the server ended the upload at byte \(offset)", response: head)
+        }
+        // In the draft, the server may repeat the response to the content.
+        over = answer.response
+        return dialect == .tus ? answer.response.map { .finished($0) } ?? step : step
+    }
+
+    /// Sends a part.
+    private mutating func send(from offset: Int64) async throws -> Step {
+        let wanted = min(partLimit, options.partBytes ?? .max)
+        let end = offset + min(limits.part(wanted: wanted), length - offset)
+        let isSame = try files.allSatisfy { try UploadNote.state(of: $0.path) == $0.state }
+        guard isSame, let part = body.part(offset..<end) else {
+            throw ClientError(.upload, "the file to send was changed; start the upload anew")
+        }
+        var call = request(
+            .patch,
+            [
+                "Upload-Offset": "\(offset)", "Upload-Complete": end == length ? "?1" : "?0",
+                .contentType: dialect.partType,
+            ])
+        if end > offset {
+            let chunks = SentChunks(part: part, offset: offset, sent: sent, onChunk: onProgress)
+            call.request.body = .stream(length: end - offset, replayable: true) { chunks }
+        }
+        // A gate does not repeat a part, because the server may have the beginning of it.
+        let answer = try await answer(to: call.retryable(false))
+        let head = answer.head
+        if dialect.isOver(head, length: length) {
+            if let response = answer.response { return .finished(response) }
+            url = nil
+            throw answer.failure
+        }
+        if let over, head.status.kind != .successful { return .finished(over) }
+        try await read(head)
+        switch head.status.code {
+        case 409: throw answer.passing("the server has another offset")
+        case 413 where end - offset > max(limits.minAppend ?? 0, 65_536):
+            partLimit = (end - offset) / 2
+            throw answer.passing("the server takes no part of \(end - offset) bytes")
+        default: try checkStatus(answer)
+        }
+        let reached = head.size("Upload-Offset") ?? end
+        if reached <= offset { throw answer.passing("the server accepts parts, but gets no bytes") }
+        return try next(reached, head)
+    }
+
+    private mutating func next(_ offset: Int64, _ head: ResponseHead) throws -> Step {
+        if offset > length {
+            url = nil
+            throw ClientError(.protocol, "the server has too many bytes", response: head)
+        }
+        // Bytes that this upload has not sent are those of another file.
+        if offset > sent.count {
+            throw ClientError(.uploadLost, "the server has unknown bytes", response: head)
+        }
+        return .send(from: offset)
+    }
+
+    /// Reads the limits, and gives the upload up if they exclude the content.
+    private mutating func read(_ head: ResponseHead) async throws {
+        limits.read(head, now: call.timeSource.date)
+        do {
+            try limits.check(length, head)
+        } catch {
+            if url != nil { _ = try? await answer(to: request(.delete, [:])) }
+            url = nil
+            throw error
+        }
+    }
+
+    /// Throws an error for any status but success.
+    private func checkStatus(_ answer: UploadAnswer) throws {
+        switch answer.head.status.code {
+        case 200..<300: return
+        case 404, 410:
+            throw ClientError(.uploadLost, "the upload resource is gone", response: answer.head)
+        case 408, 423, 425, 429, 500...: throw answer.passing("the server cannot go on now")
+        default: throw answer.failure
+        }
+    }
+
+    /// Makes a call to the upload resource.
+    ///
+    /// The fields of the call that describe its content are left out. A resource of another origin
+    /// gets no credentials, as after a redirect.
+    private func request(_ method: HTTPMethod, _ fields: HTTPHeaders) -> Call {
+        var call = self.call
+        call.request.method = method
+        if let url { call.request.targetURI = url }
+        let isOwn = url?.origin.flatMap { origin?.isSameOrUpgraded(by: $0) } ?? false
+        call.request.headers.removeAll { !$0.name.mayGo(toOwnOrigin: isOwn) }
+        call.request.set(fields, for: dialect)
+        if url?.origin != origin { call.request.options.connectTarget = nil }
+        return isOwn ? call : call.option(RedirectTrail.self, origin.map { [$0] } ?? [])
+    }
+
+    private func answer(to call: Call) async throws -> UploadAnswer {
+        do {
+            let response = try await call.response()
+            return UploadAnswer(head: response.head, response: response, error: nil)
+        } catch let error as ClientError where error.code == .validation {
+            guard let head = error.response else { throw error }
+            return UploadAnswer(head: head, response: nil, error: error)
+        }
+    }
+}
