@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Foundation
 import TestSupport
 import Testing
 import Turnpike
@@ -41,6 +42,34 @@ struct CurlConformanceTests {
             } catch { found.append(check.name) }
         }
         #expect(found.count == 2, "\(found)")
+    }
+
+    @Test("A transport that collects live content before it sends it is found")
+    func collecting() async throws {
+        struct Collecting: Transport {
+            let inner: CurlTransport
+            var capabilities: TransportCapabilities { inner.capabilities }
+
+            func send(_ request: Request, context: Context) async throws -> Response {
+                var collected = request
+                let reader = try request.body.open()
+                var content = Data()
+                while let chunk = try await reader.nextToSend() { content += chunk }
+                collected.body = .data(content)
+                return try await inner.send(collected, context: context)
+            }
+
+            func shutdown() async { await inner.shutdown() }
+        }
+        var found: [String] = []
+        for check in TransportConformance.checks where check.name.contains("ive content") {
+            do {
+                // The content never ends, so neither does the check.
+                try await check.run(
+                    on: Collecting(inner: try CurlTransport()), limit: .seconds(1))
+            } catch { found.append("\(error)") }
+        }
+        #expect(found.count == 2 && found.allSatisfy { $0.contains("hangs") }, "\(found)")
     }
 
     @Test(

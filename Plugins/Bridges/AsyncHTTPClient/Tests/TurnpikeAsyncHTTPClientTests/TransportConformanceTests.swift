@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import AsyncHTTPClient
+import Foundation
 import Testing
 import Turnpike
 import TurnpikeAsyncHTTPClient
@@ -27,6 +28,17 @@ struct TransportConformanceTests {
             throw error
         }
         try await http.shutdown()
+    }
+
+    @Test("A status line has the name HTTP in capitals, and may end behind the status")
+    func statusLines() async throws {
+        try await withBridge { bridge in
+            bridge.server.route("/name", .raw(Data("Http/1.1 200 OK\r\n\r\n".utf8)))
+            bridge.server.route("/end", .raw(Data("HTTP/1.1 200\r\n\r\nx".utf8)))
+            let error = try await failure { _ = try await bridge.client.get("name").response() }
+            #expect(error.code == .protocol)
+            #expect(try await bridge.content(bridge.client.get("end")) == Data("x".utf8))
+        }
     }
 
     @Test(
