@@ -13,6 +13,7 @@ struct RegisteredMeterTests {
 
     private var registry: Registry {
         var registry = Registry()
+        registry.registerMiddleware()
         registry.registerTraffic()
         registry.registerTransports()
         registry.register(meter: store, as: "service")
