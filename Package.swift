@@ -420,9 +420,9 @@ let package = Package(
             name: "CostTests",
             dependencies: [
                 "TestSupport", "TurnpikeAuthentication", "TurnpikeCache", "TurnpikeCommandLine",
-                "TurnpikeCore", "TurnpikeCurl", "TurnpikeMiddleware", "TurnpikeSerializers",
-                "TurnpikeStackFiles", "TurnpikeSupport", "TurnpikeTesting", "TurnpikeURLSession",
-                "TurnpikeXML",
+                "TurnpikeCore", "TurnpikeCurl", "TurnpikeMiddleware", "TurnpikeResumableUploads",
+                "TurnpikeSerializers", "TurnpikeStackFiles", "TurnpikeSupport", "TurnpikeTesting",
+                "TurnpikeURLSession", "TurnpikeXML",
             ],
             path: "Tests/CostTests", swiftSettings: settings),
         .testTarget(
