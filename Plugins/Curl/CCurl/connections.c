@@ -201,7 +201,7 @@ void tpc_connections_act(tpc_loop *loop, const tpc_event *events, int count) {
         int descriptor = events[index].descriptor, mask = events[index].mask;
         interest_t *interest = interest_of(loop, descriptor);
         if (interest && interest->wanted == 0) {
-            // The peer has closed an idle connection, or written to it. libcurl notices this before it uses the connection again.
+            // The peer has closed an idle connection, or written to it. This is noticed before the connection is used again.
             if (interest->polled) poll_interest(loop, descriptor, interest, 0);
             tell_if_ended(loop, descriptor);
             continue;
@@ -306,7 +306,18 @@ void tpc_connection_set_idle(tpc_loop *loop, int descriptor, const tpc_transfer 
     interest_t *interest = interest_of(loop, descriptor);
     if (!interest || interest->user != user || interest->wanted || interest->connection != CONNECTION_USED) return;
     interest->connection = CONNECTION_IDLE;
+    interest->port = ((const transfer_t *)user)->connection.port;
     if (loop->lacks_idle & peer_bit(interest)) loop->first_byte_due = 0;
+}
+
+bool tpc_connection_is_spoiled(const tpc_loop *loop, int port) {
+    char byte;
+    for (int descriptor = 0; port > 0 && descriptor < loop->interest_count; descriptor++) {
+        const interest_t *each = &loop->interests[descriptor];
+        if (each->connection != CONNECTION_IDLE || each->port != port) continue;
+        if (recv(descriptor, &byte, 1, MSG_PEEK | MSG_DONTWAIT) >= 0) return true;
+    }
+    return false;
 }
 
 // Returns whether the request of an active transfer went out from the local port of a socket.
