@@ -18,12 +18,16 @@ import TurnpikeSupport
     func free() { unsafe tpc_free(start) }
 
     /// Reads the lines, and frees them.
+    ///
+    /// No request that has such a head asked for another protocol (RFC 9110 §15.2.2).
     func read(_ url: URL, _ isHead: Bool) -> Result<Exchange.Head, ClientError> {
         defer { free() }
-        return unsafe CurlHead.opening(
+        let opening = unsafe CurlHead.opening(
             of: UnsafeRawBufferPointer(start: start, count: start == nil ? 0 : count)
                 .assumingMemoryBound(to: UInt8.self),
             url: url, isHead: isHead)
+        guard case .success(let head) = opening, head.response.status == 101 else { return opening }
+        return .failure(CurlHead.broken("its status is 101, which was not asked for"))
     }
 
     /// Whether the version is HTTP/1.
