@@ -114,6 +114,12 @@ enum CurlHead {
     // Such a message is coded (RFC 9112 §6.1), although the request did not ask for it. libcurl
     // would pass the coded bytes as content.
     private static func codingFault(_ headers: HTTPHeaders) -> ClientError? {
+        // The coding applies once (RFC 9112 §6.1). libcurl would pass the inner chunks as content.
+        // Two lines are tolerated: proxies repeat the line, not the coding.
+        let isTwice = headers.values(of: .transferEncoding).contains {
+            $0.lowercased().split(separator: ",").count { Grammar.trimmed($0) == "chunked" } > 1
+        }
+        if isTwice { return broken("its content is chunked twice") }
         let other = headers.transferCodings.first { !["chunked", "identity", ""].contains($0) }
         return other.map { coding in
             ClientError(

@@ -14,29 +14,37 @@ struct CurlStrayBytesTests {
     }
 
     @Test(
-        "Bytes on an idle connection are not the response to the next request",
-        .timeLimit(.minutes(1)))
-    func idle() async throws {
+        "Bytes on idle connections are not the response to the next request",
+        .timeLimit(.minutes(1)), arguments: [1, 12])
+    func idle(count: Int) async throws {
         let fixture = try CurlFixture()
-        let hold = TestHold()
+        let (hold, start) = (TestHold(), TestHold())
         let (written, continuation) = AsyncStream.makeStream(of: Void.self)
         fixture.server.route(
             "/first",
             TestAnswer { _ in
                 [
-                    .write(Self.response("first")), .hold(hold), .write(Self.response("stray")),
+                    .hold(start), .write(Self.response("first")), .hold(hold),
+                    .write(Self.response("stray")),
                     .serve { peer in
-                        continuation.finish()
+                        continuation.yield()
                         while peer.read() != nil {}
                     },
                 ]
             })
         fixture.server.route("/second", .ok(text: "second"))
-        #expect(try await fixture.client.get("/first").string() == "first")
+        try await withThrowingTaskGroup(of: String.self) { group in
+            for _ in 0..<count { group.addTask { try await fixture.client.get("/first").string() } }
+            try await fixture.server.waitForRequests(count)
+            start.open()
+            for try await text in group { #expect(text == "first") }
+        }
         hold.open()
-        for await _ in written {}
+        var writes = written.makeAsyncIterator()
+        for _ in 0..<count { await writes.next() }
         let second = try await fixture.client.post("/second").string()
         #expect(second == "second")
-        #expect(fixture.server.requests.map(\.target) == ["/first", "/second"])
+        #expect(fixture.server.requests.last?.target == "/second")
+        #expect(fixture.server.requests.count == count + 1)
     }
 }

@@ -310,16 +310,6 @@ void tpc_connection_set_idle(tpc_loop *loop, int descriptor, const tpc_transfer 
     if (loop->lacks_idle & peer_bit(interest)) loop->first_byte_due = 0;
 }
 
-bool tpc_connection_is_spoiled(const tpc_loop *loop, int port) {
-    char byte;
-    for (int descriptor = 0; port > 0 && descriptor < loop->interest_count; descriptor++) {
-        const interest_t *each = &loop->interests[descriptor];
-        if (each->connection != CONNECTION_IDLE || each->port != port) continue;
-        if (recv(descriptor, &byte, 1, MSG_PEEK | MSG_DONTWAIT) >= 0) return true;
-    }
-    return false;
-}
-
 // Returns whether the request of an active transfer went out from the local port of a socket.
 static bool is_used(tpc_loop *loop, int descriptor) {
     int port = tpc_local_port(descriptor);
@@ -338,6 +328,38 @@ static interest_t *next_idle(tpc_loop *loop, uint32_t peer, int *from) {
         return idle;
     }
     return NULL;
+}
+
+static bool is_readable(int descriptor) {
+    char byte;
+    return recv(descriptor, &byte, 1, MSG_PEEK | MSG_DONTWAIT) >= 0;
+}
+
+// Ends all idle connections to a peer that are like a spoiled one, which a request would meet one after another. libcurl finds that
+// they have ended when it next looks for a connection; over TLS, only if no bytes are left.
+static void end_spoiled(tpc_loop *loop, uint32_t peer) {
+    char bytes[16384];
+    interest_t *idle;
+    // See `tpc_connections_make_room`.
+    if (tpc_version() < 0x075700) return;
+    for (int descriptor = 0; (idle = next_idle(loop, peer, &descriptor)); descriptor++) {
+        if (!is_readable(descriptor)) continue;
+        idle->connection = CONNECTION_USED;
+        shutdown(descriptor, SHUT_RDWR);
+        for (int count = 0; count < 64 && recv(descriptor, bytes, sizeof bytes, MSG_DONTWAIT) > 0; count++) {}
+    }
+}
+
+bool tpc_connection_is_spoiled(tpc_loop *loop, int port) {
+    for (int descriptor = 0; port > 0 && descriptor < loop->interest_count; descriptor++) {
+        interest_t *each = &loop->interests[descriptor];
+        if (each->connection != CONNECTION_IDLE || each->port != port || !is_readable(descriptor)) continue;
+        // libcurl closes this one itself.
+        each->connection = CONNECTION_USED;
+        end_spoiled(loop, each->peer);
+        return true;
+    }
+    return false;
 }
 
 void tpc_connections_make_room(tpc_loop *loop) {

@@ -226,7 +226,8 @@ void tpc_connection_hold(tpc_loop *loop, int descriptor, bool is_held);
 void tpc_connection_set_idle(tpc_loop *loop, int descriptor, const tpc_transfer *user);
 /// Returns whether an idle connection, which has a local port, has bytes or has ended. No request asked for such bytes (RFC 9112
 /// §9.2), but libcurl 7.88 would read them as the response to the next request.
-bool tpc_connection_is_spoiled(const tpc_loop *loop, int port);
+/// The other idle connections of its peer that have bytes or have ended are ended, too.
+bool tpc_connection_is_spoiled(tpc_loop *loop, int port);
 /// Lets libcurl act on events.
 void tpc_connections_act(tpc_loop *loop, const tpc_event *events, int count);
 /// Polls again what was temporarily muted.
