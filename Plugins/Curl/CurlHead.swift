@@ -18,12 +18,16 @@ import TurnpikeSupport
     func free() { unsafe tpc_free(start) }
 
     /// Reads the lines, and frees them.
+    ///
+    /// No request that has such a head asked for another protocol (RFC 9110 §15.2.2).
     func read(_ url: URL, _ isHead: Bool) -> Result<Exchange.Head, ClientError> {
         defer { free() }
-        return unsafe CurlHead.opening(
+        let opening = unsafe CurlHead.opening(
             of: UnsafeRawBufferPointer(start: start, count: start == nil ? 0 : count)
                 .assumingMemoryBound(to: UInt8.self),
             url: url, isHead: isHead)
+        guard case .success(let head) = opening, head.response.status == 101 else { return opening }
+        return .failure(CurlHead.broken("its status is 101, which was not asked for"))
     }
 
     /// Whether the version is HTTP/1.
@@ -110,6 +114,12 @@ enum CurlHead {
     // Such a message is coded (RFC 9112 §6.1), although the request did not ask for it. libcurl
     // would pass the coded bytes as content.
     private static func codingFault(_ headers: HTTPHeaders) -> ClientError? {
+        // The coding applies once (RFC 9112 §6.1). libcurl would pass the inner chunks as content.
+        // Two lines are tolerated: proxies repeat the line, not the coding.
+        let isTwice = headers.values(of: .transferEncoding).contains {
+            $0.lowercased().split(separator: ",").count { Grammar.trimmed($0) == "chunked" } > 1
+        }
+        if isTwice { return broken("its content is chunked twice") }
         let other = headers.transferCodings.first { !["chunked", "identity", ""].contains($0) }
         return other.map { coding in
             ClientError(

@@ -162,6 +162,14 @@ struct CurlHeadTests {
         #expect(head.length == 0 && head.response.headers[.contentLength] == "5")
     }
 
+    @Test("Content that is chunked twice is refused; a line that is repeated is not")
+    func chunkedTwice() throws {
+        let twice = "HTTP/1.1 200 x\r\nTransfer-Encoding: chunked , Chunked\r\n\r\n"
+        #expect(fault(twice)?.code == .protocol)
+        let line = "Transfer-Encoding: chunked\r\n"
+        #expect(try opening(fields: line + line).length == nil)
+    }
+
     @Test("A transfer coding that was not asked for is refused, where there is content")
     func coding() throws {
         let fields = "Transfer-Encoding: gzip, chunked\r\n"

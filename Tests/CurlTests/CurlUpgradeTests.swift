@@ -59,6 +59,17 @@ struct CurlUpgradeTests {
         try await fixture.server.wait { $0.open == 0 }
     }
 
+    @Test(
+        "A switch that lacks Upgrade, or whose Connection does not name it, is refused",
+        arguments: ["Upgrade: echo", "Connection: Upgrade", "Upgrade: echo\r\nConnection: close"])
+    func halfASwitch(fields: String) async throws {
+        let fixture = try CurlFixture()
+        let head = "HTTP/1.1 101 x\r\n\(fields)\r\n\r\n"
+        fixture.server.route("/", .raw(Data(head.utf8), closes: false))
+        await expectError(.protocol) { try await fixture.client.upgraded() }
+        try await fixture.server.wait { $0.open == 0 }
+    }
+
     @Test("Closing, letting go, cancelling and shutting down end the connection for the server")
     func ends() async throws {
         let fixture = try CurlFixture()

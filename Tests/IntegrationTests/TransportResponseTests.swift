@@ -57,6 +57,15 @@ struct TransportResponseTests {
         }
     }
 
+    @Test("A switch of protocols without a request for it is an error", arguments: Road.allCases)
+    func unaskedSwitch(road: Road) async throws {
+        server.route("/", .upgrade(to: "evil") { while $0.read() != nil {} })
+        let client = try road.client(to: server)
+        let error = await #expect(throws: ClientError.self) { try await client.get("/").response() }
+        #expect(error?.code == .protocol)
+        try await server.wait { $0.open == 0 }
+    }
+
     @Test("Interim responses are passed over", arguments: Road.allCases)
     func interim(road: Road) async throws {
         server.route(

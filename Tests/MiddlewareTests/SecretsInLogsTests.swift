@@ -16,7 +16,7 @@ struct SecretsInLogsTests {
     func repeated() async throws {
         let echo = "\u{301}pl4nted-e\u{301}, pl4nted-\u{E9}\u{200D} pl4nted-two\u{301}"
         let client = Client(
-            MockTransport { _ in .ok(text: echo) },
+            MockTransport { _ in .ok(text: echo, headers: ["X-Debug": "you sent pl4nted-two"]) },
             [.log(to: sink, level: .debug, peekBytes: 4096)])
         let response = try await client.get(
             anywhere,

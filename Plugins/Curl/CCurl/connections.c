@@ -201,7 +201,7 @@ void tpc_connections_act(tpc_loop *loop, const tpc_event *events, int count) {
         int descriptor = events[index].descriptor, mask = events[index].mask;
         interest_t *interest = interest_of(loop, descriptor);
         if (interest && interest->wanted == 0) {
-            // The peer has closed an idle connection, or written to it. libcurl notices this before it uses the connection again.
+            // The peer has closed an idle connection, or written to it. This is noticed before the connection is used again.
             if (interest->polled) poll_interest(loop, descriptor, interest, 0);
             tell_if_ended(loop, descriptor);
             continue;
@@ -306,6 +306,7 @@ void tpc_connection_set_idle(tpc_loop *loop, int descriptor, const tpc_transfer 
     interest_t *interest = interest_of(loop, descriptor);
     if (!interest || interest->user != user || interest->wanted || interest->connection != CONNECTION_USED) return;
     interest->connection = CONNECTION_IDLE;
+    interest->port = ((const transfer_t *)user)->connection.port;
     if (loop->lacks_idle & peer_bit(interest)) loop->first_byte_due = 0;
 }
 
@@ -327,6 +328,38 @@ static interest_t *next_idle(tpc_loop *loop, uint32_t peer, int *from) {
         return idle;
     }
     return NULL;
+}
+
+static bool is_readable(int descriptor) {
+    char byte;
+    return recv(descriptor, &byte, 1, MSG_PEEK | MSG_DONTWAIT) >= 0;
+}
+
+// Ends all idle connections to a peer that are like a spoiled one, which a request would meet one after another. libcurl finds that
+// they have ended when it next looks for a connection; over TLS, only if no bytes are left.
+static void end_spoiled(tpc_loop *loop, uint32_t peer) {
+    char bytes[16384];
+    interest_t *idle;
+    // See `tpc_connections_make_room`.
+    if (tpc_version() < 0x075700) return;
+    for (int descriptor = 0; (idle = next_idle(loop, peer, &descriptor)); descriptor++) {
+        if (!is_readable(descriptor)) continue;
+        idle->connection = CONNECTION_USED;
+        shutdown(descriptor, SHUT_RDWR);
+        for (int count = 0; count < 64 && recv(descriptor, bytes, sizeof bytes, MSG_DONTWAIT) > 0; count++) {}
+    }
+}
+
+bool tpc_connection_is_spoiled(tpc_loop *loop, int port) {
+    for (int descriptor = 0; port > 0 && descriptor < loop->interest_count; descriptor++) {
+        interest_t *each = &loop->interests[descriptor];
+        if (each->connection != CONNECTION_IDLE || each->port != port || !is_readable(descriptor)) continue;
+        // libcurl closes this one itself.
+        each->connection = CONNECTION_USED;
+        end_spoiled(loop, each->peer);
+        return true;
+    }
+    return false;
 }
 
 void tpc_connections_make_room(tpc_loop *loop) {

@@ -57,6 +57,8 @@ typedef struct {
     // How often in a row the descriptor was ready for bytes while libcurl had none.
     unsigned short fruitless;
     connection_t connection;
+    // The local port of an idle connection; 0 if it is unknown.
+    int port;
     // Whether libcurl has not waited for the descriptor since the last check for unused connections.
     bool is_unused;
     // The last transfer for which libcurl waited on the descriptor. It may be freed, so the pointer is only compared.
@@ -222,6 +224,10 @@ bool tpc_connection_want(tpc_loop *loop, int descriptor, int mask, const tpc_tra
 void tpc_connection_hold(tpc_loop *loop, int descriptor, bool is_held);
 /// Notes that a transfer has ended well, so its connection is idle if libcurl has kept it.
 void tpc_connection_set_idle(tpc_loop *loop, int descriptor, const tpc_transfer *user);
+/// Returns whether an idle connection, which has a local port, has bytes or has ended. No request asked for such bytes (RFC 9112
+/// §9.2), but libcurl 7.88 would read them as the response to the next request.
+/// The other idle connections of its peer that have bytes or have ended are ended, too.
+bool tpc_connection_is_spoiled(tpc_loop *loop, int port);
 /// Lets libcurl act on events.
 void tpc_connections_act(tpc_loop *loop, const tpc_event *events, int count);
 /// Polls again what was temporarily muted.

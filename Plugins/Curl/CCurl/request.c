@@ -297,10 +297,14 @@ static int on_request(void *user, char *peer, char *local, int peer_port, int lo
         return CURL_PREREQFUNC_ABORT;
     }
     if (this->request.traits & TPC_JUDGED && !allows_peer(this, peer)) return CURL_PREREQFUNC_ABORT;
-    this->shown.sends++;
     long connects = 0;
     tpc_curl.easy_getinfo(this->easy, CURLINFO_NUM_CONNECTS, &connects);
     this->shown.is_reused = connects == 0;
+    if (this->shown.is_reused && tpc_connection_is_spoiled(this->loop, local_port)) {
+        this->shown.cause = TPC_CAUSE_REFUSED;
+        return CURL_PREREQFUNC_ABORT;
+    }
+    this->shown.sends++;
     if (this->request.traits & TPC_SHARED) tpc_transfer_mark(this);
     if (this->request.target) choose_target(this);
     this->connection.session = this->request.traits & TPC_SECURE ? tpc_tls_of(this->easy) : NULL;

@@ -48,9 +48,13 @@ extension CurlTransport {
                 channel.close()
                 return Response(head: head.response, body: ResponseBody(content))
             }
-            guard let agreed = head.response.headers[.upgrade] else {
-                throw CurlHead.broken("its status is 101 and it names no protocol")
-            }
+            // RFC 9110 §7.8; a WebSocket must fail without either field (RFC 6455 §4.1).
+            let options = (head.response.headers[.connection] ?? "").split(separator: ",")
+            guard let agreed = head.response.headers[.upgrade],
+                options.contains(where: {
+                    Grammar.equalsIgnoringCase(String(Grammar.trimmed($0)), "Upgrade")
+                })
+            else { throw CurlHead.broken("its status is 101 and it names no protocol") }
             answer.leaveRest()
             try context.checkCancellation()
             var response = Response(head: head.response)

@@ -93,7 +93,6 @@ struct UpgradeAnswer {
 
     // Returns the index after the empty line. A line may end without a carriage return.
     private static func headEnd(_ bytes: Data, from start: Int) -> Int? {
-        let bytes = [UInt8](bytes)
         for index in start..<max(start, bytes.count) where bytes[index] == 0x0A {
             let rest = bytes[(index + 1)...]
             if rest.first == 0x0A { return index + 2 }

@@ -130,9 +130,10 @@ public struct MirrorRequests: Interceptor {
         guard group.origin != service.origin else { return copy }
         let (secrets, url) = (Redaction.standard, copy.url.absoluteString)
         copy.headers.removeAll {
-            $0.name == .cookie || !carriesCredentials && secrets.hides(header: $0.name)
+            // A field whose name is harmless may carry a URL or a credential.
+            $0.name == .cookie || !carriesCredentials && secrets.value(of: $0) != $0.value
         }
-        return carriesCredentials || !rest.contains("?") || secrets.url(url) == url ? copy : nil
+        return carriesCredentials || secrets.url(url) == url ? copy : nil
     }
 
     private func watch(_ response: Response, _ original: OneShot<Answer?>) {

@@ -133,7 +133,8 @@ public struct CallEvent: Sendable {
     /// The header fields of the response, with secrets redacted.
     public func responseHeaders(redaction: Redaction = .standard) -> HTTPHeaders? {
         headValue.map { head in
-            HTTPHeaders(head.headers.map { ($0.name.rawValue, redaction.value(of: $0)) })
+            let rules = redaction.hiding(secretsOf: requests, [head.headers])
+            return HTTPHeaders(head.headers.map { ($0.name.rawValue, rules.value(of: $0)) })
         }
     }
 
@@ -179,10 +180,13 @@ public struct CallEvent: Sendable {
         ).index
     }
 
+    private var requests: [Request] {
+        [requestValue, context.call.record.lastSent].compactMap(\.self)
+    }
+
     /// The message of a note (``Kind/note(gate:message:)``), redacted by the given rules, and
     /// without secrets of the call's requests and control characters.
     public func shown(_ message: String, redaction: Redaction = .standard) -> String {
-        let requests = [requestValue, context.call.record.lastSent].compactMap(\.self)
         let known = CarriedSecrets(of: requests, headValue?.headers, by: redaction).index
         let pass = RedactionPass(redaction, .display, known: known)
         return Grammar.escaped(pass.redacted(message, as: .text))

@@ -2,6 +2,7 @@
 
 import Dispatch
 public import Foundation
+import Synchronization
 public import TurnpikeCore
 import TurnpikeSupport
 
@@ -29,6 +30,7 @@ public final class StatusSocket: Sendable {
     private let folder: Folder
     private let name: String
     private let inode: UInt64
+    private let isClosed = Atomic(false)
 
     /// Opens the socket.
     ///
@@ -80,6 +82,8 @@ public final class StatusSocket: Sendable {
 
     /// Removes the socket, and serves no more peers.
     public func close() {
+        // The path, and even the inode, may belong to a later socket by now.
+        if isClosed.exchange(true, ordering: .relaxed) { return }
         unsafe source.cancel()
         // Another process may have replaced it.
         if let status = try? folder.status(of: name), UInt64(status.st_ino) == inode {
@@ -150,6 +154,8 @@ final class UnixSocket: Sendable {
         // Without a descriptor for the peer, it would be asked for again at once.
         if peer < 0 { return Thread.sleep(forTimeInterval: 0.1) }
         defer { close(peer) }
+        // A child of this process would keep the peer from seeing the end.
+        _ = fcntl(peer, F_SETFD, FD_CLOEXEC)
         Self.set(SO_SNDTIMEO, of: peer, to: patience)
         var rest = content()[...]
         // A peer that reads a little at a time is given up too.

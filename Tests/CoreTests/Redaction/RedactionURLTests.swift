@@ -14,6 +14,8 @@ struct RedactionURLTests {
         "A URL shows no secret in any of its parts",
         arguments: [
             ("http://a/?x=1&token=s3cret", "http://a/?x=1&token=REDACTED"),
+            ("http://a/?app_key=s3cret&hmac=s3cret", "http://a/?app_key=REDACTED&hmac=REDACTED"),
+            ("http://a/?ticket=s3cret", "http://a/?ticket=REDACTED"),
             ("http://a/?x=1;token=s3cret", "http://a/?x=1;token=REDACTED"),
             ("http://a/?auth[key]=s3cret", "http://a/?auth[key]=REDACTED"),
             ("http://a/?user%5Bpassword%5D=s3cret", "http://a/?user%5Bpassword%5D=REDACTED"),

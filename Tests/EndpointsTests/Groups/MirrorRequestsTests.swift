@@ -141,7 +141,7 @@ struct MirrorRequestsTests {
     func secrets() async throws {
         let headers: HTTPHeaders = [
             "Authorization": "Bearer t", "Cookie": "a=b", "X-API-Key": "k", "Accept": "text/plain",
-            "Host": "api.example",
+            "Host": "api.example", "Referer": "https://api.example/?access_token=abc",
         ]
         func sent(_ gate: MirrorRequests) async throws -> HTTPHeaders {
             let transport = MockTransport { _ in .ok() }
@@ -161,15 +161,15 @@ struct MirrorRequestsTests {
         }
         func names(_ headers: HTTPHeaders) -> Set<String> {
             Set(headers.map(\.name.lowercased)).intersection(
-                ["authorization", "cookie", "x-api-key", "accept", "host"])
+                ["authorization", "cookie", "x-api-key", "accept", "host", "referer"])
         }
         #expect(try await names(sent(gate())) == ["accept"])
         #expect(
             try await names(sent(gate(credentials: true))) == [
-                "accept", "authorization", "x-api-key",
+                "accept", "authorization", "referer", "x-api-key",
             ])
         let same = try await names(sent(gate(to: "https://api.example/v2/")))
-        #expect(same == ["accept", "authorization", "cookie", "host", "x-api-key"])
+        #expect(same == ["accept", "authorization", "cookie", "host", "referer", "x-api-key"])
     }
 
     @Test("No copy is made of requests that have an effect, ask for a part, or hold a secret")
@@ -182,6 +182,7 @@ struct MirrorRequestsTests {
             Request(.get, call, headers: ["Range": "bytes=0-1"]),
             Request(.get, call, options: streaming),
             Request(.get, Target(Self.own + "x?access_token=abc")),
+            Request(.get, Target(Self.own + "x;access_token=abc/y")),
         ]
         let gate = gate()
         for request in requests {

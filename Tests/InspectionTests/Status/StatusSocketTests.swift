@@ -70,6 +70,17 @@ struct StatusSocketTests {
         withExtendedLifetime(silent) { socket.close() }
     }
 
+    @Test("Closing a socket again does not remove a later one, even if it has the same inode")
+    func closedTwice() throws {
+        let first = try StatusSocket(at: path, of: client())
+        first.close()
+        let second = try StatusSocket(at: path, of: client())
+        first.close()
+        #expect(try [ClientStatus](socket: path).count == 1)
+        second.close()
+        #expect(folder.names == [])
+    }
+
     @Test("What a dead process has left is replaced; a socket in use is not, nor another's file")
     func places() throws {
         try leaveStale()

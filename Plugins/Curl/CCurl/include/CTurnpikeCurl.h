@@ -167,7 +167,8 @@ typedef enum tpc_cause {
     TPC_CAUSE_SKIPPED,
     /// The process has no descriptors left.
     TPC_CAUSE_NO_DESCRIPTORS,
-    /// The server has certainly not acted on the last send (RFC 9113 §8.7).
+    /// The server has certainly not acted on the last send (RFC 9113 §8.7), or nothing was sent because the connection had ended or
+    /// had bytes that no request asked for.
     TPC_CAUSE_REFUSED,
     /// The request's rule has refused each address that a connection could go to.
     TPC_CAUSE_ADDRESS,

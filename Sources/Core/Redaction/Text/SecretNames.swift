@@ -114,13 +114,15 @@ enum SecretNames {
 
     private static let shortKeys = WordSet(
         "sig signature code auth key pwd pass jwt sid session awsaccesskeyid assertion"
-            + " id_token_hint otp totp pin csrf xsrf saml creds cvv cvc stringdata")
+            + " id_token_hint otp totp pin csrf xsrf saml cred creds bearer hmac ticket cvv cvc"
+            + " stringdata")
 
     private static let shortKeysInText = WordSet("pwd awsaccesskeyid cvv cvc sid otp totp")
 
     private static let words = set(
         """
-        token secret apikey accesskey privatekey password passwd passphrase passcode credential \
+        token secret apikey appkey accesskey privatekey password passwd passphrase passcode \
+        credential \
         signature sessionid sessid authkey authorization subscriptionkey functionskey \
         applicationkey masterkey encryptionkey customerkey signingkey accountkey sharedkey \
         sessionkey clientassertion samlresponse codeverifier devicecode authcode csrf xsrf jwt \
