@@ -6,14 +6,6 @@ import Synchronization
 import Turnpike
 import TurnpikeSupport
 
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#elseif canImport(Darwin)
-import Darwin
-#endif
-
 /// The lines of an input, which may contain any bytes.
 final class InputLines: Sendable {
     /// A line.

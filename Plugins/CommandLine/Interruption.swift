@@ -2,14 +2,7 @@
 
 import Foundation
 import Synchronization
-
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#elseif canImport(Darwin)
-import Darwin
-#endif
+import TurnpikeSupport
 
 /// Handles Ctrl-C: cancels the work, lets it clean up, and reports the signal in the exit status.
 enum Interruption {

@@ -5,14 +5,6 @@ import Turnpike
 import TurnpikeStackFiles
 import TurnpikeSupport
 
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#elseif canImport(Darwin)
-import Darwin
-#endif
-
 /// The input and output of a command; tests replace it.
 struct Terminal: Sendable {
     /// Writes the output of the command.

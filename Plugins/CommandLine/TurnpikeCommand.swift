@@ -4,14 +4,7 @@ import Foundation
 import Turnpike
 import TurnpikeCore
 public import TurnpikeStackFiles
-
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#elseif canImport(Darwin)
-import Darwin
-#endif
+import TurnpikeSupport
 
 /// The command `turnpike exec | send | check | explain | status | cache`, for programs that add
 /// transports and gates.

@@ -2,16 +2,10 @@
 
 import Dispatch
 import Foundation
+import TurnpikeSupport
 
 #if canImport(Network)
 import Network
-#endif
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#elseif canImport(Darwin)
-import Darwin
 #endif
 
 /// The state of the interfaces according to the system.

@@ -2,14 +2,7 @@
 
 public import Foundation
 import TurnpikeCore
-
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#elseif canImport(Darwin)
-import Darwin
-#endif
+import TurnpikeSupport
 
 /// Converts an error of URLSession into a ``/TurnpikeCore/ClientError``.
 ///

@@ -10,14 +10,6 @@ import TurnpikeTesting
 @testable import TurnpikeCore
 @testable import TurnpikeMiddleware
 
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#elseif canImport(Darwin)
-import Darwin
-#endif
-
 /// What zlib's own `uncompress` makes of bytes in its framing; nil where there is no zlib.
 private func inflated(_ data: Data, upTo count: Int) -> Data? {
     typealias Uncompress =

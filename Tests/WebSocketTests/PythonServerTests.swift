@@ -5,16 +5,9 @@ import Foundation
 import TestSupport
 import Testing
 import TurnpikeCore
+import TurnpikeSupport
 
 @testable import TurnpikeWebSocket
-
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#elseif canImport(Darwin)
-import Darwin
-#endif
 
 private func closeDescriptor(_ descriptor: Int32) { _ = close(descriptor) }
 

@@ -3,14 +3,7 @@
 import Foundation
 import Synchronization
 import Turnpike
-
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#elseif canImport(Darwin)
-import Darwin
-#endif
+import TurnpikeSupport
 
 /// The destination of the content: the output, or a file that appears when it is complete.
 final class SendOutput: Sendable {

@@ -6,14 +6,6 @@ import Synchronization
 public import TurnpikeCore
 public import TurnpikeSupport
 
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#elseif canImport(Darwin)
-import Darwin
-#endif
-
 /// Runs the jobs of a simulation one at a time, in an order that a seed decides.
 final class SimulationExecutor: TaskExecutor {
     private struct State {

@@ -2,21 +2,19 @@
 
 import Foundation
 import Synchronization
+import TurnpikeSupport
 
 #if canImport(Glibc)
-import Glibc
 private let streamSocket = CInt(SOCK_STREAM.rawValue)
 private let noSignal = CInt(MSG_NOSIGNAL)
 private let peek = CInt(MSG_PEEK)
 private let notWaiting = CInt(MSG_DONTWAIT)
 #elseif canImport(Musl)
-import Musl
 private let streamSocket = SOCK_STREAM
 private let noSignal = MSG_NOSIGNAL
 private let peek = MSG_PEEK
 private let notWaiting = MSG_DONTWAIT
 #elseif canImport(Darwin)
-import Darwin
 private let streamSocket = SOCK_STREAM
 private let noSignal: CInt = 0
 private let peek = MSG_PEEK

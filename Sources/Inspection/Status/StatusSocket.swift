@@ -6,14 +6,6 @@ import Synchronization
 public import TurnpikeCore
 import TurnpikeSupport
 
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#elseif canImport(Darwin)
-import Darwin
-#endif
-
 /// A Unix socket from which `turnpike status PATH` reads the state of clients.
 ///
 /// ```swift

@@ -9,14 +9,6 @@ import TurnpikeTesting
 @testable import TurnpikeCore
 @testable import TurnpikeInspection
 
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#else
-import Darwin
-#endif
-
 @Suite("StatusSocket", .timeLimit(.minutes(2)))
 struct StatusSocketTests {
     private let folder = TemporaryFolder()

@@ -4,14 +4,6 @@ import Foundation
 import TurnpikeCore
 import TurnpikeSupport
 
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#elseif canImport(Darwin)
-import Darwin
-#endif
-
 /// An open file of a disk store, read and written at positions.
 final class CacheFile: Sendable {
     private let descriptor: CInt
