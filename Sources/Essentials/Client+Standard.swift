@@ -6,7 +6,8 @@ import TurnpikeSerializers
 extension Client {
     /// Creates a client with the standard serializers.
     /// - Parameters:
-    ///   - baseURL: The base for relative URLs of requests.
+    ///   - baseURL: The base for relative URLs of requests: text, a URL or a target. If it is not
+    ///     valid, the client reports that, and each call fails with the error.
     ///   - transport: Sends the requests.
     ///   - stack: The gates, outermost first.
     ///   - trace: The reader of all calls, such as the `TraceStore` of the module
@@ -14,52 +15,27 @@ extension Client {
     ///   - timeSource: The source of all time in calls.
     ///   - randomSource: The source of all random values in calls.
     public convenience init(
-        baseURL: Target? = nil, transport: any Transport, stack: Stack = .standard,
-        trace: (any CallReader)? = nil, timeSource: any TimeSource = SystemTimeSource(),
+        baseURL: (some TargetConvertible)? = Target?.none, transport: any Transport,
+        stack: Stack = .standard, trace: (any CallReader)? = nil,
+        timeSource: any TimeSource = SystemTimeSource(),
         randomSource: any RandomSource = SystemRandomSource()
     ) {
         self.init(
-            baseURL: baseURL, transport: transport, stack: stack, serializers: .standard,
+            baseURL: baseURL?.asTarget(), transport: transport, stack: stack,
+            serializers: .standard,
             trace: trace, timeSource: timeSource, randomSource: randomSource)
     }
 
     /// Creates a client with the standard serializers, whose stack comes from a builder.
     public convenience init(
-        baseURL: Target? = nil, transport: any Transport, trace: (any CallReader)? = nil,
+        baseURL: (some TargetConvertible)? = Target?.none, transport: any Transport,
+        trace: (any CallReader)? = nil,
         timeSource: any TimeSource = SystemTimeSource(),
         randomSource: any RandomSource = SystemRandomSource(),
         @StackBuilder stack: () -> [any Gate]
     ) {
         self.init(
             baseURL: baseURL, transport: transport, stack: Stack(stack()), trace: trace,
-            timeSource: timeSource, randomSource: randomSource)
-    }
-}
-
-// A base URL may be a literal or text in a variable. If the text is not a URL, the client reports
-// that, and each call fails with the error.
-extension Client {
-    /// Creates a client with the standard serializers and the text of a base URL.
-    public convenience init(
-        baseURL: String, transport: any Transport, stack: Stack = .standard,
-        trace: (any CallReader)? = nil, timeSource: any TimeSource = SystemTimeSource(),
-        randomSource: any RandomSource = SystemRandomSource()
-    ) {
-        self.init(
-            baseURL: Target(baseURL), transport: transport, stack: stack, trace: trace,
-            timeSource: timeSource, randomSource: randomSource)
-    }
-
-    /// Creates a client with the standard serializers, the text of a base URL, and a stack from a
-    /// builder.
-    public convenience init(
-        baseURL: String, transport: any Transport, trace: (any CallReader)? = nil,
-        timeSource: any TimeSource = SystemTimeSource(),
-        randomSource: any RandomSource = SystemRandomSource(),
-        @StackBuilder stack: () -> [any Gate]
-    ) {
-        self.init(
-            baseURL: Target(baseURL), transport: transport, stack: Stack(stack()), trace: trace,
             timeSource: timeSource, randomSource: randomSource)
     }
 }

@@ -11,12 +11,13 @@ extension Client {
     /// do*). The first log of a call has a note about it, and the linter has a finding. `transport:
     /// try CurlTransport()` avoids the problem.
     /// - Parameters:
-    ///   - baseURL: The base for relative URLs of requests.
+    ///   - baseURL: The base for relative URLs of requests: text, a URL or a target.
     ///   - stack: The gates, outermost first.
     ///   - trace: The reader of all calls, such as the `TraceStore` of the module
     ///     `TurnpikeInspection`, or nil.
     public convenience init(
-        baseURL: Target? = nil, stack: Stack = .standard, trace: (any CallReader)? = nil
+        baseURL: (some TargetConvertible)? = Target?.none, stack: Stack = .standard,
+        trace: (any CallReader)? = nil
     ) {
         self.init(
             baseURL: baseURL, transport: URLSessionTransport(isChosen: false), stack: stack,
@@ -25,7 +26,7 @@ extension Client {
 
     /// Creates a client over URLSession, whose stack comes from a builder.
     public convenience init(
-        baseURL: Target? = nil, trace: (any CallReader)? = nil,
+        baseURL: (some TargetConvertible)? = Target?.none, trace: (any CallReader)? = nil,
         timeSource: any TimeSource = SystemTimeSource(),
         randomSource: any RandomSource = SystemRandomSource(),
         @StackBuilder stack: () -> [any Gate]
@@ -34,26 +35,5 @@ extension Client {
             baseURL: baseURL, transport: URLSessionTransport(isChosen: false),
             stack: Stack(stack()), trace: trace, timeSource: timeSource,
             randomSource: randomSource)
-    }
-}
-
-extension Client {
-    /// Creates a client over URLSession with the text of a base URL.
-    public convenience init(
-        baseURL: String, stack: Stack = .standard, trace: (any CallReader)? = nil
-    ) {
-        self.init(baseURL: Target(baseURL), stack: stack, trace: trace)
-    }
-
-    /// Creates a client over URLSession with the text of a base URL and a stack from a builder.
-    public convenience init(
-        baseURL: String, trace: (any CallReader)? = nil,
-        timeSource: any TimeSource = SystemTimeSource(),
-        randomSource: any RandomSource = SystemRandomSource(),
-        @StackBuilder stack: () -> [any Gate]
-    ) {
-        self.init(
-            baseURL: Target(baseURL), trace: trace, timeSource: timeSource,
-            randomSource: randomSource, stack: stack)
     }
 }

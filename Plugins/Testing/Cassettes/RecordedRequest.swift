@@ -187,3 +187,15 @@ extension [FormField] {
             .map(\.element)
     }
 }
+
+extension Data {
+    fileprivate func substituting(_ bytes: Data, with other: Data) -> Data {
+        var result = Data()
+        var rest = self[...]
+        while let place = rest.firstPlace(of: bytes) {
+            result += rest[..<place] + other
+            rest = rest[(place + bytes.count)...]
+        }
+        return result + rest
+    }
+}

@@ -133,7 +133,6 @@ final class CallStream: Sendable {
         for reader in others { reader.read(step, in: context) }
     }
 
-    /// The place of a new part.
     func place(of part: CallPart) -> CallPlace {
         let kind: CallPlace.Kind =
             switch part {

@@ -11,7 +11,6 @@ struct PhasedPass {
     private let first: Int
     /// On the way in, the next position; on the way out, the position of the present gate.
     private(set) var position: Int
-    /// The context at the position.
     private(set) var context: Context
     // A bit for each gate that made a context.
     private var opened: UInt64 = 0

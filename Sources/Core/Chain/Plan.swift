@@ -290,7 +290,6 @@ final class Plan: Sendable {
 
     private func pass(at position: Int) -> GatePass { GatePass(plan: self, position: position) }
 
-    /// The name of the gate at a position.
     func gateName(at position: Int) -> String {
         gateNames.withLock { kept in
             let names = kept ?? nodes.map(\.gate.gateName)

@@ -6,7 +6,6 @@ struct RetryStop: Sendable {
     private let code: ClientError.Code?
     private let reason: String
 
-    /// Records the reason for an outcome.
     init(_ outcome: Outcome, _ reason: String) {
         status = outcome.status
         code = outcome.code

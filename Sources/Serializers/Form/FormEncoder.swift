@@ -79,7 +79,6 @@ public struct FormEncoder: Sendable {
 }
 
 extension FormEncoder.Keys {
-    /// Returns the field name for a key.
     func name(_ key: String) -> String {
         switch self {
         case .unchanged: key

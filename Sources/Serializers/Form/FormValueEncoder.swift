@@ -35,7 +35,6 @@ final class FormSlot {
     func beginArray() { if content == nil { content = .array([]) } }
     func beginObject() { if content == nil { content = .object([]) } }
 
-    /// Appends a slot to an array.
     func append() -> FormSlot {
         let slot = FormSlot()
         if case .array(var slots) = content {
@@ -46,7 +45,6 @@ final class FormSlot {
         return slot
     }
 
-    /// Appends a slot with a name to an object.
     func append(_ name: String) -> FormSlot {
         let slot = FormSlot()
         if case .object(var members) = content {

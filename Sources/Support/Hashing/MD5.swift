@@ -31,20 +31,16 @@ public struct MD5: Sendable {
 struct MD5Compression: BlockCompression {
     private var state: [UInt32] = [0x6745_2301, 0xEFCD_AB89, 0x98BA_DCFE, 0x1032_5476]
 
-    /// Creates the state before the first block.
     init() {}
 
-    /// Whether the length in bits at the end of the message is big-endian.
     static var isBigEndian: Bool { false }
 
-    /// The digest after the last block.
     var digest: [UInt8] {
         state.flatMap { word in
             [0, 8, 16, 24].map { UInt8(truncatingIfNeeded: word >> UInt32($0)) }
         }
     }
 
-    /// Processes blocks.
     mutating func compress(_ blocks: UnsafeRawBufferPointer) {
         unsafe withUnsafeTemporaryAllocation(of: UInt32.self, capacity: 16) { words in
             unsafe Self.constants.withUnsafeBufferPointer { constants in

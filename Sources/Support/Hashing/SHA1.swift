@@ -25,18 +25,14 @@ struct SHA1Compression: BlockCompression {
         0x6745_2301, 0xEFCD_AB89, 0x98BA_DCFE, 0x1032_5476, 0xC3D2_E1F0,
     ]
 
-    /// Creates the state before the first block.
     init() {}
 
-    /// Whether the length in bits at the end of the message is big-endian.
     static var isBigEndian: Bool { true }
 
-    /// The digest after the last block.
     var digest: [UInt8] {
         (0..<20).map { UInt8(truncatingIfNeeded: state[$0 / 4] >> UInt32(24 - 8 * ($0 % 4))) }
     }
 
-    /// Processes blocks.
     mutating func compress(_ blocks: UnsafeRawBufferPointer) {
         for offset in stride(from: 0, to: blocks.count, by: 64) {
             var words = (0..<16).map { index in

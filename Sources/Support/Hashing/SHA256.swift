@@ -48,18 +48,14 @@ struct SHA256Compression: BlockCompression {
         0x5BE0_CD19,
     ]
 
-    /// Creates the state before the first block.
     init() {}
 
-    /// Whether the length in bits at the end of the message is big-endian.
     static var isBigEndian: Bool { true }
 
-    /// The digest after the last block.
     var digest: [UInt8] {
         (0..<32).map { UInt8(truncatingIfNeeded: state[$0 / 4] >> UInt32(24 - 8 * ($0 % 4))) }
     }
 
-    /// Processes blocks.
     mutating func compress(_ blocks: UnsafeRawBufferPointer) {
         unsafe withUnsafeTemporaryAllocation(of: UInt32.self, capacity: 64) { schedule in
             unsafe Self.constants.withUnsafeBufferPointer { constants in

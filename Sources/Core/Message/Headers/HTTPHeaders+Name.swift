@@ -146,8 +146,6 @@ extension HTTPHeaders.Name {
     public static let userAgent = Self("User-Agent")
     /// The field `Vary`.
     public static let vary = Self("Vary")
-    /// The field `Via`.
-    public static let via = Self("Via")
     /// The field `WWW-Authenticate`.
     public static let wwwAuthenticate = Self("WWW-Authenticate")
 }

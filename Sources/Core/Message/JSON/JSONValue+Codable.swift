@@ -104,7 +104,6 @@ final class JSONSource: Sendable {
     // Parsed when the first value is requested.
     private let root = Mutex<JSONValue??>(nil)
 
-    /// Creates a source.
     init(_ content: Data) { self.content = content }
 
     /// Returns the value at a coding path, or nil if there is none.

@@ -59,7 +59,6 @@ public struct Origin: Hashable, Sendable {
         hasher.combine(port)
     }
 
-    /// Whether the port is the default port of the scheme.
     var hasDefaultPort: Bool { Self.defaultPort(scheme) == port }
 
     /// Whether another origin is this origin, or has the same host with https instead of http.

@@ -161,7 +161,6 @@ struct EscapeDecoder {
 
     private static let escapes = ByteTable { beginsEscape($0) ? 1 : 0 }
 
-    /// Whether a byte may begin an escape.
     static func beginsEscape(_ byte: UInt8) -> Bool {
         byte == UInt8(ascii: "%") || byte == UInt8(ascii: "\\") || byte == UInt8(ascii: "&")
     }

@@ -1,17 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension Data {
-    /// Returns the data with each occurrence of some bytes replaced by others.
-    public func substituting(_ bytes: Data, with other: Data) -> Data {
-        var result = Data()
-        var rest = self[...]
-        while let place = rest.firstPlace(of: bytes) {
-            result += rest[..<place] + other
-            rest = rest[(place + bytes.count)...]
-        }
-        return result + rest
-    }
-
     /// Returns where some bytes, at least one, begin for the first time, or nil.
     public func firstPlace(of bytes: Data) -> Int? {
         let offset = unsafe withUnsafeBytes { content -> Int? in
