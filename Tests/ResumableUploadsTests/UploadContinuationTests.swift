@@ -27,6 +27,23 @@ struct UploadContinuationTests {
         #expect(bench.notes == [])
     }
 
+    @Test("A cancelled upload keeps its note, and sends no more")
+    func cancelled() async throws {
+        let bench = try UploadBench()
+        let task = Mutex<Task<FinishedUpload, any Error>?>(nil)
+        bench.server.update { $0.onTake = { _ in task.withLock { $0?.cancel() } } }
+        // The upload cannot be cancelled before the lock is released.
+        let upload = task.withLock { task in
+            let upload = Task { try await bench.upload() }
+            task = upload
+            return upload
+        }
+        await #expect(throws: CancellationError.self) { try await upload.value }
+        #expect(bench.server.summaries == ["POST /videos -", "PATCH /uploads/1 0"])
+        #expect(try await bench.upload().resumedFrom == bench.server.arrivals[1].bytes)
+        #expect(bench.server.contents == [bench.content])
+    }
+
     @Test("The note stands where the caller wants it, or nowhere")
     func place() async throws {
         let bench = try UploadBench()

@@ -204,6 +204,7 @@ extension UploadServer: Transport {
             let reader = try request.body.open()
             var left = cut ?? .max
             while let chunk = try await reader.nextToSend() {
+                try Task.checkCancellation()
                 take(chunk.prefix(left), request.url)
                 left -= min(left, chunk.count)
                 if left == 0 { throw broken }
