@@ -441,8 +441,9 @@ let package = Package(
             dependencies: [
                 "TestSupport", "TurnpikeAuthentication", "TurnpikeCache", "TurnpikeCommandLine",
                 "TurnpikeCore", "TurnpikeCurl", "TurnpikeDownloads", "TurnpikeMiddleware",
-                "TurnpikeSerializers", "TurnpikeStackFiles", "TurnpikeSupport", "TurnpikeTesting",
-                "TurnpikeTraffic", "TurnpikeURLSession", "TurnpikeXML",
+                "TurnpikeResumableUploads", "TurnpikeSerializers", "TurnpikeStackFiles",
+                "TurnpikeSupport", "TurnpikeTesting", "TurnpikeTraffic", "TurnpikeURLSession",
+                "TurnpikeXML",
             ],
             path: "Tests/CostTests", swiftSettings: settings),
         .testTarget(

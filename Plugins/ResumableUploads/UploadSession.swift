@@ -159,12 +159,12 @@ struct UploadSession {
             let url = TargetURI(reference: location, relativeTo: TargetURI(head.url)),
             let target = url.origin
         else {
-            throw ClientError(.unsupported, "the server created no upload", response: head)
+            throw ClientError(.unsupported, "the server created no upload resource", response: head)
         }
         // If a gate has resolved the target, the first exchange tells its origin.
         origin = origin ?? Origin(answer.response?.hops.first?.url ?? head.url)
         if origin?.scheme == "https", target.scheme == "http" {
-            throw ClientError(.redirect, "the upload would leave TLS", response: head)
+            throw ClientError(.redirect, "the upload resource does not use TLS", response: head)
         }
         return url.withoutUserInformation
     }
@@ -241,7 +241,7 @@ struct UploadSession {
         }
         // Bytes that this upload has not sent are those of another file.
         if offset > sent.count {
-            throw ClientError(.uploadLost, "the server has unknown bytes", response: head)
+            throw ClientError(.uploadLost, "the server has bytes that nobody sent", response: head)
         }
         return .send(from: offset)
     }

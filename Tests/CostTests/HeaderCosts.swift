@@ -11,6 +11,7 @@ import TurnpikeTesting
 @testable import TurnpikeCurl
 @testable import TurnpikeDownloads
 @testable import TurnpikeMiddleware
+@testable import TurnpikeResumableUploads
 @testable import TurnpikeSerializers
 @testable import TurnpikeURLSession
 @testable import TurnpikeTraffic
@@ -87,6 +88,20 @@ struct HeaderCosts {
             (
                 "RateLimit-Policy",
                 { _ = head([("RateLimit-Policy", "\"" + text)]).headers.rateLimitPolicies }
+            ),
+            (
+                "Upload-Limit",
+                {
+                    var limits = UploadLimits()
+                    limits.read(head([("Upload-Limit", "max-size=" + text)]), now: date)
+                }
+            ),
+            (
+                "Upload-Complete",
+                {
+                    let head = head([("Upload-Complete", "?1" + text)])
+                    _ = ResumableUploadOptions.Dialect.draft.isOver(head, length: 1)
+                }
             ),
             ("traceparent", { _ = TraceParent(parsing: text) }),
             (
