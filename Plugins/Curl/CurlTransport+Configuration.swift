@@ -48,6 +48,8 @@ extension CurlTransport {
         public var idleConnectionTimeout: Duration = .seconds(60)
         /// When HTTP/2 is offered in the TLS handshake.
         public var http2 = HTTP2.automatic
+        /// When HTTP/3 is used.
+        public var http3 = HTTP3.off
         /// The age from which a connection is not used again, in whole seconds; nil for any age.
         ///
         /// Without it, a busy client keeps its connections and never uses new addresses of a name.
@@ -71,7 +73,7 @@ extension CurlTransport {
         ///
         /// <doc:ConnectionPool> lists them.
         public var meter: (any GateMeter)?
-        /// Streams at a time on one HTTP/2 connection.
+        /// Streams at a time on one HTTP/2 or HTTP/3 connection.
         public var maxStreamsPerConnection = 100
         /// How long a thread polls before it sleeps: at most a millisecond; zero turns polling off.
         ///

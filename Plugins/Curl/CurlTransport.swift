@@ -34,8 +34,10 @@ public final class CurlTransport: Transport {
     let library: CurlLibrary
     let configuration: Configuration
     let trustFiles: TrustFiles?
-    private let engines: [CurlEngine]
-    let options: CurlOptions
+    let lane: CurlLane
+    let http3: HTTP3Lane?
+    var options: CurlOptions { lane.options }
+    private var engines: [CurlEngine] { lane.engines + (http3?.lane.engines ?? []) }
     let upgrades: UpgradeLoop
     /// Whether HTTP/2 is offered to servers over TLS.
     public let offersHTTP2: Bool
@@ -47,7 +49,7 @@ public final class CurlTransport: Transport {
     public static func capabilities(
         with configuration: Configuration
     ) throws -> TransportCapabilities {
-        try CurlOptions(configuration, library: .load()).capabilities
+        try options(configuration).usual.capabilities
     }
 
     /// Whether the libcurl that was found has HTTP/2.
@@ -59,24 +61,19 @@ public final class CurlTransport: Transport {
     ///   cannot do what the configuration needs. ``/TurnpikeCore/ClientError/Code/configuration``
     ///   if a file in the configuration cannot be read.
     public init(configuration: Configuration = Configuration()) throws {
-        library = try CurlLibrary.load()
         self.configuration = configuration
-        let options = try CurlOptions(configuration, library: library)
-        self.options = options
+        let (options, http3) = try Self.options(configuration)
+        library = options.library
         upgrades = UpgradeLoop(options)
         trustFiles = options.trustFiles
         offersHTTP2 = options.offersHTTP2
-        var engines: [CurlEngine] = []
+        lane = try CurlLane(options)
         do {
-            for _ in 0..<max(1, configuration.engines) {
-                engines.append(try CurlEngine(options: options))
-            }
+            self.http3 = try http3.map { HTTP3Lane(lane: try CurlLane($0)) }
         } catch {
-            // Otherwise the threads of the other engines would continue.
-            for engine in engines { engine.stop() }
+            for engine in lane.engines { engine.stop() }
             throw error
         }
-        self.engines = engines
     }
 
     // Bodies may still be read after the transport and its client were released.
@@ -101,7 +98,7 @@ public final class CurlTransport: Transport {
     /// other engines save nothing.
     ///
     /// From tokio's current-thread runtime and SwiftNIO's event loops; SE-0417.
-    public var executor: any TaskExecutor { engines[0] }
+    public var executor: any TaskExecutor { lane.engines[0] }
 
     /// Why replaced files of ``Configuration/trust`` cannot be used, with their names; nil if all
     /// can be used.
@@ -134,7 +131,8 @@ public final class CurlTransport: Transport {
 
     /// Sends a request.
     public func send(_ request: Request, context: Context) async throws -> Response {
-        if !request.options.isEmpty, let name = request.options.upgrade {
+        let mayUpgrade = !request.options.isEmpty && options.http3 != .only
+        if mayUpgrade, let name = request.options.upgrade {
             return try await upgrade(request, to: name, context: context)
         }
         return try await send(request, context: context) { engine, transfer in
@@ -147,10 +145,12 @@ public final class CurlTransport: Transport {
     /// - Returns: The response, and a number of its connection that is unique among the open
     ///   connections, or 0 if it is unknown.
     func send(
-        _ request: Request, context: Context, starting start: (CurlEngine, CurlTransfer) -> Void
+        _ request: Request, context: Context, over lane: CurlLane? = nil,
+        starting start: (CurlEngine, CurlTransfer) -> Void
     ) async throws -> (response: Response, connection: Int32) {
         try context.checkCancellation()
         let begin = context.timeSource.now
+        let lane = try lane ?? self.lane(for: request, at: begin)
         let body = request.body
         let upload = body.isEmpty ? nil : try CurlUpload(body, context: context)
         let isFresh = context[HasLostConnection.self]
@@ -160,13 +160,19 @@ public final class CurlTransport: Transport {
                 request, body: body, length: upload?.length, decodes: true,
                 isFresh: isFresh,
                 route: request.options.isEmpty ? nil : try route(of: request)),
-            upload: upload, offersHTTP2: offersHTTP2)
-        if transfer.request.isSecure, let (trust, news) = trustFiles?.currentWithNews() {
+            upload: upload, offersHTTP2: lane.options.sharesConnections)
+        let origin = http3 == nil ? nil : alternativeOrigin(of: request)
+        if let http3, let origin, lane.options.http3 == .automatic {
+            transfer.alternative = AlternativeOrigin(
+                origin: origin, services: http3.alternatives, timeSource: context.timeSource)
+        }
+        if transfer.request.isSecure, let (trust, news) = lane.options.trustFiles?.currentWithNews()
+        {
             transfer.trust = trust
             if let news { context.report(news, by: "CurlTransport") }
         }
         let target = transfer.request.route?.target
-        let engine = engine(for: request, at: target)
+        let engine = lane.engine(for: request, at: target)
         let exchange = Exchange(
             context: context,
             onResume: { engine.post(transfer, .receive) },
@@ -180,15 +186,17 @@ public final class CurlTransport: Transport {
         do {
             response = try await exchange.response()
         } catch {
+            transfer.alternative?.noteFailure(error)
             let times = transfer.takeTimes()
             times?.report(in: context, since: begin, at: target)
             if (error as? ClientError)?.transfer?.lostReusedConnection == true {
                 // Over HTTP/2 all requests shared one connection, which has ended.
-                context[HasLostConnection.self] = times?.isHTTP2 == false
+                context[HasLostConnection.self] = times?.carriesMany == false
             }
             throw error
         }
         if isFresh { context[HasLostConnection.self] = false }
+        if let origin { http3?.alternatives.note(response.head, of: origin, at: begin) }
         let times = transfer.takeTimes()
         times?.report(in: context, since: begin, at: target)
         let isFinal = transfer.request.takesContentAsItComes
@@ -211,13 +219,6 @@ public final class CurlTransport: Transport {
         let options = request.options
         if options.connectTarget == nil, options.addressRule == nil { return nil }
         return try CurlRoute(request, self.options)
-    }
-
-    // Requests to one origin, or to one endpoint of it, share connections, so they use one engine.
-    private func engine(for request: Request, at target: ConnectTarget?) -> CurlEngine {
-        if engines.count == 1 { return engines[0] }
-        let hash = request.origin.map { Destination($0, at: target).hashValue } ?? 0
-        return engines[Int(UInt(bitPattern: hash) % UInt(engines.count))]
     }
 }
 

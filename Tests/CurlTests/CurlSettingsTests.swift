@@ -95,6 +95,7 @@ struct CurlSettingsTests {
             (#"{"use":"curl","proxy":"ftp://x"}"#, "transport.proxy"),
             (#"{"use":"curl","conectTimeout":1}"#, "transport.conectTimeout"),
             (#"{"use":"curl","http2":"yes"}"#, "transport.http2"),
+            (#"{"use":"curl","http3":"on"}"#, "transport.http3"),
             (#"{"use":"curl","maxConnectionAge":0}"#, "transport.maxConnectionAge"),
             (#"{"use":"curl","dnsCacheTime":-1}"#, "transport.dnsCacheTime"),
             (#"{"use":"curl","metrics":"meter:none"}"#, "transport.metrics"),

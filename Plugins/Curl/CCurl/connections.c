@@ -212,7 +212,7 @@ void tpc_connections_act(tpc_loop *loop, const tpc_event *events, int count) {
         if (interest && mask & CURL_CSELECT_IN && interest->connection == CONNECTION_NEW)
             interest->connection = CONNECTION_USED;
         unsigned steps = loop->steps;
-        tpc_curl.multi_socket_action(loop->multi, descriptor, mask, &running);
+        loop->library->multi_socket_action(loop->multi, descriptor, mask, &running);
         count_fruitless(loop, descriptor, mask, steps == loop->steps);
     }
 }
@@ -243,12 +243,17 @@ int tpc_connection_open(tpc_loop *loop, tpc_transfer *transfer, struct curl_sock
     bool is_full = descriptor < 0 && (errno == EMFILE || errno == ENFILE);
     if (is_full || transfer->cause == TPC_CAUSE_NO_DESCRIPTORS)
         transfer->cause = is_full ? TPC_CAUSE_NO_DESCRIPTORS : TPC_CAUSE_NONE;
+    // libcurl ends a connection over UDP (HTTP/3) by itself.
+    if (address->socktype != SOCK_STREAM) {
+        if (descriptor >= 0 && loop->watcher.watcher) tell_opening(loop, transfer, descriptor, &address->addr);
+        return descriptor;
+    }
     // No bytes are in flight on the way to this machine, so a small buffer is enough, and it stays in the processor's cache. The
     // system's default buffer grows to megabytes.
     int room = LOOPBACK_BUFFER;
     if (descriptor >= 0 && is_loopback(&address->addr))
         setsockopt(descriptor, SOL_SOCKET, SO_SNDBUF, &room, sizeof room);
-    if (descriptor < 0) loop->has_refusal = tpc_waits_after_refusal;
+    if (descriptor < 0) loop->has_refusal = loop->library->waits_after_refusal;
     interest_t *interest = make_interest(loop, descriptor);
     if (!interest) return descriptor;
     set_wanted(loop, interest, 0);
@@ -275,7 +280,7 @@ int tpc_connection_close(void *user, int descriptor) {
         *interest = (interest_t){0};
     }
     tell_closed(loop, descriptor);
-    if (tpc_waits_after_refusal && !is_connected(descriptor)) loop->has_refusal = true;
+    if (loop->library->waits_after_refusal && !is_connected(descriptor)) loop->has_refusal = true;
     return close(descriptor);
 }
 
@@ -367,7 +372,7 @@ void tpc_connections_make_room(tpc_loop *loop) {
     loop->first_byte_due = INT64_MAX;
     loop->lacks_idle = 0;
     // Older versions write to the connection once more to end TLS, which would raise SIGPIPE.
-    if (tpc_version() < 0x075700) return;
+    if (tpc_version(loop->library) < 0x075700) return;
     uint32_t sought = 0;
     int from = 0;
     for (int descriptor = 0; descriptor < loop->interest_count; descriptor++) {
@@ -403,7 +408,7 @@ void tpc_connections_end_unused(tpc_loop *loop) {
     bool is_any = false;
     loop->unused_due = INT64_MAX;
     // See `tpc_connections_make_room`.
-    if (tpc_version() < 0x075700) return;
+    if (tpc_version(loop->library) < 0x075700) return;
     for (int descriptor = 0; descriptor < loop->interest_count; descriptor++) {
         interest_t *each = &loop->interests[descriptor];
         if (each->connection == CONNECTION_NONE || each->connection == CONNECTION_ENDED) continue;

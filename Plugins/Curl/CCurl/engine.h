@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // The members of a loop and of a transfer, and what each file offers to the files above it: loop.c uses transfer.c, which uses
-// request.c, which uses connections.c, which uses library.c.
+// request.c, which uses http2.c and connections.c, which use library.c.
 
 #pragma once
 
@@ -72,6 +72,7 @@ typedef struct {
 enum { TPC_CLOSE_NOTIFIES = 256 };
 
 struct tpc_loop {
+    const tpc_library *library;
     CURLM *multi;
     // The TLS sessions of all handles, or NULL if each has its own.
     CURLSH *sessions;
@@ -146,6 +147,8 @@ typedef struct transfer {
         struct curl_slist *connect_to;
         // Whether the request's rule has refused an address, and whether a socket was opened to another address.
         bool has_refused, has_opened;
+        // How many handshakes of HTTP/3 have begun.
+        int handshakes;
     } request;
     // The URL that libcurl has, as text and in parts.
     struct {
@@ -195,6 +198,8 @@ typedef struct transfer {
 
 static inline transfer_t *whole(tpc_transfer *transfer) { return (transfer_t *)transfer; }
 
+static inline const tpc_library *library_of(const transfer_t *this) { return this->loop->library; }
+
 /// Counts a step of a transfer.
 static inline void tpc_transfer_step(transfer_t *this) { this->loop->steps++; }
 
@@ -239,6 +244,17 @@ void tpc_connections_end_unused(tpc_loop *loop);
 /// Returns whether the process may open another descriptor.
 bool tpc_has_descriptors(void);
 
+// MARK: http2.c
+
+/// Returns whether a response has come, and came by HTTP/2 or HTTP/3.
+bool tpc_http2_has_answered(transfer_t *this);
+/// Returns whether the server has certainly not acted on the last send.
+bool tpc_http2_is_refused(transfer_t *this);
+/// Notes the version that the connection of the last send speaks.
+void tpc_note_version(transfer_t *this);
+/// The CURLOPT_DEBUGFUNCTION.
+int tpc_http2_on_text(CURL *easy, int type, char *text, size_t count, void *user);
+
 // MARK: request.c
 
 /// Sets the callbacks that libcurl calls for requests and their connections.
@@ -247,10 +263,6 @@ void tpc_set_request_callbacks(transfer_t *this);
 int tpc_set_request(transfer_t *this, const tpc_request *request);
 /// Resets the options of a request.
 void tpc_unset_request(transfer_t *this);
-/// Returns whether a response has come, and came by HTTP/2.
-bool tpc_http2_has_answered(transfer_t *this);
-/// Returns whether the server has certainly not acted on the last send.
-bool tpc_http2_is_refused(transfer_t *this);
 
 // MARK: transfer.c
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// What library.c offers: memory, what OpenSSL reports, and the part of libcurl's interface that is used, which has been stable
+// What library.c and tls.c offer: memory, what the TLS library reports, and the part of libcurl's interface that is used, which has been stable
 // since 7.80. The interface is written by hand, so that no headers of libcurl are needed. The interface is a table of functions,
 // so that the library is loaded when the program runs.
 
@@ -42,7 +42,7 @@ typedef struct {
     } data;
 } CURLMsg;
 
-// The members that every version has.
+// The members that are used, and those before them. 7.80 has all of them.
 typedef struct {
     int age;
     const char *version;
@@ -50,6 +50,20 @@ typedef struct {
     const char *host;
     int features;
     const char *ssl_version;
+    long ssl_version_num;
+    const char *libz_version;
+    const char *const *protocols;
+    const char *ares;
+    int ares_num;
+    const char *libidn;
+    int iconv_ver_num;
+    const char *libssh_version;
+    unsigned brotli_ver_num;
+    const char *brotli_version;
+    // Since age 5.
+    unsigned nghttp2_ver_num;
+    const char *nghttp2_version;
+    const char *quic_version;
 } curl_version_info_data;
 
 enum {
@@ -58,6 +72,7 @@ enum {
     CURL_VERSION_SSL = 1 << 2,
     CURL_VERSION_HTTP2 = 1 << 16,
     CURL_VERSION_UNIX_SOCKETS = 1 << 19,
+    CURL_VERSION_HTTP3 = 1 << 25,
 
     CURLMSG_DONE = 1,
     CURL_POLL_IN = 1,
@@ -132,6 +147,7 @@ enum {
     CURLOPT_DISALLOW_USERNAME_IN_URL = 278,
     CURLOPT_UPLOAD_BUFFERSIZE = 280,
     CURLOPT_SSL_CTX_FUNCTION = 20108,
+    CURLOPT_SSL_CTX_DATA = 10109,
     CURLOPT_TRAILERFUNCTION = 20283,
     CURLOPT_TRAILERDATA = 10284,
     CURLOPT_PREREQFUNCTION = 20312,
@@ -205,20 +221,38 @@ typedef struct {
     F(share_cleanup, int, (CURLSH *))
 
 #define TPC_MEMBER(name, result, arguments) result(*name) arguments;
+
+// OpenSSL's functions for PEM.
 typedef struct {
+    bool is_usable;
+    void *(*bio_new)(const void *bytes, int count);
+    int (*bio_free)(void *bio);
+    void *(*read_certificate)(void *bio, void **, void *, void *);
+    void *(*read_key)(void *bio, void **, void *, void *password);
+    int (*check_key)(void *certificate, void *key);
+    void (*certificate_free)(void *);
+    void (*key_free)(void *);
+    unsigned long (*last_error)(void);
+    void (*clear_errors)(void);
+} tpc_pem;
+
+struct tpc_library {
     TPC_FUNCTIONS(TPC_MEMBER)
-} tpc_functions;
-
-extern tpc_functions tpc_curl;
-
-// Differences between versions of libcurl.
-
-/// Whether libcurl may continue to wait for the socket of a paused transfer, and read from it without limit. 8.5 does this on a
-/// new HTTP/1 connection; 7.88 and 8.14 do not.
-extern bool tpc_polls_paused;
-/// Whether libcurl, after a refusal, tries the next address of a host only when a timer fires, after half of the connect timeout.
-/// 7.88 to 8.3 do this.
-extern bool tpc_waits_after_refusal;
+    // What dlopen has returned.
+    void *file;
+    const curl_version_info_data *info;
+    // Whether libcurl may continue to wait for the socket of a paused transfer, and read from it without limit. 8.5 does this on a
+    // new HTTP/1 connection; 7.88 and 8.14 do not.
+    bool polls_paused;
+    // Whether libcurl, after a refusal, tries the next address of a host only when a timer fires, after half of the connect
+    // timeout. 7.88 to 8.3 do this.
+    bool waits_after_refusal;
+    // NULL unless libcurl uses this TLS library, as a shared library.
+    void (*set_info_callback)(void *context, void (*)(const void *session, int where, int value));
+    void (*openssl_protocol)(const void *session, const unsigned char **, unsigned *);
+    int (*gnutls_protocol)(const void *session, void *name);
+    tpc_pem pem;
+};
 
 // Memory.
 
@@ -228,21 +262,29 @@ void *tpc_realloc(void *memory, size_t size);
 /// The size of the largest buffers that are cheap to take and free.
 size_t tpc_block_size(void);
 
-// What libcurl does not report about TLS, but its OpenSSL does.
+// What libcurl does not report about TLS, but its TLS library does.
 
-/// OpenSSL's SSL_CTX_set_info_callback; NULL if libcurl uses no OpenSSL of its own.
-extern void (*tpc_set_info_callback)(void *context, void (*)(const void *session, int where, int value));
-/// Returns the TLS connection of a transfer, or NULL if it is unknown. Connections that exist at the same time have different
-/// addresses.
-const void *tpc_tls_of(CURL *easy);
-/// Returns whether a TLS connection has agreed on HTTP/2; false if that cannot be known.
-bool tpc_tls_is_http2(const void *tls);
+/// Finds the functions of the TLS library.
+void tpc_find_tls(tpc_library *library);
+/// Returns the TLS connection of a transfer, or NULL if it is unknown, as over HTTP/3. Connections that exist at the same time have
+/// different addresses.
+const void *tpc_tls_of(const tpc_library *library, CURL *easy);
+/// Returns whether a TLS connection has agreed on a protocol (RFC 7301); false if that cannot be known.
+bool tpc_tls_speaks(const tpc_library *library, const void *session, const char *protocol);
+/// Returns whether the HTTP version of a TLS connection can be found out.
+bool tpc_tells_version(const tpc_library *library);
 
 /// Creates a handle with the options that all requests have in common. Returns NULL if there is no memory.
-CURL *tpc_easy_create(void);
+CURL *tpc_easy_create(const tpc_library *library);
 /// Copies lines that end with NUL into a list. The list is one block of memory for `free`, or NULL if there are no lines. Returns
 /// libcurl's code: 0, or the code for no memory.
 int tpc_list_create(struct curl_slist **list, const char *lines, size_t count);
+
+/// The argument of `tpc_trailer_add`.
+typedef struct {
+    const tpc_library *library;
+    struct curl_slist **list;
+} tpc_trailers;
 
 /// What a line of the verbose text says about HTTP/2: the number of the stream, the last stream of the connection that the server
 /// will answer, that the server has refused the stream, or that it requires HTTP/1.1.

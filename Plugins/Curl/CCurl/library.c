@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// libcurl itself: its functions, its memory, and what its OpenSSL and its verbose text report. Uses no other file.
+// libcurl itself: its functions, its memory, and what its verbose text reports. Uses tls.c.
 
 #include "libcurl.h"
 #include <dlfcn.h>
@@ -139,112 +139,11 @@ void *tpc_realloc(void *memory, size_t size) {
     return other;
 }
 
-// MARK: OpenSSL.
-//
-// The functions of the OpenSSL that libcurl itself is linked to. A process may contain several, and both must accept the same
-// files.
-
-enum { ERR_REASON = 0xFFF, PEM_NO_START_LINE = 108 };
-
-static struct {
-    void *(*bio_new)(const void *bytes, int count);
-    int (*bio_free)(void *bio);
-    void *(*read_certificate)(void *bio, void **, void *, void *);
-    void *(*read_key)(void *bio, void **, void *, void *password);
-    int (*check_key)(void *certificate, void *key);
-    void (*certificate_free)(void *);
-    void (*key_free)(void *);
-    unsigned long (*last_error)(void);
-    void (*clear_errors)(void);
-} ssl;
-
-static bool is_loaded;
-
-void (*tpc_set_info_callback)(void *, void (*)(const void *, int, int));
-static void (*get_protocol)(const void *, const unsigned char **, unsigned *);
-
-static void find_openssl(void *libcurl) {
-    *(void **)&tpc_set_info_callback = dlsym(libcurl, "SSL_CTX_set_info_callback");
-    *(void **)&get_protocol = dlsym(libcurl, "SSL_get0_alpn_selected");
-    const struct {
-        const char *name;
-        void *function;
-    } functions[] = {
-        {"BIO_new_mem_buf", &ssl.bio_new},      {"BIO_free", &ssl.bio_free},
-        {"PEM_read_bio_X509_AUX", &ssl.read_certificate},
-        {"PEM_read_bio_PrivateKey", &ssl.read_key},
-        {"X509_check_private_key", &ssl.check_key},
-        {"X509_free", &ssl.certificate_free},   {"EVP_PKEY_free", &ssl.key_free},
-        {"ERR_peek_last_error", &ssl.last_error},
-        {"ERR_clear_error", &ssl.clear_errors},
-    };
-    is_loaded = true;
-    for (size_t index = 0; index < sizeof functions / sizeof functions[0]; index++) {
-        void *symbol = dlsym(libcurl, functions[index].name);
-        *(void **)functions[index].function = symbol;
-        is_loaded &= symbol != NULL;
-    }
-}
-
-bool tpc_pem_can_read(void) { return is_loaded; }
-
-// Returns the first certificate if the whole text can be read, else NULL.
-static void *read_certificates(const void *bytes, size_t count) {
-    void *bio = ssl.bio_new(bytes, (int)count), *first = NULL, *next;
-    if (!bio) return NULL;
-    ssl.clear_errors();
-    while ((next = ssl.read_certificate(bio, NULL, NULL, (void *)""))) {
-        if (first) ssl.certificate_free(next);
-        else first = next;
-    }
-    bool is_whole = (ssl.last_error() & ERR_REASON) == PEM_NO_START_LINE;
-    ssl.clear_errors();
-    ssl.bio_free(bio);
-    if (is_whole || !first) return first;
-    ssl.certificate_free(first);
-    return NULL;
-}
-
-bool tpc_pem_has_certificates(const void *bytes, size_t count) {
-    void *first = read_certificates(bytes, count);
-    if (first) ssl.certificate_free(first);
-    return first != NULL;
-}
-
-bool tpc_pem_fits(const void *certificate, size_t certificate_count, const void *key, size_t key_count,
-                  const char *password) {
-    void *first = read_certificates(certificate, certificate_count);
-    void *bio = first ? ssl.bio_new(key, (int)key_count) : NULL;
-    void *own = bio ? ssl.read_key(bio, NULL, NULL, (void *)password) : NULL;
-    bool fits = own && ssl.check_key(first, own) == 1;
-    if (own) ssl.key_free(own);
-    if (bio) ssl.bio_free(bio);
-    if (first) ssl.certificate_free(first);
-    ssl.clear_errors();
-    return fits;
-}
-
-const void *tpc_tls_of(CURL *easy) {
-    curl_tls_session_info *session = NULL;
-    tpc_curl.easy_getinfo(easy, CURLINFO_TLS_SSL_PTR, &session);
-    return session ? session->internals : NULL;
-}
-
-bool tpc_tls_is_http2(const void *session) {
-    const unsigned char *name = NULL;
-    unsigned count = 0;
-    if (session && get_protocol) get_protocol(session, &name, &count);
-    return count == 2 && memcmp(name, "h2", 2) == 0;
-}
-
-bool tpc_tells_http2(void) { return get_protocol != NULL; }
-
 // MARK: The library.
 
-tpc_functions tpc_curl;
-bool tpc_polls_paused, tpc_waits_after_refusal;
-
-static curl_version_info_data *info;
+// The libraries that are loaded, which stay so: the usual one, and perhaps another one for HTTP/3.
+static tpc_library *loaded[2];
+static pthread_mutex_t loading = PTHREAD_MUTEX_INITIALIZER;
 static _Thread_local char reason[256];
 
 static bool find(void *library, const char *name, void *function) {
@@ -254,67 +153,93 @@ static bool find(void *library, const char *name, void *function) {
     return symbol != NULL;
 }
 
-const char *tpc_load(const char *file, unsigned oldest) {
-#if defined(__APPLE__)
-    const char *names[] = {"/usr/lib/libcurl.4.dylib", "libcurl.4.dylib"};
-#else
-    const char *names[] = {"libcurl.so.4", "libcurl-gnutls.so.4"};
-#endif
-    if (file) names[0] = names[1] = file;
-    void *library = NULL;
-    for (size_t index = 0; index < 2 && !library; index++) library = dlopen(names[index], RTLD_NOW | RTLD_LOCAL);
-    if (!library) {
-        snprintf(reason, sizeof reason, "there is no %s", names[0]);
-        return reason;
-    }
-    tpc_functions found;
+// Returns NULL and sets `reason` if the library cannot be used.
+static tpc_library *set_up(void *file, unsigned oldest, int features) {
+    tpc_library found = {.file = file};
 #define FIND(name, result, arguments) \
-    if (!find(library, "curl_" #name, &found.name)) return reason;
+    if (!find(file, "curl_" #name, &found.name)) return NULL;
     TPC_FUNCTIONS(FIND)
 #undef FIND
-    curl_version_info_data *version = found.version_info(CURLVERSION_FIRST);
-    if (!version || version->version_num < oldest) {
-        snprintf(reason, sizeof reason, "libcurl %s is older than %u.%u", version ? version->version : "?", oldest >> 16,
+    const curl_version_info_data *info = found.info = found.version_info(CURLVERSION_FIRST);
+    if (!info || info->version_num < oldest) {
+        snprintf(reason, sizeof reason, "libcurl %s is older than %u.%u", info ? info->version : "?", oldest >> 16,
                  oldest >> 8 & 0xFF);
-        return reason;
+        return NULL;
+    }
+    tpc_find_tls(&found);
+    if (features & ~tpc_features(&found)) {
+        snprintf(reason, sizeof reason, "libcurl %s %s has no HTTP/3", info->version, tpc_tls_text(&found));
+        return NULL;
     }
     // If this process already uses libcurl, libcurl keeps its present memory functions.
     int code = found.global_init_mem(CURL_GLOBAL_DEFAULT, tpc_malloc, tpc_free, tpc_realloc, strdup, clear_malloc);
-    if (code != 0) {
-        snprintf(reason, sizeof reason, "libcurl %s could not be set up", version->version);
-        return reason;
+    tpc_library *library = code == 0 ? malloc(sizeof *library) : NULL;
+    if (!library) {
+        snprintf(reason, sizeof reason, "libcurl %s could not be set up", info->version);
+        return NULL;
     }
-    tpc_curl = found;
-    info = version;
-    if (strncmp(tpc_tls_text(), "OpenSSL/", 8) == 0) find_openssl(library);
-    tpc_polls_paused = version->version_num > 0x075801 && version->version_num < 0x080E00;
-    tpc_waits_after_refusal = version->version_num >= 0x075800 && version->version_num < 0x080400;
-    return NULL;
+    found.polls_paused = info->version_num > 0x075801 && info->version_num < 0x080E00;
+    found.waits_after_refusal = info->version_num >= 0x075800 && info->version_num < 0x080400;
+    *library = found;
+    return library;
 }
 
-unsigned tpc_version(void) { return info ? info->version_num : 0; }
+// A library that is loaded already is not set up a second time.
+static tpc_library *find_library(void *file, unsigned oldest, int features) {
+    int count = 0;
+    for (; count < 2 && loaded[count]; count++) {
+        tpc_library *library = loaded[count];
+        if (library->file == file && !(features & ~tpc_features(library)) && library->info->version_num >= oldest) return library;
+    }
+    tpc_library *library = set_up(file, oldest, features);
+    if (library && count < 2) loaded[count] = library;
+    return library;
+}
 
-const char *tpc_version_text(void) { return info ? info->version : ""; }
+const tpc_library *tpc_load(const char *name, unsigned oldest, int features) {
+    void *file = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+    if (!file) {
+        snprintf(reason, sizeof reason, "there is no %s", name);
+        return NULL;
+    }
+    pthread_mutex_lock(&loading);
+    tpc_library *library = find_library(file, oldest, features);
+    pthread_mutex_unlock(&loading);
+    return library;
+}
 
-const char *tpc_tls_text(void) { return info && info->ssl_version ? info->ssl_version : ""; }
+const char *tpc_load_reason(void) { return reason; }
 
-int tpc_features(void) {
-    int features = info ? info->features : 0;
+unsigned tpc_version(const tpc_library *library) { return library->info->version_num; }
+
+const char *tpc_version_text(const tpc_library *library) { return library->info->version; }
+
+const char *tpc_tls_text(const tpc_library *library) {
+    return library->info->ssl_version ? library->info->ssl_version : "";
+}
+
+// Other implementations of QUIC are experimental in libcurl, or were removed.
+static bool has_http3(const tpc_library *library) {
+    const curl_version_info_data *info = library->info;
+    bool has_quic = info->features & CURL_VERSION_HTTP3 && info->age >= 5 && info->quic_version;
+    return has_quic && strncmp(info->quic_version, "ngtcp2/", 7) == 0 && tpc_tells_version(library);
+}
+
+int tpc_features(const tpc_library *library) {
+    int features = library->info->features;
     return (features & CURL_VERSION_SSL ? TPC_HAS_TLS : 0) | (features & CURL_VERSION_HTTP2 ? TPC_HAS_HTTP2 : 0)
-         | (features & CURL_VERSION_UNIX_SOCKETS ? TPC_HAS_UNIX_SOCKETS : 0);
+         | (features & CURL_VERSION_UNIX_SOCKETS ? TPC_HAS_UNIX_SOCKETS : 0) | (has_http3(library) ? TPC_HAS_HTTP3 : 0);
 }
-
-const char *tpc_error_text(int code) { return tpc_curl.easy_strerror(code); }
 
 // MARK: Handles, lists and lines.
 
 enum { RECEIVE_BUFFER = 131072, SEND_BUFFER = 262144 };
 
 // The options that all requests have in common.
-CURL *tpc_easy_create(void) {
-    CURL *easy = tpc_curl.easy_init();
+CURL *tpc_easy_create(const tpc_library *library) {
+    CURL *easy = library->easy_init();
     if (!easy) return NULL;
-    int (*set)(CURL *, int, ...) = tpc_curl.easy_setopt;
+    int (*set)(CURL *, int, ...) = library->easy_setopt;
     set(easy, CURLOPT_HTTP_CONTENT_DECODING, 0L);
     set(easy, CURLOPT_NOSIGNAL, 1L);
     set(easy, CURLOPT_BUFFERSIZE, (long)RECEIVE_BUFFER);
@@ -352,10 +277,10 @@ int tpc_list_create(struct curl_slist **list, const char *lines, size_t count) {
 }
 
 // libcurl frees the list, so libcurl's own function must add to it.
-bool tpc_trailer_add(void *list, const char *line) {
-    struct curl_slist **place = list;
-    struct curl_slist *longer = tpc_curl.slist_append(*place, line);
-    if (longer) *place = longer;
+bool tpc_trailer_add(void *trailers, const char *line) {
+    tpc_trailers *this = trailers;
+    struct curl_slist *longer = this->library->slist_append(*this->list, line);
+    if (longer) *this->list = longer;
     return longer != NULL;
 }
 

@@ -221,8 +221,9 @@ void tpc_loop_wait_for_wakeup(tpc_loop *loop, int milliseconds) {
 static int on_socket(CURL *easy, int descriptor, int what, void *user, void *socket_user) {
     tpc_transfer *transfer = NULL;
     int mask = what == CURL_POLL_REMOVE ? 0 : what & (CURL_POLL_IN | CURL_POLL_OUT);
-    if (mask) tpc_curl.easy_getinfo(easy, CURLINFO_PRIVATE, &transfer);
-    if (!tpc_connection_want(user, descriptor, mask, transfer)) return -1;
+    tpc_loop *loop = user;
+    if (mask) loop->library->easy_getinfo(easy, CURLINFO_PRIVATE, &transfer);
+    if (!tpc_connection_want(loop, descriptor, mask, transfer)) return -1;
     if (transfer) tpc_transfer_set_descriptor(transfer, descriptor);
     return 0;
 }
@@ -233,21 +234,22 @@ static int on_timer(CURLM *multi, long milliseconds, void *user) {
     return 0;
 }
 
-tpc_loop *tpc_loop_create(const tpc_limits *limits) {
+tpc_loop *tpc_loop_create(const tpc_library *library, const tpc_limits *limits) {
     tpc_loop *loop = calloc(1, sizeof *loop);
     if (!loop) return NULL;
+    loop->library = library;
     loop->timer_due = loop->unmute_due = loop->first_byte_due = loop->unused_due = INT64_MAX;
     loop->unused_time = limits->unused_time;
     loop->last_ready = &loop->first_ready;
-    if (!open_poller(&loop->poller, limits->busy_polling) || !(loop->multi = tpc_curl.multi_init())) {
+    if (!open_poller(&loop->poller, limits->busy_polling) || !(loop->multi = loop->library->multi_init())) {
         tpc_loop_free(loop);
         return NULL;
     }
     // Without shared sessions, each new connection makes a full handshake. One thread at a time uses the loop, so no lock is
     // needed.
-    if (limits->shares_sessions && (loop->sessions = tpc_curl.share_init()))
-        tpc_curl.share_setopt(loop->sessions, CURLSHOPT_SHARE, CURL_LOCK_DATA_SSL_SESSION);
-    int (*set)(CURLM *, int, ...) = tpc_curl.multi_setopt;
+    if (limits->shares_sessions && (loop->sessions = loop->library->share_init()))
+        loop->library->share_setopt(loop->sessions, CURLSHOPT_SHARE, CURL_LOCK_DATA_SSL_SESSION);
+    int (*set)(CURLM *, int, ...) = loop->library->multi_setopt;
     set(loop->multi, CURLMOPT_SOCKETFUNCTION, on_socket);
     set(loop->multi, CURLMOPT_SOCKETDATA, loop);
     set(loop->multi, CURLMOPT_TIMERFUNCTION, on_timer);
@@ -270,14 +272,14 @@ void tpc_loop_end_waiting(tpc_loop *loop) {
 }
 
 void tpc_loop_close(tpc_loop *loop) {
-    if (loop->multi) tpc_curl.multi_cleanup(loop->multi);
+    if (loop->multi) loop->library->multi_cleanup(loop->multi);
     loop->multi = NULL;
     tpc_loop_end_waiting(loop);
 }
 
 void tpc_loop_free(tpc_loop *loop) {
     tpc_loop_close(loop);
-    if (loop->sessions) tpc_curl.share_cleanup(loop->sessions);
+    if (loop->sessions) loop->library->share_cleanup(loop->sessions);
     free(loop);
 }
 
@@ -312,11 +314,11 @@ void tpc_loop_end_iteration(tpc_loop *loop) {
 
 static void read_messages(tpc_loop *loop) {
     int left;
-    for (CURLMsg *message; (message = tpc_curl.multi_info_read(loop->multi, &left));) {
+    for (CURLMsg *message; (message = loop->library->multi_info_read(loop->multi, &left));) {
         tpc_transfer *transfer = NULL;
         if (message->msg != CURLMSG_DONE) continue;
         int result = message->data.result;
-        tpc_curl.easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, &transfer);
+        loop->library->easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, &transfer);
         if (transfer) tpc_transfer_finish(transfer, result);
     }
 }
@@ -348,7 +350,7 @@ void tpc_loop_run_timers(tpc_loop *loop) {
     if (loop->unmute_due != INT64_MAX && loop->unmute_due <= tpc_loop_now()) tpc_connections_unmute(loop);
     for (int count = 0; count < TIMERS_IN_A_ROW && tpc_loop_timeout(loop->timer_due) == 0; count++) {
         loop->timer_due = INT64_MAX;
-        tpc_curl.multi_socket_action(loop->multi, CURL_SOCKET_TIMEOUT, 0, &running);
+        loop->library->multi_socket_action(loop->multi, CURL_SOCKET_TIMEOUT, 0, &running);
     }
     if (loop->multi) read_messages(loop);
     if (loop->first_byte_due == INT64_MAX && loop->unused_due == INT64_MAX) return;

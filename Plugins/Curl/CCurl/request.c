@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// What libcurl is told about a request, and what it asks until it has sent the request once. Uses connections.c and library.c.
+// What libcurl is told about a request, and what it asks until it has sent the request once. Uses http2.c,
+// connections.c and library.c.
 
 #include "engine.h"
 #include <arpa/inet.h>
@@ -12,7 +13,7 @@
 
 int tpc_set_number(tpc_transfer *transfer, int option, long value) {
     if (option == TPC_HTTP_VERSION) whole(transfer)->version = value;
-    return tpc_curl.easy_setopt(whole(transfer)->easy, option, value);
+    return library_of(whole(transfer))->easy_setopt(whole(transfer)->easy, option, value);
 }
 
 int tpc_set_text(tpc_transfer *transfer, int option, const char *text) {
@@ -23,19 +24,19 @@ int tpc_set_text(tpc_transfer *transfer, int option, const char *text) {
         *kept = text && *text ? strdup(text) : NULL;
         if (text && *text && !*kept) return CURLE_OUT_OF_MEMORY;
     }
-    return tpc_curl.easy_setopt(this->easy, option, text);
+    return library_of(this)->easy_setopt(this->easy, option, text);
 }
 
 int tpc_set_bytes(tpc_transfer *transfer, int option, const void *bytes, size_t count, bool copies) {
     struct curl_blob blob = {(void *)bytes, count, copies ? CURL_BLOB_COPY : CURL_BLOB_NOCOPY};
-    return tpc_curl.easy_setopt(whole(transfer)->easy, option, &blob);
+    return library_of(whole(transfer))->easy_setopt(whole(transfer)->easy, option, &blob);
 }
 
 int tpc_set_overrides(tpc_transfer *transfer, const char *lines, size_t count) {
     transfer_t *this = whole(transfer);
     struct curl_slist *list;
     int code = tpc_list_create(&list, lines, count);
-    if (code == 0) code = tpc_curl.easy_setopt(this->easy, CURLOPT_RESOLVE, list);
+    if (code == 0) code = library_of(this)->easy_setopt(this->easy, CURLOPT_RESOLVE, list);
     // The handle refers to the last list that was set.
     struct curl_slist *unused = code == 0 ? this->overrides : list;
     if (code == 0) this->overrides = list;
@@ -65,16 +66,16 @@ static int set_url(transfer_t *this, const char *url, size_t count) {
     free(text);
     if (!this->url.text) return CURLE_OUT_OF_MEMORY;
     const unsigned flags = CURLU_PATH_AS_IS | CURLU_DISALLOW_USER;
-    bool is_parsed = tpc_curl.url_set(this->url.parts, CURLUPART_URL, this->url.text, flags) == 0;
+    bool is_parsed = library_of(this)->url_set(this->url.parts, CURLUPART_URL, this->url.text, flags) == 0;
     // If libcurl sends a request again, it starts from the text.
-    tpc_curl.easy_setopt(this->easy, CURLOPT_CURLU, is_parsed ? this->url.parts : NULL);
-    return tpc_curl.easy_setopt(this->easy, CURLOPT_URL, this->url.text);
+    library_of(this)->easy_setopt(this->easy, CURLOPT_CURLU, is_parsed ? this->url.parts : NULL);
+    return library_of(this)->easy_setopt(this->easy, CURLOPT_URL, this->url.text);
 }
 
 static int use_proxy(transfer_t *this, int scheme) {
     const char *url = this->proxy.urls[scheme];
     this->proxy.current = scheme;
-    return tpc_curl.easy_setopt(this->easy, CURLOPT_PROXY, url ? url : "");
+    return library_of(this)->easy_setopt(this->easy, CURLOPT_PROXY, url ? url : "");
 }
 
 int tpc_set_proxies(tpc_transfer *transfer, const char *http, const char *https) {
@@ -98,11 +99,11 @@ static int set_target(transfer_t *this, const tpc_request *request) {
     if (code == 0) code = set_url(this, request->url, is_undecided ? strlen(request->url) : request->origin_count);
     if (code != 0) return code;
     if (!is_undecided)
-        return tpc_curl.easy_setopt(this->easy, CURLOPT_REQUEST_TARGET, is_proxied ? request->url : request->target);
+        return library_of(this)->easy_setopt(this->easy, CURLOPT_REQUEST_TARGET, is_proxied ? request->url : request->target);
     this->request.url = strdup(request->url);
     this->request.target = strdup(request->target);
     if (!this->request.url || !this->request.target) return CURLE_OUT_OF_MEMORY;
-    return tpc_curl.easy_setopt(this->easy, CURLOPT_REQUEST_TARGET, NULL);
+    return library_of(this)->easy_setopt(this->easy, CURLOPT_REQUEST_TARGET, NULL);
 }
 
 // Before 8.7, libcurl does not tell whether it has chosen a proxy. Then libcurl itself makes the target, which is right except
@@ -110,9 +111,9 @@ static int set_target(transfer_t *this, const tpc_request *request) {
 // §3.2.2).
 static void choose_target(transfer_t *this) {
     long is_proxied = 1;
-    bool is_known = tpc_curl.easy_getinfo(this->easy, CURLINFO_USED_PROXY, &is_proxied) == 0;
+    bool is_known = library_of(this)->easy_getinfo(this->easy, CURLINFO_USED_PROXY, &is_proxied) == 0;
     if (!is_known && this->request.target[0] != '*') return;
-    tpc_curl.easy_setopt(this->easy, CURLOPT_REQUEST_TARGET, is_proxied ? this->request.url : this->request.target);
+    library_of(this)->easy_setopt(this->easy, CURLOPT_REQUEST_TARGET, is_proxied ? this->request.url : this->request.target);
 }
 
 // MARK: The route.
@@ -131,7 +132,7 @@ static void choose_target(transfer_t *this) {
 // an endpoint that is a host use HTTP/1.1, which shares no connection.
 
 static int set_route(transfer_t *this, const tpc_request *request) {
-    int (*set)(CURL *, int, ...) = tpc_curl.easy_setopt;
+    int (*set)(CURL *, int, ...) = library_of(this)->easy_setopt;
     this->changed |= CHANGED_ROUTE;
     int code = 0;
     if (request->connect_to) {
@@ -147,7 +148,7 @@ static int set_route(transfer_t *this, const tpc_request *request) {
 }
 
 static void unset_route(transfer_t *this) {
-    int (*set)(CURL *, int, ...) = tpc_curl.easy_setopt;
+    int (*set)(CURL *, int, ...) = library_of(this)->easy_setopt;
     set(this->easy, CURLOPT_CONNECT_TO, NULL);
     set(this->easy, TPC_UNIX_SOCKET_PATH, this->unix_socket);
     set(this->easy, CURLOPT_ADDRESS_SCOPE, 0L);
@@ -184,58 +185,6 @@ static bool allows_peer(transfer_t *this, const char *peer) {
     return false;
 }
 
-// MARK: HTTP/2.
-//
-// A request that the server has certainly not acted on may be sent again (RFC 9113 §8.7). Only libcurl's verbose text says which
-// requests these are, and it reports a GOAWAY only to the transfer that reads from the connection at that moment. So each
-// transfer over HTTP/2 reads this text, and passes what it learns to the other transfers on its connection.
-
-bool tpc_http2_has_answered(transfer_t *this) {
-    long version = 0;
-    tpc_curl.easy_getinfo(this->easy, CURLINFO_HTTP_VERSION, &version);
-    return version >= CURL_HTTP_VERSION_2;
-}
-
-static void begin_http2(transfer_t *this) {
-    this->shown.is_http2 = tpc_tls_is_http2(this->connection.session);
-    this->http2.stream = this->http2.last_stream = -1;
-    this->http2.was_refused = this->http2.needs_http1 = false;
-    bool is_verbose = this->changed & CHANGED_VERBOSE;
-    if (is_verbose == this->shown.is_http2) return;
-    tpc_curl.easy_setopt(this->easy, CURLOPT_VERBOSE, (long)this->shown.is_http2);
-    this->changed ^= CHANGED_VERBOSE;
-}
-
-bool tpc_http2_is_refused(transfer_t *this) {
-    if (!this->shown.is_http2 || this->shown.phase != TPC_PHASE_HEAD) return false;
-    bool is_left_out = this->http2.last_stream >= 0 && this->http2.stream > this->http2.last_stream;
-    return is_left_out || this->http2.was_refused;
-}
-
-// A server may send GOAWAY any number of times. Only a smaller number is news.
-static void tell_last_stream(transfer_t *reader, int64_t last_stream) {
-    if (reader->http2.last_stream >= 0 && last_stream >= reader->http2.last_stream) return;
-    for (transfer_t *each = reader->loop->active; each; each = each->next) {
-        bool is_same = each->connection.session == reader->connection.session && each->connection.port == reader->connection.port;
-        if (each->shown.is_http2 && is_same) each->http2.last_stream = last_stream;
-    }
-}
-
-// The CURLOPT_DEBUGFUNCTION, for the lines of the verbose text.
-static int on_text(CURL *easy, int type, char *text, size_t count, void *user) {
-    transfer_t *this = user;
-    int64_t number = 0;
-    if (type != CURLINFO_TEXT || !this->shown.is_http2) return 0;
-    switch (tpc_read_line(text, count, &number)) {
-    case TPC_LINE_STREAM: this->http2.stream = number; break;
-    case TPC_LINE_GOAWAY: tell_last_stream(this, number); break;
-    case TPC_LINE_REFUSED: this->http2.was_refused = true; break;
-    case TPC_LINE_NEEDS_HTTP1: this->http2.needs_http1 = true; break;
-    case TPC_LINE_OTHER: break;
-    }
-    return 0;
-}
-
 // MARK: Sending.
 
 // Why a request that was sent got no answer: HTTP/2 gave a reason, or the connection had already served another request.
@@ -252,6 +201,10 @@ static void refuse_repeat(transfer_t *this) {
     this->shown.cause = this->shown.phase != TPC_PHASE_HEAD ? TPC_CAUSE_SKIPPED : cause_of_repeat(this);
 }
 
+// If a server ends the handshake of HTTP/3, 8.14 begins another one at once: 3,261 in three seconds, until the connect timeout. A
+// server that restarts needs only a few.
+enum { HANDSHAKES_LIMIT = 16 };
+
 static int open_socket(void *user, int purpose, struct curl_sockaddr *address) {
     transfer_t *this = user;
     if (this->shown.sends > 0) {
@@ -260,8 +213,9 @@ static int open_socket(void *user, int purpose, struct curl_sockaddr *address) {
         tpc_transfer_mark(this);
         return -1;
     }
+    if (address->socktype == SOCK_DGRAM && ++this->request.handshakes > HANDSHAKES_LIMIT) return -1;
     if (allows(this, &address->addr)) return tpc_connection_open(this->loop, &this->shown, address);
-    this->loop->has_refusal = tpc_waits_after_refusal;
+    this->loop->has_refusal = library_of(this)->waits_after_refusal;
     return -1;
 }
 
@@ -285,7 +239,8 @@ static int on_seek(void *user, int64_t offset, int origin) {
 // libcurl calls this once, after the last chunk.
 static int on_trailers(struct curl_slist **list, void *user) {
     transfer_t *this = user;
-    return this->content.trail(this->shown.owner, list) ? CURL_TRAILERFUNC_OK : CURL_TRAILERFUNC_ABORT;
+    tpc_trailers trailers = {library_of(this), list};
+    return this->content.trail(this->shown.owner, &trailers) ? CURL_TRAILERFUNC_OK : CURL_TRAILERFUNC_ABORT;
 }
 
 // libcurl calls this each time before it sends the request. Only the first time is allowed.
@@ -298,7 +253,7 @@ static int on_request(void *user, char *peer, char *local, int peer_port, int lo
     }
     if (this->request.traits & TPC_JUDGED && !allows_peer(this, peer)) return CURL_PREREQFUNC_ABORT;
     long connects = 0;
-    tpc_curl.easy_getinfo(this->easy, CURLINFO_NUM_CONNECTS, &connects);
+    library_of(this)->easy_getinfo(this->easy, CURLINFO_NUM_CONNECTS, &connects);
     this->shown.is_reused = connects == 0;
     if (this->shown.is_reused && tpc_connection_is_spoiled(this->loop, local_port)) {
         this->shown.cause = TPC_CAUSE_REFUSED;
@@ -307,12 +262,12 @@ static int on_request(void *user, char *peer, char *local, int peer_port, int lo
     this->shown.sends++;
     if (this->request.traits & TPC_SHARED) tpc_transfer_mark(this);
     if (this->request.target) choose_target(this);
-    this->connection.session = this->request.traits & TPC_SECURE ? tpc_tls_of(this->easy) : NULL;
+    this->connection.session = this->request.traits & TPC_SECURE ? tpc_tls_of(library_of(this), this->easy) : NULL;
     this->connection.port = local_port > 0 ? local_port : 0;
     const tpc_pool_watcher *told = &this->loop->watcher;
     if (told->watcher) told->sending(told->watcher, this->shown.owner, this->connection.port, peer, peer_port);
     this->connection.has_close_notify = false;
-    begin_http2(this);
+    tpc_note_version(this);
     return CURL_PREREQFUNC_OK;
 }
 
@@ -323,14 +278,14 @@ static int on_resolve(void *resolver, void *reserved, void *user) {
 
 void tpc_set_request_callbacks(transfer_t *this) {
     CURL *easy = this->easy;
-    int (*set)(CURL *, int, ...) = tpc_curl.easy_setopt;
+    int (*set)(CURL *, int, ...) = library_of(this)->easy_setopt;
     set(easy, CURLOPT_READFUNCTION, on_read);
     set(easy, CURLOPT_READDATA, this);
     set(easy, CURLOPT_SEEKFUNCTION, on_seek);
     set(easy, CURLOPT_SEEKDATA, this);
     set(easy, CURLOPT_PREREQFUNCTION, on_request);
     set(easy, CURLOPT_PREREQDATA, this);
-    set(easy, CURLOPT_DEBUGFUNCTION, on_text);
+    set(easy, CURLOPT_DEBUGFUNCTION, tpc_http2_on_text);
     set(easy, CURLOPT_DEBUGDATA, this);
     set(easy, CURLOPT_RESOLVER_START_FUNCTION, on_resolve);
     set(easy, CURLOPT_RESOLVER_START_DATA, this);
@@ -342,7 +297,7 @@ void tpc_set_request_callbacks(transfer_t *this) {
 }
 
 static int set_method(transfer_t *this, const tpc_request *request) {
-    int (*set)(CURL *, int, ...) = tpc_curl.easy_setopt;
+    int (*set)(CURL *, int, ...) = library_of(this)->easy_setopt;
     if (!request->method && request->exchange == TPC_EXCHANGE_PLAIN) return 0;
     this->changed |= CHANGED_METHOD;
     if (request->exchange == TPC_EXCHANGE_UPLOAD) {
@@ -355,7 +310,7 @@ static int set_method(transfer_t *this, const tpc_request *request) {
 }
 
 static void unset_method(transfer_t *this) {
-    int (*set)(CURL *, int, ...) = tpc_curl.easy_setopt;
+    int (*set)(CURL *, int, ...) = library_of(this)->easy_setopt;
     set(this->easy, CURLOPT_CUSTOMREQUEST, NULL);
     set(this->easy, CURLOPT_NOBODY, 0L);
     set(this->easy, CURLOPT_UPLOAD, 0L);
@@ -368,34 +323,34 @@ int tpc_set_request(transfer_t *this, const tpc_request *request) {
     int code = tpc_list_create(&this->request.fields, request->fields, request->fields_count);
     if (code == 0) code = set_target(this, request);
     if (code == 0 && request->traits & TPC_ROUTED) code = set_route(this, request);
-    if (code == 0) code = tpc_curl.easy_setopt(this->easy, CURLOPT_HTTPHEADER, this->request.fields);
+    if (code == 0) code = library_of(this)->easy_setopt(this->easy, CURLOPT_HTTPHEADER, this->request.fields);
     if (code == 0) code = set_method(this, request);
     if (code != 0) return code;
     if (request->traits & TPC_TRAILERS) {
         this->changed |= CHANGED_TRAILERS;
-        tpc_curl.easy_setopt(this->easy, CURLOPT_TRAILERFUNCTION, on_trailers);
-        tpc_curl.easy_setopt(this->easy, CURLOPT_TRAILERDATA, this);
+        library_of(this)->easy_setopt(this->easy, CURLOPT_TRAILERFUNCTION, on_trailers);
+        library_of(this)->easy_setopt(this->easy, CURLOPT_TRAILERDATA, this);
     }
     if (request->version) {
         this->changed |= CHANGED_VERSION;
-        tpc_curl.easy_setopt(this->easy, TPC_HTTP_VERSION, (long)request->version);
+        library_of(this)->easy_setopt(this->easy, TPC_HTTP_VERSION, (long)request->version);
     }
     if (request->traits & TPC_FRESH) {
         this->changed |= CHANGED_FRESH;
-        tpc_curl.easy_setopt(this->easy, CURLOPT_FRESH_CONNECT, 1L);
+        library_of(this)->easy_setopt(this->easy, CURLOPT_FRESH_CONNECT, 1L);
     }
     return 0;
 }
 
 void tpc_unset_request(transfer_t *this) {
     if (this->changed & CHANGED_METHOD) unset_method(this);
-    if (this->changed & CHANGED_TRAILERS) tpc_curl.easy_setopt(this->easy, CURLOPT_TRAILERFUNCTION, NULL);
-    if (this->changed & CHANGED_VERSION) tpc_curl.easy_setopt(this->easy, TPC_HTTP_VERSION, this->version);
-    if (this->changed & CHANGED_VERBOSE) tpc_curl.easy_setopt(this->easy, CURLOPT_VERBOSE, 0L);
+    if (this->changed & CHANGED_TRAILERS) library_of(this)->easy_setopt(this->easy, CURLOPT_TRAILERFUNCTION, NULL);
+    if (this->changed & CHANGED_VERSION) library_of(this)->easy_setopt(this->easy, TPC_HTTP_VERSION, this->version);
+    if (this->changed & CHANGED_VERBOSE) library_of(this)->easy_setopt(this->easy, CURLOPT_VERBOSE, 0L);
     if (this->changed & CHANGED_ROUTE) unset_route(this);
-    if (this->changed & CHANGED_FRESH) tpc_curl.easy_setopt(this->easy, CURLOPT_FRESH_CONNECT, 0L);
+    if (this->changed & CHANGED_FRESH) library_of(this)->easy_setopt(this->easy, CURLOPT_FRESH_CONNECT, 0L);
     this->changed = 0;
-    tpc_curl.easy_setopt(this->easy, CURLOPT_HTTPHEADER, NULL);
+    library_of(this)->easy_setopt(this->easy, CURLOPT_HTTPHEADER, NULL);
     free(this->request.fields);
     free(this->request.url);
     free(this->request.target);

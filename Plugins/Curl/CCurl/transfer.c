@@ -113,7 +113,7 @@ static size_t on_header(char *line, size_t size, size_t number, void *user) {
 // Stops or resumes polling the socket of a paused transfer, if this libcurl would continue to read from it. An HTTP/2 connection
 // is read for all its streams, and libcurl itself holds back a single stream.
 static void hold(transfer_t *this, bool is_held) {
-    if (!tpc_polls_paused || this->socket.descriptor < 0 || this->socket.is_held == is_held) return;
+    if (!library_of(this)->polls_paused || this->socket.descriptor < 0 || this->socket.is_held == is_held) return;
     if (is_held && tpc_http2_has_answered(this)) return;
     this->socket.is_held = is_held;
     tpc_connection_hold(this->loop, this->socket.descriptor, is_held);
@@ -163,7 +163,7 @@ static void on_info(const void *session, int where, int value) {
 }
 
 static int report_close_notify(CURL *easy, void *context, void *user) {
-    tpc_set_info_callback(context, on_info);
+    library_of(user)->set_info_callback(context, on_info);
     return 0;
 }
 
@@ -171,23 +171,25 @@ static int report_close_notify(CURL *easy, void *context, void *user) {
 
 tpc_transfer *tpc_transfer_create(tpc_loop *loop, tpc_read read, tpc_trail trail, tpc_judge judge) {
     transfer_t *this = calloc(1, sizeof *this);
-    CURL *easy = this ? tpc_easy_create() : NULL;
-    CURLU *parts = easy ? tpc_curl.url() : NULL;
+    CURL *easy = this ? tpc_easy_create(loop->library) : NULL;
+    CURLU *parts = easy ? loop->library->url() : NULL;
     if (!parts) {
-        if (easy) tpc_curl.easy_cleanup(easy);
+        if (easy) loop->library->easy_cleanup(easy);
         free(this);
         return NULL;
     }
     *this = (transfer_t){.shown.result = TPC_RUNNING, .loop = loop, .easy = easy, .content = {read, trail},
                          .judge = judge, .next_ready = this, .url.parts = parts, .socket.descriptor = -1};
-    tpc_curl.easy_setopt(easy, CURLOPT_PRIVATE, this);
-    tpc_curl.easy_setopt(easy, CURLOPT_ERRORBUFFER, this->shown.error);
-    if (loop->sessions) tpc_curl.easy_setopt(easy, CURLOPT_SHARE, loop->sessions);
-    if (tpc_set_info_callback) tpc_curl.easy_setopt(easy, CURLOPT_SSL_CTX_FUNCTION, report_close_notify);
-    tpc_curl.easy_setopt(easy, CURLOPT_HEADERFUNCTION, on_header);
-    tpc_curl.easy_setopt(easy, CURLOPT_HEADERDATA, this);
-    tpc_curl.easy_setopt(easy, CURLOPT_WRITEFUNCTION, on_body);
-    tpc_curl.easy_setopt(easy, CURLOPT_WRITEDATA, this);
+    int (*set)(CURL *, int, ...) = loop->library->easy_setopt;
+    set(easy, CURLOPT_PRIVATE, this);
+    set(easy, CURLOPT_ERRORBUFFER, this->shown.error);
+    if (loop->sessions) set(easy, CURLOPT_SHARE, loop->sessions);
+    set(easy, CURLOPT_SSL_CTX_DATA, this);
+    if (loop->library->set_info_callback) set(easy, CURLOPT_SSL_CTX_FUNCTION, report_close_notify);
+    set(easy, CURLOPT_HEADERFUNCTION, on_header);
+    set(easy, CURLOPT_HEADERDATA, this);
+    set(easy, CURLOPT_WRITEFUNCTION, on_body);
+    set(easy, CURLOPT_WRITEDATA, this);
     tpc_set_request_callbacks(this);
     return &this->shown;
 }
@@ -195,8 +197,8 @@ tpc_transfer *tpc_transfer_create(tpc_loop *loop, tpc_read read, tpc_trail trail
 void tpc_transfer_free(tpc_transfer *transfer) {
     transfer_t *this = whole(transfer);
     if (this->activity != ACTIVITY_NONE) tpc_transfer_end(transfer);
-    tpc_curl.easy_cleanup(this->easy);
-    tpc_curl.url_cleanup(this->url.parts);
+    library_of(this)->easy_cleanup(this->easy);
+    library_of(this)->url_cleanup(this->url.parts);
     free(this->url.text);
     free(this->request.fields);
     free(this->request.url);
@@ -233,8 +235,8 @@ static void leave_loop(transfer_t *this) {
     // 7.88 does not free the data that it holds for a paused HTTP/2 stream when the stream is removed.
     bool is_paused = this->paused & TPC_PAUSE_RECEIVING && this->shown.result == TPC_RUNNING;
     this->activity = ACTIVITY_LEAVING;
-    if (is_paused && tpc_http2_has_answered(this)) tpc_curl.easy_pause(this->easy, 0);
-    tpc_curl.multi_remove_handle(this->loop->multi, this->easy);
+    if (is_paused && tpc_http2_has_answered(this)) library_of(this)->easy_pause(this->easy, 0);
+    library_of(this)->multi_remove_handle(this->loop->multi, this->easy);
     *this->place = this->next;
     if (this->next) this->next->place = this->place;
     this->activity = ACTIVITY_NONE;
@@ -247,7 +249,7 @@ int tpc_transfer_begin(tpc_transfer *transfer, const tpc_request *request) {
     if (code != 0) return code;
     enter_loop(this);
     // multi_add_handle's other codes are for misuse.
-    return tpc_curl.multi_add_handle(this->loop->multi, this->easy) == 0 ? 0 : CURLE_OUT_OF_MEMORY;
+    return library_of(this)->multi_add_handle(this->loop->multi, this->easy) == 0 ? 0 : CURLE_OUT_OF_MEMORY;
 }
 
 // Removes a transfer from those that have news.
@@ -296,23 +298,24 @@ void tpc_transfer_pause(tpc_transfer *transfer, int directions) {
     hold(this, directions & TPC_PAUSE_RECEIVING);
     int before = this->paused;
     this->paused &= directions;
-    if (this->paused != before) tpc_curl.easy_pause(this->easy, this->paused);
+    if (this->paused != before) library_of(this)->easy_pause(this->easy, this->paused);
 }
 
 // Changing the pause makes libcurl run the transfer.
 void tpc_transfer_nudge(tpc_transfer *transfer) {
-    CURL *easy = whole(transfer)->easy;
-    tpc_curl.easy_pause(easy, TPC_PAUSE_SENDING);
-    tpc_curl.easy_pause(easy, 0);
+    transfer_t *this = whole(transfer);
+    library_of(this)->easy_pause(this->easy, TPC_PAUSE_SENDING);
+    library_of(this)->easy_pause(this->easy, 0);
 }
 
 // MARK: The end of a transfer.
 
 // If libcurl notices the end of a reused connection while it writes, or from an HTTP/2 error, it does not send again by itself.
 static bool met_dead_connection(const tpc_transfer *transfer, int result) {
-    enum { CURLE_HTTP2 = 16, CURLE_PARTIAL_FILE = 18, CURLE_SEND_ERROR = 55 };
+    enum { CURLE_HTTP2 = 16, CURLE_PARTIAL_FILE = 18, CURLE_SEND_ERROR = 55, CURLE_HTTP3 = 95 };
     if (!transfer->is_reused || transfer->phase != TPC_PHASE_HEAD) return false;
-    return result == CURLE_HTTP2 || result == CURLE_SEND_ERROR || (result == CURLE_PARTIAL_FILE && transfer->is_http2);
+    if (result == CURLE_HTTP2 || result == CURLE_HTTP3 || result == CURLE_SEND_ERROR) return true;
+    return result == CURLE_PARTIAL_FILE && transfer->is_http2;
 }
 
 void tpc_transfer_finish(tpc_transfer *transfer, int result) {
@@ -349,34 +352,35 @@ void tpc_transfer_set_descriptor(tpc_transfer *transfer, int descriptor) {
 
 int64_t tpc_transfer_length(tpc_transfer *transfer) {
     int64_t length = -1;
-    tpc_curl.easy_getinfo(whole(transfer)->easy, CURLINFO_CONTENT_LENGTH_DOWNLOAD_T, &length);
+    library_of(whole(transfer))->easy_getinfo(whole(transfer)->easy, CURLINFO_CONTENT_LENGTH_DOWNLOAD_T, &length);
     return length;
 }
 
 bool tpc_transfer_was_cut(tpc_transfer *transfer) {
     transfer_t *this = whole(transfer);
-    return tpc_set_info_callback && this->connection.session && !this->connection.has_close_notify;
+    return library_of(this)->set_info_callback && this->connection.session && !this->connection.has_close_notify;
 }
 
 void tpc_transfer_times(tpc_transfer *transfer, tpc_times *times) {
-    CURL *easy = whole(transfer)->easy;
+    transfer_t *this = whole(transfer);
+    int (*get)(CURL *, int, ...) = library_of(this)->easy_getinfo;
     *times = (tpc_times){.is_reused = tpc_transfer_connects(transfer) == 0};
     if (!times->is_reused) {
-        tpc_curl.easy_getinfo(easy, CURLINFO_NAMELOOKUP_TIME_T, &times->lookup);
-        tpc_curl.easy_getinfo(easy, CURLINFO_CONNECT_TIME_T, &times->connect);
-        tpc_curl.easy_getinfo(easy, CURLINFO_APPCONNECT_TIME_T, &times->handshake);
+        get(this->easy, CURLINFO_NAMELOOKUP_TIME_T, &times->lookup);
+        get(this->easy, CURLINFO_CONNECT_TIME_T, &times->connect);
+        get(this->easy, CURLINFO_APPCONNECT_TIME_T, &times->handshake);
     }
     // Some versions also report these times for a request that was never sent.
     if (transfer->sends > 0) {
-        tpc_curl.easy_getinfo(easy, CURLINFO_PRETRANSFER_TIME_T, &times->ready);
-        tpc_curl.easy_getinfo(easy, CURLINFO_STARTTRANSFER_TIME_T, &times->first_byte);
+        get(this->easy, CURLINFO_PRETRANSFER_TIME_T, &times->ready);
+        get(this->easy, CURLINFO_STARTTRANSFER_TIME_T, &times->first_byte);
     }
-    tpc_curl.easy_getinfo(easy, CURLINFO_PRIMARY_IP, &times->peer);
+    get(this->easy, CURLINFO_PRIMARY_IP, &times->peer);
 }
 
 static long number(tpc_transfer *transfer, int info) {
     long value = 0;
-    tpc_curl.easy_getinfo(whole(transfer)->easy, info, &value);
+    library_of(whole(transfer))->easy_getinfo(whole(transfer)->easy, info, &value);
     return value;
 }
 
@@ -384,6 +388,7 @@ bool tpc_transfer_had_place(tpc_transfer *transfer) {
     return whole(transfer)->has_resolved || tpc_transfer_connects(transfer) > 0;
 }
 
+const char *tpc_error_text(tpc_transfer *transfer, int code) { return library_of(whole(transfer))->easy_strerror(code); }
 long tpc_transfer_connects(tpc_transfer *transfer) { return number(transfer, CURLINFO_NUM_CONNECTS); }
 long tpc_transfer_connect_status(tpc_transfer *transfer) { return number(transfer, CURLINFO_HTTP_CONNECTCODE); }
 long tpc_transfer_proxy_error(tpc_transfer *transfer) { return number(transfer, CURLINFO_PROXY_ERROR); }
@@ -392,8 +397,4 @@ int tpc_transfer_connection(tpc_transfer *transfer) {
     const transfer_t *this = whole(transfer);
     if (this->connection.port > 0) return this->connection.port;
     return this->socket.descriptor >= 0 ? -1 - this->socket.descriptor : 0;
-}
-
-bool tpc_transfer_has_goaway(const tpc_transfer *transfer) {
-    return transfer->is_http2 && ((const transfer_t *)transfer)->http2.last_stream >= 0;
 }

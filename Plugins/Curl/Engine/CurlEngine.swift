@@ -70,7 +70,7 @@ final class CurlEngine: Sendable {
 
     /// - Throws: ``/TurnpikeCore/ClientError/Code/unsupported`` if libcurl refuses an option.
     init(options: CurlOptions) throws {
-        loop = try CurlLoop(options.limits)
+        loop = try CurlLoop(options.limits, options.library)
         figures = options.configuration.meter.map { ConnectionFigures($0) }
         if let figures { loop.watch(figures) }
         state = Mutex(LockedState(transfers: TransferTable(loop: loop, options: options)))

@@ -125,7 +125,7 @@ import TurnpikeSupport
         return unsafe CurlTimes(
             lookup: times.lookup, connect: times.connect, handshake: times.handshake,
             ready: times.ready, firstByte: times.first_byte, isReused: times.is_reused,
-            isHTTP2: isHTTP2, peer: times.peer.map { unsafe String(cString: $0) },
+            carriesMany: carriesMany, peer: times.peer.map { unsafe String(cString: $0) },
             connection: unsafe tpc_transfer_connection(pointer))
     }
 
@@ -217,7 +217,8 @@ public enum CurlHandles {
 struct CurlTimes: Sendable {
     let lookup, connect, handshake, ready, firstByte: Int64
     let isReused: Bool
-    let isHTTP2: Bool
+    /// Whether the connection may carry many requests at a time.
+    let carriesMany: Bool
     let peer: String?
     /// A number that is unique among the open connections; 0 if it is unknown.
     let connection: Int32
@@ -272,6 +273,10 @@ extension CurlHandle {
 
     /// Whether the request was sent by HTTP/2.
     var isHTTP2: Bool { unsafe pointer.pointee.is_http2 }
+    /// Whether the request was sent by HTTP/3.
+    var isHTTP3: Bool { unsafe pointer.pointee.is_http3 }
+    /// Whether the connection may carry many requests at a time.
+    var carriesMany: Bool { isHTTP2 || isHTTP3 }
     /// Whether the server has announced the end of the HTTP/2 connection (RFC 9113 §6.8).
     var hasGoAway: Bool { unsafe tpc_transfer_has_goaway(pointer) }
     /// Whether the transfer failed and the server has certainly not acted on the last send.
@@ -305,7 +310,7 @@ extension CurlHandle {
     ///
     /// libcurl then reads nothing more for the transfer, not even the window update that the rest
     /// of the request waits for.
-    var isUnwanted: Bool { isHTTP2 && isRefusal && isWhole }
+    var isUnwanted: Bool { carriesMany && isRefusal && isWhole }
 
     private var length: Int64 { unsafe tpc_transfer_length(pointer) }
     /// Whether the head gives the length of the content.
@@ -328,6 +333,6 @@ extension CurlHandle {
         let text = unsafe withUnsafeBytes(of: &pointer.pointee.error) { bytes in
             unsafe String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
         }
-        return text.isEmpty ? CurlLibrary.text(of: code) : text
+        return unsafe text.isEmpty ? String(cString: tpc_error_text(pointer, code)) : text
     }
 }

@@ -3,60 +3,103 @@
 import CTurnpikeCurl
 import TurnpikeCore
 
-/// The libcurl of this system, loaded on first use.
-struct CurlLibrary: Sendable {
+/// A libcurl of this system, loaded on first use.
+// SAFETY: a loaded library is never changed or unloaded.
+@safe struct CurlLibrary: @unchecked Sendable {
+    /// The library in C.
+    let pointer: OpaquePointer
+
     /// The version as 0xMMmmpp.
-    let version: UInt32
+    var version: UInt32 { unsafe tpc_version(pointer) }
     /// The version and the TLS library, for messages.
     let name: String
     let hasTLS: Bool
+    let hasGnuTLS: Bool
     let hasHTTP2: Bool
+    let hasUnixSockets: Bool
     /// Whether this libcurl loses no response over HTTP/2.
-    var isHTTP2Sound: Bool {
-        hasHTTP2 && Self.isHTTP2Sound(version: version, tellsHTTP2: tellsHTTP2)
-    }
+    let isHTTP2Sound: Bool
     /// Whether a handle can receive a second response.
     var isHandleReuseSound: Bool { Self.isHandleReuseSound(version: version) }
-    /// Whether the HTTP version of a connection can be found out.
-    ///
-    /// This needs a libcurl with OpenSSL.
-    private let tellsHTTP2: Bool
-    let hasUnixSockets: Bool
 
-    private static let shared: Result<CurlLibrary, ClientError> = {
-        if let fault = fault(loading: nil) { return .failure(fault) }
-        let features = Int(tpc_features())
+    private init(_ pointer: OpaquePointer) {
+        unsafe self.pointer = pointer
+        let features = unsafe Int(tpc_features(pointer))
         func has(_ feature: Int) -> Bool { features & feature != 0 }
-        return .success(
-            CurlLibrary(
-                version: tpc_version(),
-                name: unsafe "libcurl \(String(cString: tpc_version_text()))"
-                    + " \(String(cString: tpc_tls_text()))",
-                hasTLS: has(TPC_HAS_TLS), hasHTTP2: has(TPC_HAS_HTTP2),
-                tellsHTTP2: tpc_tells_http2(),
-                hasUnixSockets: has(TPC_HAS_UNIX_SOCKETS)))
-    }()
+        name =
+            unsafe "libcurl \(String(cString: tpc_version_text(pointer)))"
+            + " \(String(cString: tpc_tls_text(pointer)))"
+        hasTLS = has(TPC_HAS_TLS)
+        hasGnuTLS = name.contains(" GnuTLS/")
+        hasHTTP2 = has(TPC_HAS_HTTP2)
+        hasUnixSockets = has(TPC_HAS_UNIX_SOCKETS)
+        isHTTP2Sound =
+            unsafe hasHTTP2
+            && Self.isHTTP2Sound(
+                version: tpc_version(pointer), tellsHTTP2: tpc_has_openssl(pointer))
+    }
 
-    /// Loads the library from a file; nil means the usual files.
-    ///
-    /// Only tests pass a file. After a success, the function must not be called again.
-    /// - Returns: ``/TurnpikeCore/ClientError/Code/unsupported`` if there is no library, or if it is
-    ///   too old or lacks a function.
+    // MARK: Loading
+
+    // Debian's GnuTLS library can be loaded beside the usual one: names and symbol versions differ.
+    #if canImport(Darwin)
+    private static let names = ["/usr/lib/libcurl.4.dylib", "libcurl.4.dylib"]
+    #else
+    private static let names = ["libcurl.so.4", "libcurl-gnutls.so.4"]
+    #endif
+
+    private static let shared = found(names)
+
+    // The oldest version with which the tests of HTTP/3 ran.
+    private static let http3 = found(names, oldest: 0x08_0E01, features: TPC_HAS_HTTP3)
+        .mapError { error in
+            ClientError(
+                .unsupported,
+                "http3 needs libcurl 8.14.1 or later with HTTP/3 by ngtcp2: install libcurl3-gnutls"
+                    + " from the backports of Debian 12, or libcurl3t64-gnutls of Debian 13, or set"
+                    + " http3 to off", underlying: error)
+        }
+
+    /// Returns the first library of a list that can be used.
+    private static func found(
+        _ names: [String], oldest: UInt32 = UInt32(TPC_OLDEST), features: Int = 0
+    ) -> Result<CurlLibrary, ClientError> {
+        var reasons: [String] = []
+        for name in names {
+            if let library = unsafe tpc_load(name, oldest, Int32(features)) {
+                return unsafe .success(CurlLibrary(library))
+            }
+            reasons.append(unsafe String(cString: tpc_load_reason()))
+        }
+        return .failure(
+            ClientError(
+                .unsupported,
+                "the curl transport needs libcurl 7.80 or later: "
+                    + reasons.joined(separator: "; ")))
+    }
+
+    /// Returns why a library cannot be loaded, for tests; nil means the usual files.
     static func fault(
         loading file: String?, oldest: UInt32 = UInt32(TPC_OLDEST)
     ) -> ClientError? {
-        guard let reason = unsafe tpc_load(file, oldest) else { return nil }
-        return ClientError(
-            .unsupported,
-            "the curl transport needs libcurl 7.80 or later: \(unsafe String(cString: reason))")
+        switch found(file.map { [$0] } ?? names, oldest: oldest) {
+        case .success: nil
+        case .failure(let error): error
+        }
     }
 
     /// Loads the library, once in a process.
     /// - Throws: ``/TurnpikeCore/ClientError/Code/unsupported`` if there is none or it is too old.
     static func load() throws -> CurlLibrary { try shared.get() }
 
+    /// Loads the library for HTTP/3: the usual one if it has HTTP/3, else Debian's with GnuTLS.
+    /// - Throws: ``/TurnpikeCore/ClientError/Code/unsupported`` if neither has HTTP/3.
+    static func loadHTTP3() throws -> CurlLibrary { try http3.get() }
+
     /// The version of the loaded library as 0xMMmmpp, or 0.
-    static var foundVersion: UInt32 { tpc_version() }
+    static var foundVersion: UInt32 { (try? load().version) ?? 0 }
+
+    // MARK: Versions
 
     // See the figures in <doc:HTTP2OverLibcurl>.
     static func isHTTP2Sound(version: UInt32, tellsHTTP2: Bool) -> Bool {
@@ -68,9 +111,6 @@ struct CurlLibrary: Sendable {
     static func isHandleReuseSound(version: UInt32) -> Bool {
         !(0x07_5400..<0x08_0100).contains(version)
     }
-
-    /// Returns libcurl's text for one of its codes.
-    static func text(of code: Int32) -> String { unsafe String(cString: tpc_error_text(code)) }
 
     /// Returns the error for a feature that this libcurl lacks.
     func unsupported(_ what: String) -> ClientError {

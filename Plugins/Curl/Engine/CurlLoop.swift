@@ -11,9 +11,9 @@ import TurnpikeCore
 @safe struct CurlLoop: @unchecked Sendable {
     private let pointer: OpaquePointer
 
-    init(_ limits: tpc_limits) throws {
+    init(_ limits: tpc_limits, _ library: CurlLibrary) throws {
         var limits = limits
-        guard let pointer = unsafe tpc_loop_create(&limits) else {
+        guard let pointer = unsafe tpc_loop_create(library.pointer, &limits) else {
             throw ClientError(
                 .connection,
                 "no event loop could be made; check the limit of open files (ulimit -n)")

@@ -9,6 +9,8 @@ struct CurlOptions: Sendable {
     let library: CurlLibrary
     let configuration: CurlTransport.Configuration
     let proxies: ProxyRoutes
+    /// When these requests use HTTP/3; with `.automatic`, all of them do if TCP is not faster.
+    let http3: CurlTransport.HTTP3
     /// The trust files, or nil if libcurl reads them itself.
     let trustFiles: TrustFiles?
 
@@ -21,17 +23,27 @@ struct CurlOptions: Sendable {
 
     /// - Throws: ``/TurnpikeCore/ClientError/Code/unsupported`` if this libcurl lacks a feature,
     ///   ``/TurnpikeCore/ClientError/Code/configuration`` if every libcurl lacks it.
-    init(_ configuration: CurlTransport.Configuration, library: CurlLibrary) throws {
+    init(
+        _ configuration: CurlTransport.Configuration, library: CurlLibrary,
+        http3: CurlTransport.HTTP3 = .off
+    ) throws {
         self.library = library
+        self.http3 = http3
         self.configuration = configuration
         proxies = try ProxyRoutes(configuration.proxy)
+        if let fault = Self.http3Fault(configuration, proxies) {
+            throw ClientError(.configuration, fault)
+        }
         switch configuration.http2 {
+        case _ where http3 == .only: offersHTTP2 = false
         case .automatic: offersHTTP2 = library.isHTTP2Sound
         case .on where !library.hasHTTP2: throw library.unsupported("HTTP/2")
         case .on: offersHTTP2 = true
         case .off: offersHTTP2 = false
         }
-        fallsBackToHTTP2 = configuration.http2 == .automatic && library.hasHTTP2 && !offersHTTP2
+        fallsBackToHTTP2 =
+            configuration.http2 == .automatic && library.hasHTTP2 && !offersHTTP2
+            && http3 == .off
         let trust = configuration.trust
         if configuration.unixSocket != nil, !library.hasUnixSockets {
             throw library.unsupported("Unix sockets")
@@ -53,7 +65,7 @@ struct CurlOptions: Sendable {
             !trust.pins.isEmpty || trust.clientCertificate != nil
             || trust.insecurelyAcceptsAnyCertificate
         if isTrustSet, !library.hasTLS { throw library.unsupported("TLS") }
-        trustFiles = try TrustFiles(trust)
+        trustFiles = try TrustFiles(trust, library: library)
         if let path = configuration.unixSocket, path.utf8.count > 103 {
             throw ClientError(
                 .configuration,
@@ -61,6 +73,26 @@ struct CurlOptions: Sendable {
             )
         }
     }
+
+    private static func http3Fault(
+        _ configuration: CurlTransport.Configuration, _ proxies: ProxyRoutes
+    ) -> String? {
+        switch configuration.http3 {
+        case .off: nil
+        case _ where configuration.unixSocket != nil:
+            "found http3 with a Unix socket; expected http3 to be off, since it needs UDP"
+        case .automatic where configuration.http2 == .off:
+            "found http3 automatic with http2 off; expected http2 to be automatic or on, since"
+                + " libcurl offers HTTP/2 where HTTP/3 does not answer"
+        case .only where !proxies.isEmpty:
+            "found http3 only with a proxy; expected http3 to be automatic or off, since HTTP/3"
+                + " goes through no proxy"
+        case .automatic, .only: nil
+        }
+    }
+
+    /// Whether one connection may carry many requests at a time.
+    var sharesConnections: Bool { offersHTTP2 || http3 != .off }
 
     private static func checkFile(_ path: String, _ what: String) throws {
         guard UnnamedFile.isFolder(path) == false, FileManager.default.isReadableFile(atPath: path)
@@ -72,9 +104,9 @@ struct CurlOptions: Sendable {
 
     var capabilities: TransportCapabilities {
         var capabilities: TransportCapabilities = [
-            .liveUpload, .phaseTimes, .trailers, .requestTrailers, .encodedSizes,
-            .upgrades,
+            .liveUpload, .phaseTimes, .trailers, .encodedSizes,
         ]
+        if http3 != .only { capabilities.formUnion([.requestTrailers, .upgrades]) }
         if proxies.takeAll { return capabilities }
         capabilities.insert(.connectTargets)
         if configuration.unixSocket == nil { capabilities.insert(.addressRules) }
@@ -120,7 +152,13 @@ struct CurlOptions: Sendable {
         if configuration.shufflesAddresses {
             try setter.set(TPC_DNS_SHUFFLE_ADDRESSES, 1, "shufflesAddresses")
         }
-        try setter.set(TPC_HTTP_VERSION, offersHTTP2 ? TPC_HTTP_2_TLS : TPC_HTTP_1_1, "http2")
+        let version =
+            switch http3 {
+            case .off: offersHTTP2 ? TPC_HTTP_2_TLS : TPC_HTTP_1_1
+            case .automatic: TPC_HTTP_3
+            case .only: TPC_HTTP_3_ONLY
+            }
+        try setter.set(TPC_HTTP_VERSION, version, http3 == .off ? "http2" : "http3")
         if let path = configuration.unixSocket {
             try setter.set(TPC_UNIX_SOCKET_PATH, path, "unixSocket")
         }
@@ -200,9 +238,10 @@ struct CurlOptions: Sendable {
                 try setter.set(TPC_CERTIFICATE, certificate.certificate, "trust.clientCertificate")
                 try setter.set(TPC_KEY, certificate.key, "trust.clientCertificate")
             }
-            // Without a password, OpenSSL would ask for one at the terminal and wait.
-            try setter.set(
-                TPC_KEY_PASSWORD, certificate.password ?? "", "trust.clientCertificate")
+            // Without a password, OpenSSL would ask for one at the terminal and wait. GnuTLS does
+            // not ask, and reads a key without a password only if none is set.
+            let password = certificate.password ?? (library.hasGnuTLS ? nil : "")
+            try setter.set(TPC_KEY_PASSWORD, password, "trust.clientCertificate")
         }
     }
 }
@@ -223,6 +262,6 @@ private struct Setter {
     }
 
     func check(_ code: Int32, _ name: String) throws {
-        if code != 0 { throw library.unsupported("\(name): \(CurlLibrary.text(of: code))") }
+        if code != 0 { throw library.unsupported("\(name): \(handle.faultText(code))") }
     }
 }

@@ -38,7 +38,7 @@ struct CurlRoute: Sendable {
         proxyTrait = isDecided ? 0 : isProxied ? TPC_PROXIED | TPC_ROUTED : TPC_DIRECT
         if target == nil, rule == nil, proxyTrait == 0 { return nil }
         if case .host = target {
-            needsHTTP1 = !options.library.isHTTP2Sound
+            needsHTTP1 = options.http3 == .off && !options.library.isHTTP2Sound
         } else {
             needsHTTP1 = false
         }
@@ -49,7 +49,8 @@ struct CurlRoute: Sendable {
         _ target: ConnectTarget, isProxied: Bool, _ options: CurlOptions
     ) throws {
         if let fault = target.fault { throw ClientError(.invalidRequest, fault) }
-        if case .unixSocket = target, !options.library.hasUnixSockets {
+        let hasSockets = options.library.hasUnixSockets && options.http3 != .only
+        if case .unixSocket = target, !hasSockets {
             throw options.library.unsupported("Unix sockets")
         }
         if isProxied {

@@ -22,6 +22,8 @@ final class CurlTransfer: @unchecked Sendable {
     let upload: CurlUpload?
     /// The content of the trust files; set before the transfer is passed to an engine.
     var trust: TrustFiles.Content?
+    /// The origin that has offered HTTP/3, if the transfer uses that offer; set as ``trust`` is.
+    var alternative: AlternativeOrigin?
     private let url: URL
     private let isHead: Bool
     private let pending = Atomic<UInt8>(Orders.unstarted.rawValue)
@@ -98,8 +100,8 @@ extension CurlTransfer {
     /// Whether the transfer waits only for the server.
     var awaitsPeer: Bool { handle.map { !$0.isReceivePaused && !$0.isSendPaused } ?? false }
 
-    /// Whether the transfer uses HTTP/2; nil while it has no connection.
-    var isHTTP2: Bool? { handle.flatMap { $0.sends > 0 ? $0.isHTTP2 : nil } }
+    /// Whether its connection may carry many requests; nil while it has no connection.
+    var carriesMany: Bool? { handle.flatMap { $0.sends > 0 ? $0.carriesMany : nil } }
 
     /// The only version of HTTP that the server accepts; nil until the server has said so.
     var version: TransferStateMachine.Version? { life.version }
@@ -223,6 +225,9 @@ extension CurlTransfer {
         _ chunk: BodyChunk, _ actions: Actions, _ handle: CurlHandle, to exchange: Exchange
     ) -> Bool {
         if !actions.isDisjoint(with: [.open, .fail]) { keep(handle.times) }
+        if let alternative, actions.contains(.open), !handle.isHTTP3, !handle.times.isReused {
+            alternative.noteFailure()
+        }
         var fault = actions.contains(.fail) ? fault(handle) : nil
         if actions.contains(.finish), handle.hasTrailers {
             fault = handle.passTrailers(to: exchange)
@@ -235,7 +240,10 @@ extension CurlTransfer {
             if actions.contains(.deliver) { goesOn = exchange.receive(chunk) }
             if isComplete { exchange.finish() }
         }
-        if let fault { exchange.fail(fault) }
+        if let fault {
+            alternative?.noteFailure(fault)
+            exchange.fail(fault)
+        }
         return goesOn
     }
 

@@ -144,8 +144,9 @@ struct TransferTable {
     }
 
     private mutating func admitNext(of transfer: CurlTransfer) {
-        guard transfer.position == .connecting, let isHTTP2 = transfer.isHTTP2 else { return }
-        ready += queue.connected(transfer, isHTTP2: isHTTP2)
+        guard transfer.position == .connecting, let carriesMany = transfer.carriesMany
+        else { return }
+        ready += queue.connected(transfer, isHTTP2: carriesMany)
     }
 
     private mutating func useVersion(of transfer: CurlTransfer) {

@@ -32,6 +32,8 @@ extension CurlTransport {
     /// credentials, they must be in the request. For a service with several endpoints, prewarm each
     /// with a request whose ``/TurnpikeCore/RequestOptions/connectTarget`` is that endpoint.
     ///
+    /// With ``HTTP3/automatic`` they are TCP connections.
+    ///
     /// The connections stay open for ``Configuration/idleConnectionTimeout``, unless the server
     /// closes them earlier.
     /// - Parameters:
@@ -99,7 +101,7 @@ extension CurlTransport {
     ) async -> Result<Int32?, any Error> {
         var isInBatch = false
         do {
-            let (response, connection) = try await send(request, context: context) {
+            let (response, connection) = try await send(request, context: context, over: http3 == nil ? nil : lane) {
                 isInBatch = true
                 batch.add($1, of: $0)
             }

@@ -53,6 +53,10 @@ extension Registry {
                 When HTTP/2 is offered. `"automatic"` offers it where the libcurl that was found \
                 loses no answer by it; `true` is the same as `"on"`, `false` the same as `"off"`.
                 """,
+                "http3": """
+                When HTTP/3 is used. `"automatic"` uses it for an origin that offers it; \
+                `"only"` for all requests.
+                """,
                 "engines": "The event loops, each with a thread and connections of its own.",
                 "busyPolling": """
                 How long a thread polls for an answer before it sleeps; at most a millisecond.
@@ -91,6 +95,7 @@ extension CurlTransport.Configuration {
         shufflesAddresses = settings.bool("shuffleAddresses", default: shufflesAddresses)
         meter = settings.meter()
         http2 = Self.http2(settings)
+        http3 = settings.choice("http3", default: http3)
         engines = settings.int("engines", default: 1, in: 1...64)
         busyPolling = settings.seconds("busyPolling", default: busyPolling, orZero: true)
         unixSocket = settings.string("unixSocket")

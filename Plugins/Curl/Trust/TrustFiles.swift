@@ -50,6 +50,7 @@ final class TrustFiles: Sendable {
         var toldFault: String?
     }
 
+    private let library: CurlLibrary
     private let authorities: String?
     private let pair: CurlTransport.ClientCertificate?
     private let state: Mutex<State>
@@ -59,8 +60,9 @@ final class TrustFiles: Sendable {
 
     /// - Returns: nil if no file is named, or if libcurl's TLS cannot use content in memory.
     /// - Throws: ``/TurnpikeCore/ClientError/Code/configuration`` for a file that cannot be read.
-    init?(_ trust: CurlTransport.Trust) throws {
-        guard tpc_pem_can_read() else { return nil }
+    init?(_ trust: CurlTransport.Trust, library: CurlLibrary) throws {
+        guard unsafe tpc_pem_can_read(library.pointer) else { return nil }
+        self.library = library
         if case .file(let path) = trust.authorities {
             authorities = path
         } else {
@@ -115,7 +117,7 @@ final class TrustFiles: Sendable {
     private func renew(_ state: inout State) {
         var (files, faults) = (state.files, [String]())
         if let authorities {
-            if let data = try? Self.read(authorities), Self.hasCertificates(data) {
+            if let data = try? Self.read(authorities), hasCertificates(data) {
                 files.authorities = data
             } else {
                 faults.append("the authorities in \(authorities) cannot be read")
@@ -124,7 +126,7 @@ final class TrustFiles: Sendable {
         if let pair {
             if let certificate = try? Self.read(pair.certificate),
                 let key = try? Self.read(pair.key),
-                Self.fits(certificate, key, pair.password ?? "")
+                fits(certificate, key, pair.password ?? "")
             {
                 (files.certificate, files.key) = (certificate, key)
             } else {
@@ -154,16 +156,18 @@ final class TrustFiles: Sendable {
             .configuration, "the file \(path) is larger than \(maxBytes) bytes")
     }
 
-    private static func hasCertificates(_ data: Data) -> Bool {
-        unsafe data.withUnsafeBytes { unsafe tpc_pem_has_certificates($0.baseAddress, $0.count) }
+    private func hasCertificates(_ data: Data) -> Bool {
+        unsafe data.withUnsafeBytes {
+            unsafe tpc_pem_has_certificates(library.pointer, $0.baseAddress, $0.count)
+        }
     }
 
-    private static func fits(_ certificate: Data, _ key: Data, _ password: String) -> Bool {
+    private func fits(_ certificate: Data, _ key: Data, _ password: String) -> Bool {
         unsafe certificate.withUnsafeBytes { certificate in
             unsafe key.withUnsafeBytes { key in
                 unsafe tpc_pem_fits(
-                    certificate.baseAddress, certificate.count, key.baseAddress, key.count, password
-                )
+                    library.pointer, certificate.baseAddress, certificate.count, key.baseAddress,
+                    key.count, password)
             }
         }
     }

@@ -41,7 +41,7 @@ struct UpgradeLink: @unchecked Sendable {
         var limits = options.limits
         // No other connection of this loop could use them.
         limits.shares_sessions = false
-        loop = try CurlLoop(limits)
+        loop = try CurlLoop(limits, options.library)
         var made: CurlHandle?
         do {
             handle = try loop.makeHandle(options)

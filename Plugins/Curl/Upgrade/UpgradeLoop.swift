@@ -76,7 +76,7 @@ final class UpgradeLoop: Sendable {
     func add(_ connection: CurlUpgrade) throws -> CurlLoop {
         let (poller, mustStart) = try state.withLock { state in
             if state.isClosed { throw Self.isShutDown }
-            let poller = try state.poller ?? CurlLoop(options.limits)
+            let poller = try state.poller ?? CurlLoop(options.limits, options.library)
             state.poller = poller
             state.waiting.append(connection)
             defer { state.isRunning = true }

@@ -49,7 +49,7 @@ extension Response {
 
     // If false, the end of the connection ends the content, and empty content may be truncated.
     private var hasContentWithEnd: Bool {
-        headers.contains(.transferEncoding) || head.version?.hasPrefix("2") == true
+        headers.contains(.transferEncoding) || head.version.map { $0 >= "2" } ?? false
     }
 }
 

@@ -17,32 +17,31 @@
 
 /// 7.80 is the first version with a callback before each send of a request.
 enum { TPC_OLDEST = 0x075000 };
-/// Loads libcurl from a file; NULL means the usual files. Returns NULL, or the failure as a text of this thread. After a success,
-/// it must not be called again.
-const char *tpc_load(const char *file, unsigned oldest);
+typedef struct tpc_library tpc_library;
+/// Bits of the features.
+enum { TPC_HAS_TLS = 1, TPC_HAS_HTTP2 = 2, TPC_HAS_UNIX_SOCKETS = 4, TPC_HAS_HTTP3 = 8 };
+/// Loads libcurl from a file, or returns the same library again. Returns NULL if the library is older, or does not have all of the
+/// features; then `tpc_load_reason` is the failure as a text of this thread.
+const tpc_library *tpc_load(const char *name, unsigned oldest, int features);
+const char *tpc_load_reason(void);
 /// Returns the version as 0xMMmmpp.
-unsigned tpc_version(void);
-const char *tpc_version_text(void);
-const char *tpc_tls_text(void);
-
-enum { TPC_HAS_TLS = 1, TPC_HAS_HTTP2 = 2, TPC_HAS_UNIX_SOCKETS = 4 };
+unsigned tpc_version(const tpc_library *library);
+const char *tpc_version_text(const tpc_library *library);
+const char *tpc_tls_text(const tpc_library *library);
 /// Returns the features of libcurl as TPC_HAS_… bits.
-int tpc_features(void);
-
-/// Returns whether the HTTP version of a TLS connection can be found out.
-bool tpc_tells_http2(void);
-
-const char *tpc_error_text(int code);
+int tpc_features(const tpc_library *library);
+/// Returns whether libcurl uses OpenSSL, and reports about each TLS connection what the table of HTTP/2 needs.
+bool tpc_has_openssl(const tpc_library *library);
 
 // PEM, read by the OpenSSL that libcurl uses.
 
 /// Returns whether PEM can be read.
-bool tpc_pem_can_read(void);
+bool tpc_pem_can_read(const tpc_library *library);
 /// Returns whether bytes are certificates, all of them complete.
-bool tpc_pem_has_certificates(const void *bytes, size_t count);
+bool tpc_pem_has_certificates(const tpc_library *library, const void *bytes, size_t count);
 /// Returns whether bytes are certificates, and other bytes are the private key of the first certificate.
-bool tpc_pem_fits(const void *certificate, size_t certificate_count, const void *key, size_t key_count,
-                  const char *password);
+bool tpc_pem_fits(const tpc_library *library, const void *certificate, size_t certificate_count, const void *key,
+                  size_t key_count, const char *password);
 
 // The loop.
 
@@ -60,7 +59,7 @@ typedef struct tpc_limits {
     bool shares_sessions;
 } tpc_limits;
 
-tpc_loop *tpc_loop_create(const tpc_limits *limits);
+tpc_loop *tpc_loop_create(const tpc_library *library, const tpc_limits *limits);
 /// Closes all connections. All transfers must have been freed, and no thread may wait. Later wakeups have no effect.
 void tpc_loop_close(tpc_loop *loop);
 void tpc_loop_free(tpc_loop *loop);
@@ -140,9 +139,9 @@ enum { TPC_READ_WAIT = -1, TPC_READ_FAIL = -2 };
 typedef long (*tpc_read)(void *owner, char *bytes, size_t room);
 /// Returns whether the rule of the request allows a connection to an address: 4 bytes of IPv4 or 16 of IPv6.
 typedef bool (*tpc_judge)(void *owner, const unsigned char *address, size_t count);
-/// Adds the trailer lines of the request to a list with `tpc_trailer_add`. Returns false if that failed.
-typedef bool (*tpc_trail)(void *owner, void *list);
-bool tpc_trailer_add(void *list, const char *line);
+/// Adds the trailer lines of the request with `tpc_trailer_add`. Returns false if that failed.
+typedef bool (*tpc_trail)(void *owner, void *trailers);
+bool tpc_trailer_add(void *trailers, const char *line);
 
 typedef struct tpc_buffer {
     char *bytes;
@@ -206,6 +205,8 @@ struct tpc_transfer {
     bool is_reused;
     /// Whether the connection of the last send is known to use HTTP/2.
     bool is_http2;
+    /// Whether that connection uses HTTP/3.
+    bool is_http3;
     char error[256];
 };
 
@@ -243,7 +244,7 @@ enum {
     TPC_VERIFY_PEER = 64,
     TPC_VERIFY_HOST = 81,
 };
-enum { TPC_HTTP_1_1 = 2, TPC_HTTP_2_TLS = 4, TPC_TLS_1_2 = 6, TPC_TLS_1_3 = 7 };
+enum { TPC_HTTP_1_1 = 2, TPC_HTTP_2_TLS = 4, TPC_HTTP_3 = 30, TPC_HTTP_3_ONLY = 31, TPC_TLS_1_2 = 6, TPC_TLS_1_3 = 7 };
 
 // Each returns libcurl's code, 0 for success. Texts are copied.
 int tpc_set_number(tpc_transfer *transfer, int option, long value);
@@ -345,6 +346,8 @@ size_t tpc_blocks_bytes(void);
 /// Returns whether the TLS connection of a finished transfer ended without the peer's close_notify. If it is unknown, returns
 /// false.
 bool tpc_transfer_was_cut(tpc_transfer *transfer);
+/// Returns libcurl's text for one of its codes.
+const char *tpc_error_text(tpc_transfer *transfer, int code);
 /// Returns the content length that the head announces; -1 for none.
 int64_t tpc_transfer_length(tpc_transfer *transfer);
 

@@ -119,7 +119,7 @@ public struct ResponseHead: Sendable, Hashable {
     public var headers: HTTPHeaders
     /// The URL that returned the response, after redirects.
     public let url: URL
-    /// The protocol version (`1.1`, `2`), if the transport knows it.
+    /// The protocol version (`1.1`, `2`, `3`), if the transport knows it.
     public let version: String?
 
     /// Whether the response comes from a store; its cookies and HSTS policy were processed earlier.

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import TurnpikeCore
+
+extension CurlTransport {
+    /// When HTTP/3 is used (RFC 9114).
+    ///
+    /// It needs a libcurl with HTTP/3, which <doc:HTTP2OverLibcurl> names. If there is none,
+    /// creating the transport fails as ``/TurnpikeCore/ClientError/Code/unsupported``. HTTP/3 goes
+    /// through no proxy and no Unix socket. A request is never sent in TLS early data (0-RTT).
+    public enum HTTP3: String, Sendable, CaseIterable {
+        /// Never.
+        case off
+        /// For an origin that has offered it at its own host and port (`Alt-Svc`, RFC 7838).
+        ///
+        /// libcurl tries TCP as well if HTTP/3 does not answer soon. If HTTP/3 fails, the origin's
+        /// requests use TCP for five minutes. Requests with a connect target or with trailers, and
+        /// upgrades, always use TCP.
+        case automatic
+        /// Always. Other URLs than https, request trailers and upgrades fail as
+        /// ``/TurnpikeCore/ClientError/Code/unsupported``.
+        case only
+    }
+
+    /// Creates a transport with HTTP/3, and otherwise the default configuration.
+    /// - Parameter http3: When HTTP/3 is used.
+    /// - Throws: The errors of ``init(configuration:)``.
+    public convenience init(http3: HTTP3) throws {
+        var configuration = Configuration()
+        configuration.http3 = http3
+        try self.init(configuration: configuration)
+    }
+
+    /// The options for most requests, and those for requests to origins that offer HTTP/3.
+    static func options(
+        _ configuration: Configuration
+    ) throws -> (usual: CurlOptions, http3: CurlOptions?) {
+        switch configuration.http3 {
+        case .off: (try CurlOptions(configuration, library: .load()), nil)
+        case .automatic:
+            (
+                try CurlOptions(configuration, library: .load()),
+                try CurlOptions(configuration, library: .loadHTTP3(), http3: .automatic)
+            )
+        case .only: (try CurlOptions(configuration, library: .loadHTTP3(), http3: .only), nil)
+        }
+    }
+
+    /// Returns the engines for a request.
+    func lane(for request: Request, at now: MonotonicInstant) throws -> CurlLane {
+        if lane.options.http3 == .only {
+            guard request.origin?.scheme == "https", !request.body.hasTrailers,
+                request.options.upgrade == nil
+            else {
+                throw ClientError(
+                    .unsupported,
+                    "HTTP/3 carries no http, upgrades or request trailers here; set http3 to automatic"
+                )
+            }
+            return lane
+        }
+        guard let http3, let origin = alternativeOrigin(of: request), !request.body.hasTrailers,
+            http3.alternatives.offersHTTP3(origin, at: now)
+        else { return lane }
+        return http3.lane
+    }
+
+    /// Returns the origin whose offers count for a request; nil if the request goes elsewhere.
+    func alternativeOrigin(of request: Request) -> Origin? {
+        guard let origin = request.origin, origin.scheme == "https",
+            request.options.connectTarget == nil, !lane.options.proxies.route(origin)
+        else { return nil }
+        return origin
+    }
+}
+
+/// The engines over one libcurl.
+struct CurlLane: Sendable {
+    let options: CurlOptions
+    let engines: [CurlEngine]
+
+    /// - Throws: ``/TurnpikeCore/ClientError/Code/unsupported`` if libcurl refuses an option.
+    init(_ options: CurlOptions) throws {
+        self.options = options
+        var engines: [CurlEngine] = []
+        do {
+            for _ in 0..<max(1, options.configuration.engines) {
+                engines.append(try CurlEngine(options: options))
+            }
+        } catch {
+            // Otherwise the threads of the other engines would continue.
+            for engine in engines { engine.stop() }
+            throw error
+        }
+        self.engines = engines
+    }
+
+    /// Returns the engine for a request.
+    ///
+    /// Requests to one origin, or to one endpoint of it, share connections, so they use one engine.
+    func engine(for request: Request, at target: ConnectTarget?) -> CurlEngine {
+        if engines.count == 1 { return engines[0] }
+        let hash = request.origin.map { Destination($0, at: target).hashValue } ?? 0
+        return engines[Int(UInt(bitPattern: hash) % UInt(engines.count))]
+    }
+}
+
+/// The engines for origins that offer HTTP/3, and what the origins offer.
+///
+/// They have connections of their own. libcurl would otherwise go on using the TCP connection of
+/// the response that has offered HTTP/3.
+struct HTTP3Lane: Sendable {
+    let lane: CurlLane
+    let alternatives = AlternativeServices()
+}
