@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import Foundation
-import Synchronization
 public import TurnpikeCore
+import TurnpikeSupport
 
 /// A command: its name and its arguments, as bytes.
 public struct ValkeyCommand: Sendable {
@@ -80,42 +80,18 @@ extension ValkeyCommand: DescriptionReflectable {
 
 /// A Lua script that a server runs as one step.
 ///
-/// Keep it in a constant. A copy has the digest that a server has returned; a new value has none.
+/// Keep it in a constant, so that its digest is computed once.
 public struct ValkeyScript: Sendable, Hashable {
-    /// The digest (SHA-1), if known.
-    ///
-    /// A server finds a known script by its digest.
-    enum Digest: Sendable {
-        case unknown
-        /// A server was asked, and has not answered yet.
-        case asked
-        case known(Data)
-        /// The servers refuse to tell it.
-        case withheld
-    }
-
-    final class Memory: Sendable {
-        let digest = Mutex(Digest.unknown)
-        let source: Data
-
-        init(_ source: String) { self.source = Data(source.utf8) }
-    }
-
     /// The source.
     public let source: String
-    let memory: Memory
+    /// The digest by which a server finds a script that it has run before: SHA-1, in hexadecimal.
+    let digest: Data
 
     /// Creates a script.
     public init(_ source: String) {
         self.source = source
-        memory = Memory(source)
+        digest = Data(SHA1.digest(of: Data(source.utf8)).hexadecimal.utf8)
     }
-
-    /// Whether two scripts have the same source.
-    public static func == (left: Self, right: Self) -> Bool { left.source == right.source }
-
-    /// Hashes the source.
-    public func hash(into hasher: inout Hasher) { hasher.combine(source) }
 }
 
 /// A reply of a server (RESP2).

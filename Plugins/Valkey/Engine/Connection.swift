@@ -115,8 +115,8 @@ final class Channel {
     /// Whether the server has sent a reply.
     var hasReceived = false
 
-    init(_ fd: Int32, _ tls: TLSChannel?, _ limits: ReplyLimits) throws {
-        reader = try ReplyReader(limits)
+    init(_ fd: Int32, _ tls: TLSChannel?, _ limits: ReplyLimits) {
+        reader = ReplyReader(limits)
         self.tls = tls
         self.fd = fd
     }

@@ -42,7 +42,7 @@ extension Registry {
             guard settings.isDryRun else {
                 return try ValkeyServer(url: url, configuration: configuration, meter: meter)
             }
-            // The library is not loaded, because a file may be checked on another machine.
+            // No connection is made, because a file may be checked on another machine.
             if url.isEmpty { return PlaceholderStore() }
             do {
                 return PlaceholderStore(hidesTraffic: try ValkeyServer.hidesTraffic(url: url))
