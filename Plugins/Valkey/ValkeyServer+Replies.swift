@@ -105,4 +105,30 @@ extension ValkeyServer {
         }
         return value
     }
+
+    // MARK: Nodes
+
+    /// Returns a key for each node of a cluster, so that a command with the key is sent to the node.
+    /// - Parameter limit: The longest time for the answer.
+    /// - Returns: The keys; nil alone for a server outside of a cluster.
+    /// - Throws: ``/TurnpikeCore/ClientError`` if the server does not answer in time, and
+    ///   `CancellationError`.
+    public func keysOfNodes(within limit: Duration) async throws -> [String?] {
+        let (value, pending) = try await reply(
+            to: ValkeyCommand("CLUSTER", "SLOTS"), within: limit)
+        if case .error(let text) = value, !text.contains("cluster support disabled") {
+            throw ValkeyFault.refused(text, name: "CLUSTER", at: pending.server)
+        }
+        guard let server = pending.server, let table = SlotTable(value, by: server),
+            !table.nodes.isEmpty
+        else { return [nil] }
+        var keys: [NodeAddress: String] = [:]
+        // The chance that none of the numbers is in a slot of a node with one slot is 10^-13.
+        for number in 0..<500_000 where keys.count < table.nodes.count {
+            let key = String(number)
+            guard let node = table.owner(of: KeySlot.of(Data(key.utf8))) else { continue }
+            if keys[node] == nil { keys[node] = key }
+        }
+        return Array(keys.values)
+    }
 }

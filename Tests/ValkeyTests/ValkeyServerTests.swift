@@ -35,26 +35,6 @@ struct ValkeyServerTests {
         #expect(error?.code == .cancelled)
     }
 
-    @Test("A prepared command is sent as the same command would be, until it is changed")
-    func prepared() async throws {
-        let peer = try ValkeyPeer()
-        let server = try ValkeyServer(url: peer.url)
-        let plain = ValkeyCommand("APPEND", "a", "1", key: "a")
-        var command = plain.prepared
-        #expect(command == plain)
-        #expect(command.wire == Array("*3\r\n$6\r\nAPPEND\r\n$1\r\na\r\n$1\r\n1\r\n".utf8))
-        for count in 1...3 {
-            #expect(try await server.send(command, within: second) == .integer(Int64(count)))
-        }
-        command.arguments[2] = Data("23".utf8)
-        #expect(try await server.send(command, within: second) == .integer(5))
-        #expect(
-            try await server.send(ValkeyCommand("GET", "a"), within: second)
-                == .bytes(Data("11123".utf8)))
-        #expect(ValkeyCommand([]).prepared.wire == nil)
-        await server.shutdown()
-    }
-
     @Test("A password, a user, and another database")
     func login() async throws {
         let peer = try ValkeyPeer(password: "p@ss")

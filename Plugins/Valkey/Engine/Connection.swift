@@ -38,9 +38,7 @@ final class Connection: @unchecked Sendable {
         isKnown = node.knownAddress == address
     }
 
-    /// Begins to connect to the next address of the host.
-    /// - Parameter code: Receives the error of an address that fails at once.
-    /// - Returns: False if no address is left.
+    /// Begins to connect to the next address of the host, if one is left.
     func openNext(_ code: inout Int32?) -> Bool {
         release()
         while let candidate = candidates.popFirst() {

@@ -125,8 +125,7 @@ final class ValkeyEngine: Sendable {
         over.settle(.success(()))
     }
 
-    /// Does the due work, and prepares the next wait.
-    /// - Returns: False at the end.
+    /// Does the due work, and prepares the next wait; false at the end.
     private func turn(
         _ state: inout State, _ polls: inout [tpv_poll], _ connections: inout [Connection]
     ) -> Bool {
