@@ -53,8 +53,8 @@ public enum XMLEvent: Sendable, Hashable {
 /// text.
 ///
 /// Each byte is inspected a bounded number of times. Nothing is expanded, because declarations in
-/// document types are not read, so the output is at most twice as large as the input. `XMLTokens`
-/// in `TurnpikeTesting`, for redacting recordings, is a separate, tolerant tokenizer.
+/// document types are not read, so the output is at most twice as large as the input. `XMLRedactor`
+/// in `TurnpikeTesting`, for redacting recordings, is a separate reader, which keeps positions.
 struct XMLScanner {
     private enum Place {
         /// Before the root element; `hasType` is true after a document type.
