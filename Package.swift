@@ -211,7 +211,7 @@ let package = Package(
             path: "Plugins/WebSocket", exclude: ["README.md"], packageAccess: false,
             swiftSettings: settings),
         .target(
-            name: "CTurnpikeValkey", path: "Plugins/Valkey/CHiredis",
+            name: "CTurnpikeValkey", path: "Plugins/Valkey/CSockets",
             linkerSettings: [.linkedLibrary("dl", .when(platforms: [.linux, .android]))]),
         .target(
             name: "TurnpikeValkey",
@@ -219,7 +219,7 @@ let package = Package(
                 "CTurnpikeValkey", "TurnpikeCore", "TurnpikeSharedState", "TurnpikeSupport",
                 "TurnpikeTraffic",
             ],
-            path: "Plugins/Valkey", exclude: ["CHiredis", "Cache", "README.md", "StackFiles"],
+            path: "Plugins/Valkey", exclude: ["CSockets", "Cache", "README.md", "StackFiles"],
             packageAccess: false, swiftSettings: settings),
         // A store of the cache plugin: a plugin on two others (ARCHITECTURE.md says why).
         .target(

@@ -8,7 +8,6 @@ import TurnpikeSupport
 enum Help: String, CaseIterable {
     case overview, send, exec, check, explain, status, cache
 
-    /// Prints a page.
     static func show(_ page: Help, _ terminal: Terminal) -> Int32 {
         show(page.text, terminal)
     }
@@ -18,7 +17,6 @@ enum Help: String, CaseIterable {
         show("turnpike \(LibraryVersion.current)", terminal)
     }
 
-    /// Prints a text.
     static func show(_ text: String, _ terminal: Terminal) -> Int32 {
         do {
             try terminal.line(text)
@@ -34,7 +32,6 @@ enum Help: String, CaseIterable {
         return show(page, terminal)
     }
 
-    /// The text of a page.
     var text: String {
         switch self {
         case .overview: Self.overviewText

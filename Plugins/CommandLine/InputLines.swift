@@ -19,10 +19,7 @@ final class InputLines: Sendable {
     private let reads = BlockingReads()
     private let reader: Mutex<LineReader>
 
-    /// Creates the lines of an input.
-    /// - Parameters:
-    ///   - maxBytes: The longest line in bytes.
-    ///   - read: Returns up to a number of further bytes, or no bytes at the end.
+    /// Creates lines; `read` returns up to a number of further bytes, or no bytes at the end.
     init(maxBytes: Int, read: @escaping @Sendable (Int) throws -> Data) {
         reader = Mutex(LineReader(maxBytes: maxBytes, read: read))
     }
@@ -103,9 +100,7 @@ struct LineReader {
 struct BlockingReads: Sendable {
     private let queue = DispatchQueue(label: "turnpike.input")
 
-    /// Returns the result of a read.
-    /// - Throws: The error of the read, or `CancellationError` if the waiting task is cancelled. The
-    ///   read then ends later, and its result is lost.
+    /// Returns the result of a read; if its task is cancelled, the result is lost.
     func value<Value: Sendable>(
         of read: @escaping @Sendable () throws -> Value
     ) async throws -> Value {

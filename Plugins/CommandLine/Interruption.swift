@@ -6,11 +6,9 @@ import TurnpikeSupport
 
 /// Handles Ctrl-C: cancels the work, lets it clean up, and reports the signal in the exit status.
 enum Interruption {
-    /// Runs work that SIGINT and SIGTERM cancel.
+    /// Runs work that SIGINT and SIGTERM cancel; the status is then 128 plus the signal number.
     ///
     /// A second signal ends the process at once.
-    /// - Parameter work: Returns the exit status.
-    /// - Returns: The exit status of the work, or 128 plus the signal number.
     static func run(_ work: @escaping @Sendable () async -> Int32) async -> Int32 {
         guard SignalPipe.end.read >= 0 else { return await work() }
         // Before the work starts, because a signal must be able to undo what the work does first.

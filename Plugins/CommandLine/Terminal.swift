@@ -12,37 +12,17 @@ struct Terminal: Sendable {
     /// Writes messages for a person.
     var messages: @Sendable (String) -> Void
     /// Reads up to `maxBytes` bytes of the input as soon as any are available; no bytes at the end.
-    var input: @Sendable (_ maxBytes: Int) throws -> Data
-    /// Whether the output is a terminal.
-    var outputIsTerminal: Bool
+    var input: @Sendable (_ maxBytes: Int) throws -> Data = { _ in Data() }
+    var outputIsTerminal = false
     /// Whether the output is a terminal that shows colors to a person who wants them.
-    var hasColor: Bool
+    var hasColor = false
     /// Whether the messages go to a terminal that shows colors to a person who wants them.
-    var messagesHaveColor: Bool
+    var messagesHaveColor = false
     /// The width of the terminal that shows the messages, or nil if it is not a terminal.
     var columns: Int?
     /// Asks for a password with a prompt, without showing what is typed.
-    var password: @Sendable (_ prompt: String) async throws -> String
-
-    /// Creates a terminal.
-    init(
-        output: @escaping @Sendable (Data) throws -> Void,
-        messages: @escaping @Sendable (String) -> Void,
-        input: @escaping @Sendable (_ maxBytes: Int) throws -> Data = { _ in Data() },
-        outputIsTerminal: Bool = false, hasColor: Bool = false,
-        messagesHaveColor: Bool = false, columns: Int? = nil,
-        password: @escaping @Sendable (_ prompt: String) async throws -> String = { _ in
-            throw PasswordPrompt.noTerminal
-        }
-    ) {
-        self.output = output
-        self.messages = messages
-        self.input = input
-        self.outputIsTerminal = outputIsTerminal
-        self.hasColor = hasColor
-        self.messagesHaveColor = messagesHaveColor
-        self.columns = columns
-        self.password = password
+    var password: @Sendable (_ prompt: String) async throws -> String = { _ in
+        throw PasswordPrompt.noTerminal
     }
 
     /// Writes a message.
@@ -54,7 +34,6 @@ struct Terminal: Sendable {
         messages("turnpike: \(shown)\n")
     }
 
-    /// Writes a line of output.
     func line(_ text: String) throws { try output(Data((text + "\n").utf8)) }
 
     /// Reports that the output could not be written or the input could not be read.
@@ -107,13 +86,7 @@ struct OutputError: Error, CustomStringConvertible {
     /// The reason.
     let description: String
     /// Whether the reader of the output has closed it.
-    let isBrokenPipe: Bool
-
-    /// Creates an error.
-    init(description: String, isBrokenPipe: Bool = false) {
-        self.description = description
-        self.isBrokenPipe = isBrokenPipe
-    }
+    var isBrokenPipe = false
 }
 
 /// Reads and writes complete buffers.

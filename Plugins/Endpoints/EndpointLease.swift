@@ -43,8 +43,7 @@ final class EndpointLease: Sendable {
         if verdict == .success { member.record(latency: latency, failed: false, at: now) }
     }
 
-    /// Ends the request.
-    /// - Returns: Whether the request was running.
+    /// Ends the request; returns whether it was running.
     @discardableResult
     func end() -> Bool {
         let wasUnderWay = state.withLock { state in
@@ -55,8 +54,7 @@ final class EndpointLease: Sendable {
         return wasUnderWay
     }
 
-    /// Counts a failure of the request, once.
-    /// - Returns: Whether this failure is the first.
+    /// Counts a failure of the request, once; returns whether this is the first.
     func fail(at now: MonotonicInstant) -> Bool {
         let (isFirst, latency) = state.withLock { state in
             defer { state.hasFailed = true }

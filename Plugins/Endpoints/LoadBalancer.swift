@@ -223,15 +223,11 @@ final class LoadBalancer: Sendable {
         dueAt.store(next.nanoseconds, ordering: .releasing)
     }
 
-    /// Makes a new view.
-    ///
-    /// Call this under the lock of the state.
+    /// Makes a new view, under the lock of the state.
     ///
     /// The cost grows with the number of endpoints. With thousands, the view is delayed if the last
     /// one was made a moment ago, so that the loss of many endpoints does not keep calls busy.
-    /// - Parameters:
-    ///   - state: The state.
-    ///   - now: The time, for a view that may be delayed; nil for a view that must be made now.
+    /// Without a time, it is never delayed.
     func renew(_ state: inout State, at now: MonotonicInstant? = nil) {
         if state.order.isEmpty { return }
         if let now, state.order.count > 1024 {

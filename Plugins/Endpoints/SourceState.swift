@@ -40,9 +40,7 @@ struct SourceState {
     /// Notes that the resolver has returned.
     mutating func didReturn() { strayCount -= 1 }
 
-    /// Ends the running request.
-    /// - Parameter asksAgain: Whether a list is due even if no request was running.
-    /// - Returns: The request, to settle.
+    /// Ends the running request, which is then to be settled, and asks again if that is wanted.
     mutating func end(asksAgain: Bool) -> ListRefresh? {
         if asksAgain || refresh != nil { askAt = MonotonicInstant(nanoseconds: .min) }
         defer { refresh = nil }

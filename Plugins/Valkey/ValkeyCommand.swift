@@ -1,70 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import Foundation
-import Synchronization
 public import TurnpikeCore
+import TurnpikeSupport
 
 /// A command: its name and its arguments, as bytes.
-public struct ValkeyCommand: Sendable {
-    private final class Storage: Sendable {
-        let arguments: [Data]
-        let key: Data?
-        let wire: [UInt8]?
-
-        init(_ arguments: [Data], _ key: Data?, wire: [UInt8]? = nil) {
-            self.arguments = arguments
-            self.key = key
-            self.wire = wire
-        }
-    }
-
-    // A command is one reference, because a stored command is copied for each send.
-    private var storage: Storage
-
+public struct ValkeyCommand: Sendable, Hashable {
     /// The name and the arguments.
-    public var arguments: [Data] {
-        get { storage.arguments }
-        set { storage = Storage(newValue, key) }
-    }
+    public var arguments: [Data]
     /// The key that decides which node of a cluster gets the command; nil for any node.
-    public var key: Data? {
-        get { storage.key }
-        set { storage = Storage(arguments, newValue, wire: wire) }
-    }
-    /// The bytes to send, if they were made in advance.
-    var wire: [UInt8]? { storage.wire }
+    public var key: Data?
 
     /// Creates a command.
     /// - Parameters:
     ///   - arguments: The name and the arguments.
     ///   - key: The key that decides which node of a cluster gets the command; nil for any node.
-    public init(_ arguments: [Data], key: Data? = nil) { storage = Storage(arguments, key) }
+    public init(_ arguments: [Data], key: Data? = nil) {
+        self.arguments = arguments
+        self.key = key
+    }
 
     /// Creates a command from texts.
     public init(_ name: String, _ arguments: String..., key: String? = nil) {
         self.init(([name] + arguments).map { Data($0.utf8) }, key: key.map { Data($0.utf8) })
-    }
-
-    /// The same command with the bytes to send, so that they are not made for each send.
-    ///
-    /// For a command that is stored and sent often.
-    public var prepared: ValkeyCommand {
-        var command = self
-        command.storage = Storage(arguments, key, wire: Wire.bytes(arguments))
-        return command
-    }
-}
-
-extension ValkeyCommand: Hashable {
-    /// Whether two commands have the same arguments and the same key.
-    public static func == (left: Self, right: Self) -> Bool {
-        left.arguments == right.arguments && left.key == right.key
-    }
-
-    /// Hashes the arguments and the key.
-    public func hash(into hasher: inout Hasher) {
-        hasher.combine(arguments)
-        hasher.combine(key)
     }
 }
 
@@ -80,42 +38,18 @@ extension ValkeyCommand: DescriptionReflectable {
 
 /// A Lua script that a server runs as one step.
 ///
-/// Keep it in a constant. A copy has the digest that a server has returned; a new value has none.
+/// Keep it in a constant, so that its digest is computed once.
 public struct ValkeyScript: Sendable, Hashable {
-    /// The digest (SHA-1), if known.
-    ///
-    /// A server finds a known script by its digest.
-    enum Digest: Sendable {
-        case unknown
-        /// A server was asked, and has not answered yet.
-        case asked
-        case known(Data)
-        /// The servers refuse to tell it.
-        case withheld
-    }
-
-    final class Memory: Sendable {
-        let digest = Mutex(Digest.unknown)
-        let source: Data
-
-        init(_ source: String) { self.source = Data(source.utf8) }
-    }
-
     /// The source.
     public let source: String
-    let memory: Memory
+    /// The digest by which a server finds a script that it has run before: SHA-1, in hexadecimal.
+    let digest: Data
 
     /// Creates a script.
     public init(_ source: String) {
         self.source = source
-        memory = Memory(source)
+        digest = Data(SHA1.digest(of: Data(source.utf8)).hexadecimal.utf8)
     }
-
-    /// Whether two scripts have the same source.
-    public static func == (left: Self, right: Self) -> Bool { left.source == right.source }
-
-    /// Hashes the source.
-    public func hash(into hasher: inout Hasher) { hasher.combine(source) }
 }
 
 /// A reply of a server (RESP2).

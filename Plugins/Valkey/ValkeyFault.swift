@@ -11,13 +11,9 @@ enum ValkeyFault {
     /// Returns text of a server or user, escaped for a message.
     static func shown(_ text: String) -> String { Grammar.escaped(text, upTo: 300) }
 
-    /// Returns the error of a command that a server refused.
-    /// - Parameters:
-    ///   - text: The server's text, whose first word is the kind of error.
-    ///   - name: The name of the command.
-    ///   - keys: The keys of a script.
-    ///   - server: The server that got the command.
-    /// - Returns: The error, with what to do.
+    /// Returns the error of a command that a server refused, with what to do.
+    ///
+    /// The first word of the server's text is the kind of error.
     static func refused(
         _ text: String, name: String, keys: [String] = [], at server: NodeAddress?
     ) -> ClientError {

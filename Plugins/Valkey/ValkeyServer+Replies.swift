@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import Foundation
-import Synchronization
 import TurnpikeCore
 import TurnpikeSupport
 
@@ -77,7 +76,7 @@ extension ValkeyServer {
 
     /// Runs a script.
     ///
-    /// The script itself is sent only if the server does not know it.
+    /// The script itself is sent only if the server has not run it before.
     /// - Parameters:
     ///   - script: The script.
     ///   - keys: The keys that the script uses. In a cluster, all of them share a hash tag.
@@ -91,57 +90,45 @@ extension ValkeyServer {
     ) async throws -> ValkeyValue {
         let key = keys.first.map { Data($0.utf8) }
         let rest = [Data("\(keys.count)".utf8)] + keys.map { Data($0.utf8) } + arguments
-        let (digest, asks) = script.memory.digest.withLock { digest -> (Data?, Bool) in
-            switch digest {
-            case .known(let text): return (text, false)
-            case .asked, .withheld: return (nil, false)
-            case .unknown:
-                digest = .asked
-                return (nil, true)
-            }
+        func send(_ name: String, _ script: Data) async throws -> (ValkeyValue, PendingReply) {
+            let command = ValkeyCommand([Data(name.utf8), script] + rest, key: key)
+            return try await reply(to: command, within: limit)
         }
-        if asks { learnDigest(of: script, key: key) }
-        if let digest {
-            let (value, pending) = try await reply(
-                to: ValkeyCommand([Self.evalsha, digest] + rest, key: key), within: limit)
-            guard case .error(let text) = value else { return value }
-            if !text.hasPrefix("NOSCRIPT") {
-                throw ValkeyFault.refused(text, name: "EVALSHA", keys: keys, at: pending.server)
-            }
+        let (known, pending) = try await send("EVALSHA", script.digest)
+        guard case .error(let text) = known else { return known }
+        guard text.hasPrefix("NOSCRIPT") else {
+            throw ValkeyFault.refused(text, name: "EVALSHA", keys: keys, at: pending.server)
         }
-        let (value, pending) = try await reply(
-            to: ValkeyCommand([Self.eval, script.memory.source] + rest, key: key), within: limit)
+        let (value, other) = try await send("EVAL", Data(script.source.utf8))
         if case .error(let text) = value {
-            throw ValkeyFault.refused(text, name: "EVAL", keys: keys, at: pending.server)
+            throw ValkeyFault.refused(text, name: "EVAL", keys: keys, at: other.server)
         }
         return value
     }
 
-    private static let eval = Data("EVAL".utf8)
-    private static let evalsha = Data("EVALSHA".utf8)
+    // MARK: Nodes
 
-    /// Asks a server for the digest of a script.
-    ///
-    /// Until then, the script itself is sent.
-    private func learnDigest(of script: ValkeyScript, key: Data?) {
-        let memory = script.memory
-        // The task ends with the limit of its command.
-        _ = Task.apart { [engine] in
-            let command = ValkeyCommand(
-                [Data("SCRIPT".utf8), Data("LOAD".utf8), memory.source])
-            let route = key.map(Route.key) ?? .any
-            let value = try? await engine.exchange(
-                command, to: route, PendingReply(within: .seconds(2)))
-            memory.digest.withLock { digest in
-                switch value {
-                case .bytes(let text)? where text.count == 40: digest = .known(text)
-                case .status(let text)? where text.utf8.count == 40:
-                    digest = .known(Data(text.utf8))
-                // A user who may run scripts may not be allowed to load scripts.
-                case .error(let text)? where text.hasPrefix("NOPERM"): digest = .withheld
-                default: digest = .unknown
-                }
-            }
+    /// Returns a key for each node of a cluster, so that a command with the key is sent to the node.
+    /// - Parameter limit: The longest time for the answer.
+    /// - Returns: The keys; nil alone for a server outside of a cluster.
+    /// - Throws: ``/TurnpikeCore/ClientError`` if the server does not answer in time, and
+    ///   `CancellationError`.
+    public func keysOfNodes(within limit: Duration) async throws -> [String?] {
+        let (value, pending) = try await reply(
+            to: ValkeyCommand("CLUSTER", "SLOTS"), within: limit)
+        if case .error(let text) = value, !text.contains("cluster support disabled") {
+            throw ValkeyFault.refused(text, name: "CLUSTER", at: pending.server)
         }
+        guard let server = pending.server, let table = SlotTable(value, by: server),
+            !table.nodes.isEmpty
+        else { return [nil] }
+        var keys: [NodeAddress: String] = [:]
+        // The chance that none of the numbers is in a slot of a node with one slot is 10^-13.
+        for number in 0..<500_000 where keys.count < table.nodes.count {
+            let key = String(number)
+            guard let node = table.owner(of: KeySlot.of(Data(key.utf8))) else { continue }
+            if keys[node] == nil { keys[node] = key }
+        }
+        return Array(keys.values)
     }
 }

@@ -30,14 +30,13 @@ public final class ValkeyServer: Sendable {
     ///   - meter: Counts commands (`turnpike.valkey.commands`), commands without a reply
     ///     (`turnpike.valkey.failures`), new connections (`turnpike.valkey.connects`) and open
     ///     connections (`turnpike.valkey.connections`).
-    /// - Throws: ``/TurnpikeCore/ClientError`` if the URL is wrong, or if libhiredis is missing or too
-    ///   old.
+    /// - Throws: ``/TurnpikeCore/ClientError`` if the URL is wrong, or if it needs OpenSSL, and there is
+    ///   none.
     public init(
         url: String, configuration: Configuration = Configuration(),
         meter: (any GateMeter)? = nil
     ) throws {
         let url = try ValkeyURL(url)
-        try HiredisLibrary.load()
         let tls =
             url.isSecure
             ? try TLSContext(authorities: configuration.certificateAuthorities) : nil

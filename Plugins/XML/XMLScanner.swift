@@ -53,8 +53,8 @@ public enum XMLEvent: Sendable, Hashable {
 /// Reads a document once, by XML 1.0 (fifth edition), and reports its elements and text.
 ///
 /// Each byte is inspected a bounded number of times. Declarations in document types are not read,
-/// so no entity is expanded, and the output is at most twice as large as the input. `XMLTokens` in
-/// `TurnpikeTesting` is a separate, tolerant tokenizer for redacting recordings.
+/// so no entity is expanded, and the output is at most twice as large as the input. `XMLRedactor` in
+/// `TurnpikeTesting` is a separate reader for recordings, because it keeps positions.
 struct XMLScanner {
     private enum Place {
         /// The position is before the root element. `hasType` is true after a document type.

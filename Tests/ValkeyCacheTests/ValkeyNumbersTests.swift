@@ -20,9 +20,7 @@ struct ValkeyNumbersTests {
     private static var optionTimes: [(String, WritableKeyPath<Options, Duration>)] {
         [
             ("ValkeyStore.Options.timeLimit", \.timeLimit),
-            ("ValkeyStore.Options.managementLimit", \.managementLimit),
             ("ValkeyStore.Options.staleTime", \.staleTime),
-            ("ValkeyStore.Options.longestTime", \.longestTime),
         ]
     }
     private static var times: [(String, WritableKeyPath<Configuration, Duration>)] {

@@ -240,12 +240,4 @@ struct ValkeyStoreTests {
         #expect(try await store.removeAll { _ in true } == 60)
         #expect(try await store.list().isEmpty)
     }
-
-    @Test("Slots are those of the specification")
-    func slots() {
-        #expect(ClusterSlot.slot(of: "123456789") == 0x31C3)
-        for slot in [Int64(0), 5461, 16_383] {
-            #expect(ClusterSlot.slot(of: ClusterSlot.key(in: slot)) == slot)
-        }
-    }
 }

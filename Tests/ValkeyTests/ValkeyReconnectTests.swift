@@ -171,6 +171,7 @@ struct ValkeyReconnectTests {
                 return isReplica.load(ordering: .sequentiallyConsistent)
                     ? "*5\r\n$5\r\nslave\r\n$9\r\n127.0.0.1\r\n:\(port)\r\n$9\r\nconnected\r\n:1"
                     : "*3\r\n$6\r\nmaster\r\n:1\r\n*0"
+            case "EVALSHA": return "-NOSCRIPT No matching script."
             case "EVAL":
                 isReplica.store(true, ordering: .sequentiallyConsistent)
                 return "-ERR Error running script (call to f_0123456789): @user_script:1: "

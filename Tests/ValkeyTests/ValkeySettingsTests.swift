@@ -18,22 +18,11 @@ struct ValkeySettingsTests {
         registry.registerSharedState()
         registry.registerTraffic()
         registry.registerValkey()
-        registry.register(gate: "keeps") { settings in
-            Keeps(server: settings.valkeyServer())
-        }
         return registry
     }
 
-    private struct Keeps: RequestAdapter {
-        let server: ValkeyServer?
-
-        func adapt(_ request: inout Request, context: Context) async throws {}
-    }
-
-    private func file(
-        _ settings: String,
-        _ gate: String = #"{"use": "rateLimit", "perSecond": 5, "shared": true}"#
-    ) throws -> StackFile {
+    private func file(_ settings: String) throws -> StackFile {
+        let gate = #"{"use": "rateLimit", "perSecond": 5, "shared": true}"#
         let text = #"{"shared": {"use": "valkey", \#(settings)}, "stack": [\#(gate)]}"#
         return try StackFile(parsing: Data(text.utf8))
     }
@@ -73,15 +62,5 @@ struct ValkeySettingsTests {
             if case .sharesState(_, let isHidden, _) = effect { isHidden } else { nil }
         }
         #expect(stated == [isHidden])
-    }
-
-    @Test("A gate of a plugin gets the server, and no other kind of shared state")
-    func server() throws {
-        let gate = #"{"use": "keeps", "shared": true}"#
-        let memory = Data(#"{"shared": {"use": "memory"}, "stack": [\#(gate)]}"#.utf8)
-        #expect(
-            try StackFile(parsing: memory).check(with: registry).map(\.description)
-                == ["stack[0].shared: this gate needs shared state of the kind \"valkey\""])
-        #expect(try file(#""url": "redis://127.0.0.1:1""#, gate).check(with: registry).isEmpty)
     }
 }

@@ -11,9 +11,8 @@ extension CacheCall {
     private static let longestPause = Duration.milliseconds(50)
 
     /// Waits for another call's equal request, here or elsewhere, or claims the request.
-    /// - Returns: The entry, if it is stored by now, or this call's claim. Neither, if the call
-    ///   must fetch the response for itself.
-    /// - Throws: The error that ends the call.
+    ///
+    /// It returns neither an entry nor a claim if the call must fetch the response for itself.
     func claimed(
         _ lookUp: LookUp, atMost limit: Duration
     ) async throws -> (entry: CacheEntry?, claim: Claim?) {
@@ -108,7 +107,6 @@ final class Claims: Sendable {
     private let claims = Mutex<[CacheKey: SharedValue<End>]>([:])
 
     /// Makes this call the call that sends the request, or finds the call that sends it.
-    /// - Returns: The end of the claim, and whether this call sends the request.
     func join(_ key: CacheKey) -> (end: SharedValue<End>, isFirst: Bool) {
         claims.withLock { claims in
             if let end = claims[key] { return (end, false) }

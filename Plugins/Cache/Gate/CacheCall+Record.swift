@@ -160,7 +160,6 @@ final class Recording: ResponseBodySource {
     }
 
     /// Commits the entry if its content is complete and no newer change was made.
-    /// - Returns: Whether the entry is stored.
     @discardableResult
     func finish() async -> Bool {
         guard let count = end() else { return false }

@@ -51,7 +51,6 @@ extension CacheCall {
         return begin != nil
     }
 
-    /// A response from an entry.
     func response(_ entry: CacheEntry, _ part: StoredPart, _ status: String) -> Response {
         var headers = entry.response.head.headers
         let age = entry.response.freshness.age(at: date)

@@ -35,12 +35,7 @@ struct CacheIdentity: Sendable {
     /// The partition of the person; nil if the request has neither credential nor cookie.
     let person: String?
 
-    /// Reads a request.
-    /// - Parameters:
-    ///   - request: The request.
-    ///   - partition: The part of the store.
-    ///   - tenant: Identifies the caller; nil to use the request instead.
-    ///   - fields: Additional fields that count as credentials.
+    /// Reads a request; a tenant, if there is one, replaces it.
     init(
         _ request: Request, in partition: String, tenant: String?, fields: Set<HTTPHeaders.Name>
     ) {

@@ -121,7 +121,6 @@ struct CacheKeys: Sendable {
     /// The keys of the same identity for another URL.
     func keys(of uri: TargetURI) -> CacheKeys? { CacheKeys(uri, identity) }
 
-    /// Whether the keys are for the same URL.
     func isSameURL(as other: CacheKeys) -> Bool { everybody == other.everybody }
 
     /// Finds a value under one of the keys.
@@ -136,7 +135,6 @@ struct CacheKeys: Sendable {
         return try await find(everybody)
     }
 
-    /// All keys of the request.
     var all: [CacheKey] { [person, credential, everybody].compactMap(\.self) }
 
     /// The key of a response to this identity.
@@ -159,7 +157,6 @@ struct CacheKeys: Sendable {
     /// Whether a key belongs only to this person, while others have the same ``common`` key.
     func isPersonal(_ key: CacheKey) -> Bool { key == person }
 
-    /// Whether the set contains a key.
     func contains(_ key: CacheKey) -> Bool {
         key == everybody || key == credential || key == person
     }

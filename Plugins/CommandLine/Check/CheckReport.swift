@@ -59,7 +59,6 @@ struct CheckReport {
         !mistakes.isEmpty || findings.contains { $0.severity == .error }
     }
 
-    /// The mistakes, each in a line.
     var mistakeLines: [String] { mistakes.map { "\(path): \($0)" } }
 
     /// Returns a finding with its line and column, and the remedy in a second line.

@@ -47,10 +47,7 @@ final class ExecClients {
         return file.check(with: registry)
     }
 
-    /// Returns the client for a line.
-    ///
-    /// A line without a name gets its own client.
-    /// - Throws: A `ClientError` if the parts are invalid, or if there are too many names.
+    /// Returns the client for a line; one without a name gets its own client.
     func client(named name: String?, from source: Source) throws -> Client {
         switch source {
         case .made(let client): return client

@@ -65,7 +65,6 @@ final class ExecObservation: Sendable {
     /// Whether a response was recorded.
     var hasSeen: Bool { state.withLock { $0.head != nil } }
 
-    /// Records a downloaded file.
     func wrote(_ file: DownloadedFile) { state.withLock { $0.file = file } }
 
     /// Begins a list of stream items.

@@ -36,7 +36,6 @@ struct ExecRequest: Sendable {
         options.finish()
     }
 
-    /// Returns the call for one repetition.
     func call(_ index: Int, _ client: Client) -> Call {
         let url = Self.numbered(url, index)
         let target = pathParameters.isEmpty ? Target(url) : Target.path(url, pathParameters)

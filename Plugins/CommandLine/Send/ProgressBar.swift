@@ -16,13 +16,7 @@ final class ProgressBar: Sendable {
     private let begin: MonotonicInstant
     private let state = Mutex(State())
 
-    /// Creates a bar.
-    ///
-    /// The bar shows nothing during the first second.
-    /// - Parameters:
-    ///   - columns: The width of the terminal.
-    ///   - now: Returns the current time.
-    ///   - draw: Writes to the terminal.
+    /// Creates a bar, which shows nothing during the first second.
     init(
         columns: Int,
         now: @escaping @Sendable () -> MonotonicInstant = { SystemTimeSource().now },

@@ -82,11 +82,7 @@ struct SendTransport: Sendable {
     /// If URLSession replaces a missing libcurl, also the reason.
     let description: String
 
-    /// Creates a transport.
-    /// - Parameters:
-    ///   - name: The name. Nil means curl if libcurl can be loaded, otherwise urlsession.
-    ///   - curl: Creates a transport over libcurl.
-    /// - Throws: The error of creating the named transport.
+    /// Creates a transport; without a name, curl if libcurl can be loaded, or else urlsession.
     init(_ name: Name?, curl: () throws -> any Transport = { try CurlTransport() }) throws {
         do {
             if name != .urlsession {
@@ -113,7 +109,6 @@ extension SendOptions {
         set(password: try await terminal.password("Password of \(name): "))
     }
 
-    /// The header fields of the request.
     var fields: HTTPHeaders {
         var fields = HTTPHeaders()
         for (name, value) in headers { fields.append(HTTPHeaders.Name(name), value) }

@@ -35,10 +35,6 @@ final class SendDisplay: Sendable {
     private let state: Mutex<State>
 
     /// Creates a display.
-    /// - Parameters:
-    ///   - terminal: The terminal.
-    ///   - isPretty: Whether JSON is indented on a terminal.
-    ///   - timeSource: The source of time.
     init(
         _ terminal: Terminal, isPretty: Bool, timeSource: any TimeSource = SystemTimeSource()
     ) {

@@ -21,11 +21,7 @@ final class SendOutput: Sendable {
     private let willShow: @Sendable () -> Void
     private let state = Mutex(State.idle)
 
-    /// Creates an output.
-    /// - Parameters:
-    ///   - path: The file; nil or `-` for the display.
-    ///   - display: Shows what is not written to the file.
-    ///   - willShow: Runs before something is shown.
+    /// Creates an output to a file, or with nil or `-` to the display.
     init(_ path: String?, _ display: SendDisplay, willShow: @escaping @Sendable () -> Void) {
         // A symbolic link stays; its target is replaced.
         self.path =

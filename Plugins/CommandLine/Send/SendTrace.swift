@@ -74,9 +74,7 @@ enum SendTraceView: Sendable, Equatable {
         case svg = ".svg"
     }
 
-    /// Creates a view.
-    /// - Parameter path: The value of the option; nil without one.
-    /// - Throws: ``ClientError/Code/configuration`` if the end of the file's name is unknown.
+    /// Creates a view, for a file with a known end, or for the terminal.
     init(_ path: String?) throws {
         guard let path else {
             self = .waterfall
@@ -92,8 +90,6 @@ enum SendTraceView: Sendable, Equatable {
         self = .file(path, format)
     }
 
-    /// Shows a trace.
-    /// - Throws: An error if the file cannot be written.
     func show(_ trace: Trace, _ terminal: Terminal) throws {
         switch self {
         case .waterfall:

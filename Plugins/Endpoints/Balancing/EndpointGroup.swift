@@ -6,7 +6,6 @@ import TurnpikeCore
 final class EndpointGroup: Sendable {
     let members: [EndpointMember]
 
-    /// The sum of the weights.
     let weight: Double
 
     // The weights, relative to their mean; empty if all are equal.

@@ -14,15 +14,11 @@ final class EndpointMember: Sendable {
     /// Identifies the target, equally in all processes; never 0.
     let key: UInt64
 
-    /// The health of the target.
     let health: EndpointRecord
 
     private let load: Load
 
-    /// Creates a member.
-    /// - Parameters:
-    ///   - endpoint: The endpoint.
-    ///   - start: When its slow start begins; nil for no slow start, as in the first list.
+    /// Creates a member; those of the first list have no slow start.
     init(_ endpoint: Endpoint, startingAt start: MonotonicInstant? = nil) {
         self.endpoint = endpoint
         key = Self.key(of: endpoint)
@@ -80,17 +76,13 @@ final class EndpointMember: Sendable {
     /// When the slow start began, in nanoseconds of the clock; `Int64.min` for none.
     var start: Int64 { load.start.load(ordering: .relaxed) }
 
-    /// Records the outcome of a request.
+    /// Records the outcome of a request, and the time to its head or its failure.
     ///
     /// The latency is a moving average that is sensitive to peaks, as in Finagle's `PeakEwma`. A
     /// slower answer counts at once, and faster ones reduce it with a time constant of 10 s. A
     /// failure never lowers the latency. It stops the latency from decaying, and counts as one more
     /// running request, which fades with the same time constant. Otherwise an endpoint that fails
     /// at once would attract all requests, because it has no running requests and low latencies.
-    /// - Parameters:
-    ///   - latency: The time from sending to the head of the response, or to the failure.
-    ///   - failed: Whether the outcome is a failure of the endpoint.
-    ///   - now: The time.
     func record(latency: Duration, failed: Bool, at now: MonotonicInstant) {
         let sample = max(latency / .nanoseconds(1), 1)
         load.history.withLock { $0.record(sample, failed: failed, at: now.nanoseconds) }
@@ -113,10 +105,7 @@ final class EndpointMember: Sendable {
     ///
     /// Without a sample, an endpoint costs nothing until a first request is running. Then it costs
     /// more than all others until that request has ended, so that a single request probes it.
-    /// - Parameters:
-    ///   - weight: The weight, relative to the mean of all. The requests count per weight.
-    ///   - now: The time in nanoseconds.
-    /// - Returns: The time in nanoseconds.
+    /// Times are in nanoseconds. The requests count per weight, relative to the mean of all.
     func cost(per weight: Double, at now: Int64) -> Double {
         let (latency, failures) = load.history.withLock {
             ($0.latency(at: now), $0.failures(at: now))

@@ -18,15 +18,10 @@ final class EndpointPicker: Sendable {
         others = old?.others ?? EndpointSequence()
     }
 
-    /// Chooses a usable member for a request, without allocating memory.
-    /// - Parameters:
-    ///   - set: The members.
-    ///   - request: The request, for the key of a hash.
-    ///   - now: The time.
-    ///   - bits: 64 random bits. Equal bits make equal choices.
-    ///   - tried: The members that the call has tried. These are avoided if another usable member
-    ///     remains.
-    /// - Returns: The member and why it was chosen; nil if no member is usable.
+    /// Chooses a usable member for a request, without allocating memory; nil if none is usable.
+    ///
+    /// Equal bits make equal choices. Members that the call has tried are avoided if another usable
+    /// one remains.
     func choose(
         from set: EndpointSet, for request: Request, at now: MonotonicInstant, bits: UInt64,
         avoiding tried: [UInt64] = []
@@ -123,12 +118,7 @@ final class EndpointSet: Sendable {
     /// The share of the requests that stay in the own zone.
     let ownShare: Double
 
-    /// Creates a set.
-    /// - Parameters:
-    ///   - members: All members.
-    ///   - zone: The own zone, if it is preferred.
-    ///   - slowStart: How long a slow start lasts; zero for no slow start.
-    ///   - isUsable: Whether requests may be sent to a member now.
+    /// Creates a set; with a slow start of zero, there is none.
     init(
         _ members: [EndpointMember], zone: EndpointZone? = nil,
         slowStart: Duration = .seconds(30),

@@ -79,8 +79,7 @@ final class EndpointChecks: Sendable {
         }
     }
 
-    /// Begins the due checks.
-    /// - Returns: How long to wait for the next checks; nil if there are no further checks.
+    /// Begins the due checks, and returns how long to wait for the next; nil if there are none.
     private func begin(
         on balancer: LoadBalancer?, in background: Context, _ group: inout DiscardingTaskGroup
     ) -> Duration? {

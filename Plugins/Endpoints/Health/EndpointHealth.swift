@@ -122,8 +122,7 @@ public struct EndpointHealthCheck: Sendable {
         self.isWell = isWell
     }
 
-    /// Sends a check.
-    /// - Returns: Whether the endpoint is healthy; nil if the check was abandoned.
+    /// Sends a check; returns whether the endpoint is healthy, or nil if it was abandoned.
     func run(
         to endpoint: Endpoint, for origin: Origin, over transport: any Transport,
         in context: Context

@@ -66,12 +66,9 @@ final class EndpointRecord: Sendable {
 
     // MARK: Outcomes
 
-    /// Counts the outcome of a request.
-    /// - Parameters:
-    ///   - verdict: The verdict about the endpoint.
-    ///   - generation: The number of ejections before the request was sent. A request that was sent
-    ///     before an ejection says nothing about the endpoint after it.
-    /// - Returns: The failures in a row; 0 if the outcome does not count as a failure.
+    /// Counts the outcome of a request, and returns the failures in a row.
+    ///
+    /// A request that was sent before an ejection says nothing about the endpoint after it.
     func count(_ verdict: CircuitVerdict, generation: Int) -> Int {
         state.withLock { state in
             guard generation == state.generation, case .present = state.phase else { return 0 }
@@ -104,8 +101,7 @@ final class EndpointRecord: Sendable {
 
     // MARK: Ejections
 
-    /// Ejects the endpoint.
-    /// - Returns: The duration; nil if it is ejected already.
+    /// Ejects the endpoint, and returns for how long; nil if it is ejected already.
     func eject(at now: MonotonicInstant, _ rules: EndpointHealth) -> Duration? {
         state.withLock { state in
             guard case .present = state.phase else { return nil }
@@ -146,11 +142,9 @@ final class EndpointRecord: Sendable {
         }
     }
 
-    /// Ends the running check.
-    /// - Parameters:
-    ///   - isWell: Whether the check succeeded; nil if it says nothing about the endpoint.
-    ///   - rules: When an endpoint is left out.
-    /// - Returns: Whether its checks now say that the endpoint is healthy, if that has changed.
+    /// Ends the running check, which may say nothing about the endpoint (nil).
+    ///
+    /// It returns whether the checks now say that the endpoint is healthy, if that has changed.
     func endCheck(_ isWell: Bool?, _ rules: EndpointHealthCheck) -> Bool? {
         state.withLock { state in
             state.check = nil
@@ -193,18 +187,13 @@ struct EndpointOutcomes: Equatable, Sendable {
     var count: Int { successes + failures }
     var ratio: Double { count == 0 ? 1 : Double(successes) / Double(count) }
 
-    /// Finds endpoints whose success ratio is far below that of the others.
+    /// Finds endpoints whose success ratio is far below that of the others, the worst first.
     ///
     /// Envoy compares each endpoint with the mean and the deviation of all, including itself. Then
     /// one of five can never be an outlier. Here each endpoint is compared only with the other
     /// endpoints. "Far" means `deviations` times the larger of two deviations, and at least a
     /// tenth: that of the others' ratios, and that which chance causes with this number of
-    /// requests.
-    /// - Parameters:
-    ///   - all: The outcomes of each endpoint.
-    ///   - minimum: The requests that each endpoint needs to be compared.
-    ///   - deviations: The number of standard deviations that count as far.
-    /// - Returns: The indices of the outliers, the worst first.
+    /// requests. An endpoint needs a minimum of requests to be compared.
     static func outliers(
         among all: [EndpointOutcomes], minimum: Int, deviations: Double
     ) -> [Int] {

@@ -125,8 +125,7 @@ extension LoadBalancer {
         }
     }
 
-    /// Uses endpoints again after their ejections have ended.
-    /// - Returns: Whether there were any.
+    /// Uses endpoints again after their ejections have ended; returns whether there were any.
     func giveBack(_ state: inout State, at now: MonotonicInstant) -> Bool {
         guard now >= state.returnAt else { return false }
         let (before, health) = (state.ejectedCount, state.rules.health)

@@ -21,7 +21,6 @@ struct EndpointCheck {
 
     init() { faults = EndpointFaults(of: "endpoints") }
 
-    /// Returns the check of a list.
     static func checked(_ endpoints: [Endpoint]) -> EndpointCheck {
         var check = EndpointCheck()
         guard check.admits(endpoints.count) else { return check }
@@ -50,7 +49,6 @@ struct EndpointCheck {
         if faults.count == before { keep(endpoint, at: index) }
     }
 
-    /// Adds the fault of a weight.
     mutating func addWeight(_ found: String, at index: Int) {
         faults.add(
             at: index, in: "weight",
@@ -58,8 +56,7 @@ struct EndpointCheck {
                 + " must not get calls)")
     }
 
-    /// The endpoints.
-    /// - Throws: ``/TurnpikeCore/ClientError/Code/configuration`` with the first faults.
+    /// The endpoints, or an error with the first faults.
     func result(of source: String) throws -> [Endpoint] {
         if let error = faults.error(in: source) { throw error }
         return endpoints

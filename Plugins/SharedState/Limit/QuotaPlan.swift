@@ -64,11 +64,7 @@ struct QuotaPlan: Sendable {
         replicas.map { Int(min(Double(burst) / (4 * Double($0)), 1e6)) } ?? 0
     }
 
-    /// The size of a lease.
-    /// - Parameters:
-    ///   - used: The number of permits used in a time.
-    ///   - time: The time, in nanoseconds.
-    /// - Returns: The number of permits that will probably be used within the time of a lease.
+    /// The number of permits that are probably used in the time of a lease.
     func lease(forUse used: Int, in time: Int64) -> Int {
         Int(min(Double(used) * min(Self.leaseTime / Double(max(time, 1)), 1), 1e6))
     }
@@ -156,7 +152,6 @@ extension [QuotaRule] {
     /// The time between two permits of each rule, in nanoseconds.
     var intervals: [Double] { map { Swift.max($0.nanosecondsPerPermit, 1e-3) } }
 
-    /// The smallest burst.
     var burst: Int { Int(reduce(1e12) { Swift.min($0, Swift.max($1.burst, 1)) }) }
 }
 

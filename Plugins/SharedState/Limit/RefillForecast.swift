@@ -29,11 +29,7 @@ struct RefillForecast {
     /// Whether it is known that no permit comes yet.
     func isScarce(at now: Int64) -> Bool { scarceUntil > now && now < knownUntil }
 
-    /// Handles granted permits.
-    /// - Parameters:
-    ///   - permits: The number of granted permits.
-    ///   - last: When the last of all reserved permits is due.
-    ///   - now: When the answer came.
+    /// Handles granted permits, of which the last is due at a time.
     mutating func granted(_ permits: Int, last: Int64, at now: MonotonicInstant) {
         let isLater = last > now.nanoseconds
         retryAt = .min

@@ -34,9 +34,8 @@ struct ReservedPermits {
     var isEmpty: Bool { count == 0 }
 
     /// Adds the permits of an answer.
-    /// - Parameters:
-    ///   - answer: The grant of the store.
-    ///   - now: When the answer came. The decision was earlier, so no permit is used too early.
+    ///
+    /// The decision was earlier than the arrival, so no permit is used too early.
     mutating func add(_ answer: QuotaGrant, at now: Int64) {
         guard answer.permits > 0 else { return }
         let permits = min(answer.permits, 1 << 40)
@@ -78,8 +77,7 @@ struct ReservedPermits {
     /// When the last permit is due.
     var lastDue: Int64? { grants.last.map { due($0, $0.end - 1) } }
 
-    /// Removes permits from the end.
-    /// - Returns: The number of removed permits.
+    /// Removes permits from the end, and returns how many.
     mutating func removeLast(_ permits: Int) -> Int {
         let removed = min(max(permits, 0), count)
         var left = removed

@@ -42,7 +42,8 @@ public final class SharedState: Sendable {
     ///   - store: Stores the state.
     ///   - timeLimit: How long an operation may take before the gate decides locally.
     ///   - replicas: The number of replicas, if it is fixed; nil counts them by their heartbeats
-    ///     (``ReplicaStore``). While the store does not answer, a limit is divided by this number.
+    ///     (``SharedStore/beat(_:of:for:)``). While the store does not answer, a limit is divided by
+    ///     this number.
     ///   - group: The name of the service, if several services use one store. Quotas and cool-downs
     ///     belong to a group.
     ///   - replica: The unique name of this replica; random by default.

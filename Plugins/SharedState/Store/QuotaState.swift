@@ -3,7 +3,7 @@
 import TurnpikeSupport
 import TurnpikeTraffic
 
-/// The state of a shared quota: for each rule, when all its permits will be back (``QuotaStore``).
+/// The state of a shared quota: for each rule, when all its permits will be back (``SharedStore``).
 ///
 /// All times are nanoseconds of the store's clock. They are floating-point numbers, because an
 /// interval may be shorter than a nanosecond.
@@ -62,7 +62,6 @@ struct QuotaState: Sendable {
         }
     }
 
-    /// Lowers the remaining permits of a rule.
     mutating func lower(to remaining: Double, rule index: Int, rules: [QuotaRule], at now: Double) {
         guard rules.indices.contains(index), remaining < rules[index].burst else { return }
         prepare(at: now)

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
+public import struct Foundation.Data
+public import TurnpikeMiddleware
+
 /// Stores the state that the replicas of a service share: quotas, cool-downs, tokens and locks.
 ///
 /// A store decides atomically, and by one clock: that of its server. A store does not know the
@@ -12,7 +15,37 @@
 ///
 /// ``MemorySharedStore`` is a store for tests. `SharedStoreConformance` of `TurnpikeTesting` checks
 /// other stores.
-public protocol SharedStore: QuotaStore, CooldownStore, TokenStore, LockStore, ReplicaStore {
+///
+/// ### Quotas
+///
+/// The state of a rule is one number, the theoretical arrival time (TAT) of the generic cell rate
+/// algorithm (ITU-T I.371): the time when all permits of the quota will be back. `i` is the
+/// interval of the rule, `b` its burst, and `now` the time of the store's own clock:
+///
+/// - The permit number `k` of a request, from 0, is due at `max(TAT, now) + k·i - (b - 1)·i`. A
+///   request with several rules waits for the latest of these times.
+/// - If the first permit of a rule is due later than `now + reach`, no rule loses a permit.
+/// - Otherwise all permits that are due within the reach are taken, at least
+///   ``QuotaRequest/minimum`` and at most ``QuotaRequest/maximum``. TAT becomes `max(TAT, now) +
+///   n·i` for each rule.
+/// - During a cool-down of the same key (``coolDown(for:_:)``), nothing is taken.
+///
+/// A request with a small reach does not touch permits that other requests have reserved further
+/// ahead. If the store's clock has gone back, as after a failover to a slower clock, TAT goes back
+/// too. For this, a store keeps the time of the last change beside TAT, and subtracts the
+/// difference.
+///
+/// The state belongs to the key of the quota and to the ``/TurnpikeTraffic/QuotaRule/identity``
+/// of the rule, not to the rule's position in a list. A rule with another period, number or burst
+/// is another rule, and starts with all its permits. The old rule's state ends when all its permits
+/// are back.
+///
+/// ### Locks
+///
+/// A lock does not prevent two replicas from acting at once: the first may be paused until its lock
+/// has ended. Its later write is then refused because of its fencing number (Kleppmann, "How to do
+/// distributed locking", 2016), which grows with each lock of a key and is never reused.
+public protocol SharedStore: Sendable {
     /// Whether nobody can read a secret on its way to the store: it is encrypted, or does not leave
     /// the machine. The default is nil for unknown.
     var hidesTraffic: Bool? { get }
@@ -22,17 +55,37 @@ public protocol SharedStore: QuotaStore, CooldownStore, TokenStore, LockStore, R
     /// The client of a stack file that describes the store calls this after its last call. A store
     /// that was made in code is closed by that code. By default it does nothing.
     func shutdown() async
-}
 
-extension SharedStore {
-    /// Nil.
-    public var hidesTraffic: Bool? { nil }
-    /// Does nothing.
-    public func shutdown() async {}
-}
+    // MARK: Quotas
 
-/// Stores the time until which no replica may send to an origin, once one replica knows it.
-public protocol CooldownStore: Sendable {
+    /// Takes permits, or none.
+    func take(_ request: QuotaRequest) async throws -> QuotaAnswer
+
+    /// Changes how many permits remain, without making a decision.
+    /// - Parameters:
+    ///   - permits: How many unused permits to return. If negative, how many more to charge,
+    ///     because a call cost more than expected. A charge moves TAT at most two bursts and a
+    ///     period ahead, so that a wrong cost does not stop all calls forever.
+    ///   - key: The key of the quota.
+    ///   - rules: Its rules. A return never exceeds the burst of a rule.
+    /// - Throws: An error if the store does not answer.
+    func giveBack(_ permits: Int, to key: String, rules: [QuotaRule]) async throws
+
+    /// Lowers the remaining permits of one rule, after a report of the quota's server.
+    ///
+    /// Nothing changes if fewer permits are already left.
+    /// - Parameters:
+    ///   - remaining: The most permits that remain.
+    ///   - key: The key of the quota.
+    ///   - rule: The index of the rule.
+    ///   - rules: The rules of the quota.
+    /// - Throws: An error if the store does not answer.
+    func lower(
+        to remaining: Double, of key: String, rule: Int, rules: [QuotaRule]
+    ) async throws
+
+    // MARK: Cool-downs
+
     /// Begins a cool-down, or prolongs it. A cool-down is never shortened.
     /// - Parameters:
     ///   - duration: How long it lasts from now on.
@@ -43,10 +96,37 @@ public protocol CooldownStore: Sendable {
 
     /// The remaining time of a cool-down; nil if there is no cool-down.
     func cooldown(of key: String) async throws -> Duration?
-}
 
-/// Counts the replicas that share state.
-public protocol ReplicaStore: Sendable {
+    // MARK: Tokens
+
+    /// The content under a key; nil if there is no content.
+    func token(_ key: String) async throws -> StoredToken?
+
+    /// Replaces the content under a key, unless it was stored with a higher fencing number.
+    /// - Parameters:
+    ///   - token: The content, and the number of the lock under which it was created
+    ///     (``SharedLock/fence``).
+    ///   - key: The key.
+    ///   - lifetime: The time after which the content is removed; nil keeps it.
+    /// - Returns: Whether `token` was stored. If not, a later lock owner has stored another token.
+    /// - Throws: Any error, if the store does not answer.
+    func store(_ token: StoredToken, _ key: String, for lifetime: Duration?) async throws -> Bool
+
+    // MARK: Locks
+
+    /// Takes a lock.
+    /// - Parameters:
+    ///   - key: The name of the lock.
+    ///   - duration: The time after which the lock ends by itself.
+    /// - Returns: The lock, or how long another owner's lock lasts at most.
+    /// - Throws: Any error, if the store does not answer.
+    func lock(_ key: String, for duration: Duration) async throws -> LockAnswer
+
+    /// Ends a lock, if it has not ended already.
+    func unlock(_ lock: SharedLock) async throws
+
+    // MARK: Replicas
+
     /// Reports that a replica is running, and counts the replicas that have reported.
     /// - Parameters:
     ///   - replica: The unique name of the replica.
@@ -55,4 +135,54 @@ public protocol ReplicaStore: Sendable {
     /// - Returns: The number of replicas, including this one.
     /// - Throws: Any error, if the store does not answer.
     func beat(_ replica: String, of group: String, for lifetime: Duration) async throws -> Int
+}
+
+extension SharedStore {
+    /// Nil.
+    public var hidesTraffic: Bool? { nil }
+    /// Does nothing.
+    public func shutdown() async {}
+}
+
+/// A secret that a ``SharedStore`` has for one key.
+public struct StoredToken: Sendable, Hashable {
+    /// The content, in the format of the code that stored it.
+    public var content: Data
+    /// The number of the lock under which it was created.
+    ///
+    /// Later locks have higher numbers.
+    public var fence: UInt64
+
+    /// Creates a content.
+    public init(_ content: Data, fence: UInt64) {
+        self.content = content
+        self.fence = fence
+    }
+}
+
+extension StoredToken: CustomStringConvertible {
+    /// The size and the number, without the secret.
+    public var description: String { "\(content.count) bytes, fence \(fence)" }
+}
+
+/// The answer of a ``SharedStore`` to a request for a lock.
+public enum LockAnswer: Sendable, Hashable {
+    /// The lock was taken.
+    case taken(SharedLock)
+    /// Another owner has it, at most for this time.
+    case held(atMost: Duration)
+}
+
+/// A lock that was taken.
+public struct SharedLock: Sendable, Hashable {
+    /// The name of the lock.
+    public let key: String
+    /// The fencing number, which is higher than that of each earlier lock of the key.
+    public let fence: UInt64
+
+    /// Creates a lock, for stores.
+    public init(key: String, fence: UInt64) {
+        self.key = key
+        self.fence = fence
+    }
 }

@@ -12,7 +12,6 @@ import TurnpikeMiddleware
 struct SharedToken: Sendable {
     /// Nil if the token was removed.
     let token: BearerToken?
-    /// The requested scope.
     let scope: [String]
     /// The number of the lock under which it was stored.
     let fence: UInt64
@@ -50,7 +49,6 @@ struct SharedToken: Sendable {
             && text.utf8.allSatisfy { (0x21...0x7E).contains($0) }
     }
 
-    /// The form in which the token is stored.
     var stored: StoredToken {
         var value: JSONObject = ["version": 1, "scope": .array(scope.map { .string($0) })]
         if let token {

@@ -66,8 +66,7 @@ extension SharedTokens {
     /// A value is stored under this key for as long as the token is valid, by the store's clock.
     var validityKey: String { key + "/valid" }
 
-    /// Stores a token.
-    /// - Returns: Whether the token was stored; false if the store has a later token.
+    /// Stores a token, unless the store has a later one.
     func put(
         _ token: SharedToken, in store: any SharedStore, at date: Date
     ) async throws -> Bool {

@@ -3,6 +3,7 @@
 public import Foundation
 import Synchronization
 public import TurnpikeCore
+import TurnpikeSupport
 import TurnpikeURLSession
 
 /// Records the exchanges of a transport, and replays them without a network.
@@ -23,8 +24,8 @@ import TurnpikeURLSession
 /// keep their kinds. JSON, XML, forms, multipart content, event streams and tables (CSV, TSV) are
 /// parsed for this. If such content cannot be parsed completely, only its kind, length and hash are
 /// recorded (``withheld``). The same holds for formats that this library cannot parse, such as
-/// CBOR, protobuf, YAML, binary property lists or HTTP messages, unless you allow them
-/// (``CassetteOptions/allowedTypes``). Other content is searched for the secrets that the messages
+/// CBOR, protobuf, YAML, binary property lists, text in UTF-16 or HTTP messages, unless you allow
+/// them (``CassetteOptions/allowedTypes``). Other content is searched for the secrets that the messages
 /// have revealed. If there are more secrets than can be searched for, some thousands, the file is
 /// not written and calls fail with ``/TurnpikeCore/ClientError/Code/tooLarge``. Several responses
 /// to equal requests are replayed in order.
@@ -270,5 +271,50 @@ public final class CassetteTransport: Transport {
                 at: place)
         }
         return response
+    }
+}
+
+extension CassetteTransport {
+    /// Where the responses of a cassette come from, and what it records.
+    public enum Mode: String, Sendable, CaseIterable {
+        /// Responds only from the file.
+        ///
+        /// A request without a recording fails.
+        case replay
+        /// Responds from the file. Each recorded exchange is used once.
+        ///
+        /// Sends and records other requests.
+        ///
+        /// Entries that another tool has written stay unchanged, including their secrets.
+        case recordMissing = "record-missing"
+        /// Sends all requests and records a new file.
+        ///
+        /// The old file stays until the first exchange has ended.
+        case record
+        /// Sends all requests and does not use the file.
+        case pass
+
+        /// Returns the mode that an environment variable names.
+        ///
+        /// So recordings can be renewed without changing code: `CASSETTES=record swift test`.
+        /// - Parameters:
+        ///   - variable: The name of the variable. Its values are the raw values of the modes.
+        ///   - fallback: The mode if the variable is not set or empty.
+        /// - Returns: The mode.
+        /// - Throws: ``/TurnpikeCore/ClientError/Code/configuration`` if the value is not a mode.
+        public static func fromEnvironment(
+            _ variable: String = "CASSETTES", default fallback: Mode = .replay
+        ) throws -> Mode {
+            try named(ProcessInfo.processInfo.environment[variable] ?? "", variable, fallback)
+        }
+
+        static func named(_ name: String, _ variable: String, _ fallback: Mode) throws -> Mode {
+            if name.isEmpty { return fallback }
+            if let mode = Mode(rawValue: name) { return mode }
+            throw ClientError(
+                .configuration,
+                "\(variable): \"\(Grammar.escaped(name))\" is not a mode of a cassette"
+                    + NearMiss.hint(for: name, among: allCases.map(\.rawValue)))
+        }
     }
 }

@@ -72,11 +72,7 @@ struct HARFile {
         return HARFile(log: rest, slots: slots)
     }
 
-    /// Returns the text of a file.
-    /// - Parameters:
-    ///   - log: The members of `log` without the entries.
-    ///   - entries: The texts of the entries, from ``text(of:)``.
-    /// - Returns: The text.
+    /// Returns the text of a file, from the texts of its entries (``text(of:)``).
     static func text(_ log: JSONObject, entries: [Data]) -> Data {
         var text = Data("{\n  \"log\": {\n".utf8)
         for member in log {

@@ -14,7 +14,6 @@ struct HARNode {
             .configuration, "\(path): found \(value.kindName); expected \(expected)")
     }
 
-    /// Returns the members.
     func object() throws -> JSONObject {
         guard let object = value.object else { throw fault("an object") }
         return object
@@ -26,7 +25,6 @@ struct HARNode {
         return HARNode(value: value, path: "\(path).\(name)")
     }
 
-    /// Returns a required member.
     func required(_ name: String) throws -> HARNode {
         if let member = try member(name) { return member }
         throw ClientError(.configuration, "\(path).\(name) is missing")

@@ -23,13 +23,7 @@ struct RecordedRequest: Sendable {
     let headers: HTTPHeaders
     let content: Content
 
-    /// Creates a normalised request.
-    /// - Parameters:
-    ///   - method: The method.
-    ///   - url: The redacted URL.
-    ///   - headers: The redacted header fields.
-    ///   - content: The redacted content, or nil if it is unknown.
-    ///   - matching: The rules for the comparison.
+    /// Normalises what was redacted; unknown content is nil.
     init?(
         method: HTTPMethod, url: String, headers: HTTPHeaders, content: Data?,
         matching: CassetteMatching
@@ -86,7 +80,6 @@ struct RecordedRequest: Sendable {
 }
 
 extension RecordedRequest {
-    /// Whether the request matches a recorded one.
     func matches(_ recorded: RecordedRequest, by matching: CassetteMatching) -> Bool {
         method == recorded.method && path == recorded.path && query == recorded.query
             && (!matching.origin || origin == recorded.origin)

@@ -60,14 +60,7 @@ final class Tape: Sendable {
 
     private static let reportLimit = 1000
 
-    /// Creates a tape.
-    /// - Parameters:
-    ///   - file: The file.
-    ///   - options: How exchanges are found.
-    ///   - isNew: Whether the content of the file is ignored.
-    ///   - mustExist: Whether a missing file is an error.
-    ///   - givesOnce: Whether each exchange is replayed only once.
-    /// - Throws: ``/TurnpikeCore/ClientError/Code/configuration`` if the file is invalid.
+    /// Creates a tape, and reads its file unless the content of that is ignored (`isNew`).
     init(
         file: URL, options: CassetteOptions, isNew: Bool, mustExist: Bool, givesOnce: Bool
     ) throws {

@@ -20,8 +20,6 @@ enum ContentKind: Equatable {
     /// Content that this library cannot parse, with its name in a placeholder.
     case unread(String)
 
-    static let binaryPropertyList = ContentKind.unread("a binary property list")
-
     /// The name of the kind in a placeholder.
     var name: String {
         switch self {

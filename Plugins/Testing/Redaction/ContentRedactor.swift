@@ -28,13 +28,9 @@ final class ContentRedactor {
         self.allowedTypes = allowedTypes
     }
 
-    /// Returns content without its secrets.
-    /// - Parameters:
-    ///   - content: The bytes.
-    ///   - types: The `Content-Type` values of the message. Different values contradict each other.
-    ///   - isCut: Whether the content was truncated.
-    /// - Returns: The bytes, or a placeholder if content of a parsed kind cannot be parsed
-    ///   completely.
+    /// Returns content without its secrets, or a placeholder if it cannot be parsed completely.
+    ///
+    /// Several `Content-Type` values contradict each other.
     func content(_ content: [UInt8], types: [String], isCut: Bool) -> [UInt8] {
         if content.isEmpty { return content }
         depth += 1
@@ -60,11 +56,11 @@ final class ContentRedactor {
         let isAllowed = allowedTypes.contains { $0.contains(stated) }
         let kind: ContentKind? =
             content.starts(with: "bplist0".utf8)
-            ? .binaryPropertyList
+            ? .unread("a binary property list")
             : type.flatMap { ContentKind($0) } ?? ContentKind(sniffing: content, type)
         if case .unread = kind { return isAllowed ? nil : kind }
         if kind != nil || isAllowed || stated.isMedia { return kind }
-        if TextCoding.isUTF32(content, labels(type)) { return .unread("text in UTF 32") }
+        if TextCoding.isWide(content, labels(type)) { return .unread("text in UTF 16 or 32") }
         return ContentKind.unread(sniffing: content)
     }
 
@@ -92,7 +88,7 @@ final class ContentRedactor {
         case .unread: throw .unreadable("this kind is not parsed")
         default: break
         }
-        let labels = kind == .xml ? labels + XMLRedactor.declaredEncodings(content) : labels
+        let labels = kind == .xml ? labels + XMLText.declaredEncodings(content) : labels
         let coding = try TextCoding(of: content, labels: labels, isCut: isCut)
         let text = try coding.decode(content, isCut: isCut)
         let values =
@@ -117,8 +113,6 @@ final class ContentRedactor {
             !coding.isForeign || type?.type == "text",
             let text = try? coding.decode(content, isCut: isCut), type?.isMedia != true
         else { return bytes(content, isText: false, isCut) ?? content }
-        // Text that is declared as UTF-16 may actually have one byte per character.
-        if coding.isWide, let shown = bytes(content, isText: true, isCut) { return shown }
         return pass.value(text, isCut: isCut).map(coding.encode) ?? content
     }
 

@@ -17,10 +17,7 @@ final class ExchangeRedactor: Sendable {
     // The rules, with the learned secrets.
     private let rules: Mutex<Redaction?>
 
-    /// Creates a redactor that knows no secrets yet.
-    /// - redaction: The rules; nil changes nothing.
-    ///   - allowedTypes: The media types whose content is searched as bytes although this library
-    ///     cannot parse them, such as `application/cbor` or `*/*`. Other such content is withheld.
+    /// Creates a redactor that knows no secrets yet; without rules, it changes nothing.
     init(_ redaction: Redaction?, allowedTypes: [MediaType] = []) {
         self.redaction = redaction
         rules = Mutex(redaction)
@@ -42,7 +39,6 @@ final class ExchangeRedactor: Sendable {
                 + " written; record fewer exchanges in one file, or without redaction")
     }
 
-    /// Learns the secrets of a request.
     func learn(_ request: Request, content: Data?) {
         learn(request.headers, content: content, url: request.url.absoluteString)
     }
@@ -75,14 +71,9 @@ final class ExchangeRedactor: Sendable {
         return HTTPHeaders(headers.map { ($0.name.rawValue, pass.header($0.name, $0.value)) })
     }
 
-    /// Returns content without its secrets.
-    /// - Parameters:
-    ///   - content: The bytes.
-    ///   - headers: The header fields, for the media type.
-    ///   - isCut: Whether the content was truncated.
-    ///   - isRecorded: Whether the content comes from a recording and may already contain
-    ///     placeholders.
-    /// - Returns: The bytes, and the parts that were withheld.
+    /// Returns content without its secrets, and the parts that were withheld.
+    ///
+    /// Content of a recording may already contain placeholders.
     func content(
         _ content: Data, headers: HTTPHeaders, isCut: Bool = false, isRecorded: Bool = false
     ) -> (content: Data, withheld: [String]) {
@@ -116,6 +107,5 @@ final class ExchangeRedactor: Sendable {
 }
 
 extension HTTPHeaders {
-    /// The media type of the content, if there is one.
     var mediaType: MediaType? { first(.contentType).flatMap(MediaType.init(parsing:)) }
 }

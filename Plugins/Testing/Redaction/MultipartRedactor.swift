@@ -118,12 +118,15 @@ struct MultipartRedactor {
         let shown = head.redacted(part, in: contents.pass)
         let content = Array(part[head.end...])
         if content.isEmpty { return shown }
-        if names(of: head).contains(where: { contents.pass.redaction.hides(key: $0) }) {
-            return shown + contents.pass.hide(content)
-        }
-        if let coding = head.values("content-encoding").first, coding.lowercased() != "identity" {
-            return shown
-                + contents.withhold(content, as: "a part", "its content is encoded")
+        if isSecret(head, contents.pass.redaction) { return shown + contents.pass.hide(content) }
+        for (name, plain) in [
+            ("content-encoding", ["identity"]),
+            ("content-transfer-encoding", ["", "7bit", "8bit", "binary"]),
+        ] {
+            guard let coding = head.values(name).first, !plain.contains(coding.lowercased()) else {
+                continue
+            }
+            return shown + contents.withhold(content, as: "a part", "its content is encoded")
         }
         let range = ContentPart(head.values("content-range"))
         if range.beginsWithin {
@@ -131,42 +134,26 @@ struct MultipartRedactor {
                 + contents.remainder(content, types: head.values("content-type"), isCut: isCut)
         }
         return shown
-            + PartContent.redacted(
-                content, types: head.values("content-type"),
-                transfer: head.values("content-transfer-encoding").first,
-                isCut: isCut || range.isCut, in: contents)
+            + contents.content(
+                content, types: head.values("content-type"), isCut: isCut || range.isCut)
     }
 
-    // Returns all texts that a recipient could read as the name of the part.
-    private func names(of head: PartHead) -> [[UInt8]] {
-        head.values("content-disposition").flatMap { line in
-            Grammar.split(line[...], at: UInt8(ascii: ";")).dropFirst().flatMap {
-                parameter -> [[UInt8]] in
-                guard let equals = parameter.utf8.firstIndex(of: UInt8(ascii: "=")) else {
-                    return []
-                }
-                let name = Grammar.trimmed(parameter[..<equals]).lowercased()
-                // `name*` and `name*0*` (RFC 8187, RFC 2231).
-                guard name == "name" || name.hasPrefix("name*") else { return [] }
-                let text = Grammar.trimmed(parameter[parameter.utf8.index(after: equals)...])
-                let value = Grammar.unquoted(text)
-                let extended =
-                    value.split(separator: "'", omittingEmptySubsequences: false).last ?? ""
-                return [
-                    Array(text.utf8), Array(value.utf8), Array(extended.utf8), Self.word(value),
-                ]
-            }
+    // Whether a recipient could read the name of the part as that of a secret. An encoded name
+    // (RFC 2047, RFC 2231, RFC 8187) is not read, so it may be one.
+    private func isSecret(_ head: PartHead, _ redaction: Redaction) -> Bool {
+        let parameters = head.values("content-disposition").flatMap {
+            Grammar.split($0[...], at: UInt8(ascii: ";")).dropFirst()
         }
-    }
-
-    // Decodes an encoded word (RFC 2047): `=?utf-8?B?cGFzc3dvcmQ=?=`.
-    private static func word(_ text: String) -> [UInt8] {
-        let parts = text.split(separator: "?", omittingEmptySubsequences: false)
-        guard parts.count == 5, parts[0] == "=", parts[4] == "=" else { return [] }
-        let content = Array(parts[3].utf8)
-        let plain =
-            parts[2].lowercased() == "b"
-            ? PartContent.base64(content) : PartContent.quotedPrintable(content)
-        return plain ?? content
+        return parameters.contains { parameter in
+            guard let equals = parameter.utf8.firstIndex(of: UInt8(ascii: "=")) else {
+                return false
+            }
+            let name = Grammar.trimmed(parameter[..<equals]).lowercased()
+            let text = Grammar.trimmed(parameter[parameter.utf8.index(after: equals)...])
+            let value = Grammar.unquoted(text)
+            if name != "name" { return name.hasPrefix("name*") }
+            return value.contains("=?") || redaction.hides(key: Array(text.utf8))
+                || redaction.hides(key: Array(value.utf8))
+        }
     }
 }

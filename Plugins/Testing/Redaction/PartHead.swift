@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Foundation
 import TurnpikeCore
 import TurnpikeSupport
 
@@ -83,72 +82,5 @@ struct PartHead {
             copied = field.value.endIndex
         }
         return shown + bytes[copied..<end]
-    }
-}
-
-/// The content of a part, which may have a transfer encoding.
-enum PartContent {
-    static func redacted(
-        _ content: [UInt8], types: [String], transfer: String?, isCut: Bool,
-        in contents: ContentRedactor
-    ) -> [UInt8] {
-        if content.isEmpty { return content }
-        switch transfer?.lowercased() {
-        case nil, "", "7bit", "8bit", "binary":
-            return contents.content(content, types: types, isCut: isCut)
-        case "base64":
-            guard let plain = base64(content) else { break }
-            let shown = contents.content(plain, types: types, isCut: isCut)
-            return shown == plain ? content : Array(Data(shown).base64EncodedData())
-        case "quoted-printable":
-            guard let plain = quotedPrintable(content) else { break }
-            let shown = contents.content(plain, types: types, isCut: isCut)
-            return shown == plain ? content : shown.flatMap(quoted)
-        default: break
-        }
-        return contents.withhold(content, as: "content", "its transfer encoding is not supported")
-    }
-
-    // RFC 2045 §6.8; lines and missing padding do not matter.
-    static func base64(_ text: [UInt8]) -> [UInt8]? {
-        var digits = text.filter { $0 > 0x20 }
-        while digits.last == UInt8(ascii: "=") { digits.removeLast() }
-        let padding = [UInt8](repeating: UInt8(ascii: "="), count: (4 - digits.count % 4) % 4)
-        return Data(base64Encoded: Data(digits + padding)).map(Array.init)
-    }
-
-    // RFC 2045 §6.7.
-    static func quotedPrintable(_ text: [UInt8]) -> [UInt8]? {
-        var plain: [UInt8] = []
-        var position = 0
-        while position < text.count {
-            guard text[position] == UInt8(ascii: "=") else {
-                plain.append(text[position])
-                position += 1
-                continue
-            }
-            let rest = text[(position + 1)...]
-            if rest.starts(with: "\r\n".utf8) {
-                position += 3
-            } else if rest.first == 0x0A {
-                position += 2
-            } else if let value = UInt8(String(decoding: rest.prefix(2), as: UTF8.self), radix: 16),
-                rest.count >= 2
-            {
-                plain.append(value)
-                position += 3
-            } else {
-                return nil
-            }
-        }
-        return plain
-    }
-
-    private static func quoted(_ byte: UInt8) -> [UInt8] {
-        if byte == 0x0A || byte == 0x0D || (byte >= 0x20 && byte < 0x7F && byte != 0x3D) {
-            return [byte]
-        }
-        let digits = String(byte, radix: 16, uppercase: true)
-        return Array(("=" + (digits.count < 2 ? "0" : "") + digits).utf8)
     }
 }

@@ -1,269 +1,374 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import TurnpikeCore
+import TurnpikeSupport
 
 /// Copies an XML document.
 ///
 /// Hides the content of elements and attributes with secret names, and the secrets in all other
-/// text.
+/// text. The document is read strictly. A document type with declarations is a fault, because its
+/// entities are unknown here. The parser of `TurnpikeXML` is not suitable: it reports no positions,
+/// refuses truncated text, replaces line ends and has limits.
 struct XMLRedactor {
+    private enum Fault: Error {
+        /// The text ends within an element.
+        case cut
+        case broken(String, at: Int)
+    }
+
+    private struct Element {
+        let name: Range<Int>
+        let parent: Int?
+        /// Whether its own name, one of its attributes or the preceding key names a secret.
+        var isSecret = false
+        /// Whether it is the value that a sibling names, by its name or by the preceding key.
+        var isValue = false
+        /// Whether it is a name, by the preceding key of a property list.
+        var isName = false
+        /// Whether a child names a secret, so that the child with the value is one.
+        var holdsName = false
+        // What the last child says about the next one.
+        var next = (isSecret: false, isValue: false, isName: false)
+    }
+
+    private enum Leaf {
+        /// The value of an attribute: hidden within a hidden element, and if it is secret itself or
+        /// the value of a secret element.
+        case attribute(Range<Int>, of: Int, isSecret: Bool, isValue: Bool)
+        case run(Run, of: Int?)
+    }
+
+    /// All text between two tags, even if comments or CDATA sections split it.
+    private struct Run {
+        var range: Range<Int>
+        var text: [UInt8] = []
+        /// The comments and instructions without their delimiters.
+        var remarks: [Range<Int>] = []
+    }
+
     private let bytes: [UInt8]
     private let pass: RedactionPass
-    private let document: XMLTokens
-    private var output: [UInt8] = []
-    private var copied = 0
-    private var token = 0
+    private var elements: [Element] = []
+    private var leaves: [Leaf] = []
     // The open elements.
     private var stack: [Int] = []
-    // The number of open elements, counted from the outermost hidden element; 0 if none is hidden.
-    private var hidden = 0
+    private var run = Run(range: 0..<0)
+    // After the last complete token.
+    private var position = 0
+    private var output: [UInt8] = []
+    private var copied = 0
 
     /// - Throws: ``/TurnpikeCore/ClientError/Code/serialization`` if the text is not well-formed.
     static func redacted(
         _ bytes: [UInt8], isCut: Bool, in pass: RedactionPass
     ) throws(ClientError) -> [UInt8] {
-        let document = XMLTokens(bytes, pass.redaction)
-        switch document.end {
-        case .finished: break
-        case .cut where isCut: break
-        case .cut: throw .unreadable("it ends within the document")
-        case .broken(let position, let reason): throw .unreadable(reason, at: position)
-        }
-        var redactor = XMLRedactor(bytes: bytes, pass: pass, document: document)
-        redactor.copyTokens()
-        return redactor.finished()
-    }
-
-    private init(bytes: [UInt8], pass: RedactionPass, document: XMLTokens) {
-        self.bytes = bytes
-        self.pass = pass
-        self.document = document
-        output.reserveCapacity(bytes.count)
-    }
-
-    private consuming func finished() -> [UInt8] {
-        // The text after the last complete token is truncated.
-        copy(upTo: document.tokens.last?.range.upperBound ?? 0)
-        return output
-    }
-
-    private mutating func copy(upTo end: Int) {
-        guard copied < end else { return }
-        output += bytes[copied..<end]
-        copied = end
-    }
-
-    private mutating func replace(_ range: Range<Int>, with other: [UInt8]) {
-        copy(upTo: range.lowerBound)
-        output += other
-        copied = max(copied, range.upperBound)
-    }
-
-    private mutating func copyTokens() {
-        while token < document.tokens.count {
-            let one = document.tokens[token]
-            token += 1
-            switch one.kind {
-            case .open(let element, let attributes, let isEmpty):
-                open(element, attributes, isEmpty)
-            case .close:
-                stack.removeLast()
-                hidden = max(0, hidden - 1)
-            case .text, .characterData, .comment, .instruction: run(from: token - 1)
+        var redactor = XMLRedactor(bytes: bytes, pass: pass)
+        do {
+            try redactor.read()
+        } catch {
+            switch error {
+            case .cut where isCut: break
+            case .cut: throw .unreadable("it ends within the document")
+            case .broken(let reason, let position): throw .unreadable(reason, at: position)
             }
         }
+        redactor.endRun()
+        redactor.copyLeaves()
+        // The text after the last complete token is truncated.
+        return redactor.output + bytes[redactor.copied..<redactor.position]
     }
 
-    private mutating func open(_ element: Int, _ attributes: Range<Int>, _ isEmpty: Bool) {
-        let one = document.elements[element]
-        let isNamed = one.parent.map { document.elements[$0].holdsName } ?? false
-        let isSecret =
-            one.isSecret || isPrivatePartOfKey(one)
-            || (isNamed
-                && (one.key == .value || Redaction.isValueOfAnother(document.local(one.name))))
-        for attribute in document.attributes[attributes] {
-            copy(attribute, hidesAll: hidden > 0, hidesValue: isSecret || one.namesSecret)
+    private init(bytes: [UInt8], pass: RedactionPass) {
+        self.bytes = bytes
+        self.pass = pass
+    }
+
+    // MARK: Reading
+
+    private mutating func read() throws(Fault) {
+        // In truncated text, a name may have followed.
+        defer { for element in stack { elements[element].holdsName = true } }
+        while position < bytes.count {
+            let rest = bytes[position...]
+            if rest.first != UInt8(ascii: "<") {
+                try readText()
+            } else if rest.starts(with: "<!--".utf8) {
+                run.remarks.append(try take(from: 4, to: "-->"))
+            } else if rest.starts(with: "<![CDATA[".utf8) {
+                if stack.isEmpty { throw .broken("text is outside the document", at: position) }
+                run.text += bytes[try take(from: 9, to: "]]>")]
+            } else if rest.starts(with: "<?".utf8) {
+                run.remarks.append(try take(from: 2, to: "?>"))
+            } else if rest.starts(with: "<!DOCTYPE".utf8), elements.isEmpty {
+                try readDocumentType()
+            } else if rest.starts(with: "</".utf8) {
+                try readEnd()
+            } else {
+                try readStart()
+            }
         }
-        if isEmpty { return }
-        if hidden > 0 || isSecret { hidden += 1 }
-        stack.append(element)
+        if !stack.isEmpty || elements.isEmpty { throw .cut }
     }
 
-    // Whether the element is a private part of a key in XML, as .NET writes it.
-    private func isPrivatePartOfKey(_ element: XMLTokens.Element) -> Bool {
-        guard let parent = element.parent,
-            bytes[document.elements[parent].name].elementsEqual("RSAKeyValue".utf8)
-        else { return false }
-        return ["D", "P", "Q", "DP", "DQ", "InverseQ"].contains {
-            bytes[element.name].elementsEqual($0.utf8)
+    private mutating func readText() throws(Fault) {
+        let start = position
+        position = bytes[start...].firstIndex(of: UInt8(ascii: "<")) ?? bytes.count
+        let text = bytes[start..<position]
+        if stack.isEmpty, !text.allSatisfy({ $0 <= 0x20 }) {
+            throw .broken("text is outside the document", at: start)
         }
+        run.text += XMLText.meaning(of: text)
     }
 
-    // MARK: Leaves
-
-    private mutating func copy(
-        _ attribute: XMLTokens.Attribute, hidesAll: Bool, hidesValue: Bool
-    ) {
-        if attribute.value.isEmpty || bytes[attribute.name].starts(with: "xmlns".utf8) { return }
-        let name = document.local(attribute.name)
-        let value = Self.meaning(of: bytes[attribute.value])
-        if hidesAll || pass.redaction.hides(element: name)
-            || (hidesValue && Redaction.isValueOfAnother(name))
-        {
-            replace(attribute.value, with: pass.hide(value))
-        } else if let shown = pass.value(value) {
-            replace(attribute.value, with: Self.escaped(shown))
+    // Takes a token with two delimiters.
+    // - Returns: The part between them.
+    private mutating func take(from offset: Int, to mark: String) throws(Fault) -> Range<Int> {
+        let start = position + offset
+        let mark = Array(mark.utf8)
+        var place = start
+        while place + mark.count <= bytes.count {
+            if bytes[place] == mark[0], bytes[place...].starts(with: mark) {
+                position = place + mark.count
+                return start..<place
+            }
+            place += 1
         }
+        throw .cut
     }
 
-    // Treats all text up to the next tag as one text, even if comments or CDATA sections split it.
-    private mutating func run(from first: Int) {
-        var text: [UInt8] = []
-        while token < document.tokens.count, isText(document.tokens[token]) { token += 1 }
-        let run = document.tokens[first..<token]
-        for one in run {
-            switch one.kind {
-            case .text: text += Self.meaning(of: bytes[one.inner])
-            case .characterData: text += bytes[one.inner]
+    private mutating func readDocumentType() throws(Fault) {
+        var quote: UInt8?
+        for place in (position + 9)..<max(bytes.count, position + 9) {
+            switch (bytes[place], quote) {
+            case (UInt8(ascii: "\""), nil), (UInt8(ascii: "'"), nil): quote = bytes[place]
+            case (let byte, let open?) where byte == open: quote = nil
+            case (UInt8(ascii: "["), nil):
+                throw .broken("its document type has declarations", at: place)
+            case (UInt8(ascii: ">"), nil):
+                run.remarks.append(position..<(place + 1))
+                position = place + 1
+                return
             default: break
             }
         }
-        guard let last = run.last else { return }
-        let range = document.tokens[first].range.lowerBound..<last.range.upperBound
-        if hidden > 0, !isKeyOfList {
-            hide(text, range)
-        } else if !text.allSatisfy({ $0 <= 0x20 }),
-            let shown = pass.value(
-                text, isCut: document.end == .cut && last.range.upperBound == bytes.count)
-        {
-            replace(range, with: Self.escaped(shown))
-        } else {
-            for one in run { copyRemark(one) }
+        throw .cut
+    }
+
+    private mutating func endRun() {
+        run.range = run.range.lowerBound..<position
+        if !run.range.isEmpty { leaves.append(.run(run, of: stack.last)) }
+    }
+
+    private mutating func beginRun(at place: Int) {
+        position = place
+        run = Run(range: place..<place)
+    }
+
+    // MARK: Tags
+
+    private mutating func readEnd() throws(Fault) {
+        let name = nameRange(position + 2)
+        let end = skipBlanks(name.upperBound)
+        guard end < bytes.count else { throw .cut }
+        guard bytes[end] == UInt8(ascii: ">"), let open = stack.last,
+            bytes[elements[open].name] == bytes[name]
+        else { throw .broken("an end tag has no start tag", at: position) }
+        noteName(in: open)
+        endRun()
+        stack.removeLast()
+        beginRun(at: end + 1)
+    }
+
+    private mutating func readStart() throws(Fault) {
+        let name = nameRange(position + 1)
+        if name.upperBound == bytes.count { throw .cut }
+        if name.isEmpty { throw .broken("a tag has no name", at: position) }
+        if stack.isEmpty, !elements.isEmpty {
+            throw .broken("content follows the document", at: position)
         }
-    }
-
-    // The keys of a property list are kept. Otherwise two keys could become equal.
-    private var isKeyOfList: Bool {
-        guard isPropertyList, let element = stack.last else { return false }
-        return bytes[document.elements[element].name].elementsEqual("key".utf8)
-    }
-
-    private func isText(_ token: XMLTokens.Token) -> Bool {
-        switch token.kind {
-        case .open, .close: false
-        default: true
-        }
-    }
-
-    private mutating func copyRemark(_ remark: XMLTokens.Token) {
-        switch remark.kind {
-        case .comment, .instruction:
-            if let shown = pass.value(Array(bytes[remark.inner])) {
-                replace(remark.inner, with: shown)
+        let parent = stack.last
+        var element = Element(name: name, parent: parent)
+        let said =
+            parent.map { elements[$0].next } ?? (isSecret: false, isValue: false, isName: false)
+        element.isSecret =
+            said.isSecret || pass.redaction.hides(element: bytes[name])
+            || isPartOfKey(name, in: parent)
+        element.isValue = said.isValue || Redaction.isValueOfAnother(local(name))
+        element.isName = said.isName
+        var attributes: [Leaf] = []
+        var place = name.upperBound
+        while true {
+            let next = skipBlanks(place)
+            guard next < bytes.count else { throw .cut }
+            let isEnd = bytes[next] == UInt8(ascii: ">") || bytes[next] == UInt8(ascii: "/")
+            if isEnd || next == place {
+                place = next
+                break
             }
-        default: break
+            place = try readAttribute(next, of: &element, &attributes)
+        }
+        let isEmpty = bytes[place] == UInt8(ascii: "/")
+        if isEmpty { place += 1 }
+        guard place < bytes.count else { throw .cut }
+        guard bytes[place] == UInt8(ascii: ">") else {
+            throw .broken("a tag is malformed", at: place)
+        }
+        endRun()
+        if let parent { elements[parent].next = (false, false, false) }
+        leaves += attributes
+        if !isEmpty { stack.append(elements.count) }
+        elements.append(element)
+        beginRun(at: place + 1)
+    }
+
+    private func readAttribute(
+        _ start: Int, of element: inout Element, _ attributes: inout [Leaf]
+    ) throws(Fault) -> Int {
+        let name = nameRange(start)
+        let equals = skipBlanks(name.upperBound)
+        let open = skipBlanks(equals + 1)
+        guard open < bytes.count else { throw .cut }
+        guard !name.isEmpty, bytes[equals] == UInt8(ascii: "="),
+            bytes[open] == UInt8(ascii: "\"") || bytes[open] == UInt8(ascii: "'")
+        else { throw .broken("an attribute is malformed", at: start) }
+        let stop = bytes[(open + 1)...].firstIndex { $0 == bytes[open] || $0 == UInt8(ascii: "<") }
+        guard let stop else { throw .cut }
+        guard bytes[stop] == bytes[open] else {
+            throw .broken("an attribute value contains a tag", at: stop)
+        }
+        let value = (open + 1)..<stop
+        let local = local(name)
+        // A form field of type "password" has no secret content, but its value is one.
+        let isType = local.elementsEqual("type".utf8)
+        if isType || Redaction.namesAnother(local), pass.redaction.hides(key: bytes[value]) {
+            element.holdsName = true
+            if !isType { element.isSecret = true }
+        }
+        if !value.isEmpty, !bytes[name].starts(with: "xmlns".utf8) {
+            attributes.append(
+                .attribute(
+                    value, of: elements.count, isSecret: pass.redaction.hides(element: local),
+                    isValue: Redaction.isValueOfAnother(local)))
+        }
+        return stop + 1
+    }
+
+    // Whether an element is a private part of a key in XML, as .NET writes it.
+    private func isPartOfKey(_ name: Range<Int>, in parent: Int?) -> Bool {
+        guard let parent, bytes[elements[parent].name].elementsEqual("RSAKeyValue".utf8) else {
+            return false
+        }
+        return ["D", "P", "Q", "DP", "DQ", "InverseQ"].contains {
+            bytes[name].elementsEqual($0.utf8)
         }
     }
 
-    private mutating func hide(_ text: [UInt8], _ range: Range<Int>) {
-        let parts = text.split { $0 <= 0x20 }
-        guard let first = parts.first, let last = parts.last else {
-            // The hidden element contains only comments, instructions or empty CDATA sections.
-            if bytes[range].contains(UInt8(ascii: "<")) { replace(range, with: []) }
+    // `<key>password</key>` marks the next element as a secret. `<name>password</name>` marks a
+    // sibling. `<key>name</key>` gives the next element the role of `<name>`.
+    private mutating func noteName(in element: Int) {
+        let name = local(elements[element].name)
+        let isNaming = Redaction.namesAnother(name)
+        guard let parent = elements[element].parent, isNaming || elements[element].isName else {
             return
         }
-        _ = pass.hide(text[first.startIndex..<last.endIndex])
-        replace(
-            range,
-            with: Self.mark(
-                for: stack.last.map { document.local(document.elements[$0].name) } ?? [],
-                isPlist: isPropertyList))
+        let text = Array(run.text.split { $0 <= 0x20 }.joined())
+        let isKey = name.elementsEqual("key".utf8)
+        if isKey {
+            elements[parent].next.isName = Redaction.namesAnother(text)
+            elements[parent].next.isValue = Redaction.isValueOfAnother(text)
+        }
+        guard pass.redaction.hides(key: text) else { return }
+        if isNaming { elements[parent].next.isSecret = true }
+        if !isKey { elements[parent].holdsName = true }
+    }
+
+    /// Returns the part of a name after its prefix.
+    private func local(_ name: Range<Int>) -> ArraySlice<UInt8> {
+        let colon = bytes[name].lastIndex(of: UInt8(ascii: ":"))
+        return bytes[colon.map { ($0 + 1)..<name.upperBound } ?? name]
+    }
+
+    private func nameRange(_ start: Int) -> Range<Int> {
+        let start = min(start, bytes.count)
+        let end = bytes[start...].firstIndex { byte in
+            !Grammar.isAlphanumeric(byte) && byte < 0x80 && !"-_.:".utf8.contains(byte)
+        }
+        return start..<(end ?? bytes.count)
+    }
+
+    private func skipBlanks(_ start: Int) -> Int {
+        let start = min(start, bytes.count)
+        return bytes[start...].firstIndex { $0 > 0x20 } ?? bytes.count
+    }
+
+    // MARK: Copying
+
+    private mutating func copyLeaves() {
+        // An element comes after its parent.
+        var secret: [Bool] = []
+        var hidden: [Bool] = []
+        for element in elements {
+            let isNamed = element.parent.map { elements[$0].holdsName } ?? false
+            secret.append(element.isSecret || isNamed && element.isValue)
+            hidden.append(secret[secret.count - 1] || element.parent.map { hidden[$0] } ?? false)
+        }
+        for leaf in leaves {
+            switch leaf {
+            case .attribute(let range, let index, let isSecret, let isValue):
+                let element = elements[index]
+                let value = XMLText.meaning(of: bytes[range])
+                if isSecret || element.parent.map({ hidden[$0] }) ?? false
+                    || isValue && (secret[index] || element.holdsName)
+                {
+                    replace(range, with: pass.hide(value))
+                } else if let shown = pass.value(value) {
+                    replace(range, with: XMLText.escaped(shown))
+                }
+            case .run(let run, let index):
+                let name = index.map { local(elements[$0].name) } ?? []
+                // The keys of a property list are kept. Otherwise two keys could become equal.
+                let isKey = isPropertyList && name.elementsEqual("key".utf8)
+                if let index, hidden[index], !isKey { hide(run, name) } else { copy(run) }
+            }
+        }
+    }
+
+    private mutating func copy(_ run: Run) {
+        let isCut = !stack.isEmpty && run.range.upperBound == bytes.count
+        if !run.text.allSatisfy({ $0 <= 0x20 }), let shown = pass.value(run.text, isCut: isCut) {
+            return replace(run.range, with: XMLText.escaped(shown))
+        }
+        for remark in run.remarks {
+            if let shown = pass.value(Array(bytes[remark])) { replace(remark, with: shown) }
+        }
+    }
+
+    private mutating func hide(_ run: Run, _ name: ArraySlice<UInt8>) {
+        let parts = run.text.split { $0 <= 0x20 }
+        guard let first = parts.first, let last = parts.last else {
+            // The hidden element contains only comments, instructions or empty CDATA sections.
+            if bytes[run.range].contains(UInt8(ascii: "<")) { replace(run.range, with: []) }
+            return
+        }
+        _ = pass.hide(run.text[first.startIndex..<last.endIndex])
+        replace(run.range, with: mark(for: name))
+    }
+
+    private mutating func replace(_ range: Range<Int>, with other: [UInt8]) {
+        output += bytes[copied..<range.lowerBound] + other
+        copied = range.upperBound
     }
 
     private var isPropertyList: Bool {
-        document.elements.first.map { bytes[$0.name].elementsEqual("plist".utf8) } ?? false
+        elements.first.map { bytes[$0.name].elementsEqual("plist".utf8) } ?? false
     }
 
     // Values of property lists keep their kinds. The mark is also valid base64.
-    private static func mark(for element: ArraySlice<UInt8>, isPlist: Bool) -> [UInt8] {
-        guard isPlist else { return Array(Redaction.mark.utf8) }
-        switch String(decoding: element, as: UTF8.self) {
-        case "integer", "real": return [UInt8(ascii: "0")]
-        case "date": return Array("1970-01-01T00:00:00Z".utf8)
-        default: return Array(Redaction.mark.utf8)
+    private func mark(for element: ArraySlice<UInt8>) -> [UInt8] {
+        switch isPropertyList ? String(decoding: element, as: UTF8.self) : "" {
+        case "integer", "real": [UInt8(ascii: "0")]
+        case "date": Array("1970-01-01T00:00:00Z".utf8)
+        default: Array(Redaction.mark.utf8)
         }
-    }
-
-    // MARK: Spelling
-
-    // Resolves entities and character references. Unknown ones stay as text.
-    private static func meaning(of text: ArraySlice<UInt8>) -> [UInt8] {
-        guard text.contains(UInt8(ascii: "&")) else { return Array(text) }
-        var plain: [UInt8] = []
-        plain.reserveCapacity(text.count)
-        var place = text.startIndex
-        while place < text.endIndex {
-            if text[place] == UInt8(ascii: "&") {
-                let name = text[place...].dropFirst().prefix(12).prefix { $0 != UInt8(ascii: ";") }
-                if name.endIndex < text.endIndex, text[name.endIndex] == UInt8(ascii: ";"),
-                    let scalar = scalar(named: name)
-                {
-                    plain += UTF8.encode(scalar) ?? UTF8.encodedReplacementCharacter
-                    place = name.endIndex + 1
-                    continue
-                }
-            }
-            plain.append(text[place])
-            place += 1
-        }
-        return plain
-    }
-
-    private static func scalar(named name: ArraySlice<UInt8>) -> Unicode.Scalar? {
-        switch String(decoding: name, as: UTF8.self) {
-        case "amp": "&"
-        case "lt": "<"
-        case "gt": ">"
-        case "quot": "\""
-        case "apos": "'"
-        case let name where name.hasPrefix("#x"):
-            UInt32(name.dropFirst(2), radix: 16).flatMap(Unicode.Scalar.init)
-        case let name where name.hasPrefix("#"):
-            UInt32(name.dropFirst()).flatMap(Unicode.Scalar.init)
-        default: nil
-        }
-    }
-
-    // In ASCII, because the document may be in any charset.
-    private static func escaped(_ text: [UInt8]) -> [UInt8] {
-        var escaped: [UInt8] = []
-        escaped.reserveCapacity(text.count)
-        for byte in text {
-            switch byte {
-            case UInt8(ascii: "&"): escaped += "&amp;".utf8
-            case UInt8(ascii: "<"): escaped += "&lt;".utf8
-            case UInt8(ascii: ">"): escaped += "&gt;".utf8
-            case UInt8(ascii: "\""): escaped += "&quot;".utf8
-            case UInt8(ascii: "'"): escaped += "&apos;".utf8
-            default: escaped.append(byte)
-            }
-        }
-        return String(decoding: escaped, as: UTF8.self).unicodeScalars.flatMap {
-            scalar -> [UInt8] in
-            scalar.isASCII ? [UInt8(scalar.value)] : Array("&#\(scalar.value);".utf8)
-        }
-    }
-
-    /// Returns the encodings that a document declares, if the declaration is readable.
-    static func declaredEncodings(_ content: [UInt8]) -> [String] {
-        let start = content.prefix(400)
-        let plain = String(decoding: start.filter { $0 != 0 && $0 < 0x80 }, as: UTF8.self)
-        guard let end = plain.firstRange(of: "?>"), plain.contains("<?xml") else { return [] }
-        let labels = plain[..<end.lowerBound].matches(of: /encoding\s*=\s*["']([^"']*)["']/).map {
-            String($0.1)
-        }
-        // An ASCII declaration that says UTF-16 is wrong; parsers trust the bytes.
-        let isWide = start.contains(0)
-        return labels.filter { isWide || !$0.lowercased().hasPrefix("utf-16") }
     }
 }

@@ -32,8 +32,7 @@ final class SimulationExecutor: TaskExecutor {
         }
     }
 
-    /// Runs one of the ready jobs.
-    /// - Returns: Whether there was a job.
+    /// Runs one of the ready jobs, if there is one.
     func runOne() -> Bool {
         let job = state.withLock { state -> UnownedJob? in
             guard !state.ready.isEmpty else { return nil }
@@ -83,8 +82,7 @@ public final class SimulationClock: TimeSource {
         }
     }
 
-    /// Advances to the next timer and runs it.
-    /// - Returns: Whether there was a timer.
+    /// Advances to the next timer and runs it, if there is one.
     func runNext() -> Bool {
         let handler = state.withLock { state -> TimerHeap.Action? in
             guard let next = state.heap.nextDue else { return nil }
@@ -113,12 +111,7 @@ enum SystemThread {
         init(_ body: @escaping @Sendable () -> Void) { self.body = body }
     }
 
-    /// Starts a thread.
-    /// - Parameters:
-    ///   - stackBytes: The size of its stack.
-    ///   - body: The code to run.
-    /// - Returns: Whether the thread was started. Limits of the system or the process may prevent
-    ///   this.
+    /// Starts a thread, unless limits of the system or the process prevent it.
     static func start(stackBytes: Int, _ body: @escaping @Sendable () -> Void) -> Bool {
         // Allocated without initialization, because its members are private to the C library.
         let attributes = UnsafeMutablePointer<pthread_attr_t>.allocate(capacity: 1)

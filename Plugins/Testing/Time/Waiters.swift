@@ -56,17 +56,12 @@ struct Waiters<Facts> {
 }
 
 extension OneShot<Void> {
-    /// Waits until the moment is settled.
+    /// Waits until the moment is settled, or throws ``WaitExpired`` after a limit of real time.
     ///
     /// A cancelled task runs the closure `leave` and then settles the moment.
     ///
     /// The limit passes in ten parts. Each part ends after all ready tasks had a turn. So time does
     /// not count while the machine stands still, or is too busy to run them.
-    /// - Parameters:
-    ///   - limit: The longest wait, in real time.
-    ///   - what: Returns what the task waits for.
-    ///   - leave: Removes the waiter.
-    /// - Throws: ``WaitExpired`` after the limit.
     func wait(
         upTo limit: Duration, for what: @escaping @Sendable () -> String,
         leaving leave: @escaping @Sendable (OneShot<Void>) -> Void
@@ -99,6 +94,5 @@ extension OneShot<Void> {
 }
 
 extension [OneShot<Void>] {
-    /// Settles all moments.
     func settle() { for moment in self { moment.settle(.success(())) } }
 }

@@ -124,7 +124,7 @@ struct StoreKey: Sendable {
             hash.update(Data("\(part.utf8.count):\(part)".utf8))
         }
         name = "\(prefix):{\(hash.finalize().prefix(16).hexadecimal)}"
-        lookUp = ValkeyCommand("HGETALL", name, key: name).prepared
+        lookUp = ValkeyCommand("HGETALL", name, key: name)
     }
 
     /// The field of a variant, short enough for `Data` to need no memory of its own.

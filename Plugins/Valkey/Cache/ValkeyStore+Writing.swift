@@ -17,12 +17,7 @@ extension ValkeyStore {
         return ValkeyWriter(self, response, maxBytes: options.maxEntryBytes)
     }
 
-    /// Stores an entry.
-    /// - Parameters:
-    ///   - response: The response.
-    ///   - content: Its content.
-    ///   - begun: When the head arrived.
-    /// - Throws: An error if the server fails.
+    /// Stores an entry whose head arrived at a time.
     fileprivate func store(
         _ response: StoredResponse, _ content: Data, since begun: MonotonicInstant
     ) async throws {
@@ -78,7 +73,7 @@ extension ValkeyStore {
 
     private func lifetime(_ response: StoredResponse) -> Data {
         let time = response.timeOfUse(staleTime: options.staleTime)
-        return Self.milliseconds(max(min(time, options.longestTime), .milliseconds(1)))
+        return Self.milliseconds(max(min(time, Self.longestTime), .milliseconds(1)))
     }
 }
 

@@ -35,6 +35,10 @@ public final class ValkeyStore: CacheStore {
     ///
     /// Above this number, the oldest one is removed.
     static let maxVariants = 16
+    /// The longest time for an operation that no call waits for: lists and purges.
+    static let managementLimit = Duration.seconds(5)
+    /// The longest time for which any response is kept.
+    static let longestTime = Duration.seconds(30 * 86_400)
 
     /// Creates a store.
     /// - Parameters:
@@ -145,9 +149,8 @@ public final class ValkeyStore: CacheStore {
         return try result.get()
     }
 
-    /// Asks whether a key may be written.
-    /// - Returns: The names of the key, and the time of an unconfirmed removal of it; nil if the
-    ///   server is temporarily not asked.
+    /// Returns the names of a key to write, and the time of an unconfirmed removal of it; nil if the
+    /// server is temporarily not asked.
     func admitWrite(_ key: CacheKey) -> (names: StoreKey, removal: MonotonicInstant?)? {
         let now = timeSource.now
         return state.withLock { state in
@@ -223,9 +226,6 @@ extension ValkeyStore {
         /// The longest time for one operation of a call.
         public var timeLimit: Duration = .milliseconds(20)
 
-        /// The longest time for an operation that no call waits for: lists and purges.
-        public var managementLimit: Duration = .seconds(5)
-
         /// The most bytes of all variants of a URL together, including heads.
         ///
         /// All variants are sent together. Larger content is not stored. A new variant may remove
@@ -234,9 +234,6 @@ extension ValkeyStore {
 
         /// How long a stale response is kept if it can be validated.
         public var staleTime: Duration = .seconds(86_400)
-
-        /// The longest time for which any response is kept.
-        public var longestTime: Duration = .seconds(30 * 86_400)
 
         /// The longest time for which a miss waits for another replica's request for the same
         /// response, so that the fleet sends only one request; nil for no wait.

@@ -38,9 +38,7 @@ final class Connection: @unchecked Sendable {
         isKnown = node.knownAddress == address
     }
 
-    /// Begins to connect to the next address of the host.
-    /// - Parameter code: Receives the error of an address that fails at once.
-    /// - Returns: False if no address is left.
+    /// Begins to connect to the next address of the host, if one is left.
     func openNext(_ code: inout Int32?) -> Bool {
         release()
         while let candidate = candidates.popFirst() {
@@ -115,8 +113,8 @@ final class Channel {
     /// Whether the server has sent a reply.
     var hasReceived = false
 
-    init(_ fd: Int32, _ tls: TLSChannel?, _ limits: ReplyLimits) throws {
-        reader = try ReplyReader(limits)
+    init(_ fd: Int32, _ tls: TLSChannel?, _ limits: ReplyLimits) {
+        reader = ReplyReader(limits)
         self.tls = tls
         self.fd = fd
     }

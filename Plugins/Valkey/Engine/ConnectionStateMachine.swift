@@ -122,10 +122,9 @@ struct ConnectionStateMachine {
         }
     }
 
-    /// Moves to the next state.
+    /// Moves to the next state, and returns the action to carry out.
     ///
     /// An event that has no meaning in the current state changes nothing.
-    /// - Returns: The action to carry out.
     mutating func handle(_ event: Event) -> Action {
         switch (state, event) {
         case (.ended, _): return .none

@@ -50,8 +50,7 @@ struct Gathering {
         until = now + Self.replyTime
     }
 
-    /// Notes that replies have come.
-    /// - Returns: Whether the waiting commands are sent now.
+    /// Notes that replies have come; returns whether the waiting commands are sent now.
     mutating func replied(_ count: Int, at now: Int64) -> Bool {
         if count < Self.fewReplies {
             until = .min

@@ -1,125 +1,138 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import CTurnpikeValkey
 import Foundation
 import TurnpikeCore
 
-/// Reads replies from the bytes of a server, within limits.
-// SAFETY: the pointer is valid until `deinit`. Not `Sendable`: one thread at a time uses it.
-@safe final class ReplyReader {
-    private let pointer: OpaquePointer
+/// Reads replies from the bytes of a server, within limits (RESP2, Redis serialization protocol).
+///
+/// A reader that has thrown an error must not be used any more.
+final class ReplyReader {
+    private let limits: ReplyLimits
+    // The part of a line that came without its end.
+    private var line: [UInt8] = []
+    // The part of a bulk string that came without its end, and the number of bytes that it misses,
+    // with the line end.
+    private var content: (part: Data, missing: Int)?
+    // The arrays whose elements are being read, and how many each misses.
+    private var arrays: [(values: [ValkeyValue], missing: Int)] = []
+    // The values and the bytes of the current reply.
+    private var count = 0
+    private var size = 0
 
-    init(_ limits: ReplyLimits) throws {
-        var bounds = tpv_reader_limits()
-        bounds.bytes = limits.maxBytes
-        bounds.items = limits.maxValues
-        bounds.depth = UInt32(clamping: limits.maxDepth)
-        guard let pointer = unsafe tpv_reader_create(bounds) else {
-            throw ClientError(.connection, "there is no memory for another connection")
-        }
-        unsafe self.pointer = pointer
-    }
+    private static let mostLineBytes = 64 << 10
+    // A number has at most 20 characters.
+    private static let mostNumberBytes = 32
 
-    deinit { unsafe tpv_reader_free(pointer) }
+    init(_ limits: ReplyLimits) { self.limits = limits }
 
     /// Reads bytes, and passes on each complete reply.
     /// - Throws: ``/TurnpikeCore/ClientError/Code/protocol`` if they break the protocol or a limit.
-    ///   The reader then reads nothing more.
-    func read(_ bytes: UnsafeRawBufferPointer, _ body: (ValkeyValue) -> Void) throws {
-        let base = unsafe bytes.baseAddress?.assumingMemoryBound(to: UInt8.self)
-        guard let base = unsafe base else { return }
-        // The library moves all bytes after a reply to the front. With few bytes at once, replies
-        // of 1 KiB take 11 % less processor time (`bench fleet-cache`, five interleaved rounds).
-        for place in stride(from: 0, to: bytes.count, by: Self.pieceSize) {
-            let count = min(Self.pieceSize, bytes.count - place)
-            guard unsafe tpv_reader_feed(pointer, base + place, count) else { throw fault }
-            try takeReplies(body)
+    func read(_ bytes: ArraySlice<UInt8>, _ body: (ValkeyValue) -> Void) throws {
+        var rest = bytes
+        while !rest.isEmpty {
+            let value = content == nil ? try nextLine(&rest) : try restOfContent(&rest)
+            if let value { try add(value, body) }
         }
     }
 
-    private static let pieceSize = 4 << 10
-
-    private func takeReplies(_ body: (ValkeyValue) -> Void) throws {
-        while true {
-            switch unsafe tpv_reader_next(pointer) {
-            case 0: return
-            case 1: body(try value())
-            default: throw fault
+    // Takes a line, or the beginning of one.
+    // - Returns: Its value, if it is complete.
+    private func nextLine(_ rest: inout ArraySlice<UInt8>) throws -> ValkeyValue? {
+        let type = line.first ?? rest[rest.startIndex]
+        guard "+-:$*".utf8.contains(type) else { throw fault("a value has an unknown type") }
+        var isWhole = false
+        while !isWhole, !rest.isEmpty {
+            let end = rest.firstIndex(of: 0x0A) ?? rest.endIndex - 1
+            line += rest[...end]
+            rest = rest[(end + 1)...]
+            // A line feed alone is part of the line.
+            isWhole = line.count > 2 && line.suffix(2).elementsEqual("\r\n".utf8)
+            let isText = type == UInt8(ascii: "+") || type == UInt8(ascii: "-")
+            if line.count > (isText ? Self.mostLineBytes : Self.mostNumberBytes) {
+                throw fault(isText ? "a line is too long" : "a number is too long")
             }
         }
+        guard isWhole else { return nil }
+        defer { line.removeAll(keepingCapacity: true) }
+        return try value(type, line[1..<(line.count - 2)], &rest)
     }
 
-    private var fault: ClientError {
-        let text = unsafe String(cString: tpv_reader_fault(pointer))
-        return ClientError(.protocol, ValkeyFault.shown(text))
-    }
-
-    private func value() throws -> ValkeyValue {
-        var count = 0
-        var size = 0
-        let items = unsafe tpv_reader_items(pointer, &count)
-        let bytes = unsafe tpv_reader_bytes(pointer, &size)
-        var tape = unsafe ReplyTape(
-            items: UnsafeBufferPointer(start: items, count: items == nil ? 0 : count),
-            bytes: UnsafeRawBufferPointer(start: bytes, count: bytes == nil ? 0 : size))
-        guard let value = tape.next(depth: 0) else {
-            throw ClientError(.protocol, "a reply is incomplete")
+    // - Returns: Nil for the head of a value whose content or elements follow.
+    private func value(
+        _ type: UInt8, _ text: ArraySlice<UInt8>, _ rest: inout ArraySlice<UInt8>
+    ) throws -> ValkeyValue? {
+        switch type {
+        case UInt8(ascii: "+"), UInt8(ascii: "-"):
+            try addSize(text.count)
+            let text = String(decoding: text, as: UTF8.self)
+            return type == UInt8(ascii: "+") ? .status(text) : .error(text)
+        case UInt8(ascii: ":"):
+            guard let number = Int64(String(decoding: text, as: UTF8.self)) else {
+                throw fault("an integer is malformed")
+            }
+            return .integer(number)
+        default: break
         }
-        return value
-    }
-}
-
-/// The values of one reply, in order.
-// SAFETY: the reader keeps the memory of the buffers until its next read. Each access is checked.
-@safe private struct ReplyTape {
-    let items: UnsafeBufferPointer<tpv_item>
-    let bytes: UnsafeRawBufferPointer
-    private var place = 0
-
-    init(items: UnsafeBufferPointer<tpv_item>, bytes: UnsafeRawBufferPointer) {
-        unsafe self.items = items
-        unsafe self.bytes = bytes
-    }
-
-    mutating func next(depth: Int) -> ValkeyValue? {
-        guard unsafe place < items.count, depth < 16 else { return nil }
-        let item = unsafe items[place]
-        place += 1
-        switch Int(item.type) {
-        case TPV_NULL: return .null
-        case TPV_INTEGER: return .integer(item.number)
-        case TPV_BYTES: return unsafe content(of: item).map { unsafe .bytes(Data($0)) }
-        case TPV_STATUS:
-            return unsafe content(of: item).map { bytes in
-                if bytes.count == 2, unsafe bytes[0] == 0x4F, unsafe bytes[1] == 0x4B {
-                    return .status("OK")
-                }
-                return unsafe .status(String(decoding: bytes, as: UTF8.self))
-            }
-        case TPV_ERROR:
-            return unsafe content(of: item).map {
-                unsafe .error(String(decoding: $0, as: UTF8.self))
-            }
-        case TPV_ARRAY:
-            guard item.number >= 0, unsafe item.number <= items.count - place else { return nil }
-            var values: [ValkeyValue] = []
-            values.reserveCapacity(Int(item.number))
-            for _ in 0..<item.number {
-                guard let value = next(depth: depth + 1) else { return nil }
-                values.append(value)
-            }
-            return .array(values)
-        default: return nil
+        if text.elementsEqual("-1".utf8) { return .null }
+        guard !text.isEmpty, text.allSatisfy({ (0x30...0x39).contains($0) }) else {
+            throw fault("the length of a value is not a number")
         }
+        let length = Int(String(decoding: text, as: UTF8.self)) ?? .max
+        if type == UInt8(ascii: "$") {
+            try addSize(length)
+            content = (Data(), length + 2)
+            return try restOfContent(&rest)
+        }
+        if length == 0 { return .array([]) }
+        if length > limits.maxValues - count { throw fault("a reply has too many values") }
+        if arrays.count >= limits.maxDepth { throw fault("a reply has too many levels of arrays") }
+        count += 1
+        arrays.append(([], length))
+        // The server may announce more elements than it sends.
+        arrays[arrays.count - 1].values.reserveCapacity(min(length, 64))
+        return nil
     }
 
-    private func content(of item: tpv_item) -> UnsafeRawBufferPointer? {
-        guard item.number >= 0, unsafe item.offset <= bytes.count,
-            unsafe item.number <= bytes.count - item.offset
-        else { return nil }
-        return unsafe UnsafeRawBufferPointer(
-            rebasing: bytes[item.offset..<(item.offset + Int(item.number))])
+    // Takes bytes of a bulk string.
+    // - Returns: The string, if it is complete.
+    private func restOfContent(_ rest: inout ArraySlice<UInt8>) throws -> ValkeyValue? {
+        guard var (part, missing) = content.take() else { return nil }
+        let new = rest.prefix(missing)
+        rest = rest[new.endIndex...]
+        missing -= new.count
+        // Most strings come in one piece, and need one copy.
+        if part.isEmpty { part = Data(new) } else { part += new }
+        if missing > 0 {
+            content = (part, missing)
+            return nil
+        }
+        guard part.suffix(2).elementsEqual("\r\n".utf8) else {
+            throw fault("a value is longer than its length")
+        }
+        return .bytes(part.dropLast(2))
     }
+
+    private func addSize(_ bytes: Int) throws {
+        if bytes > limits.maxBytes - size { throw fault("a reply has too many bytes") }
+        size += bytes
+    }
+
+    // Adds a value to the innermost array, or passes it on as a reply.
+    private func add(_ value: ValkeyValue, _ body: (ValkeyValue) -> Void) throws {
+        count += 1
+        if count > limits.maxValues { throw fault("a reply has too many values") }
+        var value = value
+        while let last = arrays.indices.last {
+            arrays[last].values.append(value)
+            arrays[last].missing -= 1
+            if arrays[last].missing > 0 { return }
+            value = .array(arrays.removeLast().values)
+        }
+        (count, size) = (0, 0)
+        body(value)
+    }
+
+    private func fault(_ text: String) -> ClientError { ClientError(.protocol, text) }
 }
 
 /// The limits on one reply.
@@ -127,29 +140,5 @@ struct ReplyLimits: Sendable {
     var maxBytes = 64 << 20
     var maxValues = 1 << 20
     /// The most levels of arrays.
-    ///
-    /// libhiredis 0.14 reads up to nine.
     var maxDepth = 7
-}
-
-/// The libhiredis of this system, loaded on first use.
-enum HiredisLibrary {
-    private static let shared: ClientError? = fault(loading: nil)
-
-    /// Loads the library from a file; nil means the usual files.
-    ///
-    /// For tests of failures. After a success, it must not be called again.
-    /// - Returns: ``/TurnpikeCore/ClientError/Code/unsupported`` if there is no library, or if it is
-    ///   too old or lacks a function.
-    static func fault(loading file: String?) -> ClientError? {
-        guard let reason = unsafe tpv_load(file) else { return nil }
-        return ClientError(
-            .unsupported,
-            "the Valkey client needs libhiredis 0.14 or 1.x: \(unsafe String(cString: reason));"
-                + " install it, on Debian with: apt-get install libhiredis0.14")
-    }
-
-    /// Loads the library, once in a process.
-    /// - Throws: ``/TurnpikeCore/ClientError/Code/unsupported`` if there is none or it is too old.
-    static func load() throws { if let shared { throw shared } }
 }

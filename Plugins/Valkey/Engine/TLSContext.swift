@@ -13,14 +13,13 @@ import TurnpikeCore
     /// - Parameters:
     ///   - authorities: A file of certificates; nil for the system's certificates.
     ///   - file: The library, for tests.
-    /// - Throws: ``/TurnpikeCore/ClientError/Code/unsupported`` without libhiredis_ssl.
+    /// - Throws: ``/TurnpikeCore/ClientError/Code/unsupported`` without OpenSSL.
     init(authorities: String?, loading file: String? = nil) throws {
         if let reason = file.map(Self.load) ?? Self.fault {
             throw ClientError(
                 .unsupported,
-                "rediss:// needs libhiredis_ssl 1.x: \(reason); install it"
-                    + " (Debian 13 has it as libhiredis1.1.0, Debian 12 has none), or write redis://"
-            )
+                "rediss:// needs OpenSSL 1.1 or 3: \(reason); install it (on Debian libssl3), or"
+                    + " write redis://")
         }
         guard let pointer = unsafe tpv_tls_context_create(authorities) else {
             let what = authorities.map { "the file \($0)" } ?? "the system's list"

@@ -12,7 +12,7 @@ extension ValkeyEngine {
     nonisolated(nonsending) func exchange(
         _ command: ValkeyCommand, to route: Route, _ pending: PendingReply
     ) async throws -> ValkeyValue {
-        guard let bytes = command.wire ?? Wire.bytes(command.arguments) else {
+        guard let bytes = Wire.bytes(command.arguments) else {
             let text = "the command has no name, or is larger than 512 MiB"
             throw ClientError(.invalidRequest, text)
         }

@@ -87,12 +87,8 @@ extension ValkeyEngine {
     func connected(_ connection: Connection, _ state: inout State) {
         let (fd, code) = (connection.fd, tpv_connect_error(connection.fd))
         if code != 0 { return tryNext(connection, &state, .addressFailed, because: code) }
-        do {
-            let channel = tls?.channel(fd, host: connection.address.host)
-            connection.channel = try Channel(fd, channel, configuration.replyLimits)
-        } catch {
-            return tryNext(connection, &state, .addressFailed, because: ENOMEM)
-        }
+        let channel = tls?.channel(fd, host: connection.address.host)
+        connection.channel = Channel(fd, channel, configuration.replyLimits)
         switch connection.life.handle(.connected(isSecure: tls != nil)) {
         case .handshake: handshake(connection, &state)
         case .greet: beginGreeting(connection, &state)

@@ -9,8 +9,7 @@ extension ValkeyEngine {
     // How long after the last command a lost connection is made again in the background.
     private static let demandTime: Int64 = 3_000_000_000
 
-    /// Ends late operations, and begins due operations.
-    /// - Returns: The next due time.
+    /// Ends late operations, begins due operations, and returns the next due time.
     func keepTime(_ state: inout State) -> Int64 {
         let now = Poller.now
         for node in state.allNodes {

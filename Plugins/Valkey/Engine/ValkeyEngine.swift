@@ -125,8 +125,7 @@ final class ValkeyEngine: Sendable {
         over.settle(.success(()))
     }
 
-    /// Does the due work, and prepares the next wait.
-    /// - Returns: False at the end.
+    /// Does the due work, and prepares the next wait; false at the end.
     private func turn(
         _ state: inout State, _ polls: inout [tpv_poll], _ connections: inout [Connection]
     ) -> Bool {
@@ -182,10 +181,7 @@ final class ValkeyEngine: Sendable {
             var fault: ClientError?
             if count > 0 {
                 do {
-                    try unsafe input.withUnsafeBytes { bytes in
-                        let part = unsafe UnsafeRawBufferPointer(rebasing: bytes[..<Int(count)])
-                        try unsafe channel.reader.read(part) { replies.append($0) }
-                    }
+                    try channel.reader.read(input[..<Int(count)]) { replies.append($0) }
                 } catch {
                     let beginning = input.prefix(min(Int(count), 16))
                     fault = Self.brokenProtocol(connection, channel, error, beginning)

@@ -175,10 +175,8 @@ struct NodeAddress: Hashable, Sendable, CustomStringConvertible {
     }
 
     /// Creates the address that a server has named; nil if it is invalid.
-    /// - Parameters:
-    ///   - host: The host; empty for the host of that server.
-    ///   - port: The port.
-    ///   - server: The address of that server.
+    ///
+    /// An empty host means the host of that server.
     init?(named host: String, port: Int64, by server: NodeAddress) {
         guard let port = UInt16(exactly: port), port > 0 else { return nil }
         if host.isEmpty {
@@ -208,7 +206,6 @@ struct Credentials: Sendable, DescriptionReflectable {
 
     var description: String { Redaction.mark }
 
-    /// The arguments of `AUTH`.
     var arguments: [Data] {
         (["AUTH"] + [user].compactMap(\.self) + [password]).map { Data($0.utf8) }
     }

@@ -14,10 +14,8 @@ enum SharedKey {
     // A longer key is replaced by its digest, because a server keeps each name in memory.
     private static let longest = 200
 
-    /// The name of one part of the state of a key.
     static func name(_ key: String, _ part: String) -> String { "turnpike:{\(tag(key))}:\(part)" }
 
-    /// The name of the state of one rule.
     static func name(_ key: String, _ rule: QuotaRule) -> String {
         let identity = rule.identity
         // A user's name may have any text, and a server quotes its keys in errors.

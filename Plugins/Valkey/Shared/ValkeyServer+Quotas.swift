@@ -6,7 +6,7 @@ public import TurnpikeSharedState
 import TurnpikeSupport
 public import TurnpikeTraffic
 
-extension ValkeyServer: QuotaStore {
+extension ValkeyServer {
     // Above this, a double cannot represent every whole number.
     private static let mostPermits = 1 << 53
 
@@ -65,7 +65,7 @@ extension QuotaRule {
     fileprivate var interval: Double { nanosecondsPerPermit / 1000 }
 }
 
-/// The scripts of shared quotas (``/TurnpikeSharedState/QuotaStore``).
+/// The scripts of shared quotas (``/TurnpikeSharedState/SharedStore``).
 ///
 /// The state of a rule is the text `<backlog> <time>` under its own key. The backlog says how far
 /// the theoretical arrival time (TAT) was ahead at the last change, and the time is that of the

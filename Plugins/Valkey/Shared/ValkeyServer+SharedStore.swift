@@ -13,7 +13,7 @@ public import TurnpikeSharedState
 /// and `ZREMRANGEBYSCORE`.
 extension ValkeyServer: SharedStore {}
 
-extension ValkeyServer: CooldownStore {
+extension ValkeyServer {
     // The key ends with the cool-down. The content of the key does not matter.
     private static let coolDown = ValkeyScript(
         """
@@ -42,7 +42,7 @@ extension ValkeyServer: CooldownStore {
     }
 }
 
-extension ValkeyServer: ReplicaStore {
+extension ValkeyServer {
     // A sorted set: each replica, with the time until which it counts, in milliseconds. Times too
     // far ahead come from a clock that has gone back.
     private static let beat = ValkeyScript(
@@ -81,7 +81,7 @@ extension ValkeyServer: ReplicaStore {
     }
 }
 
-extension ValkeyServer: LockStore {
+extension ValkeyServer {
     // The first key is that of the lock: it has the number, and ends with the lock. The second key
     // has the last number. A number is at least the server's time in milliseconds, so numbers grow
     // even if a server has lost its data. So the second key may also end, after 30 days.
@@ -138,7 +138,7 @@ extension ValkeyServer: LockStore {
     }
 }
 
-extension ValkeyServer: TokenStore {
+extension ValkeyServer {
     // The fencing number has 20 digits, so that numbers compare as texts, because a Lua double
     // cannot represent all of them. The content follows. A value without a number is replaced.
     private static let storeToken = ValkeyScript(

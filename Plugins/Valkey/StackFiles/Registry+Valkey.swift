@@ -7,7 +7,7 @@ import TurnpikeCore
 import TurnpikeSharedState
 import TurnpikeSharedStateStackFiles
 public import TurnpikeStackFiles
-public import TurnpikeValkey
+import TurnpikeValkey
 import TurnpikeValkeyCache
 
 extension Registry {
@@ -42,7 +42,7 @@ extension Registry {
             guard settings.isDryRun else {
                 return try ValkeyServer(url: url, configuration: configuration, meter: meter)
             }
-            // The library is not loaded, because a file may be checked on another machine.
+            // No connection is made, because a file may be checked on another machine.
             if url.isEmpty { return PlaceholderStore() }
             do {
                 return PlaceholderStore(hidesTraffic: try ValkeyServer.hidesTraffic(url: url))
@@ -51,24 +51,6 @@ extension Registry {
                 return PlaceholderStore()
             }
         }
-    }
-}
-
-extension Settings {
-    /// Returns the server of the file's shared state, if the setting `shared` of this gate uses it.
-    ///
-    /// Shared state of another kind is recorded as a mistake. The method is for gates that store
-    /// data on the server that ``/TurnpikeSharedState/SharedStore`` does not handle, such as
-    /// responses.
-    /// - Returns: The server; nil if the gate does not use it, or while a file is only checked
-    ///   (``/TurnpikeStackFiles/Settings/isDryRun``).
-    public func valkeyServer() -> ValkeyServer? {
-        guard let store = sharedState()?.store else { return nil }
-        if let server = store as? ValkeyServer { return server }
-        if !(store is PlaceholderStore) {
-            issue(at: "shared", "this gate needs shared state of the kind \"valkey\"")
-        }
-        return nil
     }
 }
 

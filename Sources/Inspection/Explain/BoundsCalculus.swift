@@ -69,11 +69,7 @@ struct WorstCase: Equatable {
     /// By contract, a transport needs no time limit, even if some transports have one.
     static let transport = WorstCase()
 
-    /// Returns the worst case of a stack.
-    /// - Parameters:
-    ///   - parts: Its gates, outermost first.
-    ///   - absent: The numbers of gates to leave out, to see what they contribute.
-    /// - Returns: The worst case.
+    /// Returns the worst case of a stack without some gates, to see what they contribute.
     static func of(_ parts: [Part], without absent: Set<Int> = []) -> WorstCase {
         WorstCase.transport.inside(parts, without: absent)
     }

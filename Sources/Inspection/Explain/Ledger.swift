@@ -73,15 +73,11 @@ struct Ledger: Hashable {
         return endless
     }
 
-    /// A number of redirects, and another pass after them.
+    /// A number of redirects, and another pass after them: the most of all passes together.
     ///
-    /// - Parameters:
-    ///   - hops: The number of redirects.
-    ///   - last: The pass after the redirects.
-    ///   - isCounted: Whether each redirect comes from a server. If so, each pass uses a send of
-    ///     the limit, and its redirect returns the send. If not, redirects from a store would
-    ///     return sends that were not used, and a later pass could exceed the limit.
-    /// - Returns: The most of all passes together.
+    /// If each redirect comes from a server, each pass uses a send of the limit, and its redirect
+    /// returns the send. If not, redirects from a store would return sends that were not used, and
+    /// a later pass could exceed the limit.
     func redirected(_ hops: Int, to last: Ledger, _ isCounted: Bool) -> Ledger {
         if self == .nothing, last == .nothing { return self }
         let end = free.times(hops) + last.free

@@ -68,7 +68,6 @@ public struct GateExplanation: Sendable {
     /// The gates of a group, outermost first.
     public let gates: [GateExplanation]
 
-    /// The gate and the gates of its group.
     var flattened: [GateExplanation] { [self] + gates.flatMap(\.flattened) }
 
     /// Whether the gate does something to the request.

@@ -36,7 +36,6 @@ struct StackReading {
         !isDecidedByRetry && (change != .none || reached?.isRepeatable != false)
     }
 
-    /// Reads gates.
     mutating func read(
         _ gates: [any Gate], _ request: Request, at prefix: String, skipped: Skip? = nil
     ) -> ([GateExplanation], [WorstCase.Part]) {

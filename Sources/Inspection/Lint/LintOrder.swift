@@ -84,7 +84,6 @@ struct LintBreach: Sendable {
 
     var outer: LintSubject.Entry { edge.outer }
     var inner: LintSubject.Entry { edge.inner }
-    /// All gates of the breach.
     var gates: [LintSubject.Entry] { [outer, inner] + others }
 
     /// The breaches of broken edges: one for each gate on the offender's side, or for each edge.

@@ -85,7 +85,6 @@ struct LintSubject: Sendable {
     /// Whether a gate of the stack may have effects that it does not state.
     var hasUnknown: Bool { entries.contains(where: \.isUnknown) }
 
-    /// The gates of a kind.
     func all(_ kind: GateKind) -> [Entry] { entries.filter { $0.kinds.contains(kind) } }
 
     /// The gates of a kind that no other gate of the kind surrounds for every request.
@@ -105,7 +104,6 @@ struct LintSubject: Sendable {
         return all(kind).filter { gate in !others.contains { mayMeet($0, gate) } }
     }
 
-    /// The gates with an effect.
     func all(where isMeant: (GateEffect) -> Bool) -> [Entry] {
         entries.filter { $0.effects.contains(where: isMeant) }
     }
@@ -137,7 +135,6 @@ struct LintSubject: Sendable {
         }
     }
 
-    /// The gates of a kind inside of a gate.
     func all(_ kind: GateKind, inside outer: Entry) -> [Entry] {
         all(kind).filter { $0.index > outer.index && mayMeet($0, outer) }
     }
@@ -176,7 +173,6 @@ extension LintSubject.Entry {
         return nil
     }
 
-    /// The time limit of an extent.
     func limit(_ extent: GateTimeExtent) -> Duration? {
         for case .limitsTime(let limit, extent) in effects { return limit }
         return nil

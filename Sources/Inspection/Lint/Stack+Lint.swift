@@ -37,7 +37,7 @@ extension Stack {
             LintRule.fault(of: id).map {
                 LintFinding(
                     rule: "unknown-rule", severity: .error, story: $0, gates: [],
-                    remedy: "Correct the id, or leave it out.")
+                    remedy: "Correct the id, or leave it out.", mendedOrder: nil)
             }
         }
         for (rule, result) in rules where !ignored.contains(rule.id) {
@@ -93,19 +93,6 @@ public struct LintFinding: Sendable, Hashable {
     /// A group is written with the gates inside it: `Group(Retry, Log)`. The order also obeys all
     /// other rules of order.
     public let mendedOrder: [String]?
-
-    /// Creates a finding.
-    public init(
-        rule: String, severity: LintSeverity, story: String, gates: [LintPlace], remedy: String,
-        mendedOrder: [String]? = nil
-    ) {
-        self.rule = rule
-        self.severity = severity
-        self.story = story
-        self.gates = gates
-        self.remedy = remedy
-        self.mendedOrder = mendedOrder
-    }
 }
 
 extension LintFinding: CustomStringConvertible {
@@ -123,12 +110,6 @@ public struct LintPlace: Sendable, Hashable {
     public let path: [Int]
     /// The gate's name.
     public let name: String
-
-    /// Creates a place.
-    public init(path: [Int], name: String) {
-        self.path = path
-        self.name = name
-    }
 }
 
 extension LintPlace: CustomStringConvertible {

@@ -121,7 +121,6 @@ enum TracePage {
 }
 
 extension TracePage {
-    /// The style sheet.
     static let style = """
         :root{color-scheme:light dark;--page:#fff;--text:#1f2328;--dim:#59636e;--line:#d8dee4;
         --stripe:#f6f8fa;--focus:#0969da;--chosen:#ddf4ff;--badtext:\(TraceColors.badText.light);

@@ -15,13 +15,12 @@ package final class ValkeyPeer: Sendable {
     /// The path of the server's program; nil if it is not installed.
     package static let program = ServerProcess.path(
         of: ProcessInfo.processInfo.environment["TURNPIKE_VALKEY_SERVER"] ?? "redis-server")
-    /// Whether a server can be started, and a client made.
-    package static var isAvailable: Bool { program != nil && ValkeyLibrary.isThere }
+    /// Whether a server can be started.
+    package static var isAvailable: Bool { program != nil }
     /// What to install where not.
     package static let need =
-        program == nil
-        ? "redis-server (the package of that name in Debian), or TURNPIKE_VALKEY_SERVER with"
-            + " the path of another such server" : ValkeyLibrary.need
+        "redis-server (the package of that name in Debian), or TURNPIKE_VALKEY_SERVER with the path"
+        + " of another such server"
 
     /// The port of the server.
     package let port: Int

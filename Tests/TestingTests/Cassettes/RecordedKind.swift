@@ -188,8 +188,10 @@ struct RecordedKind: Sendable, CustomTestStringConvertible {
             "CSV with quotes", "text/csv; charset=utf-8",
             "\"id\",\"API key\"\r\n\"KEPT\",\"WORD, \"\"and\nmore WORD\"\r\n"),
         RecordedKind("CSV of a spreadsheet", "text/csv", "\u{FEFF}sep=;\nid;Token\nKEPT;WORD\n"),
-        RecordedKind("CSV with a title", "text/csv", "# an export\n\nid,secret\nKEPT,WORD\n"),
-        RecordedKind("CSV of names and values", "text/csv", "name,value\na,KEPT\npassword,WORD\n"),
+        RecordedKind(
+            "CSV with a title", "text/csv", "# an export\n\nid,secret\nKEPT,WORD\n", .withheld),
+        RecordedKind(
+            "CSV of names and values", "text/csv", "name,value\na,KEPT\npassword,WORD\n", .withheld),
         RecordedKind("CSV without a secret column", "text/csv", "a,b\nKEPT,https://u:WORD@h/\n"),
         RecordedKind(
             "CSV with another number of cells", "text/csv", "id,token\nKEPT,x\n1,a,WORD\n",

@@ -24,32 +24,33 @@ extension ContentSample {
         ContentSample(
             "a key in XML", "text/xml",
             "<RSAKeyValue><Modulus>KEPT</Modulus><D>SECRET</D></RSAKeyValue>"),
-        ContentSample("CSV of one column", "text/csv", "KEPT\npassword\nSECRET\n"),
+        ContentSample("CSV of one column", "text/csv", "KEPT\npassword\nSECRET\n", .withheld),
         ContentSample("CSV", "text/csv", "id,password,b\nKEPT,SECRET,x\n1,\"SECRET\",\"y, z\"\n"),
         ContentSample(
             "CSV with semicolons", "text/csv", "sep=;\r\nid;Api key\r\nKEPT;\"a;\"\"SECRET\"\r\n"),
         ContentSample(
             "CSV below a title with a separator", "text/csv",
-            "Users, 2026\nid,password,b\nKEPT,SECRET,x\n"),
+            "Users, 2026\nid,password,b\nKEPT,SECRET,x\n", .withheld),
         ContentSample(
-            "CSV below a title that is a name", "text/csv", "name, 2026\npassword,id\nSECRET,KEPT\n"
-        ),
+            "CSV below a title that is a name", "text/csv",
+            "name, 2026\npassword,id\nSECRET,KEPT\n", .withheld),
         ContentSample(
             "CSV below titles and remarks", "text/csv",
-            "Users, 2026\nby, anna\nfrom, a\nto, b\nall, of them\nid,password\nKEPT,SECRET\n"),
+            "Users, 2026\nby, anna\nfrom, a\nto, b\nall, of them\nid,password\nKEPT,SECRET\n",
+            .withheld),
         ContentSample(
             "CSV below many titles", "text/csv",
-            "A\nB\nC\nD\nE\nF\nUsers, 2026\nid,password\nKEPT,SECRET\n"),
+            "A\nB\nC\nD\nE\nF\nUsers, 2026\nid,password\nKEPT,SECRET\n", .withheld),
         ContentSample(
             "CSV below a title with another separator", "text/csv",
-            "Users, 2026\nid;pin;b\nKEPT;SECRET;\"x, y\"\n"),
+            "Users, 2026\nid;pin;b\nKEPT;SECRET;\"x, y\"\n", .withheld),
         ContentSample(
             "two tables in CSV", "text/csv",
-            "id,b\n1,x\n2,x\n3,x\n4,x\n5,x\n6,x\n7,x\n\r\nid,password\nKEPT,SECRET\n"),
+            "id,b\n1,x\n2,x\n3,x\n4,x\n5,x\n6,x\n7,x\n\r\nid,password\nKEPT,SECRET\n", .withheld),
         ContentSample(
             "CSV below a title that looks like pairs", "text/csv",
-            "name, value\nid,password\nKEPT,SECRET\n"),
-        ContentSample("CSV of names", "text/csv", "name,value\na,KEPT\ntoken,SECRET\n"),
+            "name, value\nid,password\nKEPT,SECRET\n", .withheld),
+        ContentSample("CSV of names", "text/csv", "name,value\na,KEPT\ntoken,SECRET\n", .withheld),
         ContentSample(
             "CSV in Latin-1", "text/csv; charset=iso-8859-1",
             Spelled.broken("id,token\nKEPT ~,SECRET~\n")),

@@ -107,11 +107,11 @@ extension ContentSample {
                 part(
                     "Content-Type: application/json\nContent-Transfer-Encoding: base64",
                     Data(text(#"{"token":"SECRET"}"#).utf8).base64EncodedString(
-                        options: .lineLength64Characters))),
+                        options: .lineLength64Characters)), .withheld),
             ContentSample(
                 "quoted-printable in a part", type,
                 part("Content-Transfer-Encoding: quoted-printable", "password=3DSEC=\nRET")
-                    .replacing("SEC=\r\nRET", with: "planted-=\r\nsecret-1")),
+                    .replacing("SEC=\r\nRET", with: "planted-=\r\nsecret-1"), .withheld),
             ContentSample(
                 "another transfer encoding", type,
                 part("Content-Transfer-Encoding: x-uuencode", "SECRET"), .withheld),
@@ -196,7 +196,7 @@ extension ContentSample {
             "text", "text/plain", "KEPT\nhttps://bob:SECRET@h/ password = SECRET\nBearer SECRET"),
         ContentSample(
             "text in UTF-16", "text/plain",
-            Spelled.utf16("KEPT https://bob:SECRET@h/", isBig: false, hasMark: true)),
+            Spelled.utf16("KEPT https://bob:SECRET@h/", isBig: false, hasMark: true), .withheld),
         ContentSample(
             "text in UTF-32", "text/plain", Spelled.utf32("KEPT password=SECRET", isBig: false),
             .withheld),

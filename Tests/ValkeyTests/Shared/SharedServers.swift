@@ -9,7 +9,7 @@ import TurnpikeValkey
 /// One permit per hour, so that none comes while a test runs.
 func hourly(_ burst: Double) -> QuotaRule { QuotaRule(1, per: .seconds(3600), burst: burst) }
 
-extension QuotaStore {
+extension SharedStore {
     /// How many permits of an hourly rule are given; nil if none.
     func taken(_ request: QuotaRequest) async throws -> Int? {
         guard case .granted(let grant) = try await take(request) else { return nil }

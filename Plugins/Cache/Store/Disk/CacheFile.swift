@@ -43,7 +43,6 @@ final class CacheFile: Sendable {
     /// Takes the file's lock, and waits up to a limit for it.
     ///
     /// The system releases the lock when the process ends.
-    /// - Returns: Whether the lock was taken.
     func lock(within patience: Duration = .zero) -> Bool {
         let clock = ContinuousClock()
         let end = clock.now + patience
@@ -55,7 +54,6 @@ final class CacheFile: Sendable {
         }
     }
 
-    /// Releases the lock.
     func unlock() { flock(descriptor, LOCK_UN) }
 
     // MARK: State

@@ -106,8 +106,7 @@ final class DiskBacklog: Sendable {
     /// Whether more bytes wait than the limit allows.
     var isFull: Bool { state.withLock { $0.bytes > maxBytes } }
 
-    /// Accepts an entry, if there is space.
-    /// - Returns: Whether the change was accepted, and a task for the store if it has none yet.
+    /// Accepts an entry, if there is space, and returns a task for the store if it has none yet.
     func addEntry(_ change: Change) -> (isTaken: Bool, Start?) {
         state.withLock { state in
             if state.bytes + change.bytes > maxBytes { return (false, nil) }
@@ -115,8 +114,7 @@ final class DiskBacklog: Sendable {
         }
     }
 
-    /// Accepts another change.
-    /// - Returns: A task for the store if it has none yet.
+    /// Accepts another change, and returns a task for the store if it has none yet.
     func add(_ change: Change) -> Start? { state.withLock { add(change, &$0) } }
 
     private func add(_ change: Change, _ state: inout State) -> Start? {
@@ -170,10 +168,8 @@ final class DiskBacklog: Sendable {
     private static let maxPostponed = 256
 
     /// Removes changes that were written or have failed.
-    /// - Parameters:
-    ///   - changes: The changes, as `take` returned them.
-    ///   - others: Replacements for failed changes, to be written the next time. Replacements above
-    ///     a limit are dropped.
+    ///
+    /// Others replace failed ones the next time; above a limit, they are dropped.
     func finish(_ changes: some Sequence<Change>, postponing others: [Change]) {
         state.withLock { state in
             for change in changes { state.release(change) }

@@ -26,7 +26,6 @@ extension DiskFolder {
     ///
     /// If another process has removed the key's entries, the new entry is not stored, and the entry
     /// that it should replace is removed.
-    /// - Throws: The reason if the file cannot be made, or its entries cannot be added to the index.
     func keep(_ pack: DiskPack, _ index: DiskIndex, _ usage: inout CacheUsage) throws {
         var pack = pack
         try keep(pack.entries, bytes: Int64(pack.bytes), index, &usage) { name, packs in
@@ -121,7 +120,6 @@ extension DiskFolder {
     }
 
     /// Removes an entry, if it still exists.
-    /// - Returns: Whether it existed.
     @discardableResult
     func remove(
         _ place: DiskIndex.Place, _ index: DiskIndex, _ usage: inout CacheUsage
@@ -219,7 +217,6 @@ extension DiskFolder {
     }
 
     /// Frees space if necessary, by removing the files that were not used for longest.
-    /// - Returns: Whether there is enough space now.
     func makeRoom(_ bytes: Int64, _ index: DiskIndex, _ usage: inout CacheUsage) throws -> Bool {
         let maxBytes = max(0, maxBytes - index.bytes)
         if usage.bytes + bytes <= maxBytes { return true }

@@ -33,13 +33,7 @@ final class DiskFolder: @unchecked Sendable {
     // Another layout gets its own folder beside this one.
     private static let version = "v2"
 
-    /// Creates this process's access to the folder.
-    ///
-    /// Nothing is opened yet.
-    /// - Parameters:
-    ///   - directory: The folder that the user has chosen.
-    ///   - maxBytes: The most bytes.
-    ///   - patience: How long to wait for another process that has the lock.
+    /// Creates this process's access to the folder; nothing is opened yet.
     init(directory: String, maxBytes: Int64, patience: Duration) {
         self.directory = directory
         self.maxBytes = maxBytes
@@ -77,10 +71,8 @@ final class DiskFolder: @unchecked Sendable {
     }
 
     /// The folder of entry files, for reading; nil if there is no folder yet.
-    /// - Parameter again: Whether to search again, because another process may have removed the
-    ///   folder and made a new one.
-    /// - Returns: The folder.
-    /// - Throws: An error if it cannot be opened.
+    ///
+    /// It is searched again if another process may have removed it and made a new one.
     func foundPacks(again: Bool = false) throws -> Folder? {
         try opened.withLock { opened in
             if let packs = opened?.packs, !again || packs.isStillThere { return packs }
@@ -144,8 +136,7 @@ final class DiskFolder: @unchecked Sendable {
         return (value, usage)
     }
 
-    /// Makes several changes while holding the lock once.
-    /// - Throws: The reason if the lock cannot be taken. Then nothing was changed.
+    /// Makes several changes while holding the lock once; without the lock, none.
     func together(_ changes: (DiskIndex) throws -> Void) throws {
         _ = try change { index, usage in
             held = usage
@@ -163,7 +154,6 @@ final class DiskFolder: @unchecked Sendable {
     func note(_ usage: CacheUsage) throws { if let lockFile { try write(usage, lockFile) } }
 
     /// Opens the folder, and creates its missing parts.
-    /// - Throws: The reason if the folder cannot store entries.
     func open() throws {
         let (lock, _) = try locked()
         defer { lock.unlock() }

@@ -43,7 +43,6 @@ extension DiskIndex {
     }
 
     /// The removals by others at a key's last look-up, or until now if that is unknown.
-    /// - Throws: An error if the file cannot be read.
     func removalsSeen(_ mark: UInt64) throws -> UInt64 {
         try removals.withLock { $0.take(mark) } ?? removalsByOthers(mark)
     }

@@ -52,11 +52,6 @@ final class DiskIndex: Sendable {
     }
 
     /// Opens the index of a folder, or creates an empty one, within the folder's lock.
-    /// - Parameters:
-    ///   - folder: The folder.
-    ///   - maxBytes: The limit of the folder, which determines the number of entries.
-    /// - Returns: The index.
-    /// - Throws: An error if the file cannot be opened or created.
     static func opened(in folder: Folder, maxBytes: Int64) throws -> DiskIndex {
         if let index = try existing(in: folder), index.leavesRoom(in: maxBytes) { return index }
         // One place for about each KiB, half of a small response, so that few buckets are full.
@@ -79,7 +74,6 @@ final class DiskIndex: Sendable {
         self.seed = seed
     }
 
-    /// Whether its file was replaced or removed.
     var isRemoved: Bool { file.isRemoved }
 
     /// The size of the file, which counts within the folder's limit.
@@ -107,7 +101,6 @@ final class DiskIndex: Sendable {
         try bucket(of: mark).places.filter { $0.mark == mark }
     }
 
-    /// The places of all entries.
     func places() throws -> [Place] {
         var all: [Place] = []
         try changeAll { all += $0.places }
@@ -137,8 +130,7 @@ final class DiskIndex: Sendable {
         }
     }
 
-    /// Removes an entry's place, within the folder's lock.
-    /// - Returns: Whether the place was in the index.
+    /// Removes an entry's place, if it is in the index, within the folder's lock.
     func remove(_ place: Place) throws -> Bool {
         try change(place.mark) { bucket in
             let count = bucket.places.count
@@ -147,8 +139,7 @@ final class DiskIndex: Sendable {
         }
     }
 
-    /// Removes all places that are in none of some files, within the folder's lock.
-    /// - Returns: The number of entries of each file that has any.
+    /// Removes all places that are in none of some files, and counts the entries of the others.
     func keep(only files: Set<UInt32>) throws -> [UInt32: Int] {
         var counts: [UInt32: Int] = [:]
         try changeAll { bucket in

@@ -34,8 +34,7 @@ struct DiskPack {
     private(set) var entries: [Entry] = []
     private var body = Self.opening(of: 0)
 
-    /// Creates an empty file.
-    /// - Parameter maxBytes: The most bytes for several entries; a single entry may take more.
+    /// Creates an empty file; only several entries together are limited to the bytes.
     init(maxBytes: Int = 0) { self.maxBytes = min(maxBytes, Self.maxSharedBytes) }
 
     /// The part before the entries.
@@ -63,7 +62,6 @@ struct DiskPack {
     }
 
     /// Adds an entry, unless the file would become too large to be shared.
-    /// - Returns: Whether the entry was added.
     mutating func add(
         _ response: StoredResponse, _ content: Data, mark: UInt64, since removals: UInt64? = nil
     ) -> Bool {

@@ -28,7 +28,6 @@ extension DiskStore {
     }
 
     /// Queues an entry, unless too many bytes wait already.
-    /// - Returns: Whether the change was queued.
     func store(_ key: CacheKey, _ work: DiskBacklog.Change.Work, bytes: Int) -> Bool {
         let change = DiskBacklog.Change(key: key, work: work, bytes: bytes)
         let (isTaken, start) = backlog.addEntry(change)

@@ -129,7 +129,6 @@ struct EntryFile {
     // MARK: Writing
 
     /// Adds the part before the content.
-    /// - Returns: The entry's layout.
     static func addHead(
         of response: StoredResponse, length: Int64, to writer: inout RecordWriter
     ) -> Layout {
@@ -160,15 +159,13 @@ struct EntryFile {
     // The length of a slot with space to grow a little. Most new heads differ only in dates.
     private static func room(_ slot: Int) -> Int { (slot + slot / 8 + 64 + 63) / 64 * 64 }
 
-    /// The checksum of each block.
     static func checksums(_ content: Data) -> [UInt64] {
         stride(from: 0, to: content.count, by: blockBytes).map { start in
             XXHash64.hash(content.dropFirst(start).prefix(blockBytes))
         }
     }
 
-    /// Replaces the head.
-    /// - Returns: Whether there was space for it.
+    /// Replaces the head, if there is space for it.
     func replace(with response: StoredResponse) throws -> Bool {
         let new = Self.slot(response, sequence: sequence + 1)
         guard new.count <= layout.slotBytes else { return false }

@@ -105,3 +105,92 @@ extension AsyncHTTPClientTransport: PromptlyCancellable {
     /// A cancelled exchange always ends promptly.
     public var promptness: Promptness { .always }
 }
+
+/// Holds an `HTTPClient`.
+///
+/// If the transport owns it, it is shut down with the last holder.
+final class ClientHolder: Sendable {
+    let client: HTTPClient
+    private let mustShutDown: Atomic<Bool>
+
+    init(_ client: HTTPClient, isOwned: Bool) {
+        self.client = client
+        mustShutDown = Atomic(isOwned)
+    }
+
+    // async-http-client traps in debug builds if an `HTTPClient` is released without a shutdown.
+    deinit {
+        if mustShutDown.load(ordering: .acquiring) { client.shutdown { [client] _ in _ = client } }
+    }
+
+    func shutdown() async {
+        guard mustShutDown.exchange(false, ordering: .acquiringAndReleasing) else { return }
+        // The shutdown fails only if the `HTTPClient` was shut down before.
+        try? await client.shutdown()
+    }
+}
+
+extension AsyncHTTPClientTransport {
+    /// Parts of the configuration of an `HTTPClient` that the transport cannot read from it.
+    public struct ClientTraits: OptionSet, Hashable, Sendable {
+        /// The bits of the set.
+        public let rawValue: UInt8
+
+        /// Creates a set from bits.
+        public init(rawValue: UInt8) { self.rawValue = rawValue }
+
+        /// The `HTTPClient` returns redirects: its `redirectConfiguration` is `.disallow`.
+        ///
+        /// Without this trait, the transport assumes that the `HTTPClient` follows redirects, which
+        /// is the default of async-http-client, and stops it. The caller gets the head of the
+        /// redirect, but cannot read its content, and the connection is closed. If this trait is
+        /// wrong, the call fails as `configuration` after the second request was sent.
+        public static let returnsRedirects = Self(rawValue: 1 << 0)
+
+        /// The `HTTPClient` decodes content: its `decompression` is `.enabled`, as for
+        /// `HTTPClient.shared`.
+        ///
+        /// The transport then asks for gzip and deflate, and leaves decoding and its limit to the
+        /// `HTTPClient`. If this trait is missing, encoded content fails as `decompression`.
+        public static let decodesContent = Self(rawValue: 1 << 1)
+    }
+}
+
+/// The exchanges of a transport that have not ended.
+final class RunningExchanges: Sendable {
+    private enum State {
+        case open([ObjectIdentifier: HTTPExchange])
+        case closed
+    }
+
+    private let state = Mutex(State.open([:]))
+
+    /// Adds an exchange, unless the transport was shut down.
+    func add(_ exchange: HTTPExchange) -> Bool {
+        state.withLock { state in
+            guard case .open(var exchanges) = state else { return false }
+            state = .closed  // Avoids a copy of the dictionary.
+            exchanges[ObjectIdentifier(exchange)] = exchange
+            state = .open(exchanges)
+            return true
+        }
+    }
+
+    func remove(_ exchange: HTTPExchange) {
+        state.withLock { state in
+            guard case .open(var exchanges) = state else { return }
+            state = .closed  // Avoids a copy of the dictionary.
+            exchanges[ObjectIdentifier(exchange)] = nil
+            state = .open(exchanges)
+        }
+    }
+
+    /// Prevents further exchanges from starting, and returns those that have not ended.
+    func close() -> [HTTPExchange] {
+        state.withLock { state in
+            guard case .open(let exchanges) = state else { return [] }
+            state = .closed
+            return Array(exchanges.values)
+        }
+    }
+}

@@ -20,11 +20,7 @@ enum Fault {
         var proxyStatus: HTTPStatus?
     }
 
-    /// Returns the error that the caller gets.
-    /// - Parameters:
-    ///   - error: The error.
-    ///   - transfer: The progress of the exchange.
-    /// - Returns: The error; an error of the request's content is returned unchanged.
+    /// Returns the error that the caller gets; an error of the request's content is unchanged.
     static func of(_ error: any Error, _ transfer: TransferState) -> any Error {
         // These errors come from the request's content.
         if error is ClientError || error is CancellationError { return error }

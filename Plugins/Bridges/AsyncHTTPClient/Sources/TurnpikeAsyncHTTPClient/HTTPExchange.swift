@@ -43,9 +43,6 @@ final class HTTPExchange: Sendable {
     private var exchange: Exchange? { state.withLock { $0.exchange } }
 
     /// Starts async-http-client's task, unless the exchange was abandoned before.
-    /// - Parameters:
-    ///   - wire: The request.
-    ///   - onEnd: Called after the task has ended.
     func start(_ wire: WireRequest, onEnd: @escaping @Sendable (HTTPExchange) -> Void) {
         let mayBegin = state.withLock { state in
             guard case .starting = state.run else { return false }

@@ -25,7 +25,6 @@ final class Upload: Sendable {
     private let group: any EventLoopGroup
     private let state: Mutex<State>
 
-    /// The largest piece, in bytes.
     private static let pieceBytes = 262_144
 
     /// Opens the body.

@@ -19,13 +19,7 @@ struct SpanMaker: Sendable {
 
     // MARK: The beginning
 
-    /// Begins a span.
-    /// - Parameters:
-    ///   - kind: The kind.
-    ///   - request: The request.
-    ///   - template: The template of its URL.
-    ///   - outer: The span of the call. It is the parent if the task has no context.
-    /// - Returns: The span.
+    /// Begins a span within that of the call, unless the task has a context.
     func begin(
         _ kind: SpanKind, for request: Request, _ template: String?, inside outer: (any Span)? = nil
     ) -> any Span {
@@ -144,4 +138,22 @@ struct SpanMaker: Sendable {
 
     /// Returns the beginning of a text that is already redacted and escaped.
     func text(_ shown: String) -> String { Grammar.beginning(of: shown, upTo: Self.maxText) }
+}
+
+/// Writes the fields of a propagator into the header fields of a request.
+struct HeaderInjector: Injector {
+    /// Whether a redirect has led the request to another origin.
+    var isForeign = false
+
+    /// Sets a field, and replaces the caller's field of that name.
+    ///
+    /// A field that is not valid HTTP is left out, because baggage may contain anything and must
+    /// not make the request fail. After a redirect to another origin, only the fields of W3C Trace
+    /// Context are sent. The gate `Redirect` keeps these fields, too.
+    func inject(_ value: String, forKey key: String, into headers: inout HTTPHeaders) {
+        let name = HTTPHeaders.Name(key)
+        if isForeign, name != .traceparent, name != .tracestate { return }
+        let field: HTTPHeaders = [name: value]
+        if field.defect == nil { headers[name] = value }
+    }
 }

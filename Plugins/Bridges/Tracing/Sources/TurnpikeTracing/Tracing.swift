@@ -2,6 +2,7 @@
 
 public import Tracing
 public import TurnpikeEssentials
+public import TurnpikeStackFiles
 
 /// Creates spans of swift-distributed-tracing for calls: one for the call, and one for each request
 /// that is sent for it.
@@ -88,4 +89,51 @@ extension Gate where Self == Tracing {
     ) -> Self {
         Tracing(stack, tracer: tracer, redaction: redaction)
     }
+}
+
+/// The option with the template of a call's URL, after which its spans are named.
+public enum URLTemplate: RequestOptionKey {
+    /// The template: `/users/{id}`.
+    public typealias Value = String
+}
+
+extension Call {
+    /// Names the spans of this call after a template of its URL (`url.template`).
+    ///
+    /// A span is then named `GET /users/{id}` instead of `GET`. Do not pass a text with IDs: it
+    /// creates one name for each ID, and few tracing systems accept so many names.
+    public func urlTemplate(_ template: String) -> Call { option(URLTemplate.self, template) }
+}
+
+extension Registry {
+    /// Adds the gate `tracing` to the names of stack files.
+    ///
+    /// A stack file has only one list, so it names the gate twice: `{"use": "tracing"}` first, and
+    /// `{"use": "tracing", "spans": "attempts"}` last. The linter reports an entry in the wrong
+    /// place. The tracer is that of `InstrumentationSystem`.
+    public mutating func registerTracing() {
+        register(
+            gate: "tracing",
+            description: PartDescription(
+                """
+                Makes spans of swift-distributed-tracing. Place it outermost for the span of the call, \
+                and once more as the last gate, with `"spans": "attempts"`, for the requests that \
+                are sent.
+                """,
+                settings: ["spans": "What has a span: the call, or each request that is sent."],
+                example: #"{"use": "tracing", "spans": "call"}"#)
+        ) { settings -> any Gate in
+            let spans = SpanMaker(tracer: nil, redaction: .standard)
+            return switch settings.choice("spans", default: TracedPart.call) {
+            case .call: CallSpans(spans: spans)
+            case .attempts: AttemptSpan(spans: spans)
+            }
+        }
+    }
+}
+
+/// What a span is created for.
+private enum TracedPart: String, CaseIterable {
+    case call
+    case attempts
 }

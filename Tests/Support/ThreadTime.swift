@@ -5,16 +5,16 @@ import TurnpikeSupport
 /// The CPU time of the current thread.
 ///
 /// It excludes other threads and processes, so tests can compare it.
-public enum ThreadTime {
+package enum ThreadTime {
     /// The CPU time of the thread since it started.
-    public static var now: Duration {
+    package static var now: Duration {
         var time = timespec()
         unsafe clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
         return .seconds(Int64(time.tv_sec)) + .nanoseconds(Int64(time.tv_nsec))
     }
 
     /// Runs a synchronous body and measures its CPU time.
-    public static func of<Value>(
+    package static func of<Value>(
         _ body: () throws -> Value
     ) rethrows -> (value: Value, time: Duration) {
         let begin = now

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// TLS with the OpenSSL that libhiredis_ssl is linked to.
-//
-// The library's own TLS functions use a structure that differs between versions, and check no host name.
+// TLS with the OpenSSL of the system, which is loaded when it is needed.
 #include "CTurnpikeValkey.h"
 #include <arpa/inet.h>
 #include <dlfcn.h>
@@ -45,35 +43,20 @@ static openssl ssl;
 static bool is_loaded;
 static _Thread_local char reason[256];
 
-// The library uses functions of libhiredis, but is not linked to it.
-static void *open_with_base(const char *file, const char *base) {
-    void *hiredis = dlopen(base, RTLD_NOW | RTLD_GLOBAL);
-    void *library = dlopen(file, RTLD_NOW | RTLD_LOCAL);
-    if (!library && hiredis) dlclose(hiredis);
-    return library;
-}
-
 const char *tpv_tls_load(const char *file) {
 #if defined(__APPLE__)
-    static const char *const names[][2] = {
-        {"libhiredis_ssl.dylib", "libhiredis.dylib"},
-        {"/opt/homebrew/lib/libhiredis_ssl.dylib", "/opt/homebrew/lib/libhiredis.dylib"},
-        {"/usr/local/lib/libhiredis_ssl.dylib", "/usr/local/lib/libhiredis.dylib"},
-    };
+    // The system's own libssl ends the process that loads it.
+    const char *names[] = {"/opt/homebrew/lib/libssl.3.dylib", "/usr/local/lib/libssl.3.dylib"};
 #else
-    static const char *const names[][2] = {
-        {"libhiredis_ssl.so.1.3.0", "libhiredis.so.1.3.0"}, {"libhiredis_ssl.so.1.2.0", "libhiredis.so.1.2.0"},
-        {"libhiredis_ssl.so.1.1.0", "libhiredis.so.1.1.0"}, {"libhiredis_ssl.so.1.0.0", "libhiredis.so.1.0.0"},
-        {"libhiredis_ssl.so.1", "libhiredis.so.1"},         {"libhiredis_ssl.so", "libhiredis.so"},
-    };
+    const char *names[] = {"libssl.so.3", "libssl.so.1.1"};
 #endif
     if (is_loaded && !file) return NULL;
     void *library = file ? dlopen(file, RTLD_NOW | RTLD_LOCAL) : NULL;
     for (size_t index = 0; index < sizeof names / sizeof *names && !library && !file; index++) {
-        library = open_with_base(names[index][0], names[index][1]);
+        library = dlopen(names[index], RTLD_NOW | RTLD_LOCAL);
     }
     if (!library) {
-        snprintf(reason, sizeof reason, "there is no %s that can be loaded", file ? file : "libhiredis_ssl");
+        snprintf(reason, sizeof reason, "there is no %s that can be loaded", file ? file : "libssl");
         return reason;
     }
     openssl found, *s = &found;
@@ -109,7 +92,7 @@ const char *tpv_tls_load(const char *file) {
         // dlsym also searches the libraries that it is linked to.
         void *symbol = dlsym(library, all[index].name);
         if (!symbol) {
-            snprintf(reason, sizeof reason, "its OpenSSL has no %s", all[index].name);
+            snprintf(reason, sizeof reason, "it has no %s", all[index].name);
             dlclose(library);
             return reason;
         }

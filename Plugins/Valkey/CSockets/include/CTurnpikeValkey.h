@@ -5,58 +5,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// The library ---------------------------------------------------------------------------------------------------------
-
-/// Loads libhiredis from a file, or from the usual files. Returns NULL, or why it cannot be used (in static memory).
-const char *tpv_load(const char *file);
-
-// Replies -------------------------------------------------------------------------------------------------------------
-
-enum {
-    TPV_NULL = 1,
-    TPV_STATUS,
-    TPV_INTEGER,
-    TPV_BYTES,
-    TPV_ARRAY,
-    TPV_ERROR,
-};
-
-/// A value of a reply. An array is followed by its elements.
-typedef struct tpv_item {
-    int type;
-    /// The integer, the number of elements, or the number of bytes.
-    int64_t number;
-    /// The position where the bytes begin.
-    size_t offset;
-} tpv_item;
-
-typedef struct tpv_reader_limits {
-    /// The most bytes of one reply.
-    size_t bytes;
-    /// The most values in one reply.
-    size_t items;
-    /// The most levels of nested arrays.
-    unsigned depth;
-} tpv_reader_limits;
-
-typedef struct tpv_reader tpv_reader;
-
-tpv_reader *tpv_reader_create(tpv_reader_limits limits);
-void tpv_reader_free(tpv_reader *reader);
-
-/// Reads bytes of a server. Returns false if they break the protocol or a limit.
-bool tpv_reader_feed(tpv_reader *reader, const uint8_t *bytes, size_t count);
-
-/// Reads the next reply. Returns 1 if there is one, 0 if bytes are missing, -1 if the protocol or a limit is broken.
-int tpv_reader_next(tpv_reader *reader);
-
-/// The values of the reply, until the next call of any other function.
-const tpv_item *tpv_reader_items(const tpv_reader *reader, size_t *count);
-/// The bytes that the values refer to.
-const uint8_t *tpv_reader_bytes(const tpv_reader *reader, size_t *count);
-/// The rule that was broken, or "".
-const char *tpv_reader_fault(const tpv_reader *reader);
-
 // Sockets -------------------------------------------------------------------------------------------------------------
 
 enum { TPV_ADDRESS_SIZE = 128 };
@@ -88,7 +36,7 @@ void tpv_shutdown(int fd);
 
 enum { TPV_TLS_DONE = 0, TPV_TLS_WANTS_READ, TPV_TLS_WANTS_WRITE, TPV_TLS_END, TPV_TLS_FAULT };
 
-/// Loads libhiredis_ssl from a file, or from the usual files. Returns NULL, or why it cannot be used.
+/// Loads the libssl of OpenSSL from a file, or from the usual files. Returns NULL, or why it cannot be used.
 const char *tpv_tls_load(const char *file);
 /// Reads the certificates of a file, or those of the system. Returns NULL if they cannot be read.
 void *tpv_tls_context_create(const char *authorities);
