@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// The sockets of a loop: what is polled for each, which connections are idle, and what the watcher of connections is told. This
-// file uses only library.c.
+// The sockets of a loop: what is polled for each, and what the watcher of connections is told. This file uses only
+// library.c.
 
 // For POLLRDHUP.
 #if defined(__linux__) && !defined(_GNU_SOURCE)
@@ -32,8 +32,6 @@ enum {
     // In milliseconds.
     MUTE_TIME = 5,
     LOOPBACK_BUFFER = 131072,
-    // How long a connection waits for its first byte before an idle one is closed for it, in milliseconds.
-    FIRST_BYTE_PATIENCE = 1000,
 };
 
 int64_t tpc_loop_now(void) { return tpc_nanoseconds() / 1000000; }
@@ -70,7 +68,7 @@ static void tell_opening(tpc_loop *loop, tpc_transfer *transfer, int descriptor,
     loop->watcher.opening(loop->watcher.watcher, transfer->owner, descriptor, text, port);
 }
 
-static void tell_closed(tpc_loop *loop, int descriptor) {
+void tpc_tell_closed(tpc_loop *loop, int descriptor) {
     if (loop->watcher.watcher) loop->watcher.closed(loop->watcher.watcher, descriptor);
 }
 
@@ -84,7 +82,7 @@ static void tell_if_ended(tpc_loop *loop, int descriptor) {
     char byte;
     bool has_ended = recv(descriptor, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
 #endif
-    if (has_ended) tell_closed(loop, descriptor);
+    if (has_ended) tpc_tell_closed(loop, descriptor);
 }
 
 // MARK: What is polled: libcurl's interest in each descriptor, without the temporarily muted parts.
@@ -111,7 +109,7 @@ static void set_interest(tpc_poller *this, int descriptor, int former, int mask)
 #endif
 
 // Returns the interest of a descriptor, or NULL if none was noted.
-static interest_t *interest_of(tpc_loop *loop, int descriptor) {
+interest_t *tpc_interest_of(tpc_loop *loop, int descriptor) {
     return descriptor >= 0 && descriptor < loop->interest_count ? &loop->interests[descriptor] : NULL;
 }
 
@@ -146,7 +144,7 @@ static void mute(tpc_loop *loop, int descriptor, interest_t *interest, int mask,
 }
 
 bool tpc_connection_want(tpc_loop *loop, int descriptor, int mask, const tpc_transfer *user) {
-    interest_t *interest = mask ? make_interest(loop, descriptor) : interest_of(loop, descriptor);
+    interest_t *interest = mask ? make_interest(loop, descriptor) : tpc_interest_of(loop, descriptor);
     if (!interest) return mask == 0;
     set_wanted(loop, interest, mask);
     if (mask) {
@@ -162,7 +160,7 @@ bool tpc_connection_want(tpc_loop *loop, int descriptor, int mask, const tpc_tra
 }
 
 void tpc_connection_hold(tpc_loop *loop, int descriptor, bool is_held) {
-    interest_t *interest = interest_of(loop, descriptor);
+    interest_t *interest = tpc_interest_of(loop, descriptor);
     if (interest) mute(loop, descriptor, interest, CURL_POLL_IN, is_held);
 }
 
@@ -173,7 +171,7 @@ void tpc_connection_hold(tpc_loop *loop, int descriptor, bool is_held) {
 // space is polled only when bytes come, and every few milliseconds.
 
 static void count_fruitless(tpc_loop *loop, int descriptor, int mask, bool is_fruitless) {
-    interest_t *interest = interest_of(loop, descriptor);
+    interest_t *interest = tpc_interest_of(loop, descriptor);
     if (!interest) return;
     if (!is_fruitless || !(interest->wanted & CURL_POLL_OUT)) {
         interest->fruitless = 0;
@@ -199,7 +197,7 @@ void tpc_connections_act(tpc_loop *loop, const tpc_event *events, int count) {
     int running;
     for (int index = 0; index < count; index++) {
         int descriptor = events[index].descriptor, mask = events[index].mask;
-        interest_t *interest = interest_of(loop, descriptor);
+        interest_t *interest = tpc_interest_of(loop, descriptor);
         if (interest && interest->wanted == 0) {
             // The peer has closed an idle connection, or written to it. This is noticed before the connection is used again.
             if (interest->polled) poll_interest(loop, descriptor, interest, 0);
@@ -274,12 +272,12 @@ static bool is_connected(int descriptor) {
 
 int tpc_connection_close(void *user, int descriptor) {
     tpc_loop *loop = user;
-    interest_t *interest = interest_of(loop, descriptor);
+    interest_t *interest = tpc_interest_of(loop, descriptor);
     if (interest) {
         set_wanted(loop, interest, 0);
         *interest = (interest_t){0};
     }
-    tell_closed(loop, descriptor);
+    tpc_tell_closed(loop, descriptor);
     if (loop->library->waits_after_refusal && !is_connected(descriptor)) loop->has_refusal = true;
     return close(descriptor);
 }
@@ -295,133 +293,4 @@ bool tpc_has_descriptors(void) {
     if (descriptor < 0) return errno != EMFILE && errno != ENFILE;
     close(descriptor);
     return true;
-}
-
-// MARK: Idle connections.
-//
-// A server with few workers serves only a few connections at a time. Idle connections hold its workers, so it does not answer new
-// ones, although the system has accepted them. So if nothing has come on a new connection for too long, an idle connection to the
-// same peer is closed.
-
-static uint64_t peer_bit(const interest_t *interest) { return UINT64_C(1) << (interest->peer & 63); }
-
-// libcurl waits for nothing on the socket of a paused transfer either. So a connection counts as idle only after its transfer has
-// ended.
-void tpc_connection_set_idle(tpc_loop *loop, int descriptor, const tpc_transfer *user) {
-    interest_t *interest = interest_of(loop, descriptor);
-    if (!interest || interest->user != user || interest->wanted || interest->connection != CONNECTION_USED) return;
-    interest->connection = CONNECTION_IDLE;
-    interest->port = ((const transfer_t *)user)->connection.port;
-    if (loop->lacks_idle & peer_bit(interest)) loop->first_byte_due = 0;
-}
-
-// Returns whether the request of an active transfer went out from the local port of a socket.
-static bool is_used(tpc_loop *loop, int descriptor) {
-    int port = tpc_local_port(descriptor);
-    for (transfer_t *each = loop->active; each; each = each->next)
-        if (each->shown.result == TPC_RUNNING && each->connection.port == port) return true;
-    return false;
-}
-
-static interest_t *next_idle(tpc_loop *loop, uint32_t peer, int *from) {
-    for (int descriptor = *from; descriptor < loop->interest_count; descriptor++) {
-        interest_t *idle = &loop->interests[descriptor];
-        if (idle->connection != CONNECTION_IDLE || idle->peer != peer) continue;
-        // The next transfer on it may have begun, and been paused, before libcurl reported anything about the socket.
-        if (is_used(loop, descriptor)) continue;
-        *from = descriptor;
-        return idle;
-    }
-    return NULL;
-}
-
-static bool is_readable(int descriptor) {
-    char byte;
-    return recv(descriptor, &byte, 1, MSG_PEEK | MSG_DONTWAIT) >= 0;
-}
-
-// Ends all idle connections to a peer that are like a spoiled one, which a request would meet one after another. libcurl finds that
-// they have ended when it next looks for a connection; over TLS, only if no bytes are left.
-static void end_spoiled(tpc_loop *loop, uint32_t peer) {
-    char bytes[16384];
-    interest_t *idle;
-    // See `tpc_connections_make_room`.
-    if (tpc_version() < 0x075700) return;
-    for (int descriptor = 0; (idle = next_idle(loop, peer, &descriptor)); descriptor++) {
-        if (!is_readable(descriptor)) continue;
-        idle->connection = CONNECTION_USED;
-        shutdown(descriptor, SHUT_RDWR);
-        for (int count = 0; count < 64 && recv(descriptor, bytes, sizeof bytes, MSG_DONTWAIT) > 0; count++) {}
-    }
-}
-
-bool tpc_connection_is_spoiled(tpc_loop *loop, int port) {
-    for (int descriptor = 0; port > 0 && descriptor < loop->interest_count; descriptor++) {
-        interest_t *each = &loop->interests[descriptor];
-        if (each->connection != CONNECTION_IDLE || each->port != port || !is_readable(descriptor)) continue;
-        // libcurl closes this one itself.
-        each->connection = CONNECTION_USED;
-        end_spoiled(loop, each->peer);
-        return true;
-    }
-    return false;
-}
-
-void tpc_connections_make_room(tpc_loop *loop) {
-    int64_t present = tpc_loop_now();
-    loop->first_byte_due = INT64_MAX;
-    loop->lacks_idle = 0;
-    // Older versions write to the connection once more to end TLS, which would raise SIGPIPE.
-    if (tpc_version(loop->library) < 0x075700) return;
-    uint32_t sought = 0;
-    int from = 0;
-    for (int descriptor = 0; descriptor < loop->interest_count; descriptor++) {
-        interest_t *waiting = &loop->interests[descriptor];
-        if (waiting->connection != CONNECTION_NEW || !waiting->wanted) continue;
-        if (waiting->first_byte_due <= present) {
-            // Two peers may have the same bit. Then one of them waits until the other one has an idle connection.
-            if (loop->lacks_idle & peer_bit(waiting)) continue;
-            if (waiting->peer != sought) from = 0;
-            sought = waiting->peer;
-            interest_t *idle = next_idle(loop, waiting->peer, &from);
-            if (!idle) {
-                loop->lacks_idle |= peer_bit(waiting);
-                continue;
-            }
-            // libcurl closes the descriptor when it next looks for a connection, and finds that this one has ended.
-            idle->connection = CONNECTION_USED;
-            shutdown(from, SHUT_RDWR);
-            waiting->first_byte_due = present + FIRST_BYTE_PATIENCE;
-        }
-        if (waiting->first_byte_due < loop->first_byte_due) loop->first_byte_due = waiting->first_byte_due;
-    }
-}
-
-// MARK: Unused connections.
-//
-// libcurl closes connections that have been idle for too long only when it looks for one. A client without requests would keep
-// its connections, and their places at the server. So they are ended here, later than libcurl would use them again
-// (`unused_time`). A regular check ends those that were unused at the previous check. Unused means that libcurl does not wait for
-// the socket, in any version of HTTP.
-
-void tpc_connections_end_unused(tpc_loop *loop) {
-    bool is_any = false;
-    loop->unused_due = INT64_MAX;
-    // See `tpc_connections_make_room`.
-    if (tpc_version(loop->library) < 0x075700) return;
-    for (int descriptor = 0; descriptor < loop->interest_count; descriptor++) {
-        interest_t *each = &loop->interests[descriptor];
-        if (each->connection == CONNECTION_NONE || each->connection == CONNECTION_ENDED) continue;
-        is_any = true;
-        if (each->wanted || is_used(loop, descriptor)) {
-            each->is_unused = false;
-        } else if (!each->is_unused) {
-            each->is_unused = true;
-        } else {
-            each->connection = CONNECTION_ENDED;
-            shutdown(descriptor, SHUT_RDWR);
-            tell_closed(loop, descriptor);
-        }
-    }
-    if (is_any) loop->unused_due = tpc_loop_now() + loop->unused_time;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // The members of a loop and of a transfer, and what each file offers to the files above it: loop.c uses transfer.c, which uses
-// request.c, which uses http2.c and connections.c, which use library.c.
+// request.c, which uses http2.c and idle.c, which uses connections.c, which uses library.c.
 
 #pragma once
 
@@ -68,6 +68,11 @@ typedef struct {
     // When an idle connection to the same peer is closed, in milliseconds, unless something has come before.
     int64_t first_byte_due;
 } interest_t;
+
+enum {
+    // How long a connection waits for its first byte before an idle one is closed for it, in milliseconds.
+    FIRST_BYTE_PATIENCE = 1000,
+};
 
 enum { TPC_CLOSE_NOTIFIES = 256 };
 
@@ -219,6 +224,10 @@ static inline int64_t tpc_nanoseconds(void) {
 
 // MARK: connections.c
 
+/// Returns the interest in a descriptor, or NULL if there is none.
+interest_t *tpc_interest_of(tpc_loop *loop, int descriptor);
+/// Tells the watcher that a connection has closed.
+void tpc_tell_closed(tpc_loop *loop, int descriptor);
 /// Opens a socket for a transfer, and returns its descriptor, or -1.
 int tpc_connection_open(tpc_loop *loop, tpc_transfer *transfer, struct curl_sockaddr *address);
 /// The CURLOPT_CLOSESOCKETFUNCTION; its argument is the loop.
@@ -227,22 +236,25 @@ int tpc_connection_close(void *loop, int descriptor);
 bool tpc_connection_want(tpc_loop *loop, int descriptor, int mask, const tpc_transfer *user);
 /// Stops or resumes polling a descriptor for input.
 void tpc_connection_hold(tpc_loop *loop, int descriptor, bool is_held);
+/// Lets libcurl act on events.
+void tpc_connections_act(tpc_loop *loop, const tpc_event *events, int count);
+/// Polls again what was temporarily muted.
+void tpc_connections_unmute(tpc_loop *loop);
+/// Returns whether the process may open another descriptor.
+bool tpc_has_descriptors(void);
+
+// MARK: idle.c
+
 /// Notes that a transfer has ended well, so its connection is idle if libcurl has kept it.
 void tpc_connection_set_idle(tpc_loop *loop, int descriptor, const tpc_transfer *user);
 /// Returns whether an idle connection, which has a local port, has bytes or has ended. No request asked for such bytes (RFC 9112
 /// §9.2), but libcurl 7.88 would read them as the response to the next request.
 /// The other idle connections of its peer that have bytes or have ended are ended, too.
 bool tpc_connection_is_spoiled(tpc_loop *loop, int port);
-/// Lets libcurl act on events.
-void tpc_connections_act(tpc_loop *loop, const tpc_event *events, int count);
-/// Polls again what was temporarily muted.
-void tpc_connections_unmute(tpc_loop *loop);
 /// Closes idle connections to peers that send nothing on new ones.
 void tpc_connections_make_room(tpc_loop *loop);
 /// Ends the connections that have been unused since the previous call.
 void tpc_connections_end_unused(tpc_loop *loop);
-/// Returns whether the process may open another descriptor.
-bool tpc_has_descriptors(void);
 
 // MARK: http2.c
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import struct Foundation.Data
-public import TurnpikeMiddleware
+public import TurnpikeTraffic
 
 /// Stores the state that the replicas of a service share: quotas, cool-downs, tokens and locks.
 ///
