@@ -26,7 +26,7 @@ struct CurlStrayBytesTests {
                 [
                     .hold(start), .write(Self.response("first")), .hold(hold),
                     .write(Self.response("stray")),
-                    .serve { peer in
+                    .serve { peer, _ in
                         continuation.yield()
                         while peer.read() != nil {}
                     },

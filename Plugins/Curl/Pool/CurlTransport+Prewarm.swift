@@ -101,7 +101,8 @@ extension CurlTransport {
     ) async -> Result<Int32?, any Error> {
         var isInBatch = false
         do {
-            let (response, connection) = try await send(request, context: context, over: http3 == nil ? nil : lane) {
+            let lane = http3 == nil ? nil : lane
+            let (response, connection) = try await send(request, context: context, over: lane) {
                 isInBatch = true
                 batch.add($1, of: $0)
             }
