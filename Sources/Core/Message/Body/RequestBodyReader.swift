@@ -144,7 +144,7 @@ public final class RequestBodyReader {
     }
 }
 
-/// The chunks of several bodies in a row; each body is opened when its turn comes.
+/// Reads several bodies in a row, and opens each body when the previous body has ended.
 private struct PartIterator: AsyncIteratorProtocol {
     var rest: ArraySlice<RequestBody>
     var reader: RequestBodyReader?
@@ -160,7 +160,6 @@ private struct PartIterator: AsyncIteratorProtocol {
     }
 }
 
-/// A body whose bytes are made while it is sent.
 final class RequestBodyStream: Sendable {
     let length: Int64?
     let isLive: Bool
@@ -193,7 +192,6 @@ final class RequestBodyStream: Sendable {
     }
 }
 
-/// A body that is a file, or a range of it.
 struct RequestBodyFile: Sendable {
     let url: URL
     let range: Range<Int64>?

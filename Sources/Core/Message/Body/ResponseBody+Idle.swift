@@ -4,7 +4,7 @@ import Synchronization
 import TurnpikeSupport
 
 extension ResponseBody {
-    /// Ends the body as ``ClientError/Code/idleTimeout`` when it stalls or arrives too slowly.
+    /// Ends the body as ``ClientError/Code/idleTimeout`` if the body stalls or arrives too slowly.
     ///
     /// Time counts only while the body's reader waits. If several limits are set, the strictest
     /// limit ends the body first.
@@ -27,7 +27,7 @@ extension ResponseBody {
     }
 }
 
-/// The clock of one body, which runs while a pull is outstanding.
+/// Measures how long the pulls of one body wait.
 private final class IdleWatch: Sendable {
     private struct State {
         var timer: (any TimerToken)?
@@ -93,7 +93,7 @@ private final class IdleWatch: Sendable {
             return (state.timer, Double(state.bytes) < wanted)
         }
         timer?.cancel()
-        // If the rest of a slow body has now arrived, the body is not ended.
+        // A slow body is not ended if all of its content has arrived by now.
         guard isTooSlow, canceller.isUnderWay else { return }
         throw ClientError(
             .idleTimeout,

@@ -41,8 +41,8 @@ public struct MediaType: Hashable, Sendable {
 
     /// Parses a media type or range, or returns nil if the text is neither.
     ///
-    /// The method accepts what peers send. If a parameter has no value, it is skipped. If a quoted
-    /// string has no end, it extends to the end of the text.
+    /// A parameter without a value is skipped. A quoted string without an end extends to the end of
+    /// the text.
     public init?(parsing text: String) {
         let parts = Grammar.split(text[...], at: UInt8(ascii: ";"))
         let names = Grammar.trimmed(parts[0]).split(
@@ -88,8 +88,7 @@ public struct MediaType: Hashable, Sendable {
         return subtype.utf8.starts(with: "*+".utf8) && suffix == other.suffix
     }
 
-    /// The structured syntax suffix (RFC 6838 §4.2.8) without its plus sign; the suffix of
-    /// `application/problem+json` is `json`.
+    /// The structured syntax suffix without its plus sign (RFC 6838 §4.2.8), such as `json`.
     public var suffix: String? {
         guard let plus = subtype.lastIndex(of: "+") else { return nil }
         let suffix = subtype[subtype.index(after: plus)...]

@@ -16,7 +16,6 @@ public struct RequestOptions: Sendable {
         var id: ObjectIdentifier { ObjectIdentifier(key) }
     }
 
-    /// The set options, in order.
     private(set) var entries: [Entry] = []
 
     /// Creates empty options.
@@ -70,7 +69,6 @@ extension RequestOptions {
 ///
 /// A deadline then covers only the time up to the response head, and idle limits do not apply.
 enum StreamingOption: OptionKey {
-    /// The decision of the caller.
     typealias Value = Bool
 }
 
@@ -82,8 +80,7 @@ extension RequestOptions {
     }
 }
 
-/// Whether the content of a request works only once, like a rotating refresh token: the server
-/// consumes the token, and only the response contains its replacement.
+/// Whether the content of a request works only once, as a rotating refresh token does.
 enum OneTimeOption: OptionKey {
     typealias Value = Bool
 }
@@ -91,8 +88,9 @@ enum OneTimeOption: OptionKey {
 extension RequestOptions {
     /// Whether the content of the request works only once.
     ///
-    /// If true, time limits of gates and ``Client/cancelAll()`` do not end the request. Only its
-    /// own exchange and the limits of its sender end it. It is only sent again if no part was sent.
+    /// If true, time limits of gates and ``Client/cancelAll()`` do not end the request. Only the
+    /// request's own exchange and the limits of its sender end the request. The request is sent
+    /// again only if no part of it was sent.
     public var isOneTime: Bool {
         get { self[OneTimeOption.self] ?? false }
         set { self[OneTimeOption.self] = newValue ? true : nil }

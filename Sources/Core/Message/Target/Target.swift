@@ -44,7 +44,7 @@ public struct Target: Sendable {
         return copy
     }
 
-    /// The absolute URI, or a placeholder and the fault.
+    /// The absolute URI, or a placeholder with the fault.
     func resolved(against base: TargetURI?) -> TargetURI {
         let uri =
             switch kind {

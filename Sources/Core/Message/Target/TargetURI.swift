@@ -53,8 +53,7 @@ public struct TargetURI: Sendable {
 
     // MARK: Forms
 
-    /// The absolute form (RFC 9112 §3.2.2), without user information and fragment; user information
-    /// and fragment are not sent.
+    /// The absolute form (RFC 9112 §3.2.2), without user information and fragment.
     public var absoluteForm: String {
         let end = parts.query?.upperBound ?? parts.path.upperBound
         guard let user = parts.userInformation else {
@@ -113,9 +112,7 @@ public struct TargetURI: Sendable {
             || byte == UInt8(ascii: ".")
     }
 
-    /// The fault of the host or the port, or nil.
-    ///
-    /// Any scheme is accepted, such as the scheme of a proxy.
+    /// The fault of the host or the port, or nil; any scheme is accepted, such as that of a proxy.
     public var authorityFault: String? { Self.authorityFault(Array(text.utf8), parts) }
 
     private static func authorityFault<Bytes: RandomAccessCollection<UInt8>>(
@@ -165,7 +162,6 @@ extension String {
         return part ?? String(Substring(bytes(range)))
     }
 
-    /// The bytes between two positions.
     func bytes(_ range: Range<Int>) -> Substring.UTF8View {
         let start = utf8.index(startIndex, offsetBy: range.lowerBound)
         return utf8[start..<utf8.index(start, offsetBy: range.count)]
@@ -236,7 +232,6 @@ extension TargetURI {
         return changed(text.part(0..<parts.path.upperBound) + "/")
     }
 
-    /// The URI without path, query and fragment.
     var withoutPath: TargetURI { changed(text.part(0..<parts.path.lowerBound)) }
 
     private func changed(_ text: String) -> TargetURI {
