@@ -57,7 +57,7 @@ public struct GateFacts: Sendable {
 
     /// The quotas that the gate uses; each quota has a unique text.
     ///
-    /// If a request passes two gates with a common quota, it uses the quota twice.
+    /// If a request passes two gates with a common quota, the request uses the quota twice.
     public var sharedQuotas: Set<String> = []
 
     /// Creates facts.
