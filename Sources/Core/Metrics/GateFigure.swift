@@ -35,7 +35,7 @@ public struct LiveFigure: Sendable, Hashable, Codable {
     public let name: String
     /// The state, in words or as a figure with its unit.
     public let value: String
-    /// Whether calls may fail or wait because of it now.
+    /// Whether calls may fail or wait now because of this state.
     public let isTrouble: Bool
 
     /// Creates a line, which must not contain an account, a path or content.

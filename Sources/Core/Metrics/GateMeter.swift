@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Receives the figures of gates and transports, except the measurements of passes.
-///
-/// Examples are the state of a breaker, the length of a queue, a refusal, and open connections.
+/// Receives the figures of gates and transports, such as a breaker's state or a queue's length.
 ///
 /// A gate with such a figure takes a meter in its initializer, and describes its figures to the
-/// meter. `MetricsStore` is a meter. A meter is called at the time of the event. The meter must not
+/// meter. `MetricsStore` is a meter. A meter is called at the time of the event, so it must not
 /// block, and must not call the gate. Names are words with dots (`turnpike.circuit_breaker.state`).
 /// Labels come from a bounded set: states, reasons and origins, but never paths.
 ///
@@ -54,9 +52,7 @@ extension GateMeter {
 }
 
 extension Origin {
-    /// The labels of an origin in figures: `server.address` and `server.port`.
-    ///
-    /// The names come from OpenTelemetry.
+    /// The labels of an origin in figures, as OpenTelemetry names them.
     public var meterLabels: [String: String] {
         ["server.address": host, "server.port": String(port)]
     }

@@ -27,9 +27,7 @@ struct LabelledMeter: GateMeter {
 }
 
 extension GateMeter {
-    /// Returns this meter for one gate, with a label that identifies the gate.
-    ///
-    /// The label distinguishes the gate from other gates of its kind.
+    /// Returns this meter with a label that distinguishes one gate from others of its kind.
     ///
     /// ```swift
     /// .concurrencyLimit(total: 8, meter: store.labelled(gate: "search"))
