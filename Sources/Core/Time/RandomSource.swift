@@ -75,7 +75,7 @@ public final class CallRandom: Sendable {
     public var share: Double {
         kept.withLock { kept in
             if let kept { return kept }
-            // The numbers of calls count up from 0, so this is another stream of the random source.
+            // The numbers of calls count up from 0, so no call has this number.
             var generator = source.generator(forCall: call ^ 1 << 63)
             let share = generator.unit()
             kept = share
