@@ -2,9 +2,7 @@
 
 public import TurnpikeSupport
 
-/// The chunks that the reader has not taken yet, in order.
-///
-/// Up to the limit of ``Flow``, they are in memory; further chunks are in a file.
+/// The unread chunks in order: in memory up to the limit of ``Flow``, further chunks in a file.
 struct ChunkBuffer {
     private let flow: Flow
     private var chunks: [BodyChunk] = []
@@ -118,9 +116,7 @@ public enum BodyChunk: Sendable {
     func free() { unsafe giveBack(start) }
 }
 
-/// Bytes of a response that arrive faster than they are read.
-///
-/// The bytes are appended to a temporary file and read from its front.
+/// A temporary file for bytes that arrive faster than they are read.
 ///
 /// The file is truncated whenever all its bytes have been read.
 final class SpillFile {

@@ -53,7 +53,6 @@ extension Response {
     }
 }
 
-/// Decodes one content coding.
 // SAFETY: one reader at a time uses it, through its source.
 private final class ContentDecoder: @unchecked Sendable {
     private let decompressor: any Decompressor
@@ -128,7 +127,6 @@ private final class ContentDecoder: @unchecked Sendable {
     }
 }
 
-/// The content of another body, decoded as it is read.
 // SAFETY: a body has one reader, which asks for one chunk at a time; `cancel` uses the body alone.
 private final class DecodedSource: ResponseBodySource, @unchecked Sendable {
     private let body: ResponseBody

@@ -9,9 +9,7 @@ import TurnpikeSupport
 /// an end, the exchange is therefore freed, and no call stays open. A weak reference to the
 /// exchange would cost more than this object.
 final class ExchangeCore: Sendable {
-    /// How an exchange ended.
     enum End {
-        /// The whole response has arrived.
         case complete
         /// The connection or the peer ended the exchange too early.
         case broken(any Error)
@@ -42,8 +40,8 @@ final class ExchangeCore: Sendable {
 
         init(_ flow: Flow) { buffer = ChunkBuffer(flow) }
 
-        /// Sets the result for the caller that waits for the head, unless it is already set.
-        /// - Returns: The waiting caller, to be resumed outside the lock.
+        /// Sets the result for the caller that waits for the head, unless a result is already set.
+        /// - Returns: The waiting caller, which must be resumed outside the lock.
         mutating func open(
             _ result: Result<ArrivedHead, any Error>
         ) -> Waiting<ArrivedHead>? {
@@ -78,17 +76,16 @@ final class ExchangeCore: Sendable {
         if isOver { registration.end() }
     }
 
-    /// Stops listening to the context.
     func stopListening() { state.withLock { $0.registration.take() }?.end() }
 
     func cancel(_ reason: CancelReason) {
         let (wasOpen, waiter, reader, registration) = state.withLock {
             state -> (Bool, Waiting<ArrivedHead>?, Waiting<BodyChunk?>?, CancelRegistration?) in
-            // This line alone decides which came first: the end of the response or a time limit.
+            // This line alone decides which came first: the end of the response or the time limit.
             if reason.owner == .timeLimit, state.end != nil { return (false, nil, nil, nil) }
             let wasOpen = state.end == nil
             switch state.end {
-            // The first error stays.
+            // The first error decides.
             case .broken, .givenUp: break
             // A complete response becomes incomplete, because its unread chunks are dropped below.
             case nil, .complete: state.end = .givenUp(reason.error)
@@ -108,7 +105,6 @@ final class ExchangeCore: Sendable {
     }
 }
 
-/// A head that has arrived, parsed or unparsed.
 enum ArrivedHead: Sendable {
     case read(Exchange.Head)
     case unread(any LazyResponseHead)

@@ -5,7 +5,6 @@ import TurnpikeSupport
 
 /// One end of a connection in memory.
 final class MockChannel: UpgradedChannel {
-    /// The bytes of one direction.
     private final class Lane: Sendable {
         struct State {
             var bytes = Data()

@@ -133,7 +133,6 @@ public struct RequestMatcher: Sendable {
 /// `{name}` matches one segment and captures it. `*` matches any one segment. `**` at the end
 /// matches the rest, which may be empty. Other text must equal the percent-encoded path of the URL.
 public struct PathPattern: Hashable, Sendable {
-    /// The pattern as it was written.
     let text: String
     private let segments: [Substring]
 

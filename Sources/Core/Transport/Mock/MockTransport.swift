@@ -3,9 +3,7 @@
 import Synchronization
 public import TurnpikeSupport
 
-/// A transport without a network, for tests.
-///
-/// A closure or stubs give the responses, and the requests are recorded.
+/// A transport without a network, for tests: it records requests and returns set responses.
 ///
 /// ```swift
 /// let transport = MockTransport { request in .ok(json: ["path": .string(request.url.path())]) }
@@ -102,8 +100,7 @@ public final class MockTransport: Transport {
         }
     }
 
-    /// A report for each request that matched no stub; it has the request and the difference from
-    /// the nearest stub.
+    /// A report for each unmatched request, with its difference from the nearest stub.
     public var unmatched: [String] { state.withLock { $0.unmatched } }
 
     /// The names of the stubs that were never used.
@@ -114,8 +111,8 @@ public final class MockTransport: Transport {
 
     /// Throws if a request matched no stub, or if a stub was never used.
     ///
-    /// Call it at the end of a test to find hidden faults. For example, a retry may hide a request
-    /// that no stub matches.
+    /// Call this method at the end of a test. A retry may, for example, hide a request that no stub
+    /// matches.
     public func verify() throws {
         let complaints = unmatched + unused.map { "the stub “\($0)” was never used" }
         if complaints.isEmpty { return }
