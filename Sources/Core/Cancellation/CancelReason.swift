@@ -47,6 +47,6 @@ public struct CancelReason: Sendable {
         CancelReason(.timeLimit, error: error)
     }
 
-    /// The same reason, but a time limit then also ends complete and broken bodies.
+    /// The same reason for a time limit that came first: it also ends complete and broken bodies.
     var decided: CancelReason { owner == .timeLimit ? .failed(error) : self }
 }

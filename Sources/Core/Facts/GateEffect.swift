@@ -51,7 +51,7 @@ public enum GateEffect: Sendable, Hashable {
 
     // MARK: The connection
 
-    /// Sends each request for a host, with or without a port, to one of the endpoints that serve it.
+    /// Sends each request for a host, with or without a port, to one of the endpoints of the host.
     case choosesEndpoint(for: String)
 
     // MARK: The request
@@ -73,7 +73,7 @@ public enum GateEffect: Sendable, Hashable {
 
     // MARK: Groups
 
-    /// Lets only some requests pass the gates of its group; `byOrigin` if a list of origins decides.
+    /// Lets only some requests pass the gates of its group; `byOrigin` if a list of origins does so.
     case selects(byOrigin: Bool)
 
     // MARK: The response

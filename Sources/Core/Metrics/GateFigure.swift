@@ -27,7 +27,7 @@ public struct GateFigure: Sendable, Hashable {
     }
 }
 
-/// A line about the present state of a gate or a transport, for the person who looks why calls fail.
+/// A line about the present state of a gate or a transport, which helps to see why calls fail.
 ///
 /// `ClientStatus` of `TurnpikeInspection` shows the lines of a client, without secrets.
 public struct LiveFigure: Sendable, Hashable, Codable {
