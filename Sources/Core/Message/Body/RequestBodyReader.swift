@@ -15,7 +15,6 @@ public final class RequestBodyReader {
     }
 
     private var source: Source
-    // The number of bytes that remain, if the length is known.
     private var remaining: Int64?
     private var stopsAtLimit = false
     // The trailer computations whose fields were not read yet.
@@ -25,7 +24,6 @@ public final class RequestBodyReader {
     /// ``next(isolation:)`` has returned nil.
     public private(set) var trailers: HTTPHeaders = [:]
 
-    /// The size of the chunks of a file.
     static let chunkBytes = 65_536
 
     init(data: Data) { source = data.isEmpty ? .ended : .data(data) }

@@ -27,7 +27,6 @@ extension ResponseBody {
     }
 }
 
-/// Measures how long the pulls of one body wait.
 private final class IdleWatch: Sendable {
     private struct State {
         var timer: (any TimerToken)?
@@ -70,7 +69,6 @@ private final class IdleWatch: Sendable {
             }
             return state.hasStopped
         }
-        // The body has already ended.
         if hasStopped { timer.cancel() }
     }
 

@@ -54,7 +54,7 @@ public struct ResponseBody: Sendable {
 
     /// Creates a body from changed chunks of another body, with that body's trailer fields.
     /// - Parameters:
-    ///   - chunks: The chunks. Each is requested in a separate task.
+    ///   - chunks: The chunks, each of which is requested in a separate task.
     ///   - length: The number of bytes to expect, if it is known.
     ///   - body: The other body.
     public init<Chunks: AsyncSequence & Sendable>(
@@ -105,7 +105,6 @@ public struct ResponseBody: Sendable {
         /// Ends the transfer, if the body still exists.
         public func cancel(_ reason: CancelReason) { storage?.cancel(reason) }
 
-        /// Whether more content, or its end, has not arrived yet.
         var isUnderWay: Bool { storage?.arrival == .underWay }
 
         /// The body's trailer fields, for an end handler that must not keep the body alive.
@@ -230,8 +229,7 @@ extension ResponseBody: AsyncSequence {
     public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(storage) }
 }
 
-// The identity of the iterator, released with the iterator. The class is not Sendable, so only one
-// task uses it.
+// The iterator releases this object. The class is not Sendable, so only one task uses it.
 private final class Reader {
     private let storage: ResponseBodyStorage
     private var hasBegun = false

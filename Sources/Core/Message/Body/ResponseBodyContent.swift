@@ -4,7 +4,6 @@ import TurnpikeSupport
 
 // Most bodies are small and arrive with their heads. The reader therefore takes chunks from memory
 // and from a `ReadySource` without a suspension, which would cost four async frames.
-/// (`bench instructions`).
 enum ResponseBodyContent {
     /// The bytes of this case are in ``ResponseBodyStorage``.
     case memory(trailers: HTTPHeaders, encodedBytes: Int64?)

@@ -11,8 +11,8 @@ public import TurnpikeSupport
 public protocol ResponseBodySource: Sendable {
     /// Returns the next chunk, or nil at the end.
     ///
-    /// One reader at a time calls this method. The method must return soon after ``cancel(_:)``. If
-    /// the task is cancelled, the method must soon throw `CancellationError`.
+    /// One reader at a time calls this method. It must return soon after ``cancel(_:)``, and throw
+    /// `CancellationError` soon after its task was cancelled.
     func next() async throws -> Data?
 
     /// Ends the transfer; called at most once, from any thread, perhaps while ``next()`` waits.
@@ -24,9 +24,7 @@ public protocol ResponseBodySource: Sendable {
     /// source that wraps a body returns ``ResponseBody/arrival`` of that body.
     var arrival: ResponseBodyArrival { get }
 
-    /// The trailer fields, after ``next()`` has returned nil; none by default.
-    ///
-    /// A source that wraps a body returns ``ResponseBody/trailers`` of that body.
+    /// The trailer fields after the end, or those of a wrapped body; none by default.
     var trailers: HTTPHeaders { get }
 
     /// The number of coded bytes from which the chunks so far were decoded, or a larger number.
@@ -193,7 +191,6 @@ final class PrefixedSource: WrappingSource {
     var encodedBytes: Int64? { rest.encodedBytes }
 }
 
-/// The rest of a body after a peek.
 final class ContinuedSource: WrappingSource {
     private let storage: ResponseBodyStorage
     var body: ResponseBody { ResponseBody(storage: storage) }

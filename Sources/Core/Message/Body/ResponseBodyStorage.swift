@@ -3,7 +3,6 @@
 import Synchronization
 import TurnpikeSupport
 
-/// The state of a ``ResponseBody``: its reader, its watchers, and its end.
 final class ResponseBodyStorage: Sendable {
     private enum Phase {
         case unread
@@ -126,7 +125,6 @@ final class ResponseBodyStorage: Sendable {
         return ready
     }
 
-    /// The rest of a pull for which ``takeReady()`` found nothing.
     func waitForChunk() async throws -> Data? {
         do {
             let chunk =
@@ -185,7 +183,7 @@ final class ResponseBodyStorage: Sendable {
         }
     }
 
-    // The reported error is the recorded error, with the details of its exchange.
+    // The reported error is the recorded error with the details of its exchange.
     func fail(_ error: any Error) throws {
         cancel(.failed(error))
         try throwEnd()

@@ -187,8 +187,7 @@ extension HTTPHeaders: ExpressibleByDictionaryLiteral {
 }
 
 extension HTTPHeaders.Name {
-    // The separator of lines that are joined: a comma (RFC 9110 §5.3), or a semicolon for cookies
-    // (RFC 6265 §5.4, RFC 9113 §8.2.3).
+    // A comma (RFC 9110 §5.3), or a semicolon for cookies (RFC 6265 §5.4, RFC 9113 §8.2.3).
     fileprivate var separator: String { self == .cookie ? "; " : ", " }
 }
 
@@ -210,8 +209,7 @@ extension HTTPHeaders {
         guard contains(.retryAfter) else { return nil }
         return values(of: .retryAfter).compactMap { value -> Duration? in
             if let date = HTTPDate.parse(value, now: now) {
-                // The result is not a number if `now` is not a number, because a duration cannot be
-                // infinite.
+                // If `now` is not a number, the result is not a number.
                 let seconds = date.timeIntervalSince(now)
                 return seconds > 0 ? .seconds(Swift.min(seconds, 1e12)) : .zero
             }

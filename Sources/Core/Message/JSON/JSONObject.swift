@@ -64,7 +64,6 @@ public struct JSONObject: Sendable {
     /// The names in order.
     public var names: [String] { members.map(\.name) }
 
-    /// Appends a member, or returns false if the name is in use.
     mutating func append(_ name: String, _ value: JSONValue) -> Bool {
         if position(of: name) != nil { return false }
         members.append(Member(name: name, value: value))

@@ -117,7 +117,6 @@ extension JSONParser {
         let range: Range<Int>
         let isInteger: Bool
         let isNegative: Bool
-        /// The absolute value of an integer, or nil if it overflows.
         let magnitude: UInt64?
 
         /// Whether the number may exceed the range of `Double`; only a conversion can show this.

@@ -92,9 +92,8 @@ extension JSONValue {
 
 /// The JSON text that a `Decoder` reads, for values that must be kept exactly.
 ///
-/// Foundation's decoder cannot return an integer beyond 64 bits, or distinguish `1` from `1.0`. But
-/// the decoder knows its coding path. A ``JSONValue`` takes the value at that path from the source
-/// in the decoder's `userInfo`.
+/// Foundation's decoder cannot return an integer beyond 64 bits, or distinguish `1` from `1.0`. A
+/// ``JSONValue`` therefore takes the value at its coding path from this source in the `userInfo`.
 final class JSONSource: Sendable {
     static let key = CodingUserInfoKey(rawValue: "TurnpikeCore.JSONSource")
 

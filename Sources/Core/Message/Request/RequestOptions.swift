@@ -65,9 +65,7 @@ extension RequestOptions {
     }
 }
 
-/// Whether the response body may last indefinitely, as an event stream does.
-///
-/// A deadline then covers only the time up to the response head, and idle limits do not apply.
+/// If true, a deadline covers only the time up to the response head, and idle limits do not apply.
 enum StreamingOption: OptionKey {
     typealias Value = Bool
 }
@@ -80,7 +78,6 @@ extension RequestOptions {
     }
 }
 
-/// Whether the content of a request works only once, as a rotating refresh token does.
 enum OneTimeOption: OptionKey {
     typealias Value = Bool
 }

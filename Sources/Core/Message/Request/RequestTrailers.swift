@@ -63,9 +63,7 @@ extension RequestBody {
     }
 }
 
-/// The trailer fields of a request body: their possible names, and how each send creates them.
 struct RequestTrailers: Sendable {
-    /// The state of one send, used by one task.
     struct Run {
         let names: [HTTPHeaders.Name]
         let update: (Data) throws -> Void

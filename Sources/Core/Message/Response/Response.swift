@@ -157,7 +157,6 @@ protocol ResponseHistory: AnyObject, Sendable {
     func completed(_ error: any Error) -> any Error
 }
 
-/// Receives reports about the reading of a response body.
 protocol ResponseBodyListener: AnyObject, Sendable {
     func didReceive(bytes: Int, in exchange: Int)
 

@@ -105,8 +105,7 @@ extension IPAddress {
         (0xF, 28),  // 240.0.0.0/4, reserved, and broadcast
     ]
 
-    // The wire server of Azure; metadata services of other clouds have link-local, shared or unique
-    // local addresses.
+    // The wire server of Azure; metadata services of other clouds are not at public addresses.
     private static let metadata: Set<UInt32> = [0xA83F_8110]
 
     private static let reservedV6: [(prefix: UInt64, shift: UInt64)] = [
@@ -142,7 +141,7 @@ enum IPv4Text {
                 guard value <= 0xFF else { return nil }
                 bits |= value << UInt64(24 - 8 * index)
             } else {
-                // The last part fills the remaining bytes.
+                // The last part fills the remaining bytes of the address.
                 guard value <= 0xFFFF_FFFF >> UInt64(8 * index) else { return nil }
                 bits |= value
             }

@@ -170,7 +170,7 @@ extension Target: ExpressibleByStringInterpolation {
 }
 
 extension Target {
-    /// The unchanged target, with its secrets; nil if the target is invalid.
+    /// The text as written, with its secrets; nil if the target is invalid.
     var written: String? {
         let query = addedQuery.isEmpty ? "" : "?" + addedQuery
         return switch kind {

@@ -100,13 +100,11 @@ extension TargetURI {
 
     // MARK: Dot segments
 
-    /// The text without the segments `.` and `..` in its path (RFC 3986 §5.2.4), or nil if it has
-    /// no such segments.
+    /// The text without `.` and `..` segments in its path (RFC 3986 §5.2.4); nil if it has none.
     ///
     /// Foundation keeps these segments in absolute URLs, and a transport may keep or remove them.
     /// Cookies, signatures and caches could then use another path than the sent path. An escaped
-    /// dot (`%2e`) stays: no transport decodes it, and each escape is sent as the caller or a
-    /// redirect wrote it.
+    /// dot (`%2e`) stays, because no transport decodes it.
     static func removingDotSegments(_ text: String, _ parts: URIParts) -> String? {
         guard parts.authority != nil, parts.mayHaveDotSegments else { return nil }
         let path = text.bytes(parts.path)
@@ -130,13 +128,12 @@ extension TargetURI {
 /// The parts of a URI reference (RFC 3986 §3 and appendix B), as ranges of bytes in its text.
 ///
 /// No range contains a delimiter, such as the colon after the scheme. An absent part is nil or
-/// empty. ``TargetURI`` decides whether the parts are valid.
+/// empty. ``TargetURI`` checks the parts.
 struct URIParts: Sendable {
     private(set) var scheme: Range<Int>?
     private(set) var authority: Range<Int>?
     private(set) var userInformation: Range<Int>?
     private(set) var host = 0..<0
-    /// Whether the host is an address in brackets (§3.2.2).
     private(set) var isBracketed = false
     private(set) var port: Range<Int>?
     private(set) var path = 0..<0
