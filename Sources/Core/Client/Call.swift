@@ -201,8 +201,7 @@ public struct Call: Sendable {
         return response
     }
 
-    /// Removes the gates that the call leaves out, and adds the call's own gates and the gates for
-    /// options that the stack would ignore.
+    /// The plan without the gates that the call leaves out, and with the gates that the call adds.
     private func extended(_ plan: Plan, for options: RequestOptions) throws -> Plan {
         if gates.isEmpty && options.isEmpty { return plan }
         let plan = try plan.remaining(for: options)

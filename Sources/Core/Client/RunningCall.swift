@@ -119,7 +119,7 @@ extension Call {
             outcome.settle(.failure(error))
             return RunningCall(outcome: outcome, received: received, context: nil, task: nil)
         }
-        // The handle's `cancel` or release cancels this task. Otherwise it ends with the call.
+        // The handle's `cancel` or release ends this task. Otherwise the task ends with the call.
         let task = Task.inheriting(immediately: false) { [self] in
             do {
                 let value = try await serialized(
@@ -161,7 +161,7 @@ extension RunningCall {
 }
 
 extension Call {
-    /// Sends the request at once and calls a handler on a queue once when the call has ended.
+    /// Sends the request at once, and calls a handler once on a queue when the call has ended.
     ///
     /// ```swift
     /// client.get("users/1").onCompletion(.json, queue: .main) { result in show(result) }
