@@ -74,7 +74,6 @@ public struct ClientError: Error, Sendable {
     public var message: String { details.message }
     /// The error that caused this one, or nil.
     public var underlying: (any Error)? { details.underlying }
-    /// The request as last sent, with its secrets.
     var sent: Request? { details.sent }
     /// The head of the response, if one arrived.
     public var response: ResponseHead? { details.response }
@@ -83,7 +82,7 @@ public struct ClientError: Error, Sendable {
     /// The error keeps 4 KiB, unless the gate that refused the response keeps more
     /// (``ResponseValidator/keptBytes(for:)``). ``description`` shows only the ``problem``.
     public var responseBody: Data { details.responseBody }
-    /// Whether more content than ``responseBody`` arrived, or the rest was not awaited.
+    /// Whether ``responseBody`` may be only the beginning of the content that the server sent.
     public var isResponseBodyCut: Bool { details.isResponseBodyCut }
     /// How many times the transport was asked to send.
     public var attempts: Int { details.attempts }
