@@ -31,7 +31,7 @@ public protocol GateMeter: Sendable {
 
     /// Returns when all figures so far have been passed on; at once by default.
     ///
-    /// A gate calls it at its shutdown. The meter of a stack file then writes its output.
+    /// A gate calls this method at its shutdown. The meter of a stack file then writes its output.
     func flush() async
 }
 
@@ -39,7 +39,6 @@ extension GateMeter {
     /// Does nothing.
     public func describe(_ name: String, as help: String) {}
 
-    /// Describes several figures: names and help texts.
     func describe(_ help: [String: String]) {
         for (name, text) in help { describe(name, as: text) }
     }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Passes all figures to another meter, with additional labels.
 struct LabelledMeter: GateMeter {
     let meter: any GateMeter
     let labels: [String: String]
