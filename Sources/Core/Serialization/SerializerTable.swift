@@ -73,7 +73,6 @@ public struct SerializerTable: Sendable {
         }
     }
 
-    /// The names in order.
     var names: [String] { entries.map(\.name) }
 
     /// Returns the serializer with a name; nil if there is no such serializer of this type.
