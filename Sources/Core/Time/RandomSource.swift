@@ -2,7 +2,7 @@
 
 import Synchronization
 
-/// The source of all randomness in calls: jitter, identifiers, sampling and boundaries.
+/// The source of all randomness in calls: jitter, identifiers, sampling and multipart boundaries.
 ///
 /// A client has one source, which gives each call its own generator. With a seeded source, the
 /// choices of each call are reproducible, even if other calls run at the same time.
