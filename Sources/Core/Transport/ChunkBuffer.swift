@@ -9,7 +9,6 @@ struct ChunkBuffer {
     private var first = 0
     private var file: SpillFile?
 
-    /// The number of bytes in memory.
     private(set) var count = 0
 
     init(_ flow: Flow) { self.flow = flow }

@@ -29,7 +29,7 @@ extension Response {
             guard codings.count <= 5 else {
                 throw ContentDecoder.fault("the response's content is coded \(codings.count) times")
             }
-            // The last coding in the field was applied last.
+            // The last coding in `Content-Encoding` was applied last.
             let source = DecodedSource(
                 body, try codings.reversed().map { try ContentDecoder(coding: $0, decompressor) },
                 mayBeEmpty: hasContentWithEnd)

@@ -54,7 +54,7 @@ public final class Exchange: Sendable {
     ///   - head: The head.
     ///   - chunk: The first chunk.
     ///   - isComplete: Whether the chunk is the whole body. If so, the response ends with it.
-    /// - Returns: Whether the transport may go on. If false, it pauses until `onResume` is called.
+    /// - Returns: False if the transport must pause until `onResume` is called.
     @discardableResult
     public func receive(_ head: Head, with chunk: Data, isComplete: Bool = false) -> Bool {
         receive(.read(head), with: .data(chunk), isComplete: isComplete)
@@ -78,12 +78,12 @@ public final class Exchange: Sendable {
     }
 
     /// Takes a chunk of the body.
-    /// - Returns: Whether the transport may go on. If false, it pauses until `onResume` is called.
+    /// - Returns: False if the transport must pause until `onResume` is called.
     @discardableResult
     public func receive(_ chunk: Data) -> Bool { receive(BodyChunk.data(chunk)) }
 
     /// Takes a chunk of the body, possibly in memory that belongs to another library.
-    /// - Returns: Whether the transport may go on. If false, it pauses until `onResume` is called.
+    /// - Returns: False if the transport must pause until `onResume` is called.
     @discardableResult
     public func receive(_ chunk: BodyChunk) -> Bool {
         enum Step {
@@ -177,7 +177,7 @@ public final class Exchange: Sendable {
         do {
             head = try await arrivedHead().get()
         } catch {
-            // The method has no effect on an exchange that has failed.
+            // `cancel` has no effect on an exchange that has failed.
             cancel(.failed(error))
             throw error
         }
@@ -205,7 +205,6 @@ public final class Exchange: Sendable {
 }
 
 extension Exchange: ReadySource {
-    /// Takes the next chunk without waiting.
     func takeReady() throws -> ReadyChunk {
         guard let taken = try takeBuffered() else { return .notYet }
         return taken.chunk.map { .chunk($0.data()) } ?? .end

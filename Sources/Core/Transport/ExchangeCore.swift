@@ -6,8 +6,7 @@ import TurnpikeSupport
 /// The state of an ``Exchange``, and the way to cancel it.
 ///
 /// The context holds this object and not the exchange. If a transport releases an exchange without
-/// an end, the exchange is therefore freed, and no call stays open. A weak reference to the
-/// exchange would cost more than this object.
+/// an end, the exchange is therefore freed, and no call stays open.
 final class ExchangeCore: Sendable {
     enum End {
         case complete
@@ -66,7 +65,6 @@ final class ExchangeCore: Sendable {
 
     deinit { state.withLock { $0.buffer.removeAll() } }
 
-    /// Cancels the exchange when the context is cancelled, until the exchange ends.
     func listen(to context: Context) {
         let registration = context.onCancel { [self] in cancel($0) }
         let isOver = state.withLock { state in
@@ -125,7 +123,6 @@ public struct Flow: Sendable, Hashable {
     public let lowWater: Int
     /// The number of bytes that stay in memory before a file takes the rest; nil without a file.
     let memoryLimit: Int?
-    /// The largest size of the file, in bytes.
     let fileLimit: Int64
 
     /// Bounds for a transport that can make the peer wait.
@@ -150,7 +147,7 @@ public struct Flow: Sendable, Hashable {
     }
 }
 
-/// A waiting continuation and the result to resume it with after a lock is released.
+/// A waiting continuation and its result, with which it is resumed after a lock is released.
 // SAFETY: resumed once, by the code that took the continuation.
 @safe struct Waiting<Value: Sendable> {
     private let continuation: UnsafeContinuation<Value, any Error>

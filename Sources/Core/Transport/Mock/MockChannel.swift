@@ -3,7 +3,6 @@
 import Synchronization
 import TurnpikeSupport
 
-/// One end of a connection in memory.
 final class MockChannel: UpgradedChannel {
     private final class Lane: Sendable {
         struct State {

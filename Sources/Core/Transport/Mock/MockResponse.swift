@@ -56,7 +56,7 @@ public struct MockResponse: Sendable {
 
     /// A response whose content arrives in chunks; each chunk arrives when it is read.
     ///
-    /// An unread chunk counts as not arrived, so a time limit that passes ends an unread body.
+    /// An unread chunk counts as not arrived, so an expired time limit ends an unread body.
     /// - Parameters:
     ///   - chunks: The chunks.
     ///   - status: The status.

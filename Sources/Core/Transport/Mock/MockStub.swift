@@ -68,7 +68,6 @@ public struct MockStub: Sendable {
         matchers.isEmpty ? "any request" : matchers.map(\.name).joined(separator: " ")
     }
 
-    /// Returns the reasons why a request does not match this stub; empty if it matches.
     func mismatches(_ request: Request, body: Data) -> [String] {
         if responses.isEmpty { return ["it has no answer"] }
         return matchers.compactMap { $0.mismatch(request, body: body) }
@@ -142,7 +141,6 @@ public struct PathPattern: Hashable, Sendable {
         segments = text.split(separator: "/", omittingEmptySubsequences: false)
     }
 
-    /// Returns the captured segments, or nil if the path does not match.
     func match(_ path: String) -> [String: String]? {
         let parts = path.split(separator: "/", omittingEmptySubsequences: false)
         var found: [String: String] = [:]
