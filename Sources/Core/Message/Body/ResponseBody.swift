@@ -45,8 +45,8 @@ public struct ResponseBody: Sendable {
 
     /// Creates a body from a sequence of chunks.
     ///
-    /// Each pull asks the sequence in a separate task. A cancellation, a deadline or a release of
-    /// the body therefore ends the pull at once, even if the sequence still waits.
+    /// Each pull waits for the sequence in a separate task. A cancellation, a deadline or a release
+    /// of the body therefore ends the pull at once, even if the sequence still waits.
     public init<Chunks: AsyncSequence & Sendable>(_ chunks: Chunks, length: Int64? = nil)
     where Chunks.Element == Data {
         self.init(source: SequenceSource(chunks), length: length)
@@ -208,9 +208,7 @@ public struct ResponseBody: Sendable {
 }
 
 extension ResponseBody: AsyncSequence {
-    /// The reader of a body.
-    ///
-    /// If the reader is released, the transfer ends, even if the response still exists.
+    /// The reader of a body; its release ends the transfer, even if the response still exists.
     public struct AsyncIterator: AsyncIteratorProtocol {
         private let reader: Reader
 

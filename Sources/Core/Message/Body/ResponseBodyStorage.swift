@@ -17,7 +17,7 @@ final class ResponseBodyStorage: Sendable {
         var end: ResponseBodyEnd?
         var bytes: Int64 = 0
         var data: Data?
-        // The call, which receives the counts of bytes and the end, and the number of its exchange.
+        // The call that receives byte counts and the end, and the number of the exchange.
         var listener: (any ResponseBodyListener)?
         var exchange = 0
         var details: ExchangeDetails?

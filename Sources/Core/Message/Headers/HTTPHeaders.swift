@@ -100,8 +100,8 @@ public struct HTTPHeaders: Sendable {
     /// Appends a field line that a peer sent.
     ///
     /// If the name is not a token, or the value has CR, LF or NUL, the line becomes a ``defect``.
-    /// Other control characters are kept, as RFC 9110 §5.5 allows. A request that contains them is
-    /// rejected.
+    /// Other control characters are kept, as RFC 9110 §5.5 allows. A request with such a character
+    /// is rejected.
     public mutating func appendReceived(_ name: Name, _ value: String) {
         if Self.fault(name, value) != nil {
             let isSplitting = value.utf8.contains { $0 == 0 || $0 == 0x0A || $0 == 0x0D }

@@ -2,9 +2,7 @@
 
 import TurnpikeSupport
 
-/// A media type or media range (RFC 9110 §8.3.1, §12.5.1): type, subtype and parameters.
-///
-/// Type, subtype and parameter names are case-insensitive and stored in lower case.
+/// A media type or range (RFC 9110 §8.3.1, §12.5.1), stored in lower case except for values.
 public struct MediaType: Hashable, Sendable {
     /// The type before the slash; `*` in a range.
     public let type: String
@@ -78,10 +76,9 @@ public struct MediaType: Hashable, Sendable {
         parameters.first { $0.name == name.lowercased() }?.value
     }
 
-    /// Whether a media type falls into this range.
+    /// Whether a media type falls into this range, regardless of parameters and weights.
     ///
-    /// Parameters and weights are ignored. A subtype such as `*+json` includes all types with that
-    /// suffix. No RFC defines this form, but it is in use.
+    /// A subtype such as `*+json` includes all types with that suffix, though no RFC defines it.
     public func contains(_ other: MediaType) -> Bool {
         guard type == "*" || type == other.type else { return false }
         if subtype == "*" || subtype == other.subtype { return true }

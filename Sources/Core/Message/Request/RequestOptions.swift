@@ -40,18 +40,15 @@ public struct RequestOptions: Sendable {
     public var isEmpty: Bool { entries.isEmpty }
 }
 
-/// The key of a value in ``RequestOptions``.
+/// The key of a value in ``RequestOptions`` that a transport or a serializer reads.
 ///
-/// This protocol is enough if a transport or a serializer reads the value. If a gate reads the
-/// value, the key must be a ``RequestOptionKey``.
+/// If a gate reads the value, the key must be a ``RequestOptionKey``.
 public protocol OptionKey: SendableMetatype {
     /// The type of the value.
     associatedtype Value: Sendable
 }
 
-/// Whether the request may be sent twice although its method is not idempotent.
-///
-/// If the value is false, the request must not be sent twice, even if its method is idempotent.
+/// Whether the request may (true) or must not (false) be sent twice, whatever its method is.
 public enum RetryableOption: OptionKey {
     /// The decision of the caller.
     public typealias Value = Bool

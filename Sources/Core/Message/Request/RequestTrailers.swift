@@ -115,9 +115,7 @@ struct RequestTrailers: Sendable {
 }
 
 extension HTTPHeaders {
-    /// The section without fields that are meaningful only before the content (RFC 9110 §6.5.1).
-    ///
-    /// Such a field is an error or an attack if it arrives after the content.
+    /// The trailer section without the fields that RFC 9110 §6.5.1 allows only before the content.
     var trailing: HTTPHeaders {
         if isEmpty { return self }
         var kept = self

@@ -116,9 +116,7 @@ extension IPAddress {
 }
 
 extension IPAddress {
-    /// Whether a parser may read a label as a number.
-    ///
-    /// If the last label of a host may be a number, the host is an IP address or invalid.
+    /// Whether a parser may read a label as a number, as in the last label of an IPv4 address.
     public static func readsAsNumber(_ label: some StringProtocol) -> Bool {
         let bytes = label.utf8
         if bytes.allSatisfy({ $0 &- UInt8(ascii: "0") < 10 }) { return !bytes.isEmpty }

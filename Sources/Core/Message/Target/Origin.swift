@@ -60,9 +60,9 @@ public struct Origin: Hashable, Sendable {
 
     var hasDefaultPort: Bool { Self.defaultPort(scheme) == port }
 
-    /// Whether another origin is this origin, or has the same host with https instead of http.
+    /// Whether a credential for this origin may be sent to another origin.
     ///
-    /// If true, a credential for this origin may be sent to the other origin.
+    /// The other origin must be this origin, or have the same host with https instead of http.
     public func isSameOrUpgraded(by other: Origin) -> Bool {
         if self == other { return true }
         let hasMoved = port != other.port && !(hasDefaultPort && other.hasDefaultPort)

@@ -125,10 +125,9 @@ extension URL: TargetConvertible {
 }
 
 extension TargetConvertible where Self == Target {
-    /// The whole server of the client's base URL, for `OPTIONS *` (RFC 9110 §9.3.7).
+    /// The server of the client's base URL without a path, for `OPTIONS *` (RFC 9110 §9.3.7).
     ///
-    /// The target is the base URL without path and query. ``Request/asksServer`` describes the
-    /// request that is sent.
+    /// ``Request/asksServer`` describes the request that is sent.
     public static var server: Target {
         var target = Target("")
         target.kind = .server
