@@ -169,9 +169,7 @@ public final class Client: Sendable {
     /// The number of calls that have begun and still have a task, a response or an open body.
     public var runningCallCount: Int { environment.running.count }
 
-    /// The calls counted by ``runningCallCount``, oldest first.
-    ///
-    /// The list includes downloads that wait to resume and event streams that wait to reconnect.
+    /// The calls of ``runningCallCount``, oldest first, with downloads and event streams that wait.
     public var runningCalls: [CallSummary] {
         environment.running.summaries(at: environment.timeSource.now)
     }
