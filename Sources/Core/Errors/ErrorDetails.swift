@@ -91,9 +91,7 @@ public struct ProblemDetails: Sendable, Hashable {
     /// All members of the object, including the extensions of the server.
     public let members: JSONObject
 
-    /// Creates problem details from the members of a JSON object.
-    ///
-    /// If a member has another type than RFC 9457 defines for it, the member is ignored (§3.1).
+    /// Creates problem details from a JSON object; members of a wrong type are ignored (§3.1).
     public init(_ members: JSONObject) {
         self.members = members
         type = members["type"]?.string ?? "about:blank"
@@ -111,9 +109,7 @@ public struct ProblemDetails: Sendable, Hashable {
 }
 
 extension ClientError {
-    /// The server's description of the failure, or nil.
-    ///
-    /// The error must have a whole document of the type `application/problem+json` (RFC 9457).
+    /// The server's description of the failure, if the error has a complete RFC 9457 document.
     public var problem: ProblemDetails? {
         guard let type = response?.headers[.contentType].flatMap({ MediaType(parsing: $0) }),
             type.essence == "application/problem+json", !isResponseBodyCut,
