@@ -29,9 +29,7 @@ public protocol GateMeter: Sendable {
     /// Adds a duration to a histogram, whose unit is the second; does nothing by default.
     func record(_ duration: Duration, to name: String, labels: [String: String])
 
-    /// Returns when all figures so far have been passed on; at once by default.
-    ///
-    /// A gate calls this method at its shutdown. The meter of a stack file then writes its output.
+    /// Returns when all figures have been passed on; a gate calls this method at its shutdown.
     func flush() async
 }
 
