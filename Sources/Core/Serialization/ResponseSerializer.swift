@@ -146,9 +146,7 @@ public struct SerializationContext: Sendable {
 }
 
 extension SerializationContext {
-    /// Whether the response may have no content: it is a 204, a 205, or a response to HEAD.
-    ///
-    /// For a 304 the value is false, because a 304 refers to content that was stored earlier.
+    /// Whether the response is a 204, a 205, or a response to HEAD, which have no content.
     public func expectsNoContent(of status: HTTPStatus) -> Bool {
         status == 204 || status == 205 || request.method == .head
     }
