@@ -50,9 +50,7 @@ struct ChunkBuffer {
     }
 }
 
-/// Bytes of a body on their way to the reader.
-///
-/// Each chunk is converted to `Data` or dropped exactly once.
+/// A chunk on its way to the reader, which is converted to `Data` or dropped exactly once.
 public enum BodyChunk: Sendable {
     /// Bytes in `Data`.
     case data(Data)
@@ -115,9 +113,7 @@ public enum BodyChunk: Sendable {
     func free() { unsafe giveBack(start) }
 }
 
-/// A temporary file for bytes that arrive faster than they are read.
-///
-/// The file is truncated whenever all its bytes have been read.
+/// A temporary file for bytes that arrive faster than they are read; truncated when all are read.
 final class SpillFile {
     private let file: UnnamedFile
     private let limit: Int64

@@ -134,9 +134,7 @@ public final class Exchange: Sendable {
         open(.failure(error))
     }
 
-    /// Ends the exchange with an error, because the rest of the response will not arrive.
-    ///
-    /// The reader gets the chunks that arrived before, and then the error.
+    /// Ends the exchange with an error, which the reader gets after the chunks that have arrived.
     public func fail(_ error: any Error) {
         if close(.broken(error)) { open(.failure(error)) }
     }

@@ -24,7 +24,7 @@ final class ExchangeCore: Sendable {
         }
     }
 
-    // SAFETY: whoever takes a continuation out of the state resumes it, once.
+    // SAFETY: the code that takes a continuation out of the state resumes the continuation, once.
     @safe struct State {
         var head: Result<ArrivedHead, any Error>?
         var hasOpened = false

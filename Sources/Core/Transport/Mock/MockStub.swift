@@ -81,9 +81,7 @@ public struct MockStub: Sendable {
     func response(at turn: Int) -> MockResponse { responses[min(turn, responses.count - 1)] }
 }
 
-/// A condition on a request that can explain why it is not satisfied.
-///
-/// `TurnpikeTesting` has conditions on the query, the header fields and the content.
+/// A condition on a request; `TurnpikeTesting` has more conditions.
 public struct RequestMatcher: Sendable {
     let name: String
     private let check: @Sendable (Request, Data) -> String?

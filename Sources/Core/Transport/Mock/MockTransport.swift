@@ -111,8 +111,7 @@ public final class MockTransport: Transport {
 
     /// Throws if a request matched no stub, or if a stub was never used.
     ///
-    /// Call this method at the end of a test. A retry may, for example, hide a request that no stub
-    /// matches.
+    /// Call this method at the end of a test: a retry may hide a request that no stub matches.
     public func verify() throws {
         let complaints = unmatched + unused.map { "the stub “\($0)” was never used" }
         if complaints.isEmpty { return }
