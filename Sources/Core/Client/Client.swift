@@ -169,7 +169,7 @@ public final class Client: Sendable {
     /// The number of calls that have begun and still have a task, a response or an open body.
     public var runningCallCount: Int { environment.running.count }
 
-    /// The calls of ``runningCallCount``, oldest first, with downloads and event streams that wait.
+    /// The calls of ``runningCallCount``, oldest first, also waiting downloads and event streams.
     public var runningCalls: [CallSummary] {
         environment.running.summaries(at: environment.timeSource.now)
     }

@@ -29,7 +29,7 @@ extension ClientError {
         /// The client or its transport was shut down before the call.
         ///
         /// Another client may have shut down the transport. A cancelled call ends with
-        /// `CancellationError` instead. This also holds at the end of the grace period of
+        /// `CancellationError` instead. The error is the same at the end of the grace period of
         /// ``Client/shutdown(grace:cancellingWith:)``, unless the caller sets another error.
         public static let cancelled = Self(rawValue: "cancelled")
         /// The deadline of the call passed.

@@ -84,7 +84,7 @@ public struct ClientError: Error, Sendable {
     public var responseBody: Data { details.responseBody }
     /// Whether ``responseBody`` may be only the beginning of the content that the server sent.
     public var isResponseBodyCut: Bool { details.isResponseBodyCut }
-    /// How many times the transport was asked to send.
+    /// How many times the call was passed to the transport.
     public var attempts: Int { details.attempts }
     /// How far the exchange had come; nil if no transport was involved.
     public var transfer: TransferState? { details.transfer }

@@ -15,7 +15,7 @@ extension Response {
     /// - Returns: A response with decoded content, whose body reads the body of this response. If
     ///   the response has no coding, it is returned unchanged.
     /// - Throws: ``ClientError/Code/decompression`` if a coding cannot be decoded; the body is then
-    ///   cancelled. If the content is broken, its reader gets an error with the same code.
+    ///   cancelled. If the content is broken, the reader of the content gets an error with this code.
     public func decoded() throws -> Response { try decoded { try $0.decompressor() } }
 
     func decoded(
@@ -53,7 +53,7 @@ extension Response {
     }
 }
 
-// SAFETY: one reader at a time uses it, through its source.
+// SAFETY: one reader at a time uses the decoder, through the decoder's source.
 private final class ContentDecoder: @unchecked Sendable {
     private let decompressor: any Decompressor
     private var input = Data()

@@ -147,7 +147,7 @@ public struct Flow: Sendable, Hashable {
     }
 }
 
-/// A waiting continuation and its result, with which it is resumed after a lock is released.
+/// A continuation and its result, so that the code can resume the continuation outside a lock.
 // SAFETY: resumed once, by the code that took the continuation.
 @safe struct Waiting<Value: Sendable> {
     private let continuation: UnsafeContinuation<Value, any Error>

@@ -13,7 +13,7 @@ extension SHA256 {
     /// The body is read in portions and never held in memory as a whole. Files are read on threads
     /// that may block. The body is read again when it is sent. If a file changes between the two
     /// reads, the digest does not match the sent content. The digest does not cover trailer fields.
-    /// - Parameter body: The body. It must be readable more than once
+    /// - Parameter body: The body, which must be readable more than once
     ///   (``TurnpikeCore/RequestBody/canOpenAgain``).
     /// - Returns: 32 bytes.
     /// - Throws: ``TurnpikeCore/ClientError/Code/bodyNotReplayable`` if the body can be read only

@@ -64,7 +64,7 @@ public struct Response: Sendable {
     /// The times of the events of the call so far; until the body has ended, more times may follow.
     public var timeline: Timeline { parts.history?.timeline ?? Timeline() }
 
-    /// How many times the transport was asked to send in this call, redirects included.
+    /// How many times this call was passed to the transport, redirects included.
     public var attempts: Int { parts.history?.sends ?? 0 }
 
     /// The followed redirects.

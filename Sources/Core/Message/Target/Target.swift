@@ -10,7 +10,7 @@ public import TurnpikeSupport
 /// refused. Blanks and other characters that a URL must not have are percent-encoded; escapes stay.
 ///
 /// If text contains a value from outside, use a template such as `"users/{id}"` with
-/// ``TargetConvertible/path(_:_:)``. It encodes each value as one path segment.
+/// ``TargetConvertible/path(_:_:)``, which encodes each value as one path segment.
 ///
 /// A parameter that is a target also accepts text and URLs (``TargetConvertible``):
 /// `client.get(CommandLine.arguments[1])`.

@@ -109,7 +109,7 @@ public struct TargetURI: Sendable {
             || byte == UInt8(ascii: ".")
     }
 
-    /// The fault of the host or the port, or nil; any scheme is accepted, such as that of a proxy.
+    /// The fault of the host or the port, or nil; the scheme may be any, such as a proxy's scheme.
     public var authorityFault: String? { Self.authorityFault(Array(text.utf8), parts) }
 
     private static func authorityFault<Bytes: RandomAccessCollection<UInt8>>(

@@ -73,7 +73,7 @@ public struct MockStub: Sendable {
         return matchers.compactMap { $0.mismatch(request, body: body) }
     }
 
-    /// Returns a score for a request with these mismatches: first the matches, then the mismatches.
+    /// A higher score means a nearer stub: first more matches count, then fewer mismatches.
     func likeness(_ mismatches: [String]) -> Int {
         (matchers.count - mismatches.count) * 100 - mismatches.count
     }

@@ -43,7 +43,7 @@ public final class MockTransport: Transport {
     /// Creates a mock whose responses come from a synchronous closure.
     /// - Parameters:
     ///   - capabilities: The declared capabilities; all by default.
-    ///   - recordLimit: How many requests ``sent`` keeps; it drops older requests.
+    ///   - recordLimit: How many requests ``sent`` contains; older requests are dropped.
     ///   - answer: Returns the response. If it throws an error, the transport throws it too.
     public init(
         capabilities: TransportCapabilities = .init(rawValue: .max), recordLimit: Int = 1000,
@@ -58,7 +58,7 @@ public final class MockTransport: Transport {
     /// Creates a mock whose responses come from an asynchronous closure.
     /// - Parameters:
     ///   - capabilities: The declared capabilities; all by default.
-    ///   - recordLimit: How many requests ``sent`` keeps; it drops older requests.
+    ///   - recordLimit: How many requests ``sent`` contains; older requests are dropped.
     ///   - answer: Returns the response. If it throws an error, the transport throws it too.
     public init(
         capabilities: TransportCapabilities = .init(rawValue: .max), recordLimit: Int = 1000,
@@ -86,7 +86,7 @@ public final class MockTransport: Transport {
         answer = .stubs
     }
 
-    /// The recorded requests, in order; only the latest requests are kept.
+    /// The latest recorded requests, in order.
     public var sent: [MockExchange] { state.withLock { $0.sent } }
 
     /// How many requests were sent.
@@ -197,7 +197,7 @@ extension MockTransport: PromptlyCancellable {
     }
 }
 
-/// One request that a ``MockTransport`` was asked to send.
+/// One request that a ``MockTransport`` received.
 ///
 /// ```swift
 /// let sent = try #require(transport.sent(.post, "/users").first)
