@@ -73,7 +73,7 @@ public struct Call: Sendable {
     /// ```
     ///
     /// The client's ``TimeSource`` measures the time. The wait counts as a running call of the
-    /// client, so a cancellation of all running calls ends the wait. No deadline applies to it.
+    /// client, so a cancellation of all running calls ends the wait. The wait has no deadline.
     /// - Parameter duration: How long to wait. For zero or less, the method returns at once.
     /// - Throws: `CancellationError`, or ``ClientError/Code/cancelled`` after a shutdown.
     public func wait(for duration: Duration) async throws {

@@ -79,7 +79,9 @@ public struct Request: Sendable {
         set { parts.method = newValue }
     }
 
-    /// The absolute URL, without dot segments in its path (RFC 3986 §5.2.4), but with any `%2e`.
+    /// The absolute URL, without dot segments in its path (RFC 3986 §5.2.4).
+    ///
+    /// An escaped dot (`%2e`) is not decoded but sent unchanged.
     public var url: URL {
         get { parts.uri.url }
         set { targetURI = TargetURI(newValue) }

@@ -116,7 +116,9 @@ extension IPAddress {
 }
 
 extension IPAddress {
-    /// Whether a parser may read a label as a number, as in the last label of an IPv4 address.
+    /// Whether a parser may read a label as a number.
+    ///
+    /// A host with such a label at its end is an IP address or invalid.
     public static func readsAsNumber(_ label: some StringProtocol) -> Bool {
         let bytes = label.utf8
         if bytes.allSatisfy({ $0 &- UInt8(ascii: "0") < 10 }) { return !bytes.isEmpty }
