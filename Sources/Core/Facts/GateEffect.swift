@@ -73,7 +73,7 @@ public enum GateEffect: Sendable, Hashable {
 
     // MARK: Groups
 
-    /// Lets only some requests pass the gates of its group; `byOrigin` if a list of origins does so.
+    /// Lets only some requests pass the gates of its group; `byOrigin` if by a list of origins.
     case selects(byOrigin: Bool)
 
     // MARK: The response

@@ -21,8 +21,8 @@ public struct GateFacts: Sendable {
     public var summary: String
     /// The effects of the gate on calls, in their order.
     public var effects: [GateEffect]
-    /// The header fields that the gate sets, with the values known before a call; output must redact
-    /// these values.
+    /// The header fields that the gate sets, with the values known before a call; output must
+    /// redact these values.
     public var fields: HTTPHeaders
     /// The place that the gate must have, if the place does not follow from the effects.
     public var order: [GateOrder]

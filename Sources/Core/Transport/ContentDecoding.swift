@@ -15,7 +15,7 @@ extension Response {
     /// - Returns: A response with decoded content, whose body reads the body of this response. If
     ///   the response has no coding, it is returned unchanged.
     /// - Throws: ``ClientError/Code/decompression`` if a coding cannot be decoded; the body is then
-    ///   cancelled. If the content is broken, the reader of the content gets an error with this code.
+    ///   cancelled. If the content is broken, the reader of the body gets an error of this code.
     public func decoded() throws -> Response { try decoded { try $0.decompressor() } }
 
     func decoded(

@@ -28,8 +28,8 @@ public final class Exchange: Sendable {
     ///   - context: If it is cancelled, the exchange ends.
     ///   - flow: How much is buffered if the reader is slower than the peer.
     ///   - onResume: Called when a transport that was told to pause may continue.
-    ///   - onCancel: Called at most once, if the exchange is cancelled before the transport ends the
-    ///     exchange. The closure must return at once, and may run before the initializer returns.
+    ///   - onCancel: Called at most once, if the exchange is cancelled before the transport ends
+    ///     the exchange. The closure must return at once, and may run before the initializer returns.
     public init(
         context: Context, flow: Flow = .pausing(),
         onResume: @escaping @Sendable () -> Void = {},

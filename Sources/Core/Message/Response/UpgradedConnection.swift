@@ -5,8 +5,8 @@ public import TurnpikeSupport
 
 /// A connection that has switched to another protocol (RFC 9110 §7.8): bytes in both directions.
 ///
-/// A request asks for the connection with ``RequestOptions/upgrade``. A response with the status 101
-/// has the connection. The connection counts as a running call of its client. The connection is
+/// A request asks for the connection with ``RequestOptions/upgrade``. A response with the status
+/// 101 has the connection. The connection counts as a running call of its client. The connection is
 /// closed if the call is cancelled, if the client ends, or if the connection is released.
 public final class UpgradedConnection: Sendable {
     private struct State {
