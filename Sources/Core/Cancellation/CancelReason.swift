@@ -41,13 +41,12 @@ public struct CancelReason: Sendable {
 
     /// The time limit of a gate has passed.
     ///
-    /// Sends and bodies that are under way end with the error. A body that is complete or broken is
-    /// not affected (``ResponseBodyArrival``). A complete body can be read at any later time. A
-    /// broken body fails with the error that ended it.
+    /// Sends and bodies that are under way end with the error. A complete body can still be read. A
+    /// broken body fails with the error that broke it off (``ResponseBodyArrival``).
     public static func expired(_ error: any Error) -> CancelReason {
         CancelReason(.timeLimit, error: error)
     }
 
-    /// The reason to use if the time limit came first; it ends complete and broken bodies too.
+    /// The same reason for a time limit that came first: it also ends complete and broken bodies.
     var decided: CancelReason { owner == .timeLimit ? .failed(error) : self }
 }

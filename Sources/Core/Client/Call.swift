@@ -4,8 +4,9 @@ import TurnpikeSupport
 
 /// A description of an exchange: a request, the client that sends it, and gates for this call only.
 ///
-/// Nothing is sent until a terminal method is awaited or ``start(_:)`` is called. Each use of such
-/// a method sends the request again. If several tasks need one result, share the running handle.
+/// Nothing is sent until a method such as ``response()`` is awaited or ``start(_:)`` is called.
+/// Each such method sends the request again. If several tasks need one result, share the
+/// ``RunningCall`` of ``start(_:)``.
 public struct Call: Sendable {
     let client: Client
 
@@ -51,9 +52,7 @@ public struct Call: Sendable {
         return copy
     }
 
-    /// Declares that the request may be sent twice although its method is not idempotent.
-    ///
-    /// If `isRetryable` is false, the request is never retried, even if its method is idempotent.
+    /// Allows or forbids a second send of the request, whether or not its method is idempotent.
     public func retryable(_ isRetryable: Bool = true) -> Call {
         option(RetryableOption.self, isRetryable)
     }
@@ -62,7 +61,7 @@ public struct Call: Sendable {
     /// response head, and the idle limit of the client does not apply.
     public func streaming() -> Call { option(StreamingOption.self, true) }
 
-    /// Waits between the exchanges of a call, for example before it asks again for a job's state.
+    /// Waits between two sends of a call, for example before a job's state is requested again.
     ///
     /// ```swift
     /// let job = client.get("jobs/7")
@@ -73,9 +72,8 @@ public struct Call: Sendable {
     /// }
     /// ```
     ///
-    /// The client's ``TimeSource`` measures the time, so a test with its own clock never sleeps.
-    /// The wait counts as a running call of the client. A cancellation of the running calls
-    /// therefore also ends the wait. No deadline applies to the wait.
+    /// The client's ``TimeSource`` measures the time. The wait counts as a running call of the
+    /// client, so a cancellation of all running calls ends the wait. The wait has no deadline.
     /// - Parameter duration: How long to wait. For zero or less, the method returns at once.
     /// - Throws: `CancellationError`, or ``ClientError/Code/cancelled`` after a shutdown.
     public func wait(for duration: Duration) async throws {
@@ -83,7 +81,7 @@ public struct Call: Sendable {
         try await client.begin(request, isRead: false).context.sleep(for: duration)
     }
 
-    // MARK: Terminals
+    // MARK: Sending
 
     /// Sends the request and returns when the response head has arrived, before the body is read.
     public func response() async throws -> Response {
@@ -103,8 +101,7 @@ public struct Call: Sendable {
 
     /// Sends the request, and returns both the value and the response from which it was made.
     ///
-    /// Unless the serializer streams, the content of the response has been read. The head, the
-    /// timeline and the trailers of the response are still available.
+    /// Unless the serializer streams, the content of the response has then been read.
     public func serialized<Serializer: ResponseSerializer>(
         with serializer: Serializer
     ) async throws -> (value: Serializer.Output, response: Response) {
@@ -136,8 +133,7 @@ public struct Call: Sendable {
         }
     }
 
-    /// Sends the request and reads the response with a function; the function runs on the caller's
-    /// actor and may use the state of that actor.
+    /// Sends the request and reads the response with a function, which runs on the caller's actor.
     public func read<Value>(
         _ read: (Response, SerializationContext) async throws -> Value
     ) async throws -> Value {
@@ -205,8 +201,7 @@ public struct Call: Sendable {
         return response
     }
 
-    /// Removes the gates that the call leaves out, and adds the call's own gates and the gates for
-    /// options that the stack would ignore.
+    /// The plan without the gates that the call leaves out, and with the gates that the call adds.
     private func extended(_ plan: Plan, for options: RequestOptions) throws -> Plan {
         if gates.isEmpty && options.isEmpty { return plan }
         let plan = try plan.remaining(for: options)
@@ -242,14 +237,12 @@ extension Call {
 }
 
 extension Context {
-    /// Records that the call has returned a value.
     fileprivate func didMakeValue(of response: Response) {
         call.record.didSerialize(at: timeSource.now)
         left(.success(response.status))
     }
 
-    /// Records that the call has failed.
-    /// - Returns: The error with the details of the call.
+    /// Records the failure, and returns the error with the details of the call.
     fileprivate func failed(_ error: any Error) -> any Error {
         let error = call.record.completed(error, at: timeSource.date)
         left(.failure(error))

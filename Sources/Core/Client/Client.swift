@@ -75,9 +75,8 @@ public final class Client: Sendable {
 
     /// The error with which every call fails, or nil.
     ///
-    /// The cause is an invalid base URL, a gate without a role, or a transport that lacks a
-    /// capability that a gate needs. The error is known as soon as the client is created or its
-    /// stack is replaced. Each call fails with this error before any gate runs.
+    /// The cause is an invalid base URL, a gate that has no role in the chain, or a transport that
+    /// lacks a capability that a gate needs. Calls fail before any gate runs.
     public var fault: ClientError? { baseFault ?? state.withLock { $0.plan }.fault }
 
     private var baseFault: ClientError? {
@@ -115,7 +114,7 @@ public final class Client: Sendable {
 
     // MARK: Calls
 
-    /// Describes a call; nothing is sent until one of its terminal methods is awaited.
+    /// Describes a call without sending anything.
     public func request(_ request: Request) -> Call { Call(client: self, request: request) }
 
     /// Describes a call.
@@ -136,13 +135,7 @@ public final class Client: Sendable {
         return Call(client: self, request: request)
     }
 
-    /// Begins a call.
-    /// - Parameters:
-    ///   - request: The request.
-    ///   - readers: The readers of the call, besides the reader of the client.
-    ///   - collectedBytes: How many bytes of the content are collected.
-    ///   - isRead: Whether the call may have readers.
-    /// - Returns: The plan and the context of the call.
+    /// Begins a call; if `isRead` is false, the call has no readers.
     /// - Throws: The fault of the base URL, or ``ClientError/Code/cancelled`` after a shutdown.
     func begin(
         _ request: Request, _ readers: [any CallReader] = [], collecting collectedBytes: Int = 0,
@@ -168,21 +161,15 @@ public final class Client: Sendable {
         return (plan, context)
     }
 
-    /// How many times one call may be sent, without redirect hops: 12.
-    ///
-    /// The next send fails as ``ClientError/Code/sendLimit``.
+    /// How many times one call may be sent (``ClientError/Code/sendLimit``), without redirects: 12.
     public static var sendLimit: Int { Plan.sendLimit }
 
     // MARK: Life cycle
 
     /// The number of calls that have begun and still have a task, a response or an open body.
-    ///
-    /// ``runningCalls`` lists these calls. A ``RequestLogger`` gets what they do.
     public var runningCallCount: Int { environment.running.count }
 
-    /// The calls counted by ``runningCallCount``, oldest first.
-    ///
-    /// They include downloads that wait to resume and event streams that wait to reconnect.
+    /// The calls of ``runningCallCount``, oldest first, also waiting downloads and event streams.
     public var runningCalls: [CallSummary] {
         environment.running.summaries(at: environment.timeSource.now)
     }
@@ -201,17 +188,14 @@ public final class Client: Sendable {
     /// Rejects new calls, waits for running calls, and shuts down the gates and the transport.
     ///
     /// Calls that outlast the grace period are cancelled and end with the error. Later calls fail
-    /// as ``ClientError/Code/cancelled``. If a running call begins another exchange, the call fails
-    /// with the same code. Examples are a resumed download and a reconnecting event stream.
+    /// as ``ClientError/Code/cancelled``. A running call that begins another exchange, such as a
+    /// resumed download or a reconnecting event stream, fails with the same code.
     ///
-    /// The client waits at most one second until cancelled calls have ended, so that the gates see
-    /// these ends before the shutdown. If a caller holds a response without reading it, the
-    /// response does not end by itself. The gates shut down one after the other, outermost first.
-    /// No limit applies to the time that they take. Their shared state ends after the gates
-    /// (``replace(stack:transport:onShutdown:)``).
-    ///
-    /// If the task is cancelled, only the grace period ends early. When this method returns,
-    /// everything is closed.
+    /// The client then waits at most one second until the cancelled calls have ended, so that the
+    /// gates see these ends. A response that a caller holds without reading does not end by itself.
+    /// The gates shut down one after the other, outermost first, without a time limit. The shared
+    /// state of the gates ends last (``replace(stack:transport:onShutdown:)``). If the task is
+    /// cancelled, only the grace period ends early.
     /// - Parameters:
     ///   - grace: How long running calls may continue.
     ///   - error: The error with which the cancelled calls end.

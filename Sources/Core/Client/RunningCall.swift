@@ -4,9 +4,7 @@ public import Dispatch
 import Synchronization
 import TurnpikeSupport
 
-/// A handle to a running call.
-///
-/// It gives the call's value, state, progress and response head, and it can cancel the call.
+/// A handle to a running call, with the call's value, state, progress and response head.
 ///
 /// ```swift
 /// let running = client.post("files/1?part=2", body: .file(part)).start(.data)
@@ -80,17 +78,14 @@ public final class RunningCall<Value: Sendable>: Sendable {
 
     /// The head of the response from which the value is made, after all redirects and retries.
     ///
-    /// The head is available before the content has arrived, and after the call has ended. Until
-    /// the call has such a response, the head is nil. If the call fails, the error may have the
-    /// head (``ClientError/response``).
+    /// The head is nil until this response arrives. If the call fails, ``ClientError/response`` may
+    /// have the head.
     public var head: ResponseHead? { received.head }
 
     /// The times of the events of the call so far.
     public var timeline: Timeline { record?.timeline ?? Timeline() }
 
-    /// The progress of the transfers, until the call ends.
-    ///
-    /// A slow reader gets only the latest value.
+    /// The progress of the transfers until the call ends; a slow reader gets only the latest value.
     public var progress: AsyncStream<TransferProgress> {
         let (stream, continuation) = AsyncStream.makeStream(
             of: TransferProgress.self, bufferingPolicy: .bufferingNewest(1))
@@ -99,9 +94,7 @@ public final class RunningCall<Value: Sendable>: Sendable {
         return stream
     }
 
-    /// Cancels the call.
-    ///
-    /// The transfer ends. All tasks that await ``value`` get `CancellationError`.
+    /// Cancels the call; all tasks that await ``value`` get `CancellationError`.
     public func cancel() {
         guard outcome.settle(.failure(CancellationError())) else { return }
         context?.cancel(.handle)
@@ -126,7 +119,7 @@ extension Call {
             outcome.settle(.failure(error))
             return RunningCall(outcome: outcome, received: received, context: nil, task: nil)
         }
-        // The handle's `cancel` or release cancels this task. Otherwise, it ends with the call.
+        // The handle's `cancel` or release ends this task. Otherwise the task ends with the call.
         let task = Task.inheriting(immediately: false) { [self] in
             do {
                 let value = try await serialized(
@@ -142,7 +135,6 @@ extension Call {
     }
 }
 
-/// The head of a running call's response.
 final class ReceivedHead: Sendable {
     private let state = Mutex<ResponseHead?>(nil)
 
@@ -152,11 +144,10 @@ final class ReceivedHead: Sendable {
 }
 
 extension RunningCall {
-    /// Calls a handler on a queue exactly once when the call has ended.
+    /// Calls a handler on a queue once when the call has ended, or now if it has already ended.
     ///
-    /// If the call has already ended, the handler is called as well. Use this method in code that
-    /// is not asynchronous. The handler does not keep the call alive. If the handle may be released
-    /// first, call ``detach()``.
+    /// The handler does not keep the call alive. If the handle may be released first, call
+    /// ``detach()``.
     /// - Parameters:
     ///   - queue: The queue for the handler.
     ///   - handler: Receives the value or the error. If the call was cancelled, the error is
@@ -170,7 +161,7 @@ extension RunningCall {
 }
 
 extension Call {
-    /// Sends the request at once and calls a handler on a queue once when the call has ended.
+    /// Sends the request at once, and calls a handler once on a queue when the call has ended.
     ///
     /// ```swift
     /// client.get("users/1").onCompletion(.json, queue: .main) { result in show(result) }

@@ -28,11 +28,9 @@ extension ClientError {
         public static let unsupported = Self(rawValue: "unsupported")
         /// The client or its transport was shut down before the call.
         ///
-        /// A transport may be shut down by itself or by another client. If a call is cancelled, it
-        /// ends with `CancellationError` instead. This holds for a cancellation by the call's task,
-        /// its handle, ``Client/cancelAll()``, or the end of the grace period of
-        /// ``Client/shutdown(grace:cancellingWith:)``, unless the caller of `shutdown` sets another
-        /// error.
+        /// Another client may have shut down the transport. A cancelled call ends with
+        /// `CancellationError` instead. The error is the same at the end of the grace period of
+        /// ``Client/shutdown(grace:cancellingWith:)``, unless the caller sets another error.
         public static let cancelled = Self(rawValue: "cancelled")
         /// The deadline of the call passed.
         public static let deadlineExceeded = Self(rawValue: "deadlineExceeded")

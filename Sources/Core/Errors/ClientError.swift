@@ -74,36 +74,31 @@ public struct ClientError: Error, Sendable {
     public var message: String { details.message }
     /// The error that caused this one, or nil.
     public var underlying: (any Error)? { details.underlying }
-    /// The request as last sent, with its secrets.
     var sent: Request? { details.sent }
     /// The head of the response, if one arrived.
     public var response: ResponseHead? { details.response }
     /// The response content, or its beginning.
     ///
     /// The error keeps 4 KiB, unless the gate that refused the response keeps more
-    /// (``ResponseValidator/keptBytes(for:)``). ``description`` shows only a ``problem`` of it.
+    /// (``ResponseValidator/keptBytes(for:)``). ``description`` shows only the ``problem``.
     public var responseBody: Data { details.responseBody }
-    /// Whether ``responseBody`` is only the beginning of the content: more content arrived than the
-    /// error keeps, or nothing waited for the rest.
+    /// Whether ``responseBody`` may be only the beginning of the content that the server sent.
     public var isResponseBodyCut: Bool { details.isResponseBodyCut }
-    /// How many times the transport was asked to send.
+    /// How many times the call was passed to the transport.
     public var attempts: Int { details.attempts }
     /// How far the exchange had come; nil if no transport was involved.
     public var transfer: TransferState? { details.transfer }
-    /// How long to wait before a retry makes sense; nil if unknown.
-    ///
-    /// The time comes from the server (RFC 9110 §10.2.3), a circuit breaker or a limit.
+    /// The wait that a server, a circuit breaker or a limit asks for before a retry, or nil.
     public var retryAfter: Duration? { details.retryAfter }
-    /// The status with which a proxy refused to connect to the server, or nil.
+    /// The status with which a proxy refused a `CONNECT` (RFC 9110 §9.3.6), or nil.
     ///
-    /// The proxy refused a `CONNECT` (RFC 9110 §9.3.6). ``response`` is then nil, because the
-    /// status does not come from the server. The reply of a SOCKS proxy is converted to the
-    /// equivalent status.
+    /// ``response`` is then nil, because the status does not come from the server. The reply of a
+    /// SOCKS proxy is converted to the equivalent status.
     public var proxyStatus: HTTPStatus? { details.proxyStatus }
     /// The results of the last 32 attempts if the call was retried; otherwise empty.
     public var history: [AttemptSummary] { details.history }
 
-    /// Returns the error; details of the call replace missing details.
+    /// Returns the error with details of the call in place of its missing details.
     func completed(
         sent: Request? = nil, response: ResponseHead? = nil, attempts: Int? = nil,
         retryAfter: Duration? = nil, history: [AttemptSummary] = [],
@@ -125,13 +120,12 @@ public struct ClientError: Error, Sendable {
         completed(sent: nil, response: response)
     }
 
-    /// Returns the error with text appended to its message.
     func adding(toMessage text: String) -> ClientError { changed { $0.message += text } }
 
     /// Returns the error of a later exchange of a call whose earlier request was answered.
     ///
-    /// The earlier request was sent, even if the later request was not. If a gate sends again after
-    /// an answer, as for a redirect, it throws this error. The call then counts as sent.
+    /// A gate that sends again after an answer, as for a redirect, throws this error. The call then
+    /// counts as sent, even if the later request was not sent.
     public var behindAnAnswer: ClientError {
         guard transfer?.isUnsent == true else { return self }
         return changed { $0.transfer = TransferState(.receiving) }

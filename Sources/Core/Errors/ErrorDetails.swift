@@ -34,12 +34,10 @@ public struct TransferState: Hashable, Sendable {
     public let bodyBytesSent: Int64
     /// Whether a kept-alive connection ended before a byte of a response.
     ///
-    /// The request was written to a connection that had served an earlier exchange. In most cases,
-    /// the server had just closed the idle connection, and nothing has failed. But the server may
-    /// also have read the request and acted on it. A transport never sends such a request again by
-    /// itself. If the request is repeatable (``Request/isRepeatable``), the client sends it again
-    /// and counts the send. A retry makes this send one of its attempts. Without a retry, the
-    /// request is sent once more.
+    /// In most cases, the server had just closed the idle connection. But the server may also have
+    /// read the request and acted on it. A transport therefore never sends such a request again by
+    /// itself. If the request is repeatable (``Request/isRepeatable``), the client sends the
+    /// request again and counts the send, as an attempt of a retry or once without a retry.
     public let lostReusedConnection: Bool
 
     /// Creates a state.
@@ -93,9 +91,7 @@ public struct ProblemDetails: Sendable, Hashable {
     /// All members of the object, including the extensions of the server.
     public let members: JSONObject
 
-    /// Creates problem details from the members of a JSON object.
-    ///
-    /// If a member has another type than RFC 9457 defines for it, the member is ignored (§3.1).
+    /// Creates problem details from a JSON object; members of a wrong type are ignored (§3.1).
     public init(_ members: JSONObject) {
         self.members = members
         type = members["type"]?.string ?? "about:blank"
@@ -113,10 +109,7 @@ public struct ProblemDetails: Sendable, Hashable {
 }
 
 extension ClientError {
-    /// The server's description of the failure, or nil.
-    ///
-    /// The content must be a document of the type `application/problem+json` (RFC 9457), and the
-    /// error must have all of it.
+    /// The server's description of the failure, if the error has a complete RFC 9457 document.
     public var problem: ProblemDetails? {
         guard let type = response?.headers[.contentType].flatMap({ MediaType(parsing: $0) }),
             type.essence == "application/problem+json", !isResponseBodyCut,

@@ -17,9 +17,9 @@ public enum GateEffect: Sendable, Hashable {
     /// The first answer is used. `after` is the wait before each copy; nil if the gate learns the
     /// wait from past answers.
     case hedges(copies: Int, after: Duration?)
-    /// Follows redirects, with `hops` as the most redirects in each pass.
+    /// Follows redirects: at most `hops` each time a call passes the gate.
     case redirects(hops: Int)
-    /// Sends again in the same pass without a wait, for example with new credentials after a 401.
+    /// Sends again without a wait, for example with new credentials after a 401.
     case replays(times: Int)
     /// May answer without calling the gates inside.
     case answers(GateAnswer)
@@ -28,9 +28,7 @@ public enum GateEffect: Sendable, Hashable {
 
     /// Ends the work of the inner gates after a time.
     case limitsTime(Duration, GateTimeExtent)
-    /// May hold a request back before it passes the request on.
-    ///
-    /// `reason` completes the phrase "waits for", for example `a permit`.
+    /// May hold a request back; `reason` completes the phrase "waits for", for example `a permit`.
     case waits(atMost: Duration?, reason: String)
 
     // MARK: Load
@@ -48,12 +46,12 @@ public enum GateEffect: Sendable, Hashable {
     ///
     /// If the store does not answer, the gate works without it. `isHidden` states whether others
     /// cannot read the connection to the store; nil if this is not known. `atMost` is the longest
-    /// sum of the waits for the store in one pass.
+    /// sum of the waits for the store each time a call passes the gate.
     case sharesState(GateSharedContent, isHidden: Bool?, atMost: Duration)
 
     // MARK: The connection
 
-    /// Sends each request for a host, with or without a port, to one of the endpoints that serve it.
+    /// Sends each request for a host, with or without a port, to one of the endpoints of the host.
     case choosesEndpoint(for: String)
 
     // MARK: The request
@@ -75,9 +73,7 @@ public enum GateEffect: Sendable, Hashable {
 
     // MARK: Groups
 
-    /// Lets only some requests pass the gates of its group.
-    ///
-    /// `byOrigin` states whether a list of origins decides.
+    /// Lets only some requests pass the gates of its group; `byOrigin` if by a list of origins.
     case selects(byOrigin: Bool)
 
     // MARK: The response
@@ -132,13 +128,13 @@ public enum GateFieldContent: Sendable, Hashable {
 
 /// The kind of answer that a gate gives without the inner gates.
 public enum GateAnswer: Sendable, Hashable {
-    /// With a stored response.
+    /// A stored response.
     case stored
-    /// With the response of another call that is under way.
+    /// The response of another call that is under way.
     case shared
-    /// With an error.
+    /// An error.
     case refusal
-    /// With a response that the gate makes.
+    /// A response that the gate makes.
     case substitute
 }
 

@@ -21,9 +21,8 @@ public struct GateFacts: Sendable {
     public var summary: String
     /// The effects of the gate on calls, in their order.
     public var effects: [GateEffect]
-    /// The header fields that the gate sets, with the values that are known before a call.
-    ///
-    /// Code that shows the fields must redact them.
+    /// The header fields that the gate sets, with the values known before a call; output must
+    /// redact these values.
     public var fields: HTTPHeaders
     /// The place that the gate must have, if the place does not follow from the effects.
     public var order: [GateOrder]
@@ -57,7 +56,7 @@ public struct GateFacts: Sendable {
 
     /// The quotas that the gate uses; each quota has a unique text.
     ///
-    /// If a request passes two gates with a common quota, it uses the quota twice.
+    /// If a request passes two gates with a common quota, the request uses the quota twice.
     public var sharedQuotas: Set<String> = []
 
     /// Creates facts.

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A type whose mirror shows only its description.
-///
-/// If the description hides a secret, `dump` and a debugger therefore do not print the secret.
+/// A type whose mirror shows only its description, so that `dump` prints no hidden secret.
 public protocol DescriptionReflectable: CustomStringConvertible, CustomReflectable {}
 
 extension DescriptionReflectable {

@@ -27,7 +27,7 @@ public struct GateFigure: Sendable, Hashable {
     }
 }
 
-/// A line about the present state of a gate or a transport, for the person who looks why calls fail.
+/// A line about the present state of a gate or a transport, which helps to see why calls fail.
 ///
 /// `ClientStatus` of `TurnpikeInspection` shows the lines of a client, without secrets.
 public struct LiveFigure: Sendable, Hashable, Codable {
@@ -35,7 +35,7 @@ public struct LiveFigure: Sendable, Hashable, Codable {
     public let name: String
     /// The state, in words or as a figure with its unit.
     public let value: String
-    /// Whether calls may fail or wait because of it now.
+    /// Whether calls may fail or wait now because of this state.
     public let isTrouble: Bool
 
     /// Creates a line, which must not contain an account, a path or content.

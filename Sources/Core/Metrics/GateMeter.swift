@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Receives the figures of gates and transports, except the measurements of passes.
-///
-/// Examples are the state of a breaker, the length of a queue, a refusal, and open connections.
+/// Receives the figures of gates and transports, such as a breaker's state or a queue's length.
 ///
 /// A gate with such a figure takes a meter in its initializer, and describes its figures to the
-/// meter. `MetricsStore` is a meter. A meter is called at the time of the event. The meter must not
+/// meter. `MetricsStore` is a meter. A meter is called at the time of the event, so it must not
 /// block, and must not call the gate. Names are words with dots (`turnpike.circuit_breaker.state`).
 /// Labels come from a bounded set: states, reasons and origins, but never paths.
 ///
@@ -31,9 +29,7 @@ public protocol GateMeter: Sendable {
     /// Adds a duration to a histogram, whose unit is the second; does nothing by default.
     func record(_ duration: Duration, to name: String, labels: [String: String])
 
-    /// Returns when all figures so far have been passed on; at once by default.
-    ///
-    /// A gate calls it at its shutdown. The meter of a stack file then writes its output.
+    /// Returns when all figures have been passed on; a gate calls this method at its shutdown.
     func flush() async
 }
 
@@ -41,7 +37,6 @@ extension GateMeter {
     /// Does nothing.
     public func describe(_ name: String, as help: String) {}
 
-    /// Describes several figures: names and help texts.
     func describe(_ help: [String: String]) {
         for (name, text) in help { describe(name, as: text) }
     }
@@ -54,9 +49,7 @@ extension GateMeter {
 }
 
 extension Origin {
-    /// The labels of an origin in figures: `server.address` and `server.port`.
-    ///
-    /// The names come from OpenTelemetry.
+    /// The labels of an origin in figures, as OpenTelemetry names them.
     public var meterLabels: [String: String] {
         ["server.address": host, "server.port": String(port)]
     }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Passes all figures to another meter, with additional labels.
 struct LabelledMeter: GateMeter {
     let meter: any GateMeter
     let labels: [String: String]
@@ -27,9 +26,7 @@ struct LabelledMeter: GateMeter {
 }
 
 extension GateMeter {
-    /// Returns this meter for one gate, with a label that identifies the gate.
-    ///
-    /// The label distinguishes the gate from other gates of its kind.
+    /// Returns this meter with a label that distinguishes one gate from others of its kind.
     ///
     /// ```swift
     /// .concurrencyLimit(total: 8, meter: store.labelled(gate: "search"))

@@ -14,18 +14,16 @@ public protocol ResponseSerializer<Output>: Sendable {
     /// The media ranges for `Accept`, used if the caller did not set the field; none by default.
     var accept: [MediaType] { get }
 
-    /// The media ranges for `Accept` with a client's table; ``accept`` by default.
-    ///
-    /// Implement it in a serializer that lets the client's table choose the format.
+    /// The media ranges for `Accept` if the client's table chooses them; ``accept`` by default.
     func accept(in table: SerializerTable) -> [MediaType]
 
     /// How many bytes of the content are read before the value is available.
     ///
     /// The number is `Int.max` for the whole content, and 0 if the value is a stream or the head. A
-    /// retry in the stack waits for this many bytes of a successful response, up to its own limit
-    /// (``RequestRetrier/keptBytes(_:context:)``). If the content breaks off earlier, the retry
-    /// makes another attempt. The default is 0, and `Int.max` for a ``ContentSerializer``. If a
-    /// serializer calls another serializer, it should return the value of that serializer.
+    /// retry waits for this many bytes of a successful response, up to its own limit
+    /// (``RequestRetrier/keptBytes(_:context:)``), and makes another attempt if the content breaks
+    /// off earlier. The default is 0, and `Int.max` for a ``ContentSerializer``. A serializer that
+    /// calls another serializer should return the number of that serializer.
     func collectedBytes(in table: SerializerTable) -> Int
 
     /// Converts a response into a value.
@@ -58,9 +56,9 @@ public protocol ContentSerializer<Output>: ResponseSerializer {
     /// Converts content into a value; the content is empty if the response has none.
     func serialize(_ content: Data, of head: ResponseHead) throws -> Output
 
-    /// The value of a response that never has content: a 204, a 205, or a response to HEAD.
+    /// The value of a 204, a 205 or a response to HEAD, which never have content.
     ///
-    /// The default is nil. If the value is nil, ``serialize(_:of:)`` is called with empty content.
+    /// If the value is nil, which is the default, ``serialize(_:of:)`` gets empty content.
     var emptyOutput: Output? { get }
 }
 
@@ -81,8 +79,7 @@ extension ContentSerializer {
         return try serialize(content, of: response, context) { try serialize($0, of: $1) }
     }
 
-    /// Collects the content and converts it with `read`; the result is as if
-    /// `serialize(_:context:)` used `read` instead of ``serialize(_:of:)``.
+    /// Collects the content and converts it with `read` instead of ``serialize(_:of:)``.
     public func serialize(
         _ response: Response, context: SerializationContext,
         by read: (Data, ResponseHead) throws -> Output
@@ -149,9 +146,7 @@ public struct SerializationContext: Sendable {
 }
 
 extension SerializationContext {
-    /// Whether the response may have no content: it is a 204, a 205, or a response to HEAD.
-    ///
-    /// For a 304 the value is false, because a 304 refers to content that was stored earlier.
+    /// Whether the response is a 204, a 205, or a response to HEAD, which have no content.
     public func expectsNoContent(of status: HTTPStatus) -> Bool {
         status == 204 || status == 205 || request.method == .head
     }

@@ -48,8 +48,7 @@ public struct SerializerTable: Sendable {
     /// Creates an empty table.
     public init() {}
 
-    /// Adds a serializer, which `auto()` uses for these media types; if the table has an entry with
-    /// the same name, the serializer replaces it.
+    /// Adds a serializer for `auto()`, in place of any entry with the same name.
     public mutating func register(
         _ serializer: any ResponseSerializer, as name: String, for ranges: [MediaType]
     ) {
@@ -59,8 +58,7 @@ public struct SerializerTable: Sendable {
                 collectedBytes: serializer.collectedBytes(in: self)))
     }
 
-    /// Adds a decoder, which `decode(_:)` uses for these media types; if the table has an entry
-    /// with the same name, the decoder replaces it.
+    /// Adds a decoder for `decode(_:)`, in place of any entry with the same name.
     public mutating func register(
         _ decoder: any ValueDecoder, as name: String, for ranges: [MediaType]
     ) {
@@ -75,7 +73,6 @@ public struct SerializerTable: Sendable {
         }
     }
 
-    /// The names in order.
     var names: [String] { entries.map(\.name) }
 
     /// Returns the serializer with a name; nil if there is no such serializer of this type.

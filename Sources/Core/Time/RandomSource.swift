@@ -2,7 +2,7 @@
 
 import Synchronization
 
-/// The source of all randomness in calls: jitter, identifiers, sampling and boundaries.
+/// The source of all randomness in calls: jitter, identifiers, sampling and multipart boundaries.
 ///
 /// A client has one source, which gives each call its own generator. With a seeded source, the
 /// choices of each call are reproducible, even if other calls run at the same time.
@@ -75,7 +75,7 @@ public final class CallRandom: Sendable {
     public var share: Double {
         kept.withLock { kept in
             if let kept { return kept }
-            // The numbers of calls count up from 0, so this is another stream of the random source.
+            // The numbers of calls count up from 0, so no call has this number.
             var generator = source.generator(forCall: call ^ 1 << 63)
             let share = generator.unit()
             kept = share

@@ -30,9 +30,7 @@ public protocol TimeSource: Sendable {
 
 /// A scheduled handler.
 public protocol TimerToken: AnyObject, Sendable {
-    /// Prevents the handler from running, if the handler has not started.
-    ///
-    /// A second call has no effect.
+    /// Prevents the handler from running, unless it has started; a second call has no effect.
     func cancel()
 }
 

@@ -2,16 +2,13 @@
 
 public import TurnpikeSupport
 
-/// The chunks that the reader has not taken yet, in order.
-///
-/// Up to the limit of ``Flow``, they are in memory; further chunks are in a file.
+/// The unread chunks in order: in memory up to the limit of ``Flow``, further chunks in a file.
 struct ChunkBuffer {
     private let flow: Flow
     private var chunks: [BodyChunk] = []
     private var first = 0
     private var file: SpillFile?
 
-    /// The number of bytes in memory.
     private(set) var count = 0
 
     init(_ flow: Flow) { self.flow = flow }
@@ -53,9 +50,7 @@ struct ChunkBuffer {
     }
 }
 
-/// Bytes of a body on their way to the reader.
-///
-/// Each chunk is converted to `Data` or dropped exactly once.
+/// A chunk on its way to the reader, which is converted to `Data` or dropped exactly once.
 public enum BodyChunk: Sendable {
     /// Bytes in `Data`.
     case data(Data)
@@ -118,11 +113,7 @@ public enum BodyChunk: Sendable {
     func free() { unsafe giveBack(start) }
 }
 
-/// Bytes of a response that arrive faster than they are read.
-///
-/// The bytes are appended to a temporary file and read from its front.
-///
-/// The file is truncated whenever all its bytes have been read.
+/// A temporary file for bytes that arrive faster than they are read; truncated when all are read.
 final class SpillFile {
     private let file: UnnamedFile
     private let limit: Int64

@@ -15,7 +15,7 @@ extension Response {
     /// - Returns: A response with decoded content, whose body reads the body of this response. If
     ///   the response has no coding, it is returned unchanged.
     /// - Throws: ``ClientError/Code/decompression`` if a coding cannot be decoded; the body is then
-    ///   cancelled. If the content is broken, its reader gets an error with the same code.
+    ///   cancelled. If the content is broken, the reader of the body gets an error of this code.
     public func decoded() throws -> Response { try decoded { try $0.decompressor() } }
 
     func decoded(
@@ -29,7 +29,7 @@ extension Response {
             guard codings.count <= 5 else {
                 throw ContentDecoder.fault("the response's content is coded \(codings.count) times")
             }
-            // The last coding in the field was applied last.
+            // The last coding in `Content-Encoding` was applied last.
             let source = DecodedSource(
                 body, try codings.reversed().map { try ContentDecoder(coding: $0, decompressor) },
                 mayBeEmpty: hasContentWithEnd)
@@ -53,8 +53,7 @@ extension Response {
     }
 }
 
-/// Decodes one content coding.
-// SAFETY: one reader at a time uses it, through its source.
+// SAFETY: one reader at a time uses the decoder, through the decoder's source.
 private final class ContentDecoder: @unchecked Sendable {
     private let decompressor: any Decompressor
     private var input = Data()
@@ -128,7 +127,6 @@ private final class ContentDecoder: @unchecked Sendable {
     }
 }
 
-/// The content of another body, decoded as it is read.
 // SAFETY: a body has one reader, which asks for one chunk at a time; `cancel` uses the body alone.
 private final class DecodedSource: ResponseBodySource, @unchecked Sendable {
     private let body: ResponseBody

@@ -19,10 +19,10 @@ extension Exchange {
     }
 }
 
-/// A head that has arrived, but that is parsed later by its reader.
+/// A head that has arrived, but that its reader parses later.
 ///
-/// The thread that uses the parsed head then also allocates it. If one thread allocates memory and
-/// another thread frees it, both threads wait.
+/// The thread that uses the head then also allocates it. Memory that one thread allocates and
+/// another thread frees makes both threads wait.
 public protocol LazyResponseHead: AnyObject, Sendable {
     /// Parses the head; it is called at most once.
     /// - Throws: The fault of the head.

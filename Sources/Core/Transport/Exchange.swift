@@ -6,11 +6,10 @@ public import TurnpikeSupport
 /// One send of one request.
 ///
 /// The transport passes the head, the chunks and the end of the response to the exchange. The
-/// caller reads the response from the exchange. The caller's task, the context (at a deadline, for
-/// example), the release of the body, and a running handle can each cancel the exchange with a
-/// reason. If there are several reasons, the first one decides. The caller then gets its error at
-/// once, and `onCancel` tells the transport to stop. Later bytes of the peer are ignored. An
-/// exchange therefore ends exactly once.
+/// caller reads the response from the exchange. The caller's task, the context (for example at a
+/// deadline), the release of the body, and a ``RunningCall`` can each cancel the exchange with a
+/// reason. The first reason decides: the caller gets its error at once, `onCancel` tells the
+/// transport to stop, and later bytes of the peer are ignored. An exchange ends exactly once.
 ///
 /// ```swift
 /// func send(_ request: Request, context: Context) async throws -> Response {
@@ -29,8 +28,8 @@ public final class Exchange: Sendable {
     ///   - context: If it is cancelled, the exchange ends.
     ///   - flow: How much is buffered if the reader is slower than the peer.
     ///   - onResume: Called when a transport that was told to pause may continue.
-    ///   - onCancel: Called at most once, if the exchange is cancelled before the transport has
-    ///     ended it. It must return at once. It may be called before the initializer returns.
+    ///   - onCancel: Called at most once, if the exchange is cancelled before the transport ends
+    ///     the exchange. It must return at once, and may run before the initializer returns.
     public init(
         context: Context, flow: Flow = .pausing(),
         onResume: @escaping @Sendable () -> Void = {},
@@ -50,14 +49,12 @@ public final class Exchange: Sendable {
     /// Takes the head of the response; if a head was already taken, this head is ignored.
     public func receive(_ head: Head) { open(.success(.read(head))) }
 
-    /// Takes the head of the response together with the first chunk of the body.
-    ///
-    /// The caller wakes up once for both, not twice.
+    /// Takes the head together with the first chunk of the body, so that the caller wakes up once.
     /// - Parameters:
     ///   - head: The head.
     ///   - chunk: The first chunk.
     ///   - isComplete: Whether the chunk is the whole body. If so, the response ends with it.
-    /// - Returns: Whether to go on. If false, the transport pauses until `onResume` is called.
+    /// - Returns: False if the transport must pause until `onResume` is called.
     @discardableResult
     public func receive(_ head: Head, with chunk: Data, isComplete: Bool = false) -> Bool {
         receive(.read(head), with: .data(chunk), isComplete: isComplete)
@@ -81,12 +78,12 @@ public final class Exchange: Sendable {
     }
 
     /// Takes a chunk of the body.
-    /// - Returns: Whether to go on. If false, the transport pauses until `onResume` is called.
+    /// - Returns: False if the transport must pause until `onResume` is called.
     @discardableResult
     public func receive(_ chunk: Data) -> Bool { receive(BodyChunk.data(chunk)) }
 
     /// Takes a chunk of the body, possibly in memory that belongs to another library.
-    /// - Returns: Whether to go on. If false, the transport pauses until `onResume` is called.
+    /// - Returns: False if the transport must pause until `onResume` is called.
     @discardableResult
     public func receive(_ chunk: BodyChunk) -> Bool {
         enum Step {
@@ -128,9 +125,7 @@ public final class Exchange: Sendable {
         core.state.withLock { if $0.end == nil { $0.trailers = trailers.fields } }
     }
 
-    /// Ends the exchange, because all of the response has arrived.
-    ///
-    /// If no head has arrived, the caller gets a ``ClientError/Code/protocol`` error.
+    /// Ends a complete response; without a head, the error is ``ClientError/Code/protocol``.
     public func finish() {
         guard close(.complete) else { return }
         let error = ClientError(
@@ -139,9 +134,7 @@ public final class Exchange: Sendable {
         open(.failure(error))
     }
 
-    /// Ends the exchange with an error, because the rest of the response will not arrive.
-    ///
-    /// The reader gets the chunks that arrived before, and then the error.
+    /// Ends the exchange with an error, which the reader gets after the chunks that have arrived.
     public func fail(_ error: any Error) {
         if close(.broken(error)) { open(.failure(error)) }
     }
@@ -182,7 +175,7 @@ public final class Exchange: Sendable {
         do {
             head = try await arrivedHead().get()
         } catch {
-            // The method has no effect on an exchange that has failed.
+            // `cancel` has no effect on an exchange that has failed.
             cancel(.failed(error))
             throw error
         }
@@ -210,7 +203,6 @@ public final class Exchange: Sendable {
 }
 
 extension Exchange: ReadySource {
-    /// Takes the next chunk without waiting.
     func takeReady() throws -> ReadyChunk {
         guard let taken = try takeBuffered() else { return .notYet }
         return taken.chunk.map { .chunk($0.data()) } ?? .end

@@ -6,12 +6,9 @@ import TurnpikeSupport
 /// The state of an ``Exchange``, and the way to cancel it.
 ///
 /// The context holds this object and not the exchange. If a transport releases an exchange without
-/// an end, the exchange is therefore freed, and no call stays open. A weak reference to the
-/// exchange would cost more than this object.
+/// an end, the exchange is therefore freed, and no call stays open.
 final class ExchangeCore: Sendable {
-    /// How an exchange ended.
     enum End {
-        /// The whole response has arrived.
         case complete
         /// The connection or the peer ended the exchange too early.
         case broken(any Error)
@@ -27,7 +24,7 @@ final class ExchangeCore: Sendable {
         }
     }
 
-    // SAFETY: whoever takes a continuation out of the state resumes it, once.
+    // SAFETY: the code that takes a continuation out of the state resumes the continuation, once.
     @safe struct State {
         var head: Result<ArrivedHead, any Error>?
         var hasOpened = false
@@ -42,8 +39,8 @@ final class ExchangeCore: Sendable {
 
         init(_ flow: Flow) { buffer = ChunkBuffer(flow) }
 
-        /// Sets the result for the caller that waits for the head, unless it is already set.
-        /// - Returns: The waiting caller, to be resumed outside the lock.
+        /// Sets the result for the caller that waits for the head, unless a result is already set.
+        /// - Returns: The waiting caller, which must be resumed outside the lock.
         mutating func open(
             _ result: Result<ArrivedHead, any Error>
         ) -> Waiting<ArrivedHead>? {
@@ -68,7 +65,6 @@ final class ExchangeCore: Sendable {
 
     deinit { state.withLock { $0.buffer.removeAll() } }
 
-    /// Cancels the exchange when the context is cancelled, until the exchange ends.
     func listen(to context: Context) {
         let registration = context.onCancel { [self] in cancel($0) }
         let isOver = state.withLock { state in
@@ -78,17 +74,16 @@ final class ExchangeCore: Sendable {
         if isOver { registration.end() }
     }
 
-    /// Stops listening to the context.
     func stopListening() { state.withLock { $0.registration.take() }?.end() }
 
     func cancel(_ reason: CancelReason) {
         let (wasOpen, waiter, reader, registration) = state.withLock {
             state -> (Bool, Waiting<ArrivedHead>?, Waiting<BodyChunk?>?, CancelRegistration?) in
-            // This line alone decides which came first: the end of the response or a time limit.
+            // This line alone decides which came first: the end of the response or the time limit.
             if reason.owner == .timeLimit, state.end != nil { return (false, nil, nil, nil) }
             let wasOpen = state.end == nil
             switch state.end {
-            // The first error stays.
+            // The first error decides.
             case .broken, .givenUp: break
             // A complete response becomes incomplete, because its unread chunks are dropped below.
             case nil, .complete: state.end = .givenUp(reason.error)
@@ -108,7 +103,6 @@ final class ExchangeCore: Sendable {
     }
 }
 
-/// A head that has arrived, parsed or unparsed.
 enum ArrivedHead: Sendable {
     case read(Exchange.Head)
     case unread(any LazyResponseHead)
@@ -129,7 +123,6 @@ public struct Flow: Sendable, Hashable {
     public let lowWater: Int
     /// The number of bytes that stay in memory before a file takes the rest; nil without a file.
     let memoryLimit: Int?
-    /// The largest size of the file, in bytes.
     let fileLimit: Int64
 
     /// Bounds for a transport that can make the peer wait.
@@ -154,7 +147,7 @@ public struct Flow: Sendable, Hashable {
     }
 }
 
-/// A waiting continuation and the result to resume it with after a lock is released.
+/// A continuation and its result, so that the code can resume the continuation outside a lock.
 // SAFETY: resumed once, by the code that took the continuation.
 @safe struct Waiting<Value: Sendable> {
     private let continuation: UnsafeContinuation<Value, any Error>

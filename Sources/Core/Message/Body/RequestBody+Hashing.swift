@@ -3,11 +3,7 @@
 public import TurnpikeSupport
 
 extension SHA256 {
-    /// Returns the digest of a request body.
-    ///
-    /// The body is not changed and can then be sent.
-    ///
-    /// Use it in a gate that signs requests with their content, as in AWS Signature Version 4:
+    /// Returns the digest of a request body, for example for a gate that signs the content.
     ///
     /// ```swift
     /// let hash = try await SHA256.digest(of: request.body)
@@ -15,15 +11,14 @@ extension SHA256 {
     /// ```
     ///
     /// The body is read in portions and never held in memory as a whole. Files are read on threads
-    /// that may block. The body is read again when it is sent. If a file is changed in between, the
-    /// digest does not match. Trailer fields are not part of the content.
-    /// - Parameter body: The body. It must be readable more than once
+    /// that may block. The body is read again when it is sent. If a file changes between the two
+    /// reads, the digest does not match the sent content. The digest does not cover trailer fields.
+    /// - Parameter body: The body, which must be readable more than once
     ///   (``TurnpikeCore/RequestBody/canOpenAgain``).
     /// - Returns: 32 bytes.
     /// - Throws: ``TurnpikeCore/ClientError/Code/bodyNotReplayable`` if the body can be read only
-    ///   once. In this case the body is not read, so it can still be sent without a digest.
-    ///   ``TurnpikeCore/ClientError/Code/upload`` if a file cannot be read, the errors of the
-    ///   body's stream, or `CancellationError` soon after the task was cancelled.
+    ///   once; the body is then left unread. ``TurnpikeCore/ClientError/Code/upload`` if a file
+    ///   cannot be read, the errors of the body's stream, or `CancellationError`.
     public static func digest(of body: RequestBody) async throws -> Data {
         guard body.canOpenAgain else {
             throw ClientError(
@@ -37,16 +32,16 @@ extension SHA256 {
 }
 
 extension RequestBody {
-    /// The most bytes that are read without a pause: a few milliseconds' work.
+    // After this many bytes (a few milliseconds of work), the reading yields its thread.
     private static let promptBytes = 262_144
 
-    /// Reads the whole body into a value, such as a hash; the body is not changed.
+    /// Reads the whole body and adds each chunk to a value, such as a hash.
     ///
     /// Files are read on threads that may block.
     /// - Parameters:
-    ///   - value: The value at the beginning.
-    ///   - add: Adds a chunk to it.
-    /// - Returns: The value at the end.
+    ///   - value: The initial value.
+    ///   - add: Adds a chunk to the value.
+    /// - Returns: The final value.
     /// - Throws: The errors of ``open()`` and of the reader, or `CancellationError`.
     public func read<Value: Sendable>(
         into value: Value, add: @escaping @Sendable (inout Value, Data) -> Void
@@ -77,17 +72,16 @@ extension RequestBody {
                     unpaused += portion.count
                     guard unpaused >= Self.promptBytes else { continue }
                     unpaused = 0
-                    // A stream need not suspend the task, which may have begun on the caller's
-                    // thread.
+                    // The task may run on the caller's thread, and a stream may never suspend it.
                     await Task.yield()
                 }
             }
         } catch {
-            // A stream that a cancellation ends is shorter than its declared length.
+            // If a cancellation ends a stream, the stream is shorter than its declared length.
             try Task.checkCancellation()
             throw error
         }
-        // If their task is cancelled, many streams end without an error.
+        // Many streams end without an error if their task is cancelled.
         try Task.checkCancellation()
         return value
     }

@@ -39,7 +39,7 @@ public struct RequestBody: Sendable {
         }
     }
 
-    /// The error because of which the body could not be made, or nil.
+    /// The error that prevented the creation of the body, or nil.
     public var fault: (any Error)? {
         guard case .fault(let error) = source else { return nil }
         return error
@@ -79,8 +79,8 @@ public struct RequestBody: Sendable {
     ///
     /// - Parameters:
     ///   - length: The number of bytes, if known. If the sequence's length differs, the call fails.
-    ///   - replayable: Whether the factory may be called again and returns the same bytes. A body
-    ///     that is not replayable is sent once; a retry or a redirect then stops.
+    ///   - replayable: Whether the factory may be called again and returns the same bytes. If
+    ///     false, the body is sent once, so a retry or a redirect of the request stops.
     ///   - live: Whether bytes must be sent as soon as they are produced. If false, a transport
     ///     without ``TransportCapabilities/liveUpload`` collects the bytes in a file first. If
     ///     true, such a transport refuses the call as ``ClientError/Code/unsupported``.
@@ -144,8 +144,8 @@ public struct RequestBody: Sendable {
 
     /// Whether the body can be opened now, because it is replayable or was not opened yet.
     ///
-    /// A gate asks this when it sends the body again. The value is also true for a one-shot stream
-    /// that was not opened yet. Code that reads the body before a send checks ``canOpenAgain``.
+    /// A gate checks this property before it sends the body again. Code that reads the body before
+    /// a send checks ``canOpenAgain`` instead.
     public var isReplayable: Bool {
         switch source {
         case .stream(let stream): stream.canOpen
@@ -157,8 +157,8 @@ public struct RequestBody: Sendable {
 
     /// Whether the body can be opened any number of times, so that reading does not consume it.
     ///
-    /// A gate asks this before it reads the body itself, for example to sign it. The value is true
-    /// for data, for files, and for streams with `replayable: true`. Nothing is opened.
+    /// A gate checks this property before it reads the body itself, for example to sign the body.
+    /// The value is true for data, for files, and for streams with `replayable: true`.
     public var canOpenAgain: Bool {
         switch source {
         case .stream(let stream): stream.isReplayable
@@ -168,8 +168,6 @@ public struct RequestBody: Sendable {
         }
     }
 
-    /// The names of the trailer fields that may follow the content; see
-    /// ``followed(by:_:)``.
     var trailerNames: [HTTPHeaders.Name] {
         guard case .followed(let body, let trailers) = source else { return [] }
         return body.trailerNames + trailers.names
@@ -178,8 +176,7 @@ public struct RequestBody: Sendable {
     /// Whether trailer fields may follow the content.
     public var hasTrailers: Bool { !trailerNames.isEmpty }
 
-    /// Returns the same body with a handler that is called for each chunk that is read; if the
-    /// handler throws an error, the reading fails.
+    /// Returns the same body with a handler for each chunk; an error of the handler ends a read.
     public func observed(_ handler: @escaping @Sendable (Data) throws -> Void) -> RequestBody {
         followed(
             by: RequestTrailers(names: []) {
@@ -250,12 +247,10 @@ public struct RequestBody: Sendable {
         }
     }
 
-    /// Returns a range of the bytes as a body of its own, which is read without the bytes before it.
-    ///
-    /// Data and files are not copied.
+    /// Returns a range of the bytes as a body of its own, without a read of the bytes before it.
     /// - Parameter range: The bytes, counted from the first byte of this body.
-    /// - Returns: The body, or nil if this body cannot be read from an offset. This is so for a
-    ///   stream, for a body with trailers or a fault, and for a range beyond the length.
+    /// - Returns: The body, without a copy of data or files. The result is nil for a stream, for a
+    ///   body with trailers or a fault, and for a range beyond the length.
     public func part(_ range: Range<Int64>) -> RequestBody? {
         guard range.lowerBound >= 0, let length, range.upperBound <= length else { return nil }
         switch source {

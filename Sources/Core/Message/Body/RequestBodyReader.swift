@@ -15,7 +15,6 @@ public final class RequestBodyReader {
     }
 
     private var source: Source
-    // The number of bytes that remain, if the length is known.
     private var remaining: Int64?
     private var stopsAtLimit = false
     // The trailer computations whose fields were not read yet.
@@ -25,7 +24,6 @@ public final class RequestBodyReader {
     /// ``next(isolation:)`` has returned nil.
     public private(set) var trailers: HTTPHeaders = [:]
 
-    /// The size of the chunks of a file.
     static let chunkBytes = 65_536
 
     init(data: Data) { source = data.isEmpty ? .ended : .data(data) }
@@ -144,7 +142,7 @@ public final class RequestBodyReader {
     }
 }
 
-/// The chunks of several bodies in a row; each body is opened when its turn comes.
+/// Reads several bodies in a row, and opens each body when the previous body has ended.
 private struct PartIterator: AsyncIteratorProtocol {
     var rest: ArraySlice<RequestBody>
     var reader: RequestBodyReader?
@@ -160,7 +158,6 @@ private struct PartIterator: AsyncIteratorProtocol {
     }
 }
 
-/// A body whose bytes are made while it is sent.
 final class RequestBodyStream: Sendable {
     let length: Int64?
     let isLive: Bool
@@ -193,7 +190,6 @@ final class RequestBodyStream: Sendable {
     }
 }
 
-/// A body that is a file, or a range of it.
 struct RequestBodyFile: Sendable {
     let url: URL
     let range: Range<Int64>?

@@ -4,7 +4,7 @@ import Synchronization
 import TurnpikeSupport
 
 extension ResponseBody {
-    /// Ends the body as ``ClientError/Code/idleTimeout`` when it stalls or arrives too slowly.
+    /// Ends the body as ``ClientError/Code/idleTimeout`` if the body stalls or arrives too slowly.
     ///
     /// Time counts only while the body's reader waits. If several limits are set, the strictest
     /// limit ends the body first.
@@ -27,7 +27,6 @@ extension ResponseBody {
     }
 }
 
-/// The clock of one body, which runs while a pull is outstanding.
 private final class IdleWatch: Sendable {
     private struct State {
         var timer: (any TimerToken)?
@@ -70,7 +69,6 @@ private final class IdleWatch: Sendable {
             }
             return state.hasStopped
         }
-        // The body has already ended.
         if hasStopped { timer.cancel() }
     }
 
@@ -93,7 +91,7 @@ private final class IdleWatch: Sendable {
             return (state.timer, Double(state.bytes) < wanted)
         }
         timer?.cancel()
-        // If the rest of a slow body has now arrived, the body is not ended.
+        // A slow body is not ended if all of its content has arrived by now.
         guard isTooSlow, canceller.isUnderWay else { return }
         throw ClientError(
             .idleTimeout,

@@ -45,17 +45,16 @@ public struct ResponseBody: Sendable {
 
     /// Creates a body from a sequence of chunks.
     ///
-    /// Each pull asks the sequence in a separate task. A cancellation, a deadline or a release of
-    /// the body therefore ends the pull at once, even if the sequence still waits.
+    /// Each pull waits for the sequence in a separate task. A cancellation, a deadline or a release
+    /// of the body therefore ends the pull at once, even if the sequence still waits.
     public init<Chunks: AsyncSequence & Sendable>(_ chunks: Chunks, length: Int64? = nil)
     where Chunks.Element == Data {
         self.init(source: SequenceSource(chunks), length: length)
     }
 
-    /// Creates a body from the changed chunks of another body, with the other body's trailer
-    /// fields; the chunks may have another number or arrive at other times.
+    /// Creates a body from changed chunks of another body, with that body's trailer fields.
     /// - Parameters:
-    ///   - chunks: The chunks. Each is requested in a separate task.
+    ///   - chunks: The chunks, each of which is requested in a separate task.
     ///   - length: The number of bytes to expect, if it is known.
     ///   - body: The other body.
     public init<Chunks: AsyncSequence & Sendable>(
@@ -81,21 +80,17 @@ public struct ResponseBody: Sendable {
 
     /// The trailer fields (RFC 9110 §6.5), available when the content has been read to its end.
     ///
-    /// Before the end, and after content that broke off, there are no trailer fields. The fields
-    /// are never merged into the header section.
-    ///
-    /// Fields that are only valid before the content are left out. These are the fields that frame,
-    /// route, authenticate, control or describe the message (§6.5.1), such as `Content-Length` and
-    /// `Set-Cookie`. If the transport lacks ``TransportCapabilities/trailers``, there are no
-    /// fields. If the request does not say `TE: trailers`, a server may leave the fields out.
+    /// Content that broke off has no trailer fields. The fields are never merged into the header
+    /// section. Fields that frame, route, authenticate, control or describe the message (§6.5.1),
+    /// such as `Content-Length` and `Set-Cookie`, are left out, because they are valid only before
+    /// the content. If the transport lacks ``TransportCapabilities/trailers``, there are no fields.
+    /// If the request does not say `TE: trailers`, a server may leave the fields out.
     public var trailers: HTTPHeaders { storage.trailers }
 
     /// Whether the body has no content.
     public var isEmpty: Bool { storage.length == 0 }
 
-    /// Ends the transfer; a reader that waits for a chunk gets the error of the reason.
-    ///
-    /// If the body has ended, the method has no effect.
+    /// Ends the transfer, unless the body has ended; a waiting reader gets the error of the reason.
     public func cancel(_ reason: CancelReason = .handle) { storage.cancel(reason) }
 
     /// A reference that can end the body without keeping it alive, for example for a timer.
@@ -110,7 +105,6 @@ public struct ResponseBody: Sendable {
         /// Ends the transfer, if the body still exists.
         public func cancel(_ reason: CancelReason) { storage?.cancel(reason) }
 
-        /// Whether more content, or its end, has not arrived yet.
         var isUnderWay: Bool { storage?.arrival == .underWay }
 
         /// The body's trailer fields, for an end handler that must not keep the body alive.
@@ -132,8 +126,7 @@ public struct ResponseBody: Sendable {
     /// Calls a handler each time the reader begins to wait for a chunk.
     public func onPull(_ handler: @escaping @Sendable () -> Void) { storage.add(onPull: handler) }
 
-    /// Calls a handler with each chunk before the reader gets it; if the handler throws an error,
-    /// the body ends with this error.
+    /// Calls a handler with each chunk before the reader; an error of the handler ends the body.
     public func onChunk(_ handler: @escaping @Sendable (Data) throws -> Void) {
         storage.add(onChunk: handler)
     }
@@ -163,7 +156,6 @@ public struct ResponseBody: Sendable {
             encodedLength: encodedLength)
     }
 
-    /// A body of bytes that were already read, and of the remaining body.
     static func concatenating(_ prefix: Data, _ rest: ResponseBody) -> ResponseBody {
         ResponseBody(
             source: PrefixedSource(prefix: prefix, rest: rest),
@@ -194,11 +186,9 @@ public struct ResponseBody: Sendable {
         return prefix
     }
 
-    /// Reads the content ahead of its reader.
-    /// - Parameter maxBytes: The number of bytes that are held in memory, plus one chunk.
+    /// Reads the content ahead of its reader: at most `maxBytes`, plus one chunk.
     /// - Returns: A body with the complete content, which can no longer break off. If the content
     ///   is larger, the body begins with the bytes that were read.
-    /// - Throws: The error that ended the body.
     func readAhead(upTo maxBytes: Int) async throws -> ResponseBody {
         try storage.begin()
         var read: Data?
@@ -218,9 +208,7 @@ public struct ResponseBody: Sendable {
 }
 
 extension ResponseBody: AsyncSequence {
-    /// The reader of a body.
-    ///
-    /// If the reader is released, the transfer ends, even if the response still exists.
+    /// The reader of a body; its release ends the transfer, even if the response still exists.
     public struct AsyncIterator: AsyncIteratorProtocol {
         private let reader: Reader
 
@@ -239,8 +227,7 @@ extension ResponseBody: AsyncSequence {
     public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(storage) }
 }
 
-// The identity of the iterator, released with the iterator. The class is not Sendable, so only one
-// task uses it.
+// The iterator releases this object. The class is not Sendable, so only one task uses it.
 private final class Reader {
     private let storage: ResponseBodyStorage
     private var hasBegun = false
@@ -259,8 +246,7 @@ private final class Reader {
 }
 
 extension ResponseBody {
-    /// Refuses content where HTTP allows none (RFC 9110 §6.4.1, §15.3.6): the first byte of content
-    /// ends the transfer, and the reader gets an error.
+    /// Ends the transfer at the first byte if HTTP allows no content (RFC 9110 §6.4.1, §15.3.6).
     func refuseContent(of status: HTTPStatus, to method: HTTPMethod) {
         onChunk { _ in
             let what =

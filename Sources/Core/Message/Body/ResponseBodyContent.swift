@@ -2,13 +2,10 @@
 
 import TurnpikeSupport
 
-/// The source of the chunks of a body.
-///
-/// Most bodies are small and arrive with their heads. Chunks in memory and of exchanges
-/// (``ReadySource``) are therefore taken without a suspension, which would cost four async frames
-/// (`bench instructions`).
+// Most bodies are small and arrive with their heads. The reader therefore takes chunks from memory
+// and from a `ReadySource` without a suspension, which would cost four async frames.
 enum ResponseBodyContent {
-    /// The storage has the bytes; this case has the trailers and the encoded size of the content.
+    /// The bytes of this case are in ``ResponseBodyStorage``.
     case memory(trailers: HTTPHeaders, encodedBytes: Int64?)
     case ready(any ReadySource)
     case source(any ResponseBodySource)
@@ -21,7 +18,7 @@ enum ResponseBodyContent {
         }
     }
 
-    /// Whether no pull can fail: all bytes are here, and no code decodes, changes or checks them.
+    /// Whether no pull can fail: all bytes have arrived, and no code changes or checks them.
     var isSettled: Bool {
         if case .source = self { return false }
         return arrival == .complete
@@ -43,7 +40,7 @@ enum ResponseBodyContent {
         }
     }
 
-    /// The body that a wrapper takes its chunks from.
+    /// The body from which a ``WrappingSource`` takes its chunks.
     var wrapped: ResponseBody? {
         if case .source(let source) = self { return (source as? any WrappingSource)?.body }
         return nil
@@ -58,23 +55,18 @@ enum ResponseBodyContent {
     }
 }
 
-/// A source that can state without a wait whether it has a chunk.
+/// A source that returns an arrived chunk without a suspension.
 protocol ReadySource: ResponseBodySource, AnyObject {
-    /// The next chunk, if it has arrived.
     func takeReady() throws -> ReadyChunk
 }
 
-/// The result of a pull without a wait.
 enum ReadyChunk {
     case chunk(Data)
-    /// The content has ended.
     case end
-    /// The next chunk has not arrived yet.
     case notYet
 }
 
 extension ResponseBodyStorage {
-    /// Reads all of the body into memory, up to a limit.
     func collect(upTo maxBytes: Int) async throws -> Data {
         try begin()
         if let length, length > maxBytes { try refuse(maxBytes) }

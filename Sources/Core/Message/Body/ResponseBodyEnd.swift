@@ -23,9 +23,7 @@ public struct ResponseBodyEnd: Sendable {
     public let reason: Reason
     /// The number of bytes that the reader got.
     public let bytes: Int64
-    /// The bytes of content that were transferred for the reader, before decoding.
-    ///
-    /// The number is nil if neither the transport counts the bytes nor the response states it.
+    /// The number of content bytes that were transferred, before decoding; nil if unknown.
     public let encodedBytes: Int64?
 
     /// Whether all of the content was read.
@@ -40,7 +38,6 @@ extension ResponseBodyEnd.Reason {
 }
 
 extension CancelReason {
-    /// The end of a body that is abandoned for this reason.
     var bodyEndReason: ResponseBodyEnd.Reason {
         switch owner {
         case .task, .handle: .cancelled
@@ -52,8 +49,8 @@ extension CancelReason {
 
 /// How much of the content of a response has arrived, read or unread.
 ///
-/// The source of the content decides this. For a transport, the source is its ``Exchange``. A body
-/// that wraps another body has the value of the other body. A time limit ends only a body that is
+/// A time limit ends only a body that is under way. A body that wraps another body has the value of
+/// the other body.
 /// under way.
 public enum ResponseBodyArrival: Sendable, Hashable {
     /// More of the content, or its end, has not arrived yet.
@@ -64,7 +61,7 @@ public enum ResponseBodyArrival: Sendable, Hashable {
     case broken
 }
 
-/// The deadline for work on a body, even if the body arrived long before the deadline.
+/// The deadline for work on a body, which also applies after the body has arrived.
 struct ResponseBodyExpiry: Sendable {
     /// The largest length, in bytes, of a body that needs no deadline.
     static let smallest: Int64 = 65_536
@@ -78,12 +75,10 @@ struct ResponseBodyExpiry: Sendable {
     }
 }
 
-/// The exchange of a body, for the details of errors.
 struct ExchangeDetails {
     let history: any ResponseHistory
     let head: ResponseHead
 
-    /// The error with the request as it was sent and the head of the response.
     func complete(_ error: ClientError) -> ClientError { history.completed(error, of: head) }
 }
 
@@ -91,8 +86,8 @@ extension Response {
     /// Returns an error of the body's reader with more details.
     ///
     /// The details are the head of this response, the request as it was sent, and the outcomes of
-    /// the attempts. A serializer uses this method if its values, such as a stream of lines, are
-    /// read after the call has returned.
+    /// the attempts. A serializer of a stream calls this method for errors that occur after the
+    /// call has returned.
     public func completing(_ error: any Error) -> any Error {
         guard let history, let error = error as? ClientError else { return error }
         return history.completed(error.completed(response: head) as any Error)

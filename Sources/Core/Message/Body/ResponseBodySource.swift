@@ -5,14 +5,14 @@ public import TurnpikeSupport
 
 /// The source of the chunks of a ``ResponseBody``.
 ///
-/// Transports and gates implement it. ``Exchange`` is a complete implementation for transports. If
-/// a transport has its own source, the source must check whether the call was cancelled. Its
-/// ``next()`` therefore begins with ``Context/checkCancellation()``.
+/// Transports and gates implement this protocol. ``Exchange`` is a complete implementation for
+/// transports. Any other source must check whether the call was cancelled, so its ``next()`` begins
+/// with ``Context/checkCancellation()``.
 public protocol ResponseBodySource: Sendable {
     /// Returns the next chunk, or nil at the end.
     ///
-    /// One reader at a time calls it. It must return soon after ``cancel(_:)``. If the task of the
-    /// method is cancelled, it must soon throw `CancellationError`.
+    /// One reader at a time calls this method. It must return soon after ``cancel(_:)``, and throw
+    /// `CancellationError` soon after its task was cancelled.
     func next() async throws -> Data?
 
     /// Ends the transfer; called at most once, from any thread, perhaps while ``next()`` waits.
@@ -20,17 +20,14 @@ public protocol ResponseBodySource: Sendable {
 
     /// How much of the content has arrived, read or unread.
     ///
-    /// The default is ``ResponseBodyArrival/underWay``, for sources that do not know. A time limit
-    /// ends only a body that is under way. A source that wraps a body returns
-    /// ``ResponseBody/arrival`` of that body.
+    /// The default is ``ResponseBodyArrival/underWay``, so that a time limit can end the body. A
+    /// source that wraps a body returns ``ResponseBody/arrival`` of that body.
     var arrival: ResponseBodyArrival { get }
 
-    /// The trailer fields, after ``next()`` has returned nil; none by default.
-    ///
-    /// A source that wraps a body returns ``ResponseBody/trailers`` of that body.
+    /// The trailer fields after the end, or those of a wrapped body; none by default.
     var trailers: HTTPHeaders { get }
 
-    /// At least the number of coded bytes from which the chunks so far were decoded.
+    /// The number of coded bytes from which the chunks so far were decoded, or a larger number.
     ///
     /// The default is nil, for content that is not coded or not counted. A source that wraps a body
     /// returns ``ResponseBody/encodedBytes`` of that body.
@@ -48,9 +45,7 @@ extension ResponseBodySource {
     public var trailers: HTTPHeaders { [:] }
 }
 
-/// A sequence that may wait for any time.
-///
-/// Each pull runs in a separate task, which is cancelled when the body ends.
+/// Pulls each chunk of a sequence in a separate task, which is cancelled when the body ends.
 final class SequenceSource: ResponseBodySource {
     private struct State {
         var iterator: (any AsyncIteratorProtocol)?
@@ -82,7 +77,7 @@ final class SequenceSource: ResponseBodySource {
             return locked.state.iterator.map(Moved.init)
         }
         guard let moved else { return nil }
-        // The task ends by itself when the sequence answers, or is cancelled by `cancel`.
+        // The task ends when the sequence returns, or when `cancel` cancels the task.
         let task = Task.inheriting { [self] in
             var moved = moved
             do {
@@ -128,12 +123,10 @@ final class SequenceSource: ResponseBodySource {
     }
 }
 
-/// A source that takes its chunks from another body.
 protocol WrappingSource: ResponseBodySource {
     var body: ResponseBody { get }
 }
 
-/// The chunks of another body, changed.
 final class TransformedSource: WrappingSource {
     let body: ResponseBody
     private let transform: @Sendable (Data) throws -> Data
@@ -168,7 +161,6 @@ final class TransformedSource: WrappingSource {
     var encodedBytes: Int64? { body.encodedBytes }
 }
 
-/// Bytes that were already read, followed by another body.
 final class PrefixedSource: WrappingSource {
     private let prefix: Mutex<Data?>
     private let rest: ResponseBody
@@ -199,7 +191,6 @@ final class PrefixedSource: WrappingSource {
     var encodedBytes: Int64? { rest.encodedBytes }
 }
 
-/// The rest of a body after a peek.
 final class ContinuedSource: WrappingSource {
     private let storage: ResponseBodyStorage
     var body: ResponseBody { ResponseBody(storage: storage) }

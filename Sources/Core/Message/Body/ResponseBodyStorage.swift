@@ -3,7 +3,6 @@
 import Synchronization
 import TurnpikeSupport
 
-/// The state of a ``ResponseBody``: its reader, its watchers, and its end.
 final class ResponseBodyStorage: Sendable {
     private enum Phase {
         case unread
@@ -18,7 +17,7 @@ final class ResponseBodyStorage: Sendable {
         var end: ResponseBodyEnd?
         var bytes: Int64 = 0
         var data: Data?
-        // The call, which receives the counts of bytes and the end, and the number of its exchange.
+        // The call that receives byte counts and the end, and the number of the exchange.
         var listener: (any ResponseBodyListener)?
         var exchange = 0
         var details: ExchangeDetails?
@@ -28,7 +27,7 @@ final class ResponseBodyStorage: Sendable {
         var endHandlers = Few<EndHandler>()
     }
 
-    // Closures directly in a generic type would be wrapped once more.
+    // A closure that is stored directly in a generic type would be wrapped once more.
     private struct PullHandler { let call: @Sendable () -> Void }
     private struct ChunkHandler { let call: @Sendable (Data) throws -> Void }
     private struct EndHandler { let call: @Sendable (ResponseBodyEnd) -> Void }
@@ -40,7 +39,7 @@ final class ResponseBodyStorage: Sendable {
     private let isInMemory: Bool
     private let state: Mutex<State>
 
-    /// Bytes in memory, and their trailer fields; without bytes, the body has ended.
+    /// Creates a body in memory; a body without bytes has already ended.
     init(
         data: Data, trailers: HTTPHeaders = [:], encodedLength: Int64? = nil,
         encodedBytes: Int64? = nil
@@ -65,7 +64,6 @@ final class ResponseBodyStorage: Sendable {
 
     // MARK: Reading
 
-    /// Claims the body for one reader.
     func begin() throws {
         let isTaken = state.withLock { state in
             switch state.phase {
@@ -127,7 +125,6 @@ final class ResponseBodyStorage: Sendable {
         return ready
     }
 
-    /// The rest of a pull for which ``takeReady()`` found nothing.
     func waitForChunk() async throws -> Data? {
         do {
             let chunk =
@@ -149,33 +146,25 @@ final class ResponseBodyStorage: Sendable {
         return nil
     }
 
-    /// A new storage for the rest of the body, after a peek.
-    ///
-    /// The watchers stay with the present storage.
+    /// Returns a storage for the rest of the body after a peek; the watchers stay with this one.
     func continued() -> ResponseBodyStorage {
         let rest = length.map { [read = state.withLock { $0.bytes }] in max($0 - read, 0) }
         return ResponseBodyStorage(
             .source(ContinuedSource(storage: self)), length: rest, encodedLength: encodedLength)
     }
 
-    /// The exchange of the body, if a call's transport has returned the body.
     private var details: ExchangeDetails? {
         state.withLock { $0.details } ?? content.wrapped?.storage.details
     }
 
-    /// How much of the content has arrived.
     var arrival: ResponseBodyArrival { isInMemory ? .complete : content.arrival }
 
-    /// Whether no pull can fail any more.
     var isSettled: Bool { isInMemory || content.isSettled }
 
-    /// Whether the end was reported.
     var hasEnded: Bool { state.withLock { $0.phase == .ended } }
 
-    /// The number of coded bytes that were decoded so far, if the source counts them.
     var encodedBytes: Int64? { content.encodedBytes }
 
-    /// The trailer fields; none before the end of the content.
     var trailers: HTTPHeaders {
         guard state.withLock({ $0.end?.isFinished == true }) else { return [:] }
         return content.trailers.trailing
@@ -194,7 +183,7 @@ final class ResponseBodyStorage: Sendable {
         }
     }
 
-    // The reported error is the recorded error, with the details of its exchange.
+    // The reported error is the recorded error with the details of its exchange.
     func fail(_ error: any Error) throws {
         cancel(.failed(error))
         try throwEnd()
@@ -256,12 +245,11 @@ final class ResponseBodyStorage: Sendable {
         return true
     }
 
-    /// Sets a deadline for long work on the content; only the first one, the innermost, counts.
+    /// Sets a deadline for work on the content; only the first deadline, the innermost, counts.
     func expire(_ expiry: ResponseBodyExpiry) {
         state.withLock { $0.expiry = $0.expiry ?? expiry }
     }
 
-    /// Throws if the reader's value is no longer needed.
     func checkCancellation() throws {
         try Task.checkCancellation()
         let (error, expiry) = state.withLock { ($0.error, $0.expiry) }
@@ -272,8 +260,6 @@ final class ResponseBodyStorage: Sendable {
     // MARK: Watching
 
     /// Reports the bytes and the end to a call, and adds the exchange's details to errors.
-    ///
-    /// The exchange has a number within the call.
     func attach(to listener: any ResponseBodyListener, _ details: ExchangeDetails, exchange: Int) {
         let hasEnded = state.withLock { state in
             state.details = details

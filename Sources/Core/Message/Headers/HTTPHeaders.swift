@@ -33,7 +33,7 @@ public struct HTTPHeaders: Sendable {
 
     var fields: [Field] = []
 
-    /// The fault of the first rejected field, or nil; the text has its name but not its value.
+    /// The fault of the first rejected field, or nil; the text names the field but not its value.
     public private(set) var defect: String?
 
     /// Whether a peer sent a value that must not be sent on.
@@ -100,8 +100,8 @@ public struct HTTPHeaders: Sendable {
     /// Appends a field line that a peer sent.
     ///
     /// If the name is not a token, or the value has CR, LF or NUL, the line becomes a ``defect``.
-    /// Other control characters are kept, as RFC 9110 §5.5 allows. But if a request contains them,
-    /// the request is rejected.
+    /// Other control characters are kept, as RFC 9110 §5.5 allows. A request with such a character
+    /// is rejected.
     public mutating func appendReceived(_ name: Name, _ value: String) {
         if Self.fault(name, value) != nil {
             let isSplitting = value.utf8.contains { $0 == 0 || $0 == 0x0A || $0 == 0x0D }
@@ -187,15 +187,12 @@ extension HTTPHeaders: ExpressibleByDictionaryLiteral {
 }
 
 extension HTTPHeaders.Name {
-    // The separator of lines that are joined: a comma (RFC 9110 §5.3), or a semicolon for cookies
-    // (RFC 6265 §5.4, RFC 9113 §8.2.3).
+    // A comma (RFC 9110 §5.3), or a semicolon for cookies (RFC 6265 §5.4, RFC 9113 §8.2.3).
     fileprivate var separator: String { self == .cookie ? "; " : ", " }
 }
 
 extension HTTPHeaders {
-    /// Returns how long the server asks to wait.
-    ///
-    /// The field is `Retry-After`, in seconds or as a date (RFC 9110 §10.2.3).
+    /// Returns how long `Retry-After` asks to wait, in seconds or until a date (RFC 9110 §10.2.3).
     ///
     /// ```swift
     /// let (job, response) = try await client.get("jobs/7").decoded(Job.self)
@@ -212,8 +209,7 @@ extension HTTPHeaders {
         guard contains(.retryAfter) else { return nil }
         return values(of: .retryAfter).compactMap { value -> Duration? in
             if let date = HTTPDate.parse(value, now: now) {
-                // The result is not a number if `now` is not a number, because a duration cannot be
-                // infinite.
+                // If `now` is not a number, the result is not a number.
                 let seconds = date.timeIntervalSince(now)
                 return seconds > 0 ? .seconds(Swift.min(seconds, 1e12)) : .zero
             }

@@ -2,9 +2,7 @@
 
 import TurnpikeSupport
 
-/// A media type or media range (RFC 9110 §8.3.1, §12.5.1): type, subtype and parameters.
-///
-/// Type, subtype and parameter names are case-insensitive and stored in lower case.
+/// A media type or range (RFC 9110 §8.3.1, §12.5.1), stored in lower case except for values.
 public struct MediaType: Hashable, Sendable {
     /// The type before the slash; `*` in a range.
     public let type: String
@@ -41,8 +39,8 @@ public struct MediaType: Hashable, Sendable {
 
     /// Parses a media type or range, or returns nil if the text is neither.
     ///
-    /// The method accepts what peers send. If a parameter has no value, it is skipped. If a quoted
-    /// string has no end, it extends to the end of the text.
+    /// A parameter without a value is skipped. A quoted string without an end extends to the end of
+    /// the text.
     public init?(parsing text: String) {
         let parts = Grammar.split(text[...], at: UInt8(ascii: ";"))
         let names = Grammar.trimmed(parts[0]).split(
@@ -78,18 +76,16 @@ public struct MediaType: Hashable, Sendable {
         parameters.first { $0.name == name.lowercased() }?.value
     }
 
-    /// Whether a media type falls into this range.
+    /// Whether a media type falls into this range, regardless of parameters and weights.
     ///
-    /// Parameters and weights are ignored. A subtype such as `*+json` includes all types with that
-    /// suffix. No RFC defines this form, but it is in use.
+    /// A subtype such as `*+json` includes all types with that suffix, though no RFC defines it.
     public func contains(_ other: MediaType) -> Bool {
         guard type == "*" || type == other.type else { return false }
         if subtype == "*" || subtype == other.subtype { return true }
         return subtype.utf8.starts(with: "*+".utf8) && suffix == other.suffix
     }
 
-    /// The structured syntax suffix (RFC 6838 §4.2.8) without its plus sign; the suffix of
-    /// `application/problem+json` is `json`.
+    /// The structured syntax suffix without its plus sign (RFC 6838 §4.2.8), such as `json`.
     public var suffix: String? {
         guard let plus = subtype.lastIndex(of: "+") else { return nil }
         let suffix = subtype[subtype.index(after: plus)...]

@@ -27,7 +27,6 @@ public struct JSONNumber: Hashable, Sendable {
         storage = .double(value)
     }
 
-    /// Creates an integer beyond 64 bits from digits that the parser has checked.
     init(digits: String) { storage = .digits(digits) }
 
     /// The value as an `Int`, or nil if it is not an integer or is out of range.

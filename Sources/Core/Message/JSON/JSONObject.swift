@@ -32,7 +32,7 @@ public struct JSONObject: Sendable {
     }
 
     private var members: [Member] = []
-    // This index exists only if the object is too large for a linear search.
+    // The index exists only if the object is too large for a linear search.
     private var positions: [Name: Int]?
 
     private static let linearSearchLimit = 12
@@ -64,7 +64,6 @@ public struct JSONObject: Sendable {
     /// The names in order.
     public var names: [String] { members.map(\.name) }
 
-    /// Appends a member; returns false, and changes nothing, if the name is in use.
     mutating func append(_ name: String, _ value: JSONValue) -> Bool {
         if position(of: name) != nil { return false }
         members.append(Member(name: name, value: value))

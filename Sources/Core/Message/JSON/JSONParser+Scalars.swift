@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Strings, and the text of errors.
 extension JSONParser {
     mutating func parseString() throws(JSONSyntaxError) -> String {
         guard unsafe keepsValues else {
@@ -113,14 +112,11 @@ extension JSONParser {
     }
 }
 
-// Numbers.
 extension JSONParser {
-    /// The text of a valid number.
     private struct NumberText {
         let range: Range<Int>
         let isInteger: Bool
         let isNegative: Bool
-        /// The absolute value of an integer, or nil if it overflows.
         let magnitude: UInt64?
 
         /// Whether the number may exceed the range of `Double`; only a conversion can show this.
@@ -144,7 +140,6 @@ extension JSONParser {
         return try unsafe double(number)
     }
 
-    /// Checks a number without returning its value.
     mutating func skipNumber() throws(JSONSyntaxError) {
         let number = try unsafe scanNumber()
         if number.mayBeOutOfRange { _ = try unsafe double(number) }

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Parses JSON text in one pass, with limited recursion.
-///
-/// Redaction needs the positions of tokens and has its own tokenizer (``JSONTokens``).
+/// Parses JSON text in one pass, with limited recursion; redaction has its own ``JSONTokens``.
 // SAFETY: the parser lives inside one `withUnsafeBytes`; every read is behind a check of `position`
 // against `end`.
 @unsafe
@@ -10,7 +8,6 @@ struct JSONParser {
     let base: UnsafePointer<UInt8>?
     let end: Int
     let options: JSONReadingOptions
-    /// Whether values are created; otherwise the text is only checked.
     let keepsValues: Bool
     var position = 0
     var depth = 0
@@ -154,7 +151,6 @@ struct JSONParser {
 }
 
 extension JSONParser {
-    // Checks the same grammar as `parseString()` without creating a value.
     mutating func skipString() throws(JSONSyntaxError) {
         unsafe position += 1
         let start = unsafe position

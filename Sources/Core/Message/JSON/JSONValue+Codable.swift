@@ -82,8 +82,7 @@ extension JSONValue: Codable {
 }
 
 extension JSONValue {
-    /// Returns entries for the `userInfo` of a decoder of JSON text; with them, each ``JSONValue``
-    /// in the decoded value is exactly as in the text.
+    /// Returns entries for a decoder's `userInfo` that keep each ``JSONValue`` as in the text.
     /// - Parameter content: The text. The text must have the names that the decoder looks for.
     /// - Returns: The entries to add to the decoder's `userInfo`.
     public static func userInfo(for content: Data) -> [CodingUserInfoKey: any Sendable] {
@@ -93,11 +92,9 @@ extension JSONValue {
 
 /// The JSON text that a `Decoder` reads, for values that must be kept exactly.
 ///
-/// Foundation's decoder cannot return an integer beyond 64 bits, or distinguish `1` from `1.0`, but
-/// it knows its coding path. A ``JSONValue`` that finds a source in the decoder's `userInfo` uses
-/// the value at that path.
+/// Foundation's decoder cannot return an integer beyond 64 bits, or distinguish `1` from `1.0`. A
+/// ``JSONValue`` therefore takes the value at its coding path from this source in the `userInfo`.
 final class JSONSource: Sendable {
-    /// The key in `userInfo`.
     static let key = CodingUserInfoKey(rawValue: "TurnpikeCore.JSONSource")
 
     private let content: Data
@@ -106,7 +103,6 @@ final class JSONSource: Sendable {
 
     init(_ content: Data) { self.content = content }
 
-    /// Returns the value at a coding path, or nil if there is none.
     func value(at path: [any CodingKey]) -> JSONValue? {
         var value = root.withLock { root in
             if let root { return root }

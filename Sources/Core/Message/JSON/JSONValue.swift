@@ -168,9 +168,7 @@ extension JSONValue {
 public struct JSONReadingOptions: Hashable, Sendable {
     /// How to read an object in which several members have the same name.
     public enum DuplicateNames: Hashable, Sendable {
-        /// The first member is kept.
-        ///
-        /// Foundation's `JSONDecoder` does the same, so that both parsers return the same value.
+        /// The first member is kept, as in Foundation's `JSONDecoder`.
         case keepFirst
         /// The text is rejected; use this case if another program reads the same text.
         case refuse

@@ -57,8 +57,6 @@ extension HTTPMethod: ExpressibleByStringLiteral {
 }
 
 extension HTTPMethod: DescriptionReflectable {
-    /// The name of the method.
-    ///
-    /// If the name is not a token, it is hidden, because it may be any text, even a secret.
+    /// The name of the method; it is hidden if it is not a token, because it may be a secret.
     public var description: String { isValid ? rawValue : "(invalid method)" }
 }

@@ -4,8 +4,7 @@ public import TurnpikeSupport
 
 /// A request: method, URL, header fields, body and options.
 ///
-/// A request is one pointer wide and shares its storage. If it is passed along a chain, nothing is
-/// copied. If a gate changes the request, the request is copied once.
+/// Copies of a request share one storage. A gate that changes the request copies the storage once.
 ///
 /// If the URL, the method or a header field is invalid, the call fails with
 /// ``ClientError/Code/invalidRequest`` before anything is sent. The error names the part but not
@@ -145,16 +144,13 @@ public struct Request: Sendable {
         headers[.cookie] = headers[.cookie]
     }
 
-    /// Requests content without a content coding if the request has a range and names no coding.
-    ///
-    /// A range of encoded bytes could not be decoded.
+    /// Asks for uncoded content if the request has a range and names no coding, because a range of
+    /// coded content could not be decoded.
     mutating func askForPlainRange() {
         if headers.contains(.range) { headers.setIfAbsent(.acceptEncoding, "identity") }
     }
 
-    /// The reason why the request is invalid, or nil.
-    ///
-    /// The text never contains a value of the caller.
+    /// The reason why the request is invalid, or nil; the text contains no value of the caller.
     public var fault: String? {
         if let fault = parts.uri.fault { return fault }
         if !parts.method.isValid {
@@ -190,8 +186,6 @@ public struct Request: Sendable {
 }
 
 /// A value that copies share until one of them is changed.
-///
-/// A copy costs one pointer, and a change copies the value once.
 @propertyWrapper
 struct CopyOnWrite<Value: Sendable>: Sendable {
     // SAFETY: the box is changed only through a `CopyOnWrite` that holds the only reference to it,

@@ -16,7 +16,6 @@ public struct RequestOptions: Sendable {
         var id: ObjectIdentifier { ObjectIdentifier(key) }
     }
 
-    /// The set options, in order.
     private(set) var entries: [Entry] = []
 
     /// Creates empty options.
@@ -41,18 +40,15 @@ public struct RequestOptions: Sendable {
     public var isEmpty: Bool { entries.isEmpty }
 }
 
-/// The key of a value in ``RequestOptions``.
+/// The key of a value in ``RequestOptions`` that a transport or a serializer reads.
 ///
-/// This protocol is enough if a transport or a serializer reads the value. If a gate reads the
-/// value, the key must be a ``RequestOptionKey``.
+/// If a gate reads the value, the key must be a ``RequestOptionKey``.
 public protocol OptionKey: SendableMetatype {
     /// The type of the value.
     associatedtype Value: Sendable
 }
 
-/// Whether the request may be sent twice although its method is not idempotent.
-///
-/// If the value is false, the request must not be sent twice, even if its method is idempotent.
+/// Whether the request may (true) or must not (false) be sent twice, whatever its method is.
 public enum RetryableOption: OptionKey {
     /// The decision of the caller.
     public typealias Value = Bool
@@ -66,11 +62,8 @@ extension RequestOptions {
     }
 }
 
-/// Whether the response body may last indefinitely, as an event stream does.
-///
-/// A deadline then covers only the time up to the response head, and idle limits do not apply.
+/// If true, a deadline covers only the time up to the response head, and idle limits do not apply.
 enum StreamingOption: OptionKey {
-    /// The decision of the caller.
     typealias Value = Bool
 }
 
@@ -82,8 +75,6 @@ extension RequestOptions {
     }
 }
 
-/// Whether the content of a request works only once, like a rotating refresh token: the server
-/// consumes the token, and only the response contains its replacement.
 enum OneTimeOption: OptionKey {
     typealias Value = Bool
 }
@@ -91,8 +82,9 @@ enum OneTimeOption: OptionKey {
 extension RequestOptions {
     /// Whether the content of the request works only once.
     ///
-    /// If true, time limits of gates and ``Client/cancelAll()`` do not end the request. Only its
-    /// own exchange and the limits of its sender end it. It is only sent again if no part was sent.
+    /// If true, time limits of gates and ``Client/cancelAll()`` do not end the request. Only the
+    /// request's own exchange and the limits of its sender end the request. The request is sent
+    /// again only if no part of it was sent.
     public var isOneTime: Bool {
         get { self[OneTimeOption.self] ?? false }
         set { self[OneTimeOption.self] = newValue ? true : nil }

@@ -3,9 +3,7 @@
 public import TurnpikeSupport
 
 extension RequestBody {
-    /// Returns the same content followed by trailer fields (RFC 9110 §6.5).
-    ///
-    /// See ``followed(by:_:)``.
+    /// Returns the same content followed by trailer fields; see ``followed(by:_:)``.
     public func followed(by trailers: HTTPHeaders) -> RequestBody {
         if let fault = trailers.sendingFault {
             return .catching { throw ClientError(.invalidRequest, fault) }
@@ -15,19 +13,15 @@ extension RequestBody {
 
     /// Returns the same content followed by trailer fields that a closure returns.
     ///
-    /// The closure is called when the content has been sent (RFC 9110 §6.5). The names are
-    /// announced in the field `Trailer`. Two errors are reported before anything is sent. If the
-    /// transport cannot send trailers (``TransportCapabilities/requestTrailers``), the call fails
-    /// with ``ClientError/Code/unsupported``. If a name is not allowed in trailers (framing,
-    /// routing, authentication, description of the content: RFC 9110 §6.5.1), the call fails with
-    /// ``ClientError/Code/invalidRequest``.
+    /// The closure is called for each send, after the content (RFC 9110 §6.5), so a retry may send
+    /// other values. `Trailer` announces the names. HTTP/1.1 allows trailers only with chunked
+    /// content, so no length is sent. Servers may discard the trailers.
     ///
-    /// If the name of a field was not announced, or if its value has a control character, the call
-    /// also fails with ``ClientError/Code/invalidRequest``, but only after the content; the request
-    /// is then aborted.
-    ///
-    /// HTTP/1.1 allows trailers only with chunked content, so no length is sent. Servers may
-    /// discard the trailers. The closure is called for each send, so a retry may send other values.
+    /// If the transport lacks ``TransportCapabilities/requestTrailers``, the call fails with
+    /// ``ClientError/Code/unsupported`` before anything is sent. If RFC 9110 §6.5.1 forbids a name
+    /// in trailers, the call fails with ``ClientError/Code/invalidRequest`` before anything is
+    /// sent. If a field was not announced, or its value has a control character, the call fails
+    /// with the same code after the content, and the request is aborted.
     /// - Parameters:
     ///   - names: The names of the possible fields; not all of them need be sent.
     ///   - trailers: Returns the fields. If it throws an error, the call fails.
@@ -38,9 +32,7 @@ extension RequestBody {
         followed(by: names, reducingInto: {}, { _, _ in }, trailers: { _ in try trailers() })
     }
 
-    /// Returns the same content followed by trailer fields that are computed from its bytes.
-    ///
-    /// For example, a checksum follows the content:
+    /// Returns the same content followed by trailer fields made from its bytes, such as a checksum.
     ///
     /// ```swift
     /// let body = RequestBody.file(url).followed(by: ["X-CRC32"], reducingInto: { CRC32() }) {
@@ -71,9 +63,7 @@ extension RequestBody {
     }
 }
 
-/// The trailer fields of a request body: their possible names, and how each send creates them.
 struct RequestTrailers: Sendable {
-    /// The state of one send, used by one task.
     struct Run {
         let names: [HTTPHeaders.Name]
         let update: (Data) throws -> Void
@@ -125,11 +115,7 @@ struct RequestTrailers: Sendable {
 }
 
 extension HTTPHeaders {
-    /// The section as trailers, without the fields that are meaningful only before the content (RFC
-    /// 9110 §6.5.1).
-    ///
-    /// A field that frames, routes, authenticates, controls or describes a message is an error or
-    /// an attack if it arrives after the content.
+    /// The trailer section without the fields that RFC 9110 §6.5.1 allows only before the content.
     var trailing: HTTPHeaders {
         if isEmpty { return self }
         var kept = self

@@ -46,8 +46,7 @@ public struct HTTPStatus: Hashable, Sendable {
 
     /// Whether a message with this status always ends after its head (RFC 9112 §6.3).
     ///
-    /// Further bytes belong to the next message. A 205 has no content either, but its head may
-    /// declare content, so the value is false for a 205.
+    /// The value is false for a 205, whose head may declare content.
     public var endsWithHead: Bool { hasNoContent && code != 205 }
 
     /// 200.
@@ -107,9 +106,7 @@ extension HTTPStatus: CustomStringConvertible {
     /// The code and its registered phrase, if there is one, for example `404 Not Found`.
     public var description: String { reasonPhrase.isEmpty ? "\(code)" : "\(code) \(reasonPhrase)" }
 
-    /// The phrase of the IANA registry, or an empty string.
-    ///
-    /// The phrase of a server is dropped, because it has no meaning and HTTP/2 does not send it.
+    /// The phrase of the IANA registry, or an empty string; the phrase of the server is dropped.
     public var reasonPhrase: String { Self.phrases[code] ?? "" }
 
     private static let phrases: [Int: String] = [

@@ -4,8 +4,8 @@ public import TurnpikeSupport
 
 /// A response whose head has arrived and whose body can be read.
 ///
-/// A response is one pointer wide and shares its storage. Copies share the body, which can be read
-/// once. If all copies are released, the transfer ends.
+/// Copies of a response share the body, which can be read once. If all copies are released, the
+/// transfer ends.
 public struct Response: Sendable {
     private struct Parts: Sendable {
         var head: ResponseHead
@@ -58,25 +58,21 @@ public struct Response: Sendable {
         set { parts.body = newValue }
     }
 
-    /// The trailer fields (``ResponseBody/trailers``), available when the ``body`` was read
-    /// completely.
+    /// The trailer fields (``ResponseBody/trailers``), available at the end of the ``body``.
     public var trailers: HTTPHeaders { parts.body.trailers }
 
-    /// The times of the events of the call.
-    ///
-    /// Until the body has ended, a later value of this property may contain more times.
+    /// The times of the events of the call so far; until the body has ended, more times may follow.
     public var timeline: Timeline { parts.history?.timeline ?? Timeline() }
 
-    /// How many times the transport was asked to send in this call, redirects included.
+    /// How many times this call was passed to the transport, redirects included.
     public var attempts: Int { parts.history?.sends ?? 0 }
 
     /// The followed redirects.
     public var hops: [Hop] { parts.history?.hops ?? [] }
 
-    /// The connection, if it has switched to the protocol that the request asked for.
+    /// The connection, if the server has switched to the protocol of ``RequestOptions/upgrade``.
     ///
-    /// The request asks with ``RequestOptions/upgrade``. A transport sets the connection in a
-    /// response with the status 101.
+    /// A transport sets the connection in a response with the status 101.
     public var upgradedConnection: UpgradedConnection? {
         get { parts.upgradedConnection }
         set { parts.upgradedConnection = newValue }
@@ -91,7 +87,6 @@ public struct Response: Sendable {
         set { parts.exchange = newValue }
     }
 
-    /// Notes that a transport has returned the response.
     mutating func didArrive(
         at instant: MonotonicInstant, in history: any ResponseHistory, exchange: Int
     ) {
@@ -104,7 +99,7 @@ public struct Response: Sendable {
         set { parts.serialization = newValue }
     }
 
-    /// The facts about the call; nil if the response belongs to no call.
+    /// The data of the call; nil if the response belongs to no call.
     var history: (any ResponseHistory)? {
         get { parts.history }
         set { parts.history = newValue }
@@ -147,32 +142,23 @@ public struct Hop: Sendable, Hashable {
     }
 }
 
-/// The facts about a call that its responses show.
-///
-/// The call passes itself to each response. Only classes conform: a reference needs no allocation.
+/// The data of a call that its responses show; a class conforms without an allocation.
 protocol ResponseHistory: AnyObject, Sendable {
-    /// The times of the events of the call.
     var timeline: Timeline { get }
 
-    /// How many times the transport was asked to send.
     var sends: Int { get }
 
-    /// The redirects that were followed.
     var hops: [Hop] { get }
 
-    /// Adds details to the error of a response's body: the request as it was sent, the head of the
-    /// response, and the results of the attempts.
+    /// Adds the sent request, the head and the results of the attempts to the error of a body.
     func completed(_ error: ClientError, of head: ResponseHead) -> ClientError
 
-    /// Adds the facts about the call to an error of code that makes a value of a response.
+    /// Adds the details of the call to an error of a serializer.
     func completed(_ error: any Error) -> any Error
 }
 
-/// Receives reports about the reading of a response body.
 protocol ResponseBodyListener: AnyObject, Sendable {
-    /// The reader gets content bytes of an exchange.
     func didReceive(bytes: Int, in exchange: Int)
 
-    /// The body of an exchange has ended.
     func didEndBody(of exchange: Int)
 }

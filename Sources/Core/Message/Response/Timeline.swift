@@ -32,8 +32,7 @@ public struct Timeline: Sendable, Hashable {
     public var serialized: MonotonicInstant?
     /// Whether the connection had served another exchange; nil if unknown.
     public var isConnectionReused: Bool?
-    /// The address of the peer, if known; if the request has a connect target, this is the address
-    /// with its port, or the path of a Unix socket.
+    /// The address of the peer; with a connect target, also the port, or the path of the socket.
     public var peerAddress: String?
     /// The HTTP version of the response, such as `1.1` or `2`.
     public var protocolVersion: String?
@@ -47,7 +46,6 @@ public struct Timeline: Sendable, Hashable {
     /// Creates an empty timeline.
     public init() {}
 
-    /// Resets the timeline for another exchange.
     mutating func begin(at now: MonotonicInstant) {
         let begin = start
         self = Timeline()
@@ -71,8 +69,7 @@ public struct Timeline: Sendable, Hashable {
 }
 
 extension Timeline {
-    /// The time from the start of the call until its last exchange was passed to the transport; it
-    /// includes earlier attempts and the waits of gates.
+    /// The time from the start of the call to the start of its last exchange, with earlier waits.
     public var preparationDuration: Duration? { Self.phase(start, sent) }
 
     /// The time of the resolution of the host name (DNS); nil for a reused connection.
@@ -80,8 +77,7 @@ extension Timeline {
         isConnectionReused == true ? nil : Self.phase(sent, resolved)
     }
 
-    /// The time for the connection, without resolution and TLS; for a reused connection, the wait
-    /// for the pool.
+    /// The time to connect, without resolution and TLS; if reused, the wait for the pool.
     public var connectDuration: Duration? {
         Self.phase(isConnectionReused == true ? sent : resolved ?? sent, connected)
     }
@@ -92,8 +88,6 @@ extension Timeline {
     }
 
     /// The time from the complete connection, TLS included, to the first byte of the response.
-    ///
-    /// The client sends the request in this time, and waits for the server.
     public var firstByteDuration: Duration? { Self.phase(beginOfRequest, firstByte) }
 
     /// The time from the first byte to the end of the response head, interim responses included; if

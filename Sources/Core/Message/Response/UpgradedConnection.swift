@@ -5,9 +5,9 @@ public import TurnpikeSupport
 
 /// A connection that has switched to another protocol (RFC 9110 §7.8): bytes in both directions.
 ///
-/// A request asks for the connection with ``RequestOptions/upgrade``. If the status of the response
-/// is 101, the response has the connection. The connection counts as a running call of its client.
-/// It is closed if the call is cancelled, if the client ends, or if the connection is released.
+/// A request asks for the connection with ``RequestOptions/upgrade``. A response with the status
+/// 101 has the connection. The connection counts as a running call of its client. The connection is
+/// closed if the call is cancelled, if the client ends, or if the connection is released.
 public final class UpgradedConnection: Sendable {
     private struct State {
         var isClosed = false
@@ -29,9 +29,7 @@ public final class UpgradedConnection: Sendable {
 
     deinit { close() }
 
-    /// Returns the next bytes; nil if the peer has ended its side.
-    ///
-    /// Only one task at a time may read.
+    /// Returns the next bytes to one task at a time; nil if the peer has ended its side.
     public func read(upTo maxBytes: Int) async throws -> Data? {
         try await channel.read(upTo: maxBytes)
     }
@@ -55,14 +53,12 @@ public final class UpgradedConnection: Sendable {
         if isFirst { channel.close() }
     }
 
-    /// Tells the readers of the call that a message, or a part of one, was sent or was read, so that
-    /// a trace shows it.
+    /// Reports to the readers of the call that a message, or a part of a message, was sent or read.
     public func report(messageOf bytes: Int, isSent: Bool) {
         state.withLock { $0.onMessage }?(bytes, isSent)
     }
 
-    /// Calls a handler for reported messages, and another when the connection is closed, or at once if
-    /// it already is.
+    /// Sets handlers for messages and for the close; a connection that is closed calls at once.
     func follow(
         onMessage: (@Sendable (Int, Bool) -> Void)?, onClose: @escaping @Sendable () -> Void
     ) {
@@ -75,8 +71,6 @@ public final class UpgradedConnection: Sendable {
 }
 
 /// The bytes of an ``UpgradedConnection``, as a transport provides them.
-///
-/// The methods have the same meaning as those of ``UpgradedConnection``.
 public protocol UpgradedChannel: Sendable {
     /// Returns the next bytes; nil if the peer has ended its side.
     func read(upTo maxBytes: Int) async throws -> Data?

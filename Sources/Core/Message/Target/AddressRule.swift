@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Decides which addresses a connection for a request may go to.
+/// A rule that decides to which addresses a request may connect.
 ///
 /// A transport with ``TransportCapabilities/addressRules`` asks the rule when it opens a
-/// connection, and before a request uses a connection. A name may resolve to another address
-/// between a check and the connection (DNS rebinding); such a connection is refused too. The error
-/// of a refusal is ``ClientError/Code/urlPolicy``, and nothing was sent to that address.
+/// connection, and before a request uses a connection. If a name resolves to another address after
+/// an earlier check (DNS rebinding), the rule therefore still applies. A refused call fails as
+/// ``ClientError/Code/urlPolicy``, and nothing is sent to the refused address.
 ///
-/// If a name has several addresses, a new connection skips refused addresses and goes to an allowed
-/// address. A request without the rule may have opened a connection to a refused address. If that
-/// connection is still open, it is refused and not replaced. Therefore use a separate client for
-/// calls with a rule. The rule does not apply to the connections of a proxy. If the request names a
-/// Unix socket, the connection is refused, because a Unix socket has no address.
+/// If a name has several addresses, a new connection goes to an allowed address. If a request
+/// without the rule has opened a connection to a refused address, that connection is refused and
+/// not replaced. Therefore use a separate client for calls with a rule. The rule does not apply to
+/// the connections of a proxy. A Unix socket has no address and is always refused.
 public struct AddressRule: Sendable {
     private let decide: @Sendable (IPAddress) -> Bool
     /// Whether the rule is ``publicAddresses``, so that two calls with it have the same rule.

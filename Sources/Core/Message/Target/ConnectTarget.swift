@@ -4,10 +4,10 @@ import TurnpikeSupport
 
 /// The place to connect to, instead of the host of the request's URL.
 ///
-/// Only the place of the connection differs. The origin does not change. The URL, the `Host` field,
-/// cookies, cache keys, credentials and labels are those of the request. TLS asks for the
-/// name in the URL, and the certificate must have this name. If a transport lacks
-/// ``TransportCapabilities/connectTargets``, it refuses such a request.
+/// Only the place of the connection differs. The URL, the origin, the `Host` field, cookies, cache
+/// keys, credentials and labels are those of the request. TLS asks for the name in the URL, and the
+/// certificate must have this name. If a transport lacks ``TransportCapabilities/connectTargets``,
+/// it refuses such a request.
 ///
 /// A gate that balances load sets the target for each attempt (``RequestOptions/connectTarget``).
 /// The options `--connect-to` and `--unix-socket` of curl do the same.
@@ -17,8 +17,7 @@ public enum ConnectTarget: Hashable, Sendable {
     /// The path of a Unix domain socket.
     case unixSocket(String)
 
-    /// The fault of the target, or nil; the text is a sentence with the value that was found and
-    /// the value that was expected.
+    /// The fault of the target, with the found value and the expected value; nil if valid.
     public var fault: String? {
         switch self {
         case .host(let host, let port):

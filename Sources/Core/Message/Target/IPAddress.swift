@@ -105,8 +105,7 @@ extension IPAddress {
         (0xF, 28),  // 240.0.0.0/4, reserved, and broadcast
     ]
 
-    // The wire server of Azure; metadata services of other clouds have link-local, shared or unique
-    // local addresses.
+    // The wire server of Azure; metadata services of other clouds are not at public addresses.
     private static let metadata: Set<UInt32> = [0xA83F_8110]
 
     private static let reservedV6: [(prefix: UInt64, shift: UInt64)] = [
@@ -119,7 +118,7 @@ extension IPAddress {
 extension IPAddress {
     /// Whether a parser may read a label as a number.
     ///
-    /// If it may read the last label of a host as a number, the host is an IP address or invalid.
+    /// A host with such a label at its end is an IP address or invalid.
     public static func readsAsNumber(_ label: some StringProtocol) -> Bool {
         let bytes = label.utf8
         if bytes.allSatisfy({ $0 &- UInt8(ascii: "0") < 10 }) { return !bytes.isEmpty }
@@ -142,7 +141,7 @@ enum IPv4Text {
                 guard value <= 0xFF else { return nil }
                 bits |= value << UInt64(24 - 8 * index)
             } else {
-                // The last part fills the remaining bytes.
+                // The last part fills the remaining bytes of the address.
                 guard value <= 0xFFFF_FFFF >> UInt64(8 * index) else { return nil }
                 bits |= value
             }

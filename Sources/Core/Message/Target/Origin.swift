@@ -38,7 +38,6 @@ public struct Origin: Hashable, Sendable {
         port = parts.port.flatMap { bytes[$0].number } ?? standard
     }
 
-    /// The scheme (`http` or `https`) that the bytes spell in any case, or nil.
     static func scheme(_ bytes: some RandomAccessCollection<UInt8>) -> String? {
         if bytes.isSpelled("http") { return "http" }
         return bytes.isSpelled("https") ? "https" : nil
@@ -61,9 +60,9 @@ public struct Origin: Hashable, Sendable {
 
     var hasDefaultPort: Bool { Self.defaultPort(scheme) == port }
 
-    /// Whether another origin is this origin, or has the same host with https instead of http.
+    /// Whether a credential for this origin may be sent to another origin.
     ///
-    /// If true, a credential for this origin may be sent to the other origin.
+    /// The other origin must be this origin, or have the same host with https instead of http.
     public func isSameOrUpgraded(by other: Origin) -> Bool {
         if self == other { return true }
         let hasMoved = port != other.port && !(hasDefaultPort && other.hasDefaultPort)
@@ -81,7 +80,7 @@ extension Origin: CustomStringConvertible {
 }
 
 extension RandomAccessCollection<UInt8> {
-    // Whether the bytes spell a lower-case word in any case.
+    // `word` must be in lower case; the case of the bytes is ignored.
     fileprivate func isSpelled(_ word: StaticString) -> Bool {
         guard count == word.utf8CodeUnitCount else { return false }
         return word.withUTF8Buffer { word in
@@ -100,7 +99,6 @@ extension RandomAccessCollection<UInt8> {
         }
     }
 
-    /// The value of decimal digits; nil if there are no digits, or too many.
     var number: Int? {
         if isEmpty { return nil }
         var number = 0

@@ -10,7 +10,7 @@ public import TurnpikeSupport
 /// refused. Blanks and other characters that a URL must not have are percent-encoded; escapes stay.
 ///
 /// If text contains a value from outside, use a template such as `"users/{id}"` with
-/// ``TargetConvertible/path(_:_:)``. It encodes each value as one path segment.
+/// ``TargetConvertible/path(_:_:)``, which encodes each value as one path segment.
 ///
 /// A parameter that is a target also accepts text and URLs (``TargetConvertible``):
 /// `client.get(CommandLine.arguments[1])`.
@@ -44,7 +44,7 @@ public struct Target: Sendable {
         return copy
     }
 
-    /// The absolute URI, or a placeholder and the fault.
+    /// The absolute URI, or a placeholder with the fault.
     func resolved(against base: TargetURI?) -> TargetURI {
         let uri =
             switch kind {
@@ -125,10 +125,9 @@ extension URL: TargetConvertible {
 }
 
 extension TargetConvertible where Self == Target {
-    /// The whole server of the client's base URL, for `OPTIONS *` (RFC 9110 §9.3.7).
+    /// The server of the client's base URL without a path, for `OPTIONS *` (RFC 9110 §9.3.7).
     ///
-    /// The target is the base URL without path and query. ``Request/asksServer`` describes the
-    /// request that is sent.
+    /// ``Request/asksServer`` describes the request that is sent.
     public static var server: Target {
         var target = Target("")
         target.kind = .server
@@ -170,7 +169,7 @@ extension Target: ExpressibleByStringInterpolation {
 }
 
 extension Target {
-    /// The unchanged target, with its secrets; nil if the target is invalid.
+    /// The text as written, with its secrets; nil if the target is invalid.
     var written: String? {
         let query = addedQuery.isEmpty ? "" : "?" + addedQuery
         return switch kind {

@@ -22,8 +22,8 @@ extension TargetURI {
         self.init(url)
     }
 
-    // The limit of scheme and authority together. A DNS name has 253 bytes, but each may be written
-    // with several bytes.
+    // The limit of scheme and authority together. A DNS name has 253 bytes, but each of these bytes
+    // may be written as several bytes.
     private static let longestAuthority = 4096
 
     // RFC 3986 §5.2.2; dot segments are removed later, as in every URI.
@@ -50,7 +50,7 @@ extension TargetURI {
     private static let inFragment = PercentEncoding(alsoAllowing: "-._~!$&'()*+,;=:@/?")
     private static let inPath = PercentEncoding(alsoAllowing: "-._~!$&'()*+,;=:@/?#")
 
-    // Encodes the text after scheme and authority, which have other rules.
+    // Encodes only the text after scheme and authority, because other rules apply to these two.
     private static func encode(_ reference: String, from start: Int) -> String {
         let bytes = Array(reference.utf8)
         var result = Array(bytes[..<start])
@@ -100,13 +100,11 @@ extension TargetURI {
 
     // MARK: Dot segments
 
-    /// The text without the segments `.` and `..` in its path (RFC 3986 §5.2.4), or nil if it has
-    /// no such segments.
+    /// The text without `.` and `..` segments in its path (RFC 3986 §5.2.4); nil if it has none.
     ///
     /// Foundation keeps these segments in absolute URLs, and a transport may keep or remove them.
     /// Cookies, signatures and caches could then use another path than the sent path. An escaped
-    /// dot (`%2e`) stays: no transport decodes it, and each escape is sent as the caller or a
-    /// redirect wrote it.
+    /// dot (`%2e`) stays, because no transport decodes it.
     static func removingDotSegments(_ text: String, _ parts: URIParts) -> String? {
         guard parts.authority != nil, parts.mayHaveDotSegments else { return nil }
         let path = text.bytes(parts.path)
@@ -129,25 +127,17 @@ extension TargetURI {
 
 /// The parts of a URI reference (RFC 3986 §3 and appendix B), as ranges of bytes in its text.
 ///
-/// This is the only parser of such texts. ``TargetURI`` decides whether the parts are valid.
+/// No range contains a delimiter, such as the colon after the scheme. An absent part is nil or
+/// empty. ``TargetURI`` checks the parts.
 struct URIParts: Sendable {
-    /// The scheme without its colon; nil if there is none.
     private(set) var scheme: Range<Int>?
-    /// The authority without the slashes in front of it; nil if there is none.
     private(set) var authority: Range<Int>?
-    /// User and password, without the `@` after them.
     private(set) var userInformation: Range<Int>?
-    /// The host without brackets; empty if there is no authority.
     private(set) var host = 0..<0
-    /// Whether the host is an address in brackets (§3.2.2).
     private(set) var isBracketed = false
-    /// The digits of the port, which may be empty; nil if there is no colon.
     private(set) var port: Range<Int>?
-    /// The path, which may be empty.
     private(set) var path = 0..<0
-    /// The query without the question mark in front of it.
     private(set) var query: Range<Int>?
-    /// The fragment without the number sign in front of it.
     private(set) var fragment: Range<Int>?
 
     /// Whether the path has a dot after a slash, so that it may have dot segments.

@@ -40,7 +40,6 @@ public struct TargetURI: Sendable {
         self.text = text
     }
 
-    /// Creates a placeholder for an invalid URI.
     init(fault: String) {
         url = Self.standIn
         text = Self.standIn.absoluteString
@@ -53,8 +52,7 @@ public struct TargetURI: Sendable {
 
     // MARK: Forms
 
-    /// The absolute form (RFC 9112 §3.2.2), without user information and fragment; user information
-    /// and fragment are not sent.
+    /// The absolute form (RFC 9112 §3.2.2), without user information and fragment.
     public var absoluteForm: String {
         let end = parts.query?.upperBound ?? parts.path.upperBound
         guard let user = parts.userInformation else {
@@ -78,7 +76,6 @@ public struct TargetURI: Sendable {
         parts.userInformation.map { text.part($0) }
     }
 
-    /// Whether the URI has no path and no query.
     var isOriginAlone: Bool { parts.path.isEmpty && parts.query == nil }
 
     // MARK: Validity
@@ -96,8 +93,7 @@ public struct TargetURI: Sendable {
         return authorityFault(bytes, parts)
     }
 
-    // Text before a colon may be a host or a user. The scheme is quoted only if it is valid as a
-    // scheme (RFC 3986 §3.1) and an authority follows.
+    // Text before a colon may be a host or a user: the scheme is quoted only before an authority.
     private static func otherScheme<Bytes: RandomAccessCollection<UInt8>>(
         _ bytes: Bytes, _ scheme: Range<Int>, _ parts: URIParts
     ) -> String where Bytes.Index == Int {
@@ -113,9 +109,7 @@ public struct TargetURI: Sendable {
             || byte == UInt8(ascii: ".")
     }
 
-    /// The fault of the host or the port, or nil.
-    ///
-    /// Any scheme is accepted, such as the scheme of a proxy.
+    /// The fault of the host or the port, or nil; the scheme may be any, such as a proxy's scheme.
     public var authorityFault: String? { Self.authorityFault(Array(text.utf8), parts) }
 
     private static func authorityFault<Bytes: RandomAccessCollection<UInt8>>(
@@ -165,14 +159,12 @@ extension String {
         return part ?? String(Substring(bytes(range)))
     }
 
-    /// The bytes between two positions.
     func bytes(_ range: Range<Int>) -> Substring.UTF8View {
         let start = utf8.index(startIndex, offsetBy: range.lowerBound)
         return utf8[start..<utf8.index(start, offsetBy: range.count)]
     }
 }
 
-/// The same URI with one part changed; the bytes of all other parts stay.
 extension TargetURI {
     /// The URI without user information.
     public var withoutUserInformation: TargetURI {
@@ -202,7 +194,7 @@ extension TargetURI {
                 + (inherited.map { "#" + other.text.part($0) } ?? ""))
     }
 
-    /// The URI with an encoded query added to its query, before the fragment.
+    /// Adds an encoded query to the query, before the fragment.
     func appending(encodedQuery: String) -> TargetURI {
         if encodedQuery.isEmpty || fault != nil { return self }
         let end = parts.query?.upperBound ?? parts.path.upperBound
@@ -230,13 +222,12 @@ extension TargetURI {
             .appending(encodedQuery: query.encoded)
     }
 
-    /// The URI with a slash after its path, so that a relative path is appended to the path.
+    /// The URI with a slash after its path, as the base of relative paths.
     var asDirectory: TargetURI {
         if text.bytes(parts.path).last == UInt8(ascii: "/") { return self }
         return changed(text.part(0..<parts.path.upperBound) + "/")
     }
 
-    /// The URI without path, query and fragment.
     var withoutPath: TargetURI { changed(text.part(0..<parts.path.lowerBound)) }
 
     private func changed(_ text: String) -> TargetURI {

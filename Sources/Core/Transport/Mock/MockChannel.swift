@@ -3,9 +3,7 @@
 import Synchronization
 import TurnpikeSupport
 
-/// One end of a connection in memory.
 final class MockChannel: UpgradedChannel {
-    /// The bytes of one direction.
     private final class Lane: Sendable {
         struct State {
             var bytes = Data()

@@ -56,7 +56,7 @@ public struct MockResponse: Sendable {
 
     /// A response whose content arrives in chunks; each chunk arrives when it is read.
     ///
-    /// An unread chunk counts as not arrived, so a time limit that passes ends an unread body.
+    /// An unread chunk counts as not arrived, so an expired time limit ends an unread body.
     /// - Parameters:
     ///   - chunks: The chunks.
     ///   - status: The status.
@@ -94,8 +94,7 @@ public struct MockResponse: Sendable {
         return Self(status: 101, headers: headers, content: .upgrade(name, serve))
     }
 
-    /// Returns the same response with trailer fields after its content; the caller gets the fields
-    /// as ``ResponseBody/trailers``.
+    /// Returns the same response with trailer fields (``ResponseBody/trailers``) after its content.
     public func followed(by trailers: HTTPHeaders) -> Self {
         var copy = self
         copy.trailers = trailers
@@ -179,8 +178,7 @@ private final class MockBodySource: ResponseBodySource {
     func cancel(_ reason: CancelReason) { context.cancel(reason) }
 }
 
-/// How long a ``MockTransport`` takes to respond; the time is drawn from the call's random source,
-/// and the client's time source measures it.
+/// How long a ``MockTransport`` takes to respond, drawn from the call's random source.
 public struct MockLatency: Sendable {
     private let quantile: @Sendable (Double) -> Duration
 

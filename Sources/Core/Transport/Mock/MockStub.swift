@@ -68,13 +68,12 @@ public struct MockStub: Sendable {
         matchers.isEmpty ? "any request" : matchers.map(\.name).joined(separator: " ")
     }
 
-    /// Returns the reasons why a request does not match this stub; empty if it matches.
     func mismatches(_ request: Request, body: Data) -> [String] {
         if responses.isEmpty { return ["it has no answer"] }
         return matchers.compactMap { $0.mismatch(request, body: body) }
     }
 
-    /// Returns a score for a request with these mismatches: first the matches, then the mismatches.
+    /// A higher score means a nearer stub: first more matches count, then fewer mismatches.
     func likeness(_ mismatches: [String]) -> Int {
         (matchers.count - mismatches.count) * 100 - mismatches.count
     }
@@ -82,9 +81,7 @@ public struct MockStub: Sendable {
     func response(at turn: Int) -> MockResponse { responses[min(turn, responses.count - 1)] }
 }
 
-/// A condition on a request that can explain why it is not satisfied.
-///
-/// `TurnpikeTesting` has conditions on the query, the header fields and the content.
+/// A condition on a request; `TurnpikeTesting` has more conditions.
 public struct RequestMatcher: Sendable {
     let name: String
     private let check: @Sendable (Request, Data) -> String?
@@ -133,7 +130,6 @@ public struct RequestMatcher: Sendable {
 /// `{name}` matches one segment and captures it. `*` matches any one segment. `**` at the end
 /// matches the rest, which may be empty. Other text must equal the percent-encoded path of the URL.
 public struct PathPattern: Hashable, Sendable {
-    /// The pattern as it was written.
     let text: String
     private let segments: [Substring]
 
@@ -143,7 +139,6 @@ public struct PathPattern: Hashable, Sendable {
         segments = text.split(separator: "/", omittingEmptySubsequences: false)
     }
 
-    /// Returns the captured segments, or nil if the path does not match.
     func match(_ path: String) -> [String: String]? {
         let parts = path.split(separator: "/", omittingEmptySubsequences: false)
         var found: [String: String] = [:]

@@ -3,9 +3,7 @@
 import Synchronization
 public import TurnpikeSupport
 
-/// A transport without a network, for tests.
-///
-/// A closure or stubs give the responses, and the requests are recorded.
+/// A transport without a network, for tests: it records requests and returns set responses.
 ///
 /// ```swift
 /// let transport = MockTransport { request in .ok(json: ["path": .string(request.url.path())]) }
@@ -45,7 +43,7 @@ public final class MockTransport: Transport {
     /// Creates a mock whose responses come from a synchronous closure.
     /// - Parameters:
     ///   - capabilities: The declared capabilities; all by default.
-    ///   - recordLimit: How many requests ``sent`` keeps; it drops older requests.
+    ///   - recordLimit: How many requests ``sent`` contains; older requests are dropped.
     ///   - answer: Returns the response. If it throws an error, the transport throws it too.
     public init(
         capabilities: TransportCapabilities = .init(rawValue: .max), recordLimit: Int = 1000,
@@ -60,7 +58,7 @@ public final class MockTransport: Transport {
     /// Creates a mock whose responses come from an asynchronous closure.
     /// - Parameters:
     ///   - capabilities: The declared capabilities; all by default.
-    ///   - recordLimit: How many requests ``sent`` keeps; it drops older requests.
+    ///   - recordLimit: How many requests ``sent`` contains; older requests are dropped.
     ///   - answer: Returns the response. If it throws an error, the transport throws it too.
     public init(
         capabilities: TransportCapabilities = .init(rawValue: .max), recordLimit: Int = 1000,
@@ -88,7 +86,7 @@ public final class MockTransport: Transport {
         answer = .stubs
     }
 
-    /// The recorded requests, in order; only the latest requests are kept.
+    /// The latest recorded requests, in order.
     public var sent: [MockExchange] { state.withLock { $0.sent } }
 
     /// How many requests were sent.
@@ -102,8 +100,7 @@ public final class MockTransport: Transport {
         }
     }
 
-    /// A report for each request that matched no stub; it has the request and the difference from
-    /// the nearest stub.
+    /// A report for each unmatched request, with its difference from the nearest stub.
     public var unmatched: [String] { state.withLock { $0.unmatched } }
 
     /// The names of the stubs that were never used.
@@ -114,8 +111,7 @@ public final class MockTransport: Transport {
 
     /// Throws if a request matched no stub, or if a stub was never used.
     ///
-    /// Call it at the end of a test to find hidden faults. For example, a retry may hide a request
-    /// that no stub matches.
+    /// Call this method at the end of a test: a retry may hide a request that no stub matches.
     public func verify() throws {
         let complaints = unmatched + unused.map { "the stub “\($0)” was never used" }
         if complaints.isEmpty { return }
@@ -201,7 +197,7 @@ extension MockTransport: PromptlyCancellable {
     }
 }
 
-/// One request that a ``MockTransport`` was asked to send.
+/// One request that a ``MockTransport`` received.
 ///
 /// ```swift
 /// let sent = try #require(transport.sent(.post, "/users").first)
