@@ -18,12 +18,12 @@ extension Context {
         _ operation: @escaping @Sendable () async throws -> Value,
         orAbandoning abandon: @escaping @Sendable (Value) -> Void = { _ in }
     ) async throws -> Value {
-        // The operation's task would see the cancellation only later, and could send something
-        // first.
+        // Without this check, the operation could send something before its task sees the
+        // cancellation.
         try checkCancellation()
         let answer = OneShot<Value>()
         // The task is cancelled with this context, an outer context or the caller's task.
-        // Otherwise, it ends by itself.
+        // Otherwise, the task ends when its operation ends.
         let task = Task.inheriting {
             do {
                 let value = try await operation()
@@ -43,8 +43,7 @@ extension Context {
 
 /// A registration of a handler that waits for a cancellation.
 ///
-/// The registration keeps its context alive. If an outer context is cancelled, the handler is
-/// therefore still called.
+/// The registration keeps its context alive, so an outer cancellation still calls the handler.
 public struct CancelRegistration: Sendable {
     private let context: Context
     private let place: CancelPlace?
