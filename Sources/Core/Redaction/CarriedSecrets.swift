@@ -2,15 +2,10 @@
 
 import TurnpikeSupport
 
-/// The secrets that messages carry, in case an error text repeats one.
+/// The secrets in messages, so that an error text that repeats them can be redacted.
 struct CarriedSecrets {
     private(set) var index: SecretIndex
 
-    /// - Parameters:
-    ///   - requests: The requests.
-    ///   - headers: The header fields of a response.
-    ///   - content: The beginning of the response content.
-    ///   - redaction: Decides which values are secrets.
     init(
         of requests: [Request], _ headers: HTTPHeaders? = nil, content: Data = Data(),
         by redaction: Redaction
@@ -55,8 +50,8 @@ struct CarriedSecrets {
 }
 
 extension RedactionPass {
-    /// Learns the secrets of content: secret values of a form or of JSON, parts of a form and
-    /// columns of a table with a secret name, and secrets that any text shows.
+    /// Learns the secrets of content: values of secret form fields and JSON members, parts of a
+    /// form and columns of a table with a secret name, and secrets that any text shows.
     fileprivate func learn(content: [UInt8], _ type: MediaType?, isCut: Bool) {
         let text = Self.inUTF8(content)
         if type?.type == "multipart", let boundary = type?[parameter: "boundary"] {
@@ -67,7 +62,7 @@ extension RedactionPass {
         _ = kind?.read(text, isCut: isCut, in: self)
     }
 
-    // UTF-16 is recognized by its byte order mark, or by the zero bytes of its ASCII characters.
+    // The byte order mark, or the zero bytes of its ASCII characters, show that a text is UTF-16.
     private static func inUTF8(_ content: [UInt8]) -> [UInt8] {
         guard content.count > 1 else { return content }
         let isLittle = content[1] == 0 || content.starts(with: [0xFF, 0xFE])
@@ -80,7 +75,7 @@ extension RedactionPass {
         return text.map { Array($0.utf8) } ?? content
     }
 
-    // RFC 7578: the field `Content-Disposition` of a part has its name.
+    // RFC 7578: the field `Content-Disposition` of a part has the part's name.
     private func learn(parts content: [UInt8], _ boundary: String, isCut: Bool) {
         depth += 1
         defer { depth -= 1 }
@@ -98,7 +93,6 @@ extension RedactionPass {
                 switch (field.first?.lowercased(), field.last) {
                 case ("content-type", let text?): type = MediaType(parsing: String(text))
                 case ("content-disposition", let text?):
-                    // The field's parameters have the grammar of a media type's parameters.
                     let name = MediaType(parsing: "x/\(Grammar.trimmed(text))")?[parameter: "name"]
                     isSecret = name.map { redaction.hides(key: $0) } ?? false
                 default: break

@@ -6,7 +6,7 @@ extension ClientError {
     /// The request as last sent, redacted.
     ///
     /// If a deadline passed before anything was sent, this is the request that the caller
-    /// described. If the call failed earlier in another way, the request is nil.
+    /// described. If the call failed earlier for another reason, the request is nil.
     public var request: RequestSummary? { sent.map { RequestSummary($0) } }
 }
 
@@ -25,7 +25,7 @@ extension ClientError: DescriptionReflectable, LocalizedError {
         }
         if !history.isEmpty {
             let outcomes = history.map(\.description).joined(separator: ", ")
-            // Hedges, replays and hops are sends too, and an attempt may end before its send.
+            // Hedges, replays and redirects are sends too, and an attempt may end before it sends.
             let times = attempts == 1 ? "once" : "\(attempts) times"
             let sent = attempts == history.count ? "" : ", sent \(times)"
             text += " [\(history.count) attempts\(sent): \(outcomes)]"

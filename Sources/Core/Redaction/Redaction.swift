@@ -22,14 +22,13 @@ public struct Redaction: Sendable {
 
     private var headers: Set<String>
     private var query: Set<String>
-    /// The secrets that are hidden wherever they occur.
     private(set) var known = SecretIndex()
 
     /// Returns the same rules with more names.
     /// - Parameters:
     ///   - headers: Header names, in any case.
     ///   - query: Query names, in any case.
-    /// - Returns: Rules that hide everything these rules hide, and the added names.
+    /// - Returns: Rules that also hide the values of the added names.
     public func adding(headers: [String] = [], query: [String] = []) -> Redaction {
         var rules = self
         rules.headers.formUnion(headers.map { $0.lowercased() })
@@ -37,7 +36,7 @@ public struct Redaction: Sendable {
         return rules
     }
 
-    /// Returns rules that hide everything that either of two rules hides.
+    /// Returns rules that hide all that either of two rules hides.
     public func and(_ other: Redaction) -> Redaction {
         var rules = self
         rules.headers.formUnion(other.headers)
@@ -63,7 +62,7 @@ public struct Redaction: Sendable {
         return rules
     }
 
-    /// A number that grows with each known secret; known secrets are hidden wherever they occur.
+    /// A number that grows with each known secret.
     public var secretCount: Int { known.version }
 
     /// Whether the list of known secrets is full, so that later secrets may stay visible.
@@ -80,7 +79,6 @@ public struct Redaction: Sendable {
         return headers.contains(name) || SecretNames.isHeader(name)
     }
 
-    /// Whether the value of a name is hidden.
     func hides(key: String) -> Bool { hides(key: Array(key.utf8)) }
 
     /// Whether the value of a query item, form field or JSON member with a name is hidden.
@@ -128,9 +126,7 @@ public struct Redaction: Sendable {
         return !query.isEmpty && hides(key: name) && !SecretNames.isShortKey(name)
     }
 
-    /// Whether the content of an XML element or attribute is hidden.
-    ///
-    /// The prefix of its name is ignored.
+    /// Whether the content of an XML element or attribute is hidden; a prefix is ignored.
     ///
     /// Short names are ambiguous in XML: `<Key>` may be a file name in a listing, `<Code>` an error
     /// code.
@@ -144,7 +140,7 @@ public struct Redaction: Sendable {
         SecretNames.namesAnother(name)
     }
 
-    /// Whether a name has the value that its sibling names (``namesAnother(_:)``).
+    /// Whether a member has the value for the name in its sibling (``namesAnother(_:)``).
     public static func isValueOfAnother(_ name: some Sequence<UInt8>) -> Bool {
         SecretNames.isValueOfAnother(name)
     }
@@ -167,8 +163,7 @@ public struct Redaction: Sendable {
 
     /// The value of a header in printable form.
     ///
-    /// Every value is searched: `Refresh` may contain a URL with a password, and any field may
-    /// contain a token.
+    /// Every value is searched: `Refresh` may contain a URL with a password, and any field a token.
     public func value(of field: HTTPHeaders.Field) -> String {
         if hides(header: field.name) { return Self.mark }
         guard field.name == .webSocketProtocol else { return text(field.value) }
@@ -177,8 +172,8 @@ public struct Redaction: Sendable {
 
     /// A URL in printable form.
     ///
-    /// Hides user information, secret items of query, fragment and path parameters, and everything
-    /// that looks like a credential.
+    /// Hides user information, secret items of query, fragment and path parameters, and all that
+    /// looks like a credential.
     public func url(_ url: URL) -> String { self.url(url.absoluteString) }
 
     /// The text of a URL in printable form; the text need not be a valid URL.
@@ -186,11 +181,10 @@ public struct Redaction: Sendable {
         Grammar.escaped(RedactionPass(self).redacted(text, as: .url))
     }
 
-    /// Free text in printable form: URLs, credentials and assignments in it are redacted, and
-    /// control characters are escaped.
+    /// Free text in printable form, without secrets in URLs, credentials and assignments, and with
+    /// control characters escaped.
     public func text(_ text: String) -> String { Grammar.escaped(unescapedText(text)) }
 
-    /// Free text with its secrets hidden, without escaping.
     func unescapedText(_ text: String) -> String {
         RedactionPass(self).redacted(text, as: .text)
     }

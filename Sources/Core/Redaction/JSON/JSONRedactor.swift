@@ -2,9 +2,7 @@
 
 import TurnpikeSupport
 
-/// Copies JSON texts.
-///
-/// Hides the values of members with secret names, and the secrets in all other strings.
+/// Copies JSON texts without the values of secret members and without the secrets in strings.
 struct JSONRedactor {
     private let bytes: [UInt8]
     private let pass: RedactionPass
@@ -117,7 +115,7 @@ struct JSONRedactor {
         if let shown = pass.value(plain) { replace(range, with: Self.literal(shown)) }
     }
 
-    // Whether a number is a secret that was learned elsewhere.
+    // Whether a number is a secret that was found elsewhere.
     private func isKnown(_ range: Range<Int>) -> Bool {
         var isKnown = false
         pass.known.search(Array(bytes[range]), isCut: false, work: &pass.work) {
@@ -142,7 +140,7 @@ struct JSONRedactor {
     // MARK: Hidden values
 
     // Hides the value at the current token. For display, an object or array becomes one mark. In a
-    // record, each leaf keeps its kind.
+    // record, each number, string and literal keeps its kind.
     private mutating func hideValue() {
         let first = token
         var depth = 0
@@ -173,7 +171,7 @@ struct JSONRedactor {
 
     // MARK: Spelling
 
-    /// Returns the string with its escapes resolved, or unchanged if one of its escapes is invalid.
+    /// Returns the string without its escapes, or unchanged if one of the escapes is invalid.
     static func meaning(of literal: ArraySlice<UInt8>) -> [UInt8] {
         guard literal.contains(UInt8(ascii: "\\")) else { return Array(literal) }
         var text: [UInt8] = []

@@ -16,13 +16,11 @@ struct JSONTokens {
         let kind: Kind
         /// The position in the text; for a name or a string, without the quotes.
         let range: Range<Int>
-        /// For the start of an object: its number.
-        ///
-        /// For a name: the number of its object. Otherwise 0.
+        /// The index of the object in `objects` if the token starts an object or is a name of a
+        /// member; otherwise 0.
         let object: Int32
     }
 
-    /// The reason why reading ended.
     enum End: Equatable {
         case finished
         /// The text ends within a value.
@@ -32,7 +30,6 @@ struct JSONTokens {
 
     private(set) var tokens: [Token] = []
     private(set) var end = End.finished
-    /// For each object, the facts that its members state about other members.
     private(set) var objects: [JSONObjectTraits] = []
 
     private enum Expected {
@@ -46,9 +43,6 @@ struct JSONTokens {
     private var stack: [Int32?] = []
     private var told = JSONObjectTraits.Telling.nothing
 
-    /// - Parameters:
-    ///   - bytes: The text in UTF-8.
-    ///   - redaction: Decides which names belong to secrets.
     init(_ bytes: [UInt8], _ redaction: Redaction) {
         self.bytes = bytes
         self.redaction = redaction
@@ -157,7 +151,7 @@ struct JSONTokens {
         return behindValue
     }
 
-    // The object that the enclosing array is a member of.
+    // The object that has the enclosing array as a member.
     private var listObject: Int32? {
         guard stack.count >= 2, case .some(nil) = stack.last else { return nil }
         return stack[stack.count - 2]

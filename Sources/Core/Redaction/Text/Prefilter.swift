@@ -4,7 +4,6 @@ import TurnpikeSupport
 
 /// Skips the bytes that have no meaning for a ``SecretScanner``: most bytes of a text.
 struct Prefilter: Sendable {
-    /// Flags for bytes.
     enum Kind {
         /// Part of a word: an ASCII letter or digit.
         static let word: UInt8 = 1
@@ -30,13 +29,11 @@ struct Prefilter: Sendable {
         return kind
     }
 
-    /// Stops at everything that may begin a secret.
     static let all = Prefilter(
         stops: Kind.sign, tellsSpoken: true,
         beginnings: TokenHeuristic.beginnings + SecretScanner.beginningsOfSchemes
             + SecretScanner.beginningsOfWords + SecretScanner.beginningsOfPacked)
 
-    /// Stops at everything that may begin a secret with a recognisable form.
     static let looks = Prefilter(
         stops: Kind.hyphen, tellsSpoken: false, beginnings: TokenHeuristic.beginnings)
 
@@ -94,11 +91,8 @@ struct Prefilter: Sendable {
         }
     }
 
-    /// Whether a text cannot contain a secret, however it is decoded.
-    /// - Parameters:
-    ///   - text: The text, which is not a URL.
-    ///   - kinds: The combined flags of its bytes.
-    /// - Returns: Whether the text is plain.
+    /// Whether a text that is not a URL cannot contain a secret, however the text is decoded;
+    /// `kinds` are the combined flags of its bytes.
     static func isPlain(_ text: [UInt8], _ kinds: UInt8) -> Bool {
         kinds & (Kind.sign | Kind.escape | Kind.lineEnd | Kind.zero) == 0
             && all.next(in: text, from: 0, stopsAtBoundary: false) == text.count
@@ -107,8 +101,8 @@ struct Prefilter: Sendable {
 
 /// Flags for each byte value, and searches that use them.
 ///
-/// Content of many mebibytes is searched here. In debug builds, each array access is a call; a
-/// pointer access costs a fifth.
+/// In debug builds, an array access is a call, and a pointer access costs a fifth of it. The
+/// searches must be fast, because content may have many mebibytes.
 struct ByteTable: Sendable {
     private let flags: [UInt8]
 
@@ -117,7 +111,6 @@ struct ByteTable: Sendable {
 
     subscript(byte: UInt8) -> UInt8 { flags[Int(byte)] }
 
-    /// Returns the first position at or after `start` whose byte has a flag of `mask`, or the end.
     func first(_ mask: UInt8 = 1, in bytes: [UInt8], from start: Int = 0) -> Int {
         unsafe withFlags(bytes) { text, count, flags in
             var place = start
@@ -126,7 +119,7 @@ struct ByteTable: Sendable {
         }
     }
 
-    /// The flags of all bytes, combined.
+    /// The combined flags of all bytes.
     func union(of bytes: [UInt8]) -> UInt8 {
         unsafe withFlags(bytes) { text, count, flags in
             var union: UInt8 = 0
@@ -139,9 +132,7 @@ struct ByteTable: Sendable {
         }
     }
 
-    /// Runs a search over bytes and flags.
-    ///
-    /// The closure must check its own bounds.
+    /// Runs a search over bytes and flags; the closure must check its own bounds.
     @inline(__always)
     func withFlags<Result>(
         _ bytes: [UInt8],

@@ -3,8 +3,6 @@
 import TurnpikeSupport
 
 /// The known secrets; the cost of a search does not depend on their number.
-///
-/// A ``RedactionPass`` hides them wherever they occur, however they are escaped.
 struct SecretIndex: Sendable {
     // The index is a trie of bytes. At each position of a text, the search follows the trie for at
     // most `depthLimit` bytes, and stops earlier at a secret. After a match, the search continues
@@ -14,7 +12,6 @@ struct SecretIndex: Sendable {
         let byte: UInt8
     }
 
-    /// The places where a secret counts as found.
     enum Reach: UInt8, Comparable {
         /// Only as a separate word, because a short secret could be part of any longer word.
         case words = 1
@@ -29,7 +26,6 @@ struct SecretIndex: Sendable {
     private var beginnings: [Bool] = []
     /// Whether the limit was reached, so that later secrets may stay visible.
     private(set) var isFull = false
-    /// A number that grows with each secret.
     private(set) var version = 0
 
     // A match of this many bytes identifies a secret, however long the secret is.
@@ -42,16 +38,13 @@ struct SecretIndex: Sendable {
 
     // MARK: Adding
 
-    /// Adds the secrets that a pass has found.
-    ///
-    /// The secrets of a recording are afterwards found in base64 too.
+    /// Adds the secrets that a pass has found; those of a recording are then found in base64 too.
     mutating func insert(_ pass: RedactionPass) {
         for (secret, reach) in pass.found {
             insert(secret, reach, inBase64: pass.purpose == .record)
         }
     }
 
-    /// Adds all secrets of another index.
     mutating func formUnion(_ other: SecretIndex) {
         let parents = Dictionary(uniqueKeysWithValues: other.edges.map { ($1, $0) })
         isFull = isFull || other.isFull
@@ -147,12 +140,7 @@ struct SecretIndex: Sendable {
         return isFound
     }
 
-    /// Finds the secrets in a text.
-    /// - Parameters:
-    ///   - bytes: The text.
-    ///   - isCut: Whether the text was truncated, perhaps within a secret.
-    ///   - work: Counts the steps.
-    ///   - found: Receives the range of each secret.
+    /// Calls `found` with the range of each secret in a text, and adds the steps to `work`.
     func search(
         _ bytes: [UInt8], isCut: Bool, work: inout Int, found: (Range<Int>) -> Void
     ) {
@@ -172,7 +160,6 @@ struct SecretIndex: Sendable {
         }
     }
 
-    // Returns the next position at which a secret may begin, or the last byte.
     private func next(in bytes: [UInt8], from start: Int) -> Int {
         unsafe bytes.withUnsafeBufferPointer { text in
             unsafe beginnings.withUnsafeBufferPointer { beginnings in

@@ -10,10 +10,8 @@ enum SecretNames {
         name.lazy.map(Grammar.lowercased).filter(Grammar.isAlphanumeric)
     }
 
-    /// Whether a name contains a word for a secret.
-    ///
-    /// Names that only describe a secret, such as `token_type` or `password_expires_at`, do not
-    /// count.
+    /// Whether a name contains a word for a secret, and does not only describe a secret, as
+    /// `token_type` or `password_expires_at` does.
     static func isKeyLike(_ name: some Sequence<UInt8>) -> Bool {
         guard mayHoldSecretWord(name) else { return false }
         let name = folded(name)
@@ -48,9 +46,8 @@ enum SecretNames {
             && !harmless.contains { rest.starts(with: $0) }
     }
 
-    /// Whether a short name belongs to a secret in queries and JSON.
-    ///
-    /// In prose, `code` and `key` have many meanings.
+    /// Whether a short name such as `code` or `key` belongs to a secret in queries and JSON; in
+    /// prose, such names have many meanings.
     static func isShortKey(_ name: some Sequence<UInt8>) -> Bool {
         shortKeys.contains(name) { $0 < 0x80 }
     }
@@ -60,7 +57,6 @@ enum SecretNames {
         shortKeysInText.contains(name) { $0 < 0x80 }
     }
 
-    /// Whether the value of a header field is a secret.
     static func isHeader(_ name: String) -> Bool {
         isHeader(name.utf8)
     }
@@ -75,7 +71,7 @@ enum SecretNames {
         secretHeaders.contains(name) || (name.contains(0x2D) && isHeader(name))
     }
 
-    /// Whether a name belongs to a count of tokens, as language models report it.
+    /// Whether a name belongs to a count of tokens, as language models report such counts.
     static func isCount(_ name: some Sequence<UInt8>) -> Bool {
         folded(name).hasSuffix(Array("tokens".utf8))
     }
@@ -90,12 +86,10 @@ enum SecretNames {
                 || (value.count <= 3 && value.allSatisfy(Grammar.isDigit)))
     }
 
-    /// Whether the value of a name is the name of a sibling: `{"name": "password", "value": …}`.
     static func namesAnother(_ name: some Sequence<UInt8>) -> Bool {
         naming.contains(name, where: Grammar.isAlphanumeric)
     }
 
-    /// Whether a name has the value that its sibling names (``namesAnother(_:)``).
     static func isValueOfAnother(_ name: some Sequence<UInt8>) -> Bool {
         valued.contains(name, where: Grammar.isAlphanumeric)
     }
@@ -164,7 +158,6 @@ enum SecretNames {
     /// Whether a word can end a name of several words: "API key", "verification code".
     static func endsName(_ word: some Sequence<UInt8>) -> Bool { lastWords.contains(word) }
 
-    /// Whether a word is the name of a code that people type, which is a short number.
     static func isTypedCode(_ word: some Sequence<UInt8>) -> Bool { typedCodes.contains(word) }
 
     private static let lastWords = WordSet("key code pin otp totp phrase")

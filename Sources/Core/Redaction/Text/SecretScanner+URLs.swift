@@ -8,9 +8,8 @@ extension SecretScanner {
             || byte == UInt8(ascii: ">") || byte == UInt8(ascii: "`")
     }
 
-    /// Whether a control character that this library has escaped is at a position.
-    ///
-    /// Such a character ends a word.
+    /// Whether a position has a control character that this library has escaped; the character ends
+    /// a word.
     func isEscapedControl(_ place: Int) -> Bool {
         bytes[place] == UInt8(ascii: "\\") && bytes[place...].starts(with: "\\u{".utf8)
     }
@@ -55,7 +54,6 @@ extension SecretScanner {
         bytes[start..<end].allSatisfy(Grammar.isDigit)
     }
 
-    // Returns the next `@` in the same word.
     private mutating func nextAt(from start: Int) -> Int? {
         if start < withoutAt { return nil }
         var place = start
@@ -126,12 +124,12 @@ extension SecretScanner {
 
     // MARK: Truncated text
 
-    /// Hides the last word of a truncated text if it may be a secret whose sign was cut off.
+    /// Hides the last word of a truncated text if the word may be a secret without its sign.
     mutating func hideCutWord() {
         var start = bytes.count
         while start > 0, !Self.isBoundary(bytes[start - 1]) { start -= 1 }
         pass.work += bytes.count - start
-        // A user and a password before an `@` that was cut off.
+        // A user and a password before an `@` that was truncated.
         guard let slashes = bytes[start...].lastRange(of: Array("//".utf8)) else {
             let colon = bytes[start...].lastIndex(of: UInt8(ascii: ":"))
             if let colon, !isPort(colon + 1, bytes.count) {

@@ -15,9 +15,8 @@ enum NaturalTextHeuristic {
         return text.split(separator: 0x20).contains { isWord($0) }
     }
 
-    /// Whether a value is an everyday word.
-    ///
-    /// A search for such a common value would hide the word everywhere.
+    /// Whether a value is an everyday word; a search for such a value would hide the word
+    /// everywhere.
     static func isCommon(_ value: some Sequence<UInt8>) -> Bool {
         isWord(value) || common.contains(value)
     }
@@ -47,14 +46,15 @@ enum NaturalTextHeuristic {
 struct TokenHeuristic {
     private let bytes: [UInt8]
     private let isCut: Bool
-    // No token, or no key, begins before these positions.
+    // No token (or no key) begins before these positions.
     private var barrenOfTokens = 0
     private var barrenOfKeys = 0
     private(set) var work = 0
 
     /// - Parameters:
     ///   - bytes: The text.
-    ///   - isCut: Whether the text was truncated. A credential at its end may then be incomplete.
+    ///   - isCut: Whether the text was truncated, so that a credential at its end may be
+    ///     incomplete.
     init(_ bytes: [UInt8], isCut: Bool) {
         self.bytes = bytes
         self.isCut = isCut
@@ -124,7 +124,6 @@ struct TokenHeuristic {
             || byte == UInt8(ascii: ".")
     }
 
-    /// The prefixes of the credentials that this type finds.
     static var beginnings: [[UInt8]] { issuers + [Array("eyJ".utf8), Array("bot".utf8)] }
 
     private static let begins = ByteTable { byte in
@@ -152,11 +151,7 @@ struct WordSet: Sendable {
         self.lengths = lengths
     }
 
-    /// Whether a word is in the set.
-    /// - Parameters:
-    ///   - word: The word, in any case.
-    ///   - counts: Whether a byte belongs to the word. Other bytes are ignored.
-    /// - Returns: Whether the set contains the word.
+    /// Whether a word (in any case) is in the set; bytes that `counts` rejects are ignored.
     func contains(
         _ word: some Sequence<UInt8>, where counts: (UInt8) -> Bool = { _ in true }
     ) -> Bool {
