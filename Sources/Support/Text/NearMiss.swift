@@ -24,9 +24,7 @@ public enum NearMiss {
     }
 
     /// Returns the edit distance of two texts, counting a swap of neighbours as one edit (optimal
-    /// string alignment).
-    ///
-    /// Returns nil above the limit.
+    /// string alignment), or nil above the limit.
     private static func distance(_ left: [UInt8], _ right: [UInt8], upTo limit: Int) -> Int? {
         guard abs(left.count - right.count) <= limit else { return nil }
         var before: [Int] = []
@@ -43,7 +41,8 @@ public enum NearMiss {
                 least = min(least, best)
             }
             // The minimum of each row is at most one above the minimum of the previous row. A swap
-            // reaches back two rows and costs one. So no later row can fall below the limit again.
+            // depends on the row two above and costs one. So no later row can fall below the limit
+            // again.
             if least > limit + 1 { return nil }
             (before, last) = (last, row)
         }
