@@ -3,7 +3,7 @@
 public import TurnpikeCore
 public import TurnpikeSupport
 
-/// A serializer that runs code before or after another serializer.
+/// Runs code before or after another serializer.
 struct WrappedSerializer<Base: ResponseSerializer, Output: Sendable>: ResponseSerializer {
     let base: Base
     /// Whether the content is collected, even if the other serializer does not need it.
@@ -32,7 +32,7 @@ extension ResponseSerializer {
     }
 }
 
-/// Tries several serializers in order and returns the value of the first that can read the content.
+/// Tries serializers in order and returns the value of the first that can read the content.
 ///
 /// ```swift
 /// let text = FirstFitSerializer([JSONSerializer().map { $0.description }, StringSerializer().map { $0 }])
@@ -53,7 +53,7 @@ public struct FirstFitSerializer<Output: Sendable>: ResponseSerializer {
     /// The whole content.
     public func collectedBytes(in table: SerializerTable) -> Int { .max }
 
-    /// Collects the content once and returns the first value that a serializer can make of it.
+    /// Collects the content once and returns the value of the first serializer that can read it.
     /// - Throws: The error of the first serializer if none can read the content.
     public func serialize(
         _ response: Response, context: SerializationContext
@@ -80,17 +80,14 @@ public struct FirstFitSerializer<Output: Sendable>: ResponseSerializer {
 
 /// Collects the content of a response once and returns the values of several serializers.
 struct JointSerializer<each Serializer: ResponseSerializer>: ResponseSerializer {
-    /// One value from each serializer.
     typealias Output = (repeat (each Serializer).Output)
 
     private let serializers: (repeat each Serializer)
 
-    /// Creates a serializer from several serializers.
     init(_ serializers: repeat each Serializer) {
         self.serializers = (repeat each serializers)
     }
 
-    /// The media types that any of the serializers accepts.
     func accept(in table: SerializerTable) -> [MediaType] {
         var ranges: [MediaType] = []
         for serializer in repeat each serializers {
@@ -101,7 +98,6 @@ struct JointSerializer<each Serializer: ResponseSerializer>: ResponseSerializer 
         return ranges
     }
 
-    /// The whole content.
     func collectedBytes(in table: SerializerTable) -> Int { .max }
 
     /// Collects the content and returns the values in order; throws the first error.
@@ -150,10 +146,10 @@ public struct EmptyContentRule: Sendable {
         methods = []
     }
 
-    /// Allows any response to be empty.
+    /// A rule that allows any response to be empty.
     public static let any = EmptyContentRule()
 
-    /// Returns the same rule, which also treats up to 16 whitespace bytes as empty.
+    /// Returns the same rule, which also treats up to 16 bytes of whitespace as empty content.
     ///
     /// Some frameworks send whitespace instead of nothing.
     public func countingBlanks() -> Self {
@@ -234,7 +230,6 @@ extension ResponseSerializer {
             let content = try await response.body.collect(upTo: context.maxBytes)
             var changed = response
             do {
-                // Copies a slice, so that indices begin at 0.
                 changed.body = ResponseBody(
                     Data(try process(content)), trailers: response.trailers)
             } catch {

@@ -10,8 +10,8 @@ public protocol BoundedMapEntry {
 ///
 /// If the map is full, it drops the least recently used entry on which no call depends. If calls
 /// depend on all entries, the map grows. It then searches for unused entries only after each growth
-/// by a quarter, so that the search costs little per entry.
-/// or the number of calls under way plus a quarter.
+/// by a quarter, so that the search costs little per entry. The number of entries is then at most the
+/// number of running calls plus a quarter.
 public struct BoundedMap<Key: Hashable, Value: BoundedMapEntry> {
     @usableFromInline struct Entry {
         @usableFromInline var value: Value

@@ -22,7 +22,6 @@ public protocol Gate: Sendable {
     ///
     /// If the transport lacks a capability, the client has a fault from the start
     /// (``Client/fault``), and each call fails with ``ClientError/Code/unsupported``.
-    /// (``Client/fault``), and each call fails with ``ClientError/Code/unsupported``.
     var requiredCapabilities: TransportCapabilities { get }
 
     /// States facts about this gate with its settings, for checks and explanations of a stack.

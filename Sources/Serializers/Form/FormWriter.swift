@@ -3,7 +3,6 @@
 import TurnpikeCore
 import TurnpikeSupport
 
-/// The tree of an encoded value.
 enum FormNode {
     case text(String)
     case null
@@ -11,7 +10,6 @@ enum FormNode {
     case object([(name: String, node: FormNode)])
 }
 
-/// Writes fields according to the options of an encoder.
 struct FormWriter {
     private let options: FormEncoder
     private let encoding: PercentEncoding
