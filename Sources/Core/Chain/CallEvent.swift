@@ -15,8 +15,7 @@ public struct CallEvent: Sendable {
         case sent
         /// The transport received the head of a response.
         case received
-        /// Another attempt follows after a wait; `attempt` is the number of that attempt in the
-        /// call.
+        /// Another attempt, number `attempt` of the call, follows after a wait.
         case retrying(after: Duration, attempt: Int)
         /// A redirect is followed.
         case redirecting
@@ -150,8 +149,7 @@ public struct CallEvent: Sendable {
             known: secrets(redaction))
     }
 
-    /// The beginning of the response's content, redacted, as far as the caller has read the
-    /// content.
+    /// The beginning of the response's content, redacted, as far as the caller has read it.
     ///
     /// Available once the body has ended. ``RequestLogger/peekBytes`` limits the size.
     public func responseContent(redaction: Redaction = .standard) -> String? {

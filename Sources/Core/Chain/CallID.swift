@@ -3,8 +3,6 @@
 /// The identifier of a call, unique in its client and very probably across clients.
 public struct CallID: Hashable, Sendable, CustomStringConvertible {
     /// The part of the identifier that all calls of a client share.
-    ///
-    /// Other clients very probably have other values.
     public let client: UInt32
     /// The number of the call in its client, starting at 1.
     public let number: UInt64

@@ -27,16 +27,14 @@ public struct CallMeasurement: Sendable {
     public let resendCount: Int
     /// The number of requests inside the recorder that repeated an earlier request of the call.
     ///
-    /// Outside a retry, this counts all repeated requests of the call. Inside a retry, it is 0 or
-    /// 1.
+    /// Outside a retry, all repeated requests of the call count. Inside, the number is 0 or 1.
     public let resends: Int
     /// The size of the request content in bytes (`http.client.request.body.size`), if known.
     public let requestBodyBytes: Int64?
     /// The size of the response content in bytes (`http.client.response.body.size`).
     ///
-    /// The size before decoding. If the transport does not know this size, the value is the size
-    /// after decoding (``ResponseBodyEnd/encodedBytes``). If the request failed before its response
-    /// was returned, the value is nil.
+    /// The size is measured before decoding or, if the transport does not know that size, after
+    /// decoding (``ResponseBodyEnd/encodedBytes``). If the request failed, the value is nil.
     public let responseBodyBytes: Int64?
     /// The times of the events of the call.
     public let timeline: Timeline

@@ -44,10 +44,9 @@ public enum CallStep: Sendable {
     case entered(CallPart, in: Int)
     /// The part of the call that the context belongs to has ended.
     ///
-    /// The result is the error, or the status of the response that the part returned. The body of
-    /// the response may still be read. An exchange ends like this if it fails, or when its upgraded
-    /// connection is closed; otherwise it ends with its body. The call ends like this when the
-    /// caller gets the response or value.
+    /// The result is the error, or the status of the response that the part returned. An exchange
+    /// is reported here if it fails or its upgraded connection is closed; otherwise the end of its
+    /// body ends the exchange. The call ends when the caller gets the response or value.
     case left(Result<HTTPStatus?, any Error>)
     /// A gate reports an action. If `describesPass` is true, the message describes all that the
     /// gate did with the request.
@@ -60,7 +59,7 @@ public enum CallStep: Sendable {
     case reported([TransportReport])
     /// The transport has returned a response to a request.
     case received(Response, to: Request)
-    /// Another attempt will be made after a wait; `attempt` is its number within the call.
+    /// Another attempt, number `attempt` of the call, follows after a wait.
     case retrying(after: Duration, attempt: Int, Outcome)
     /// A redirect is followed, with this request.
     case redirecting(Request, because: ResponseHead)

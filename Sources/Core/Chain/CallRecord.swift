@@ -77,7 +77,7 @@ final class CallRecord: Sendable {
     /// Adds details to a `ClientError`: the request as all gates left it, the outcomes of the
     /// attempts, and the state of the call when its deadline passed.
     ///
-    /// A date is needed for the server's `Retry-After`.
+    /// If `date` is nil, the server's `Retry-After` is left out.
     func completed(_ error: any Error, at date: Date?) -> any Error {
         guard let error = error as? ClientError else { return error }
         // The call was too slow, whether or not anything was sent.
@@ -120,10 +120,9 @@ final class CallRecord: Sendable {
         state.withLock { state in state.wait?.sends == state.sends ? state.wait?.text : nil }
     }
 
-    /// Notes that the call waits in a gate, for the error of a deadline that passes meanwhile.
+    /// Notes why the call waits, for the error of a deadline; a nil or a send ends the wait.
     ///
     /// If an earlier request may still be in flight, nothing is noted.
-    /// - Parameter text: The reason, such as `in line for …`. Nil or a send ends the wait.
     func waits(_ text: String?) {
         state.withLock { state in
             let isUnderWay = state.exchanges.awaited != nil
@@ -157,8 +156,6 @@ final class CallRecord: Sendable {
     }
 
     /// Returns the number of a new attempt: at least 1, and above each number already in use.
-    ///
-    /// If a call has no retry, its first attempt is recorded only when the request is sent.
     func nextAttempt(after number: Int = 0) -> Int {
         state.withLock { state in
             state.attempts = max(state.attempts, number) + 1
@@ -166,9 +163,8 @@ final class CallRecord: Sendable {
         }
     }
 
-    /// Counts a send and resets the progress.
-    ///
-    /// Redirect hops are not counted, because they have a separate limit.
+    /// Counts a send, which is no redirect (redirects have a separate limit), and resets the
+    /// progress.
     /// - Returns: The number of the exchange, or nil if the call has reached its send limit.
     func willSend(
         _ request: Request, attempt: Int, at now: MonotonicInstant, limit: Int
@@ -194,9 +190,7 @@ final class CallRecord: Sendable {
         return number
     }
 
-    /// Calls a handler whenever content bytes are sent or received, or progress is reset.
-    ///
-    /// If bytes have already moved, the handler is called at once.
+    /// Calls a handler when content bytes move or progress is reset; at once if bytes have moved.
     func onProgress(_ handler: @escaping ProgressHandler) {
         state.withLock { state in
             state.progressHandlers.append(handler)
@@ -231,8 +225,7 @@ final class CallRecord: Sendable {
         state.withLock { $0.exchanges.endBody(of: exchange, at: now) }
     }
 
-    /// Records the head of an exchange's response; `isGivenUp` tells whether the exchange was
-    /// cancelled.
+    /// Records the head of a response; `isGivenUp` tells whether the exchange was cancelled.
     func didReceiveHead(
         of response: Response, in exchange: Int, at now: MonotonicInstant,
         unless isGivenUp: @autoclosure () -> Bool

@@ -47,13 +47,11 @@ final class CancelTree: Sendable {
         hasReasons.load(ordering: .acquiring) || outer?.tree.mayHoldReason == true
     }
 
-    /// Registers a handler for the cancellation of a context or an outer context.
-    ///
-    /// Returns nil if one of these contexts is already cancelled.
+    /// Registers a handler for a cancellation of a context or an outer one; nil if already
+    /// cancelled.
     func add(_ scope: Context, _ handler: @escaping CancelHandler) -> CancelPlace? {
         state.withLock { state in
-            // Linked before the check, because `cancel` records its reason first and then follows
-            // the links.
+            // Linked before the check: `cancel` first records its reason, then follows the links.
             if state.link == nil, let outer {
                 state.link = outer.tree.insert(outer.scope, .tree(self))
             }
@@ -64,8 +62,7 @@ final class CancelTree: Sendable {
     }
 
     func remove(_ place: CancelPlace) {
-        // The handler is destroyed outside the lock, because its captures may run code when
-        // released.
+        // The handler is destroyed outside the lock, because its captures may run code.
         _ = state.withLock { $0.list.remove(place) }
     }
 
@@ -82,9 +79,8 @@ final class CancelTree: Sendable {
         if let link { outer?.tree.remove(link) }
     }
 
-    /// Cancels a context and calls the handlers in the context and in its inner contexts.
-    ///
-    /// If a context is cancelled more than once, the first reason counts.
+    /// Cancels a context and calls the handlers in it and in inner contexts; the first reason
+    /// counts.
     func cancel(_ scope: Context, _ reason: CancelReason) {
         let places = state.withLock { state -> [CancelPlace] in
             if scope.reason != nil { return [] }
@@ -121,7 +117,6 @@ final class CancelTree: Sendable {
 
 typealias CancelHandler = @Sendable (CancelReason) -> Void
 
-/// The position of an entry in a cancellation tree.
 struct CancelPlace: Sendable {
     fileprivate let index: Int?
     fileprivate let number: UInt64

@@ -103,9 +103,9 @@ extension Context {
 
     /// Reports that a redirect is followed.
     ///
-    /// The loggers outside the gate and the readers of the call receive the report, and ``hops``
-    /// gets an entry. The limit of sends of one call does not include redirects. A gate that
-    /// follows redirects has its own limit.
+    /// The outer loggers and the readers of the call receive the report, and ``hops`` gets an
+    /// entry. A redirect does not count towards the limit of sends; the gate needs a limit of its
+    /// own.
     /// - Parameters:
     ///   - request: The request that was redirected.
     ///   - following: The request that follows the redirect.
@@ -119,8 +119,7 @@ extension Context {
 
     var isRead: Bool { call.stream != nil }
 
-    /// Reports an event to the readers of the call, and to the loggers outside this context,
-    /// innermost first.
+    /// Reports an event to the readers of the call and to the outer loggers, innermost first.
     func tell(_ step: @autoclosure () -> CallStep) {
         if call.stream == nil && observers == nil { return }
         let step = step()
@@ -136,8 +135,7 @@ extension Context {
         }
     }
 
-    /// Begins a part of the call, and returns the context for everything within the part; nil if
-    /// the call has no readers.
+    /// Begins a part of the call; returns the context for the part, or nil without readers.
     func entering(_ part: @autoclosure () -> CallPart) -> Context? {
         guard let stream = call.stream else { return nil }
         let part = part()

@@ -274,7 +274,6 @@ public final class Context: Sendable {
             observers: nil, place: place)
     }
 
-    /// Creates a child with another rule for a second send after a lost connection.
     func child(resendRule: ResendRule) -> Context {
         Context(parent: self, deadline: deadline, resendRule: resendRule, observers: observers)
     }
@@ -306,9 +305,7 @@ public final class Context: Sendable {
     /// Why this context or an outer context was cancelled; nil if neither was cancelled.
     public var cancelReason: CancelReason? { call.cancelTree.reason(of: self) }
 
-    /// Cancels all that runs under this context: sends, waits and bodies.
-    ///
-    /// If a context is cancelled more than once, the first reason counts.
+    /// Cancels the sends, waits and bodies under this context; the first reason counts.
     public func cancel(_ reason: CancelReason) { call.cancelTree.cancel(scope, reason) }
 
     /// Calls a handler when this context or an outer context is cancelled.

@@ -7,7 +7,7 @@ public protocol ContextKey: SendableMetatype {
     /// The type of the value.
     associatedtype Value: Sendable
 
-    /// The default, which a reader gets if no gate has set a value.
+    /// The value of the key if no gate has set a value.
     static var defaultValue: Value { get }
 
     /// How long a value lives; ``ContextScope/call`` by default.

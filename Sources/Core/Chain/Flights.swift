@@ -137,9 +137,7 @@ public final class Flights<Key: Hashable & Sendable, Value: Sendable>: Sendable 
         for waiting in close(seat) { waiting.settle(landing) }
     }
 
-    /// Returns the response to the call that has waited longest.
-    ///
-    /// The other waiting calls send their own requests.
+    /// Returns the response to the longest-waiting call; the others send their own requests.
     public func handOver(_ seat: Seat, _ response: Response) {
         let landings = close(seat)
         guard let first = landings.first else { return response.body.cancel(.drop) }
@@ -147,9 +145,7 @@ public final class Flights<Key: Hashable & Sendable, Value: Sendable>: Sendable 
         for landing in landings.dropFirst() { landing.settle(.success(.alone)) }
     }
 
-    /// Returns a result that must not be shared to the call that started the exchange.
-    ///
-    /// The other waiting calls send their own requests.
+    /// Returns a result to the first call only; the other waiting calls send their own requests.
     public func giveBack(_ seat: Seat, _ result: Result<Response, any Error>) {
         var hasOwner = false
         for landing in close(seat) {
@@ -183,9 +179,7 @@ private struct CallEnd: Error {
 }
 
 extension Response {
-    /// Returns the response of a shared exchange as the response of a call.
-    ///
-    /// If the call is cancelled, the body ends as well.
+    /// Returns a shared response as the response of a call; the call's cancellation ends the body.
     public func adopted(by context: Context) -> Response {
         var response = self
         response.history = context.call.record

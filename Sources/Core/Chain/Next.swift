@@ -32,13 +32,12 @@ public struct Next: Sendable {
 
     /// Whether an inner gate or the transport may prove the client's identity.
     ///
-    /// If true, responses belong to this client only; a gate that stores responses cannot see the
-    /// proof. An inner gate may prove the identity if it adds a credential or cookies, or if it
-    /// changes requests and states no facts. For the transport, see ``Transport/provesClient``.
+    /// If true, responses belong to this client only, even if a gate that stores responses sees no
+    /// credential. An inner gate may prove the identity if it adds a credential or cookies, or if
+    /// it changes requests and states no facts. For the transport, see ``Transport/provesClient``.
     public var provesClient: Bool { plan.provesClient(from: position) }
 
-    /// How often ``Client/replace(stack:transport:onShutdown:)`` has replaced the stack or
-    /// transport.
+    /// How often the stack or the transport of the client was replaced.
     ///
     /// After a replacement, the inner gates or the transport may prove another identity.
     public var generation: Int { plan.generation }
@@ -54,8 +53,6 @@ public struct Next: Sendable {
     }
 
     /// Runs the rest of the chain as a further attempt, such as a retry, a hedge or a replay.
-    ///
-    /// For the first attempt, use ``callAsFunction(_:)``.
     public func attempt(_ request: Request) async throws -> Response {
         try await plan.run(request, from: position, in: context.furtherAttempt())
     }

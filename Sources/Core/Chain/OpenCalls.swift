@@ -34,7 +34,6 @@ final class OpenCalls: Sendable {
         }.sorted { ($0.age, $1.id.number) > ($1.age, $0.id.number) }
     }
 
-    /// Adds a call and returns the position for removing it.
     func add(_ id: CallID, _ record: CallRecord) -> Int {
         let entry = Entry(id: id, record: record)
         return state.withLock { state in
@@ -73,9 +72,8 @@ final class OpenCalls: Sendable {
 public struct CallSummary: Sendable, Identifiable, CustomStringConvertible {
     /// The call's identifier, as logs show it.
     public let id: CallID
-    /// The request as last sent or, if nothing was sent yet, as described.
-    ///
-    /// If a gate makes an exchange of its own and has not sent it yet, the value is nil.
+    /// The request as last sent or, if nothing was sent yet, as described; nil for an unsent
+    /// exchange that a gate makes itself.
     public let request: RequestSummary?
     /// The time since the call began.
     public let age: Duration

@@ -88,7 +88,6 @@ struct PhasedPass {
         return true
     }
 
-    /// Calls `resume` of the gate at the position.
     func resume(_ result: Result<Response, any Error>) async throws -> Response {
         switch plan.nodes[position] {
         case .phased(let gate):

@@ -55,8 +55,7 @@ extension Plan {
                 context.call.record.add(AttemptSummary(outcome, number: number))
             }
             guard !outcome.isCancellation, context.cancelReason == nil,
-                // An inner retrier may have ended the call, in this attempt or in a parallel
-                // attempt.
+                // An inner or a parallel retrier may have ended the call.
                 !context.call.record.retriesForbidden, !retrier.settles(outcome, context: context),
                 let further = try await attempt(after: outcome, number, by: retrier, in: context)
             else { return try outcome.result.get() }
@@ -97,7 +96,6 @@ extension Plan {
         }
     }
 
-    /// Waits, and returns the number of the next attempt.
     private func wait(
         _ delay: Duration, for outcome: Outcome, in context: Context
     ) async throws -> Int {
@@ -136,7 +134,6 @@ extension Plan {
 
     // MARK: Log
 
-    /// Returns the context for the rest of the chain after a logger.
     func begin(_ logger: any RequestLogger, _ request: Request, in context: Context) -> Context {
         let began = context.timeSource.now
         let logger = logger.loggerForPass() ?? logger
@@ -209,7 +206,7 @@ extension Plan {
 
 /// A retry of a call, as seen by the tasks that are started inside the retry.
 ///
-/// If a task outlives the retry, such as a poller that a call started, it is no longer part of it.
+/// A task that outlives the retry, such as a poller, no longer belongs to the retry.
 final class RetryPass: Sendable {
     // Seeded clients may share call IDs, so this is the identity of the object. A reference would
     // keep the call alive as long as a task holds this value.

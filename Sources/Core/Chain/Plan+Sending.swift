@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension Plan {
-    /// Checks and completes a request.
-    ///
-    /// A separate function, so that its values take no memory in the frame of a suspended call.
+    /// Checks and completes a request; a separate function, so that a suspended call's frame is
+    /// small.
     @inline(never)
     private func completed(_ request: Request, in context: Context) throws -> Request {
         try context.checkCancellation()
@@ -100,7 +99,6 @@ extension Plan {
         return response
     }
 
-    /// Records that a request is passed to the transport, and returns the exchange's number.
     @inline(never)
     private func begin(_ request: Request, in context: Context) throws -> (Context, Int) {
         guard

@@ -67,8 +67,7 @@ final class Plan: Sendable {
         return nil
     }
 
-    /// Returns the plan for one call with additional gates: `outside` outermost, `inside` nearest
-    /// the transport.
+    /// Returns the plan with `outside` outermost and `inside` nearest the transport, for one call.
     func extended(outside: [any Gate], inside: [any Gate]) -> Plan {
         if outside.isEmpty && inside.isEmpty { return self }
         return Plan(
@@ -157,8 +156,7 @@ final class Plan: Sendable {
                 let next = Next(plan: self, position: position + 1, context: context)
                 return try await gate.value.intercept(request, context: context, next: next)
             default:
-                // A wrapping gate runs this line twice: `enter` tells the readers and calls `run`
-                // again.
+                // A wrapping gate runs this twice: `enter` tells the readers and calls `run` again.
                 return tells
                     ? try await enter(request, at: position, in: context)
                     : try await wrap(request, from: position, in: context)
@@ -210,9 +208,7 @@ final class Plan: Sendable {
         }
     }
 
-    /// Runs the wrapping gates from a position on, and the rest of the chain.
-    ///
-    /// Inlined, because an asynchronous frame sometimes costs an allocation.
+    /// Runs the wrapping gates and the rest; inlined, because a frame may cost an allocation.
     @inline(__always)
     private func wrap(
         _ request: Request, from position: Int, in context: Context

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The exchanges of a call, one of which is the shown exchange.
-///
-/// The timeline and progress of the call describe the shown exchange.
+/// The exchanges of a call, whose timeline and progress describe one of them: the shown exchange.
 ///
 /// Attempts of a hedged call overlap. The shown exchange is the last one sent. Another exchange
 /// becomes the shown one if it is answered first, if it is read before the shown one has an answer,
@@ -100,10 +98,7 @@ struct RecordedExchanges {
         if shown.phase != .answered, !isGivenUp() { show(number) }
     }
 
-    /// Counts bytes of a body that were read.
-    ///
-    /// If a response is only drained, such as the response of a losing hedge, its bytes do not
-    /// count.
+    /// Counts bytes of a body that were read, unless the body is only drained (a losing hedge).
     /// - Returns: Whether the progress has changed.
     mutating func receive(_ bytes: Int, in number: Int) -> Bool {
         if shown.number == number {

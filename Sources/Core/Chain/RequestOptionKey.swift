@@ -31,7 +31,7 @@ extension RequestOptionKey {
 }
 
 extension RequestOptions {
-    /// The gates for options that no gate of the stack handles (`handled`), outermost first.
+    /// The gates at a place for the options that are not in `handled`, outermost first.
     func gates(at place: GatePlace, unless handled: Set<ObjectIdentifier>) -> [any Gate] {
         entries.compactMap { entry in
             guard !handled.contains(entry.id), let key = entry.key as? any RequestOptionKey.Type,

@@ -33,8 +33,7 @@ public struct TransportCapabilities: OptionSet, Hashable, Sendable {
     /// A connection can go to another place than the host of the URL.
     ///
     /// The request states the place in ``RequestOptions/connectTarget``. The host name in the
-    /// request and in TLS does not change. Without this capability, requests with a connect target
-    /// fail.
+    /// request and in TLS stays. Without this capability, requests with a connect target fail.
     public static let connectTargets = Self(rawValue: 1 << 5)
     /// The request's rule judges the addresses of connections (``RequestOptions/addressRule``).
     ///

@@ -8,9 +8,7 @@ public protocol RequestRetrier: Gate {
     /// Judges the outcome of an attempt.
     func retry(_ outcome: Outcome, context: Context) async -> RetryDecision
 
-    /// Whether an outcome is a plain success, so that ``retry(_:context:)`` is not called.
-    ///
-    /// The default is false: ``retry(_:context:)`` judges every outcome.
+    /// Whether an outcome is a plain success and needs no ``retry(_:context:)``; false by default.
     func settles(_ outcome: Outcome, context: Context) -> Bool
 
     /// Called if the call ends during a wait, before the attempt that the retrier has allowed.
