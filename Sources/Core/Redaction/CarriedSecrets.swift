@@ -2,7 +2,7 @@
 
 import TurnpikeSupport
 
-/// The secrets in messages, so that an error text that repeats them can be redacted.
+/// Secrets of messages, to be hidden in error texts that repeat them.
 struct CarriedSecrets {
     private(set) var index: SecretIndex
 
@@ -14,11 +14,6 @@ struct CarriedSecrets {
             of: requests, headers.map { [$0] } ?? [], content: content, by: redaction)
     }
 
-    /// - Parameters:
-    ///   - requests: The requests.
-    ///   - sections: The header sections of responses.
-    ///   - content: The beginning of the content of the last response.
-    ///   - redaction: Decides which values are secrets.
     init(
         of requests: [Request], _ sections: [HTTPHeaders], content: Data = Data(),
         by redaction: Redaction
@@ -50,8 +45,8 @@ struct CarriedSecrets {
 }
 
 extension RedactionPass {
-    /// Learns the secrets of content: values of secret form fields and JSON members, parts of a
-    /// form and columns of a table with a secret name, and secrets that any text shows.
+    /// Learns the values with a secret name in a form, JSON, parts or a table, and all other
+    /// secrets in the text.
     fileprivate func learn(content: [UInt8], _ type: MediaType?, isCut: Bool) {
         let text = Self.inUTF8(content)
         if type?.type == "multipart", let boundary = type?[parameter: "boundary"] {
@@ -62,7 +57,7 @@ extension RedactionPass {
         _ = kind?.read(text, isCut: isCut, in: self)
     }
 
-    // The byte order mark, or the zero bytes of its ASCII characters, show that a text is UTF-16.
+    // UTF-16 has a byte order mark, or a zero byte in each ASCII character.
     private static func inUTF8(_ content: [UInt8]) -> [UInt8] {
         guard content.count > 1 else { return content }
         let isLittle = content[1] == 0 || content.starts(with: [0xFF, 0xFE])

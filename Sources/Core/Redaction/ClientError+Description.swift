@@ -12,8 +12,6 @@ extension ClientError {
 
 extension ClientError: DescriptionReflectable, LocalizedError {
     /// The code, message, request and response in one line without secrets.
-    ///
-    /// Secrets of the request and the response are also hidden in the message and in the cause.
     public var description: String {
         let pass = RedactionPass(.standard, .display, known: carriedSecrets)
         var text = "\(code): \(pass.redacted(message, as: .text))"

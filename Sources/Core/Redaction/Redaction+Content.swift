@@ -5,10 +5,9 @@ public import TurnpikeSupport
 extension Redaction {
     /// Returns the beginning of some content in printable form.
     ///
-    /// JSON and forms are parsed. Values with a secret name are hidden, and so are the secrets in
-    /// all other values. Plain text, HTML, CSS and scripts are searched. All other content is
-    /// replaced by its size and its type. The same holds for UTF-16 and other charsets that do not
-    /// extend ASCII. Of broken JSON, the part that could be parsed is shown.
+    /// JSON and forms are parsed, and plain text, HTML, CSS and scripts are searched. All other
+    /// content, and text whose charset does not extend ASCII, such as UTF-16, is replaced by its
+    /// size and type. Of broken JSON, the part that could be parsed is shown.
     /// - Parameters:
     ///   - data: The bytes.
     ///   - type: The media type of the bytes.
@@ -46,7 +45,6 @@ extension Redaction {
     }
 }
 
-/// Content that a log can show, because its secrets can be found by name or in the text.
 enum ShownContent {
     case json
     case form

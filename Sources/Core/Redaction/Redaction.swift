@@ -109,7 +109,6 @@ public struct Redaction: Sendable {
         }
     }
 
-    // The bytes that join the parts of a name, or begin an escape.
     private static let joiners = ByteTable { byte in
         "[].".utf8.contains(byte) || EscapeDecoder.beginsEscape(byte) ? 1 : 0
     }
@@ -118,9 +117,7 @@ public struct Redaction: Sendable {
         !query.isEmpty && query.contains(String(decoding: key, as: UTF8.self).lowercased())
     }
 
-    /// Whether a name before a sign in free text makes the value after the sign a secret.
-    ///
-    /// Short names are ambiguous in prose: `code=404`.
+    /// Whether `name: value` in free text has a secret value; `code=404`, for example, has none.
     func hidesInText(_ name: ArraySlice<UInt8>) -> Bool {
         if SecretNames.isKeyLike(name) || SecretNames.isShortKeyInText(name) { return true }
         return !query.isEmpty && hides(key: name) && !SecretNames.isShortKey(name)
@@ -128,8 +125,7 @@ public struct Redaction: Sendable {
 
     /// Whether the content of an XML element or attribute is hidden; a prefix is ignored.
     ///
-    /// Short names are ambiguous in XML: `<Key>` may be a file name in a listing, `<Code>` an error
-    /// code.
+    /// Short names are ambiguous: `<Key>` may be a file name in a listing, `<Code>` an error code.
     public func hides(element name: ArraySlice<UInt8>) -> Bool {
         let colon = name.lastIndex(of: UInt8(ascii: ":"))
         return hidesInText(colon.map { name[($0 + 1)...] } ?? name)
@@ -145,9 +141,7 @@ public struct Redaction: Sendable {
         SecretNames.isValueOfAnother(name)
     }
 
-    /// Whether a text mentions a secret name anywhere.
-    ///
-    /// If such a text cannot be parsed, nothing shows which of its values are secret.
+    /// Whether a text mentions a secret name; if such a text cannot be parsed, it is hidden.
     func speaksOfSecrets(_ text: [UInt8]) -> Bool {
         var spelling: [UInt8]? = text
         for _ in 0..<4 {
@@ -170,10 +164,9 @@ public struct Redaction: Sendable {
         return Grammar.escaped(RedactionPass(self).header(field.name, field.value))
     }
 
-    /// A URL in printable form.
+    /// A URL in printable form, without user information, secret items and credentials.
     ///
-    /// Hides user information, secret items of query, fragment and path parameters, and all that
-    /// looks like a credential.
+    /// Items of the query, the fragment and path parameters can be secret.
     public func url(_ url: URL) -> String { self.url(url.absoluteString) }
 
     /// The text of a URL in printable form; the text need not be a valid URL.

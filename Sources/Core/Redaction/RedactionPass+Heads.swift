@@ -45,7 +45,6 @@ extension RedactionPass {
     /// Returns a URL without its secrets; the text need not be a valid URL.
     public func url(_ text: String) -> String { redacted(text, as: .url) }
 
-    // Cookies keep their names, so that recordings remain useful to cookie jars and to people.
     private func cookies(_ name: HTTPHeaders.Name, _ line: String) -> String {
         CookieItem.list(line).enumerated().map { index, item in
             let isAttribute = name == .setCookie && index > 0 && item.isAttribute
@@ -97,8 +96,7 @@ extension HTTPHeaders.Name {
 }
 
 extension CookieItem {
-    /// Whether this is the name of an attribute (RFC 6265 §4.1.1, and newer attributes of
-    /// browsers).
+    /// Whether this is a cookie attribute (RFC 6265 §4.1.1, and newer attributes of browsers).
     fileprivate var isAttribute: Bool { Self.attributes.contains(name.utf8) }
 
     private static let attributes = WordSet(

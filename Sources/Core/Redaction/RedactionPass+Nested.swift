@@ -5,7 +5,6 @@ import TurnpikeSupport
 enum NestedKind {
     case json, xml, propertyList
 
-    /// The kind's name in a placeholder.
     var name: String {
         switch self {
         case .json: "JSON"
@@ -70,8 +69,7 @@ extension RedactionPass {
     }
 
     // Returns content without its secrets, or nil if there are none. Content that cannot be parsed
-    // is searched as text. If such content mentions a secret name, the content is withheld, because
-    // it is unknown which value belongs to the name.
+    // is searched as text, or withheld if it mentions a secret name.
     func nested(_ kind: NestedKind, _ text: [UInt8], _ isCut: Bool) -> [UInt8]? {
         do throws(ClientError) {
             let shown = try read(text, as: kind, isCut)
@@ -99,8 +97,7 @@ extension RedactionPass {
 }
 
 enum Base64 {
-    /// Decodes either alphabet without whitespace; nil if a byte is not a digit, or follows
-    /// padding.
+    /// Decodes either alphabet and ignores whitespace; nil for other bytes or digits after padding.
     static func decode(_ text: some Sequence<UInt8>) -> [UInt8]? {
         var bytes: [UInt8] = []
         var bits: UInt32 = 0
@@ -122,14 +119,12 @@ enum Base64 {
         return bytes
     }
 
-    /// Whether a text is base64 that may contain JSON, XML or a property list.
-    ///
-    /// Only the beginning of a long text is decoded.
+    /// Whether a text (or the beginning of a long text) may be base64 of JSON, XML or a property
+    /// list.
     static func mayHoldContent(_ text: [UInt8]) -> Bool {
         guard text.count > 4096 else { return text.allSatisfy(isDigitOrBlank) }
         guard let begin = decode(text.prefix(4096)) else { return false }
         let content = begin.drop { $0 <= 0x20 }
-        // The first byte shows the kind; after an opening bracket, the second byte does.
         let isTold = content.count > 16 && content.dropFirst().contains { $0 > 0x20 }
         return (!isTold || NestedKind(sniffing: begin) != nil) && text.allSatisfy(isDigitOrBlank)
     }

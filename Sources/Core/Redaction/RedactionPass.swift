@@ -5,9 +5,8 @@ import TurnpikeSupport
 /// One search for secrets in texts that belong together, such as the texts of one message.
 ///
 /// For a log, ``Redaction`` is enough. A pass is for programs that store messages, such as a
-/// recorder. Hidden values keep their kinds, so that other programs can still parse the texts. If a
-/// pass hides a value because of its name, ``Redaction/hide(secretsOf:)`` hides the value
-/// everywhere else:
+/// recorder. Hidden values keep their kinds, so that other programs can still parse the texts. A
+/// value that is hidden for its name is then hidden everywhere (``Redaction/hide(secretsOf:)``):
 ///
 /// ```swift
 /// let pass = RedactionPass(recording: rules)
@@ -19,7 +18,7 @@ public final class RedactionPass {
     enum Purpose: Sendable {
         /// For people: a hidden value of any kind becomes one word.
         case display
-        /// For programs: a hidden value keeps its kind. Content that cannot be parsed completely is
+        /// For programs: a hidden value keeps its kind, and content that cannot be parsed is
         /// withheld.
         case record
     }
@@ -68,11 +67,7 @@ public final class RedactionPass {
 
     // MARK: Secrets
 
-    /// Records that a value is a secret.
-    /// - Parameters:
-    ///   - value: The value without escapes.
-    ///   - isNamed: Whether the value has a secret name. Otherwise, the value must look like a
-    ///     secret.
+    /// Records a secret: a value that looks like one or, if `isNamed`, is at least not common.
     func learn(_ value: some Collection<UInt8>, isNamed: Bool) {
         guard let reach = Self.reach(of: value, isNamed: isNamed) else { return }
         found.append((Array(value), reach))

@@ -17,8 +17,8 @@ struct JSONObjectTraits {
         case version
     }
 
-    /// Whether a member states that another member is a secret; true if the text was truncated
-    /// before such a member could appear.
+    /// Whether a member names another member as a secret, or a truncated text may lack such a
+    /// member.
     private(set) var namesSecret = false
     private var pathNamesSecret = false
     private var isKey = false

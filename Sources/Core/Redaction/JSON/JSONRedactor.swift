@@ -11,10 +11,6 @@ struct JSONRedactor {
     private var copied = 0
     private var token = 0
 
-    /// - Parameters:
-    ///   - bytes: The text in UTF-8.
-    ///   - isCut: Whether the text was truncated.
-    ///   - pass: The rules, and the record of found secrets.
     /// - Returns: The redacted text; for display, the readable part of a broken text.
     /// - Throws: ``ClientError/Code/serialization`` if the text is not JSON.
     static func redacted(
@@ -115,7 +111,6 @@ struct JSONRedactor {
         if let shown = pass.value(plain) { replace(range, with: Self.literal(shown)) }
     }
 
-    // Whether a number is a secret that was found elsewhere.
     private func isKnown(_ range: Range<Int>) -> Bool {
         var isKnown = false
         pass.known.search(Array(bytes[range]), isCut: false, work: &pass.work) {
@@ -139,8 +134,8 @@ struct JSONRedactor {
 
     // MARK: Hidden values
 
-    // Hides the value at the current token. For display, an object or array becomes one mark. In a
-    // record, each number, string and literal keeps its kind.
+    // For display, an object or array becomes one mark. In a record, each value inside keeps its
+    // kind.
     private mutating func hideValue() {
         let first = token
         var depth = 0

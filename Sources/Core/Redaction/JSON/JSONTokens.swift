@@ -4,9 +4,8 @@ import TurnpikeSupport
 
 /// The tokens of one or more JSON texts (RFC 8259), read strictly up to the end or the first fault.
 ///
-/// ``JSONParser`` builds values from one complete text and drops their positions. A redactor needs
-/// the positions, and must accept truncated texts, several texts in a row, and any depth of
-/// nesting.
+/// A redactor needs the positions of the tokens, which ``JSONParser`` drops, and must accept
+/// truncated texts, several texts in a row, and any depth of nesting.
 struct JSONTokens {
     enum Kind: UInt8 {
         case beginObject, endObject, beginArray, endArray, name, string, number, word
@@ -16,14 +15,12 @@ struct JSONTokens {
         let kind: Kind
         /// The position in the text; for a name or a string, without the quotes.
         let range: Range<Int>
-        /// The index of the object in `objects` if the token starts an object or is a name of a
-        /// member; otherwise 0.
+        /// The index in `objects` of the object that starts here or has this name; otherwise 0.
         let object: Int32
     }
 
     enum End: Equatable {
         case finished
-        /// The text ends within a value.
         case cut
         case broken(at: Int, String)
     }

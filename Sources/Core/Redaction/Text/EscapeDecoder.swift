@@ -45,9 +45,8 @@ struct EscapeDecoder {
 
     // MARK: Other spellings
 
-    /// Returns the text without one level of escapes, or nil if there are none.
-    ///
-    /// In text of any format, `%2F`, `\/`, `\u002f`, `&#47;` and similar escapes are removed.
+    /// Returns the text without one level of escapes (`%2F`, `\/`, `\u002f`, `&#47;` and similar),
+    /// or nil.
     func unescaped() -> EscapeDecoder? {
         var copy = Copy(of: self)
         var position = 0
@@ -77,8 +76,7 @@ struct EscapeDecoder {
         return copy.finished()
     }
 
-    /// Joins the lines of base64: removes line breaks and the spaces after them, or returns nil if
-    /// there are none.
+    /// Removes line breaks and the spaces after them, as in base64; nil if there are none.
     func withoutLineEnds() -> EscapeDecoder? {
         var copy = Copy(of: self)
         var position = 0
@@ -107,7 +105,6 @@ struct EscapeDecoder {
             copied = range.upperBound
         }
 
-        // Each byte of a multi-byte character maps to the position of the escape.
         mutating func replace(_ range: Range<Int>, with escape: Escape) {
             leaveOut(range)
             let source = original.origin(of: range.lowerBound)

@@ -52,12 +52,7 @@ struct Prefilter: Sendable {
         self.beginnings = beginnings
     }
 
-    /// Returns the next position that may matter, or the end.
-    /// - Parameters:
-    ///   - bytes: The text.
-    ///   - start: The position to begin at. A word there is assumed to be complete.
-    ///   - stopsAtBoundary: Whether the end of a word matters.
-    /// - Returns: The position.
+    /// Returns the next position that may matter, or the end; `start` must not be within a word.
     func next(in bytes: [UInt8], from start: Int, stopsAtBoundary: Bool) -> Int {
         let stops = stopsAtBoundary ? stops | Kind.boundary : stops
         return unsafe Self.kinds.withFlags(bytes) { text, count, kinds in
@@ -91,8 +86,7 @@ struct Prefilter: Sendable {
         }
     }
 
-    /// Whether a text that is not a URL cannot contain a secret, however the text is decoded;
-    /// `kinds` are the combined flags of its bytes.
+    /// Whether a text with these combined byte flags, which is no URL, cannot contain a secret.
     static func isPlain(_ text: [UInt8], _ kinds: UInt8) -> Bool {
         kinds & (Kind.sign | Kind.escape | Kind.lineEnd | Kind.zero) == 0
             && all.next(in: text, from: 0, stopsAtBoundary: false) == text.count
@@ -119,7 +113,6 @@ struct ByteTable: Sendable {
         }
     }
 
-    /// The combined flags of all bytes.
     func union(of bytes: [UInt8]) -> UInt8 {
         unsafe withFlags(bytes) { text, count, flags in
             var union: UInt8 = 0

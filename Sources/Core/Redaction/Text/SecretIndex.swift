@@ -4,9 +4,8 @@ import TurnpikeSupport
 
 /// The known secrets; the cost of a search does not depend on their number.
 struct SecretIndex: Sendable {
-    // The index is a trie of bytes. At each position of a text, the search follows the trie for at
-    // most `depthLimit` bytes, and stops earlier at a secret. After a match, the search continues
-    // behind the match.
+    // The index is a trie of bytes. A search follows the trie for at most `depthLimit` bytes, or to
+    // the end of a secret, and continues behind a match.
     private struct Edge: Hashable {
         let node: Int32
         let byte: UInt8
@@ -62,7 +61,7 @@ struct SecretIndex: Sendable {
 
     /// Adds a secret in the spellings that are not decoded before a text is searched.
     ///
-    /// Base64 adds many spellings. They are worth their cost for recordings, but not for log lines.
+    /// The many spellings in base64 are worth their cost for recordings, but not for log lines.
     mutating func insert(_ secret: [UInt8], _ reach: Reach, inBase64: Bool = false) {
         var spelling: [UInt8]? = secret
         for _ in 0..<3 {
@@ -102,8 +101,8 @@ struct SecretIndex: Sendable {
         version += 1
     }
 
-    // Returns the digits of a secret within base64 of a longer text, for each of the three possible
-    // alignments. The outer digits are left out because they depend on the neighbouring bytes.
+    // Returns the digits of a secret within base64 of a longer text, for the three alignments,
+    // without the outer digits, which depend on the neighbouring bytes.
     private static func base64Cores(of secret: [UInt8]) -> Set<[UInt8]> {
         var cores: Set<[UInt8]> = []
         for offset in 0..<3 {
@@ -125,7 +124,6 @@ struct SecretIndex: Sendable {
 
     // MARK: Searching
 
-    /// Whether a text contains one of the secrets, escaped or not.
     func occurs(in text: [UInt8]) -> Bool {
         var isFound = false
         var work = 0

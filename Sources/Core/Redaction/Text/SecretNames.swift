@@ -10,8 +10,7 @@ enum SecretNames {
         name.lazy.map(Grammar.lowercased).filter(Grammar.isAlphanumeric)
     }
 
-    /// Whether a name contains a word for a secret, and does not only describe a secret, as
-    /// `token_type` or `password_expires_at` does.
+    /// Whether a name contains a word for a secret and does not only describe one (`token_type`).
     static func isKeyLike(_ name: some Sequence<UInt8>) -> Bool {
         guard mayHoldSecretWord(name) else { return false }
         let name = folded(name)
@@ -21,8 +20,7 @@ enum SecretNames {
         return !describing.contains { name.hasSuffix($0) }
     }
 
-    // A quick check by the first three letters of each word. The check runs for every name in every
-    // printed text, and few names pass.
+    // A quick check by three letters of each word, for every name in every printed text.
     private static func mayHoldSecretWord(_ name: some Sequence<UInt8>) -> Bool {
         var last: UInt32 = 0
         for byte in name where Grammar.isAlphanumeric(byte) {
@@ -46,8 +44,8 @@ enum SecretNames {
             && !harmless.contains { rest.starts(with: $0) }
     }
 
-    /// Whether a short name such as `code` or `key` belongs to a secret in queries and JSON; in
-    /// prose, such names have many meanings.
+    /// Whether a short name such as `code` belongs to a secret in queries and JSON, unlike in
+    /// prose.
     static func isShortKey(_ name: some Sequence<UInt8>) -> Bool {
         shortKeys.contains(name) { $0 < 0x80 }
     }
@@ -76,8 +74,7 @@ enum SecretNames {
         folded(name).hasSuffix(Array("tokens".utf8))
     }
 
-    /// Whether a member is an error code, such as `"code": "not_found"` or `"code": 404`, rather
-    /// than an authorization code.
+    /// Whether a member is an error code, such as `"code": 404`, and not an authorization code.
     static func isCodeOfError(
         _ name: some Sequence<UInt8>, _ value: some Collection<UInt8>
     ) -> Bool {

@@ -7,8 +7,7 @@ extension SecretScanner {
     // The longest distance in bytes from the start of a command or entry to its options or lines.
     private static let reach = 4096
 
-    /// Records a word that begins a command or an entry, and hides the value after a keyword of an
-    /// entry.
+    /// Records a word that begins a command or an entry; hides the value after an entry's keyword.
     mutating func command(_ word: Range<Int>) {
         switch bytes[word].count {
         case 4 where bytes[word].elementsEqual("curl".utf8): curl = word.lowerBound

@@ -96,8 +96,7 @@ struct MarkupClosers {
 extension SecretScanner {
     /// Hides base64 of JSON or XML with a secret, and returns whether the base64 was hidden.
     mutating func packedContent() -> Bool {
-        // Within decoded base64, only the unescaped text is searched for more base64. Otherwise,
-        // each level of escapes would multiply the work.
+        // Base64 within decoded base64 is searched only without escapes, to limit the work.
         guard position >= withoutPacked, level == 0 || pass.depth <= 2,
             Self.beginningsOfPacked.contains(where: { bytes[position...].starts(with: $0) })
         else { return false }

@@ -8,8 +8,7 @@ extension SecretScanner {
             || byte == UInt8(ascii: ">") || byte == UInt8(ascii: "`")
     }
 
-    /// Whether a position has a control character that this library has escaped; the character ends
-    /// a word.
+    /// Whether a position has a control character, escaped by this library, which ends a word.
     func isEscapedControl(_ place: Int) -> Bool {
         bytes[place] == UInt8(ascii: "\\") && bytes[place...].starts(with: "\\u{".utf8)
     }
@@ -88,8 +87,8 @@ extension SecretScanner {
         hideUserInformation(start..<position)
     }
 
-    // Whether a host follows the `@`: a name with a dot, an address, or a name with a port or a
-    // path. After a slash, the text is part of a URL in any case.
+    // Whether a host follows the `@`: a name with a dot, an address, or a name with port or path.
+    // After a slash, the text is part of a URL in any case.
     private func isHost(_ start: Int) -> Bool {
         let isInURL = start > 0 && isSlash(start - 1)
         let host = bytes[(position + 1)...].prefix(255).prefix {

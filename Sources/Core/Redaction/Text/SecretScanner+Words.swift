@@ -31,8 +31,7 @@ extension SecretScanner {
         return schemes.first { $0.name.elementsEqual(word.lazy.map(Grammar.lowercased)) }?.scheme
     }
 
-    /// Hides the credential after an authentication scheme at the position, and returns whether a
-    /// credential was found.
+    /// Hides the credential after an authentication scheme at the position; false if there is none.
     mutating func credentialOfScheme() -> Bool {
         guard Self.beginsScheme[bytes[position]] != 0 else { return false }
         let word = bytes[position...].prefix(17).prefix {
@@ -163,7 +162,6 @@ extension SecretScanner {
 
 /// Secrets that sentences reveal: "the password is hunter2", "token 9f86d081884c has expired".
 extension SecretScanner {
-    /// The beginnings of the words that announce a secret.
     static let beginningsOfWords = [
         "tok", "sec", "pas", "api", "cod", "key", "pin", "otp", "tot", "phr", "acc", "cre", "mne",
         "cur", "mac", "def",

@@ -5,10 +5,9 @@ import TurnpikeSupport
 /// Finds secrets in text without a known grammar: known secrets, secrets in URLs, after names and
 /// after authentication schemes, and secrets with a recognizable form.
 ///
-/// The scanner reads bytes, and only ASCII bytes have a meaning. In a `String`, a combining mark
-/// after a delimiter would form one character with the delimiter and conceal it. The text is
-/// scanned unchanged, and again after the removal of each level of escapes. In any text, each byte
-/// is inspected a bounded number of times.
+/// Only ASCII bytes have a meaning. In a `String`, a combining mark would conceal a delimiter
+/// before it. The text is scanned unchanged, and again after the removal of each level of escapes.
+/// In any text, each byte is inspected a bounded number of times.
 struct SecretScanner {
     enum Shape {
         case text
@@ -78,8 +77,8 @@ struct SecretScanner {
         return marks.isEmpty ? nil : marks.applied(to: spelling.bytes)
     }
 
-    // Returns bytes without known secrets and secrets with a recognizable form; nil if there are
-    // none. Text is also searched without escapes and line breaks.
+    // Hides known secrets and secrets of a recognizable form; nil if there are none. Text is also
+    // searched without escapes and line breaks.
     static func redactedBinary(
         _ source: [UInt8], isText: Bool = false, isCut: Bool, in pass: RedactionPass
     ) -> [UInt8]? {

@@ -15,8 +15,7 @@ enum NaturalTextHeuristic {
         return text.split(separator: 0x20).contains { isWord($0) }
     }
 
-    /// Whether a value is an everyday word; a search for such a value would hide the word
-    /// everywhere.
+    /// Whether a value is an everyday word, which must not be hidden everywhere.
     static func isCommon(_ value: some Sequence<UInt8>) -> Bool {
         isWord(value) || common.contains(value)
     }
@@ -42,7 +41,7 @@ enum NaturalTextHeuristic {
 /// Finds credentials by their form: JSON Web Tokens, and keys with the prefix of a known issuer.
 ///
 /// The words of a text must be passed in order. Runs without a credential are recorded, so that
-/// many prefixes in a text cost no extra time.
+/// many prefixes cost no extra time.
 struct TokenHeuristic {
     private let bytes: [UInt8]
     private let isCut: Bool
@@ -51,10 +50,7 @@ struct TokenHeuristic {
     private var barrenOfKeys = 0
     private(set) var work = 0
 
-    /// - Parameters:
-    ///   - bytes: The text.
-    ///   - isCut: Whether the text was truncated, so that a credential at its end may be
-    ///     incomplete.
+    /// A truncated text (`isCut`) may end within a credential.
     init(_ bytes: [UInt8], isCut: Bool) {
         self.bytes = bytes
         self.isCut = isCut
