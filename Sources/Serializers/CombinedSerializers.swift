@@ -22,9 +22,7 @@ struct WrappedSerializer<Base: ResponseSerializer, Output: Sendable>: ResponseSe
 }
 
 extension ResponseSerializer {
-    /// Returns a serializer with a closure that transforms the values.
-    ///
-    /// The call throws the errors of the closure unchanged.
+    /// Returns a serializer with a closure that transforms the values and may throw any error.
     public func map<Value: Sendable>(
         _ transform: @escaping @Sendable (Output) throws -> Value
     ) -> some ResponseSerializer<Value> {
@@ -150,8 +148,6 @@ public struct EmptyContentRule: Sendable {
     public static let any = EmptyContentRule()
 
     /// Returns the same rule, which also treats up to 16 bytes of whitespace as empty content.
-    ///
-    /// Some frameworks send whitespace instead of nothing.
     public func countingBlanks() -> Self {
         var copy = self
         copy.countsBlanks = true

@@ -132,8 +132,7 @@ extension Call {
         try await serialized(with: DecodableSerializer(type))
     }
 
-    /// Sends the request and decodes the content of the response with a decoder, for any media
-    /// type.
+    /// Sends the request and decodes the content with a decoder, for any media type.
     public func decode<Value: Decodable & Sendable>(
         _ type: Value.Type = Value.self, with decoder: any ValueDecoder
     ) async throws -> Value {

@@ -81,8 +81,7 @@ public struct JSONValueDecoder: ValueDecoder {
             where isChecked && context.codingPath.isEmpty
             && context.debugDescription == "The given data was not valid JSON."
         {
-            // The check has found valid JSON, so this is Foundation's error for a number out of its
-            // type's range.
+            // The JSON is valid, so this is Foundation's error for a number out of range.
             throw DecodingError.dataCorrupted(
                 DecodingError.Context(
                     codingPath: [], debugDescription: "A number does not fit in its type.",

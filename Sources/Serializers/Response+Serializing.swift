@@ -6,9 +6,8 @@ import TurnpikeSupport
 extension Response {
     /// Converts the response into a value.
     ///
-    /// The limits and the serializers come from the call that returned the response. For a response
-    /// without a call, the defaults apply. The body can be read once, so call this method only
-    /// once.
+    /// The limits and serializers come from the call that returned the response; without a call,
+    /// the defaults apply. Call this method only once, because the body can be read only once.
     /// - Parameter serializer: Converts the response.
     /// - Returns: The value.
     /// - Throws: The errors of the serializer, with the request as it was sent.
@@ -105,9 +104,7 @@ extension Call {
 }
 
 extension ResponseBody {
-    /// Returns the first bytes for use in an error and drops the other bytes.
-    ///
-    /// If the body breaks off, the bytes before the break are returned.
+    /// Returns the first bytes, for an error, as far as they arrive, and drops the other bytes.
     /// - Throws: `CancellationError` if the task is cancelled.
     func beginning(upTo maxBytes: Int) async throws -> Data {
         var kept = Data()
@@ -119,8 +116,7 @@ extension ResponseBody {
         } catch let error as CancellationError {
             throw error
         } catch {
-            // The response is rejected in any case, and the rejection says more than the body's
-            // error.
+            // The rejection says more than the body's error.
         }
         return kept
     }
@@ -160,8 +156,7 @@ public struct AutoSerializer: ResponseSerializer {
     /// The media types of all serializers in the table.
     public func accept(in table: SerializerTable) -> [MediaType] { table.acceptForSerializers }
 
-    /// The largest number of bytes that any serializer of the table collects, because the media
-    /// type is unknown until the response head arrives.
+    /// The maximum over all serializers: the media type is unknown before the head arrives.
     public func collectedBytes(in table: SerializerTable) -> Int { table.collectedBytes }
 
     /// Returns the value of the first serializer in the table that matches.
@@ -182,14 +177,12 @@ public struct AutoSerializer: ResponseSerializer {
 }
 
 extension ResponseSerializer where Self == AutoSerializer {
-    /// Returns the value of the serializer that the client's table has for the content's media
-    /// type.
+    /// Returns the value of the serializer for the content's media type.
     public static var auto: Self { AutoSerializer() }
 }
 
 extension Call {
-    /// Sends the request and returns the value of the serializer that the client's table has for
-    /// the content's media type.
+    /// Sends the request and returns the value of the serializer for the content's media type.
     public func auto() async throws -> any Sendable {
         try await serialize(with: AutoSerializer())
     }

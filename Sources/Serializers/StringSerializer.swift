@@ -72,8 +72,7 @@ extension ResponseSerializer where Self == StringSerializer {
 
 extension Call {
     /// Sends the request and returns the content of the response as text.
-    /// - Parameter encoding: The encoding, even if the response declares another encoding; nil for
-    ///   the declared encoding.
+    /// - Parameter encoding: The encoding; nil for the encoding that the response declares.
     /// - Returns: The text.
     /// - Throws: ``/TurnpikeCore/ClientError/Code/serialization`` if the bytes are not valid in
     ///   their encoding.

@@ -14,8 +14,8 @@ public struct Next: Sendable {
 
     /// Returns the same rest of the chain with another context.
     ///
-    /// A gate uses it to run a second gate before the rest of the chain: `try await
-    /// inner.intercept(request, context: other, next: next.bound(to: other))`.
+    /// A gate uses it to run a second gate before the rest of the chain:
+    /// `try await inner.intercept(request, context: other, next: next.bound(to: other))`.
     public func bound(to context: Context) -> Next {
         Next(plan: plan, position: position, context: context)
     }

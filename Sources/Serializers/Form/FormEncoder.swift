@@ -31,19 +31,16 @@ public struct FormEncoder: Sendable {
     public var nils: Nils = .dropKey
     /// How a space is written.
     public var spaces: Spaces = .percentEncoded
-    /// Whether fields are sorted by name; otherwise, they have the order in which the value encodes
-    /// them.
+    /// Whether fields are sorted by name instead of in the order of the value's encoding.
     public var sortsFields = true
     /// The characters that are not percent-encoded, besides ASCII letters and digits.
     ///
-    /// Characters beyond ASCII, `%`, `&`, `=`, `+` and `#` are always encoded, as UTF-8. The
-    /// default is the unreserved characters and `/?`, which a query may contain unencoded (RFC 3986
-    /// §3.4).
+    /// Characters beyond ASCII, `%`, `&`, `=`, `+` and `#` are always encoded, as UTF-8. A query
+    /// may contain `/` and `?` unencoded (RFC 3986 §3.4).
     public var unescaped = "-._~/?"
     /// Whether the media type of a body has the parameter `charset=utf-8`.
     ///
-    /// The registered media type has no such parameter, because its content is always UTF-8. Many
-    /// servers nevertheless read the parameter.
+    /// Many servers expect the parameter, although the registered media type has none.
     public var statesCharset = true
 
     /// Creates an encoder with the default of each option.

@@ -135,8 +135,7 @@ struct FormValueEncoder: Encoder {
         switch value {
         case .null: .null
         case .bool(let value): .text(options.booleans.text(value))
-        // A number without a fraction is written as an integer, even if the JSON text has a
-        // fraction.
+        // A whole number is written as an integer, even if the JSON text has a fraction.
         case .number(let value): .text(value.int.map(String.init) ?? value.description)
         case .string(let value): .text(value)
         case .array(let elements): .array(elements.map(node))

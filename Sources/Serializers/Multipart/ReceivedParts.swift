@@ -186,8 +186,7 @@ struct PartParser {
         case none
     }
 
-    /// Returns the text after a delimiter: `--`, or whitespace and a line break; nil if more bytes
-    /// are needed to decide.
+    /// Returns the kind of the text after a delimiter, or nil if more bytes are needed.
     private func endOfLine(after position: Int) -> LineEnd? {
         var position = position
         if position + 1 < buffer.count, buffer[position] == UInt8(ascii: "-"),
@@ -239,8 +238,7 @@ struct PartParser {
         return ReceivedPart(headers: headers, content: Data(rest))
     }
 
-    /// Removes a field line, including folded lines (RFC 5322 §2.2.3), and returns it without its
-    /// line break.
+    /// Removes and returns a field line without its line break, unfolded (RFC 5322 §2.2.3).
     private static func fieldLine(_ rest: inout ArraySlice<UInt8>) -> [UInt8] {
         var line: [UInt8] = []
         while true {

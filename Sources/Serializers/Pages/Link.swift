@@ -44,8 +44,7 @@ public struct Link: Sendable, Hashable {
         return relations
     }
 
-    /// The reference of the resource that has the link, if that is another resource than the
-    /// resource of the message (§3.2).
+    /// The reference of the link's context, if that is not the resource of the message (§3.2).
     public var anchor: String? { self[parameter: "anchor"] }
 
     /// The title of the target, preferably in the extended notation (§3.4.1).

@@ -124,8 +124,7 @@ public struct Pages<Page: Sendable>: AsyncSequence, Sendable {
             return call
         }
 
-        // The page that was read last names the next page, so the origin of the last page is
-        // checked, even after a redirect.
+        // The last page names the next page, so the origin of the last page is checked too.
         private func admitReference(by head: ResponseHead, for request: Request) throws {
             guard let from = origin, let by = TargetURI(head.url).origin,
                 from.isSameOrUpgraded(by: by)
@@ -189,8 +188,7 @@ extension Call {
         pages(of: type, limit: limit) { NextPage(linkedFrom: $1) }
     }
 
-    /// Returns the pages of a collection, each decoded from the content of one response; a closure
-    /// finds the next page.
+    /// Returns the decoded pages of a collection; a closure finds the next page.
     ///
     /// ```swift
     /// client.get("search").pages(of: Found.self) { page, _ in

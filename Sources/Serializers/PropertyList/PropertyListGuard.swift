@@ -10,8 +10,7 @@ import TurnpikeSupport
 /// strings of 50 kB each. The time of this check is linear in the size of the input.
 enum PropertyListGuard {
     static let maxDepth = 256
-    /// How many times its size a binary list may expand to; `Limits` has the same ratio for coded
-    /// content.
+    /// The maximum ratio of expanded size to size, as in `Limits` for coded content.
     static let maxRatio = 100
     /// The expanded size that is always allowed, so that small lists may exceed the ratio.
     static let freeBytes = 1 << 20
@@ -62,8 +61,7 @@ enum PropertyListGuard {
         }
     }
 
-    /// Skips markup that begins with `<!`: a comment, CDATA, or a document type without an internal
-    /// subset.
+    /// Skips a comment, CDATA, or a document type without an internal subset (`<!…`).
     static func skipMarkup(_ bytes: [UInt8], _ position: Int) throws -> Int {
         let rest = bytes[position...]
         if rest.starts(with: "!--".utf8) {
@@ -233,8 +231,7 @@ struct BinaryPropertyList {
         return total
     }
 
-    // Returns the number of bytes of data or of a string, without the marker. Foundation refuses an
-    // invalid length.
+    // The number of bytes of data or a string, without the marker; Foundation refuses bad lengths.
     private func textBytes(at offset: Int) -> Int {
         let kind = bytes[offset] >> 4
         guard (0x4...0x6).contains(kind) else { return 0 }
@@ -301,8 +298,7 @@ struct BinaryPropertyList {
 }
 
 extension PropertyListGuard {
-    /// Refuses characters that XML does not allow (XML 1.0 §2.2), because Foundation writes them
-    /// unchanged.
+    /// Refuses characters that XML forbids (XML 1.0 §2.2) and Foundation writes unchanged.
     static func checkWritten(_ content: Data) throws {
         let isIllegal = unsafe content.withUnsafeBytes { bytes in
             bytes.indices.contains { index in

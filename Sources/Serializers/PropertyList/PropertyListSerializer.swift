@@ -60,9 +60,7 @@ public enum PropertyListValue: Sendable, Hashable {
 }
 
 extension PropertyListValue {
-    /// Parses an XML or binary property list.
-    ///
-    /// Refuses other formats, excessive nesting and cyclic references.
+    /// Parses an XML or binary property list; refuses excessive nesting and cyclic references.
     public init(parsing content: Data) throws {
         try PropertyListGuard.check(content)
         if content.starts(with: Array("bplist00".utf8)) {

@@ -16,8 +16,7 @@ struct LineSplitter {
     private let maxBytes: Int
     private var chunk = Data()
     private var position = 0
-    // The position of the next LF in the chunk, or the end of the chunk if no LF follows. The
-    // position is found once, not for each line that ends with CR.
+    // The next LF in the chunk, or the chunk's end; searched once, not for each line with CR.
     private var lineFeed = 0
     // The beginning of a line that continues in the next chunk.
     private var carried: [UInt8] = []

@@ -5,8 +5,7 @@ import TurnpikeSupport
 
 /// The lines of a response as they arrive.
 ///
-/// Lines are UTF-8 text that ends with LF or CRLF. A byte order mark before the first line is
-/// removed.
+/// Lines are UTF-8 text that ends with LF or CRLF. A byte order mark at the start is removed.
 ///
 /// ```swift
 /// for try await line in client.get("log").lines() { print(line) }
@@ -63,8 +62,7 @@ extension ResponseBody {
     }
 }
 
-/// The source of a stream of records: a body, or a call that is sent when the first record is
-/// requested.
+/// A body, or a call that is sent when the first record is requested.
 struct StreamSource: Sendable {
     struct Opened: Sendable {
         let body: ResponseBody
@@ -112,9 +110,7 @@ struct HeadSerializer: ResponseSerializer {
     private var complete: (any Error) -> any Error = { $0 }
     private var hasEnded = false
 
-    /// - Parameters:
-    ///   - source: The source of the lines.
-    ///   - make: Converts a line and its number to a record; nil skips the line.
+    /// Converts each line and its number with `make`, which returns nil to skip the line.
     init(_ source: StreamSource, make: @escaping (UnsafeRawBufferPointer, Int) throws -> Record?) {
         self.source = source
         unsafe self.make = make

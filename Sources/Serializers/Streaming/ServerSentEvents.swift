@@ -140,8 +140,7 @@ private struct EventReader {
         call.request.options.isStreaming = true
         call.request.headers.setIfAbsent(.accept, MediaType.eventStream.description)
         call.request.headers.setIfAbsent(.cacheControl, "no-store")
-        // If the stream has sent an ID that is not a valid field value, the ID is left out: the
-        // caller could not correct it.
+        // An invalid ID from the stream is left out: the caller could not correct the ID.
         let isSendable = Grammar.firstIllegalValueByte(lastEventID) == nil
         if !lastEventID.isEmpty, isSendable || !isToldByStream {
             call.request.headers[.lastEventID] = lastEventID

@@ -11,8 +11,7 @@
     /// - Parameters:
     ///   - format: The framing.
     ///   - level: From 1 (fastest) to 9 (smallest).
-    /// - Throws: ``CompressionFault/noLibrary`` if the system has no zlib, or if zlib does not have
-    ///   the format.
+    /// - Throws: ``CompressionFault/noLibrary`` if the system has no zlib, or not for this format.
     public convenience init(_ format: CompressionFormat, level: Int) throws(CompressionFault) {
         guard format.isOfZlib else { throw .noLibrary }
         try self.init(windowBits: format == .gzip ? 31 : 15, level: level)

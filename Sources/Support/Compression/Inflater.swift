@@ -3,8 +3,7 @@
 // SAFETY: only this object uses the stream's memory, and the object frees the memory at its end.
 /// Inflates content piece by piece with the system's zlib.
 ///
-/// A step produces at most as many bytes as the caller's buffer holds, so content that inflates to
-/// a large size does not exhaust memory.
+/// A step fills at most the caller's buffer, so large content does not exhaust memory.
 @safe public final class Inflater: Decompressor {
     /// The result of one step.
     public struct Step: Sendable {
@@ -36,8 +35,7 @@
     /// Begins the inflation of one content.
     /// - Parameter format: The framing. ``CompressionFormat/deflate`` also accepts the raw deflate
     ///   that some servers send.
-    /// - Throws: ``CompressionFault/noLibrary`` if the system has no zlib, or if zlib does not have
-    ///   the format.
+    /// - Throws: ``CompressionFault/noLibrary`` if the system has no zlib, or not for this format.
     public init(_ format: CompressionFormat) throws(CompressionFault) {
         guard let zlib = Zlib.shared, format.isOfZlib else { throw .noLibrary }
         self.zlib = zlib

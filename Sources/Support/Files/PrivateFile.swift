@@ -143,8 +143,7 @@ public struct PrivateFile: Sendable {
 
 // The destination of metrics may be any kind of file.
 extension PrivateFile {
-    /// Writes like ``write(_:)``, or directly into a file that is not regular: a device, a pipe, a
-    /// link.
+    /// Writes like ``write(_:)``, or directly into a device, a pipe or a link.
     ///
     /// Never blocks. A pipe whose reader is missing or does not read is an error.
     public static func put(_ content: Data, to path: String) throws {

@@ -97,8 +97,7 @@ public enum Charset {
                 var targetLeft = output.count
                 let result = unsafe iconv(converter, &source, &sourceLeft, &target, &targetLeft)
                 if result == .max || sourceLeft > 0 { return nil }
-                // Flushes a last letter that was held back because a combining mark could have
-                // followed.
+                // Flushes a last letter that was held back for a possible combining mark.
                 let rest = unsafe iconv(converter, nil, nil, &target, &targetLeft)
                 return rest == .max ? nil : output.count - targetLeft
             }

@@ -2,8 +2,7 @@
 
 /// Numbers of bytes in text for people.
 public enum ByteCount {
-    /// Returns a number of bytes in the largest binary unit below it, to a tenth: `512 bytes`, `100
-    /// KiB`, `1.5 MiB`.
+    /// Returns bytes in the largest binary unit with a whole part, to a tenth: `1.5 MiB`.
     public static func text(_ bytes: Int64) -> String {
         let units = ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"]
         if bytes < 1024 { return bytes == 1 ? "1 byte" : "\(bytes) bytes" }

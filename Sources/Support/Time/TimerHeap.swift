@@ -11,10 +11,7 @@ public struct TimerHeap {
         func cancel(_ timer: Timer)
     }
 
-    /// The handler of a timer.
-    ///
-    /// Swift wraps a closure again each time a generic function returns it. This struct avoids
-    /// that.
+    /// A timer's handler; a struct, because generic functions wrap each closure that they return.
     public struct Action: Sendable {
         fileprivate let run: @Sendable () -> Void
 
